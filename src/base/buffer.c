@@ -1,0 +1,129 @@
+#include "base/buffer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void buffer_init(struct buffer *buffer, size_t max_bytes)
+{
+    *buffer = (struct buffer){.max = max_bytes};
+}
+
+void buffer_fini(struct buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct buffer){0};
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->size = 0;
+    buffer->failed = false;
+}
+
+/* Makes room for extra bytes and a NUL behind them. */
+static bool reserve(struct buffer *buffer, size_t extra)
+{
+    if (buffer->failed || extra > buffer->max - buffer->size) {
+        buffer->failed = true;
+        return false;
+    }
+    size_t wanted = buffer->size + extra + 1;
+    if (wanted <= buffer->capacity)
+        return true;
+    size_t capacity = buffer->capacity ? buffer->capacity : 256;
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity > buffer->max + 1)
+        capacity = buffer->max + 1;
+    char *data = realloc(buffer->data, capacity);
+    if (!data) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void buffer_append(struct buffer *buffer, struct slice bytes)
+{
+    if (!reserve(buffer, bytes.size))
+        return;
+    if (bytes.size)
+        memcpy(buffer->data + buffer->size, bytes.data, bytes.size);
+    buffer->size += bytes.size;
+}
+
+void buffer_append_byte(struct buffer *buffer, char byte)
+{
+    if (!reserve(buffer, 1))
+        return;
+    buffer->data[buffer->size++] = byte;
+}
+
+void buffer_append_number(struct buffer *buffer, int64_t number)
+{
+    char digits[24];
+    char *at = digits + sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (number < 0)
+        *--at = '-';
+    buffer_append(buffer, slice_from(at, (size_t)(digits + sizeof digits - at)));
+}
+
+void buffer_printf(struct buffer *buffer, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int size = vsnprintf(NULL, 0, format, values);
+    va_end(values);
+    assert(size >= 0);
+    if (!reserve(buffer, (size_t)size))
+        return;
+    va_start(values, format);
+    vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, values);
+    va_end(values);
+    buffer->size += (size_t)size;
+}
+
+static void append_escape(struct buffer *buffer, unsigned char byte)
+{
+    static const char letters[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    if (byte == '"' || byte == '\\')
+        buffer_printf(buffer, "\\%c", byte);
+    else if (letters[byte])
+        buffer_printf(buffer, "\\%c", letters[byte]);
+    else
+        buffer_printf(buffer, "\\u%04x", byte);
+}
+
+void buffer_append_json(struct buffer *buffer, struct slice text)
+{
+    size_t start = 0;
+    buffer_append_byte(buffer, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
+        buffer_append(buffer, slice_from(text.data + start, i - start));
+        append_escape(buffer, byte);
+        start = i + 1;
+    }
+    buffer_append(buffer, slice_from(text.data + start, text.size - start));
+    buffer_append_byte(buffer, '"');
+}
+
+const char *buffer_text(struct buffer *buffer)
+{
+    if (!reserve(buffer, 0))
+        return "";
+    buffer->data[buffer->size] = '\0';
+    return buffer->data;
+}

@@ -1,0 +1,66 @@
+/* list.h - an intrusive, circular, doubly linked list.
+ *
+ * A link is embedded in what is listed; an unlinked link points to itself, so
+ * that list_remove may be called twice. */
+#ifndef DUEPOST_BASE_LIST_H
+#define DUEPOST_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+    struct list *next;
+    struct list *previous;
+};
+
+#define LIST_ENTRY(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
+
+static inline void list_init(struct list *list)
+{
+    list->next = list;
+    list->previous = list;
+}
+
+static inline bool list_is_empty(const struct list *list)
+{
+    return list->next == list;
+}
+
+static inline void list_append(struct list *list, struct list *link)
+{
+    link->previous = list->previous;
+    link->next = list;
+    list->previous->next = link;
+    list->previous = link;
+}
+
+static inline void list_remove(struct list *link)
+{
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    list_init(link);
+}
+
+/* Unlinks and returns the first, or NULL. */
+static inline struct list *list_take(struct list *list)
+{
+    struct list *first = list->next;
+    if (first == list)
+        return NULL;
+    list_remove(first);
+    return first;
+}
+
+/* Moves all of from to the empty list to. */
+static inline void list_move(struct list *from, struct list *to)
+{
+    list_init(to);
+    if (list_is_empty(from))
+        return;
+    *to = *from;
+    to->next->previous = to;
+    to->previous->next = to;
+    list_init(from);
+}
+
+#endif

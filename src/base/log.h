@@ -1,0 +1,48 @@
+/* log.h - events, one line each, as logfmt or JSON.
+ *
+ * An event is a snake_case name and fields. No bodies, no secrets, no query of a
+ * url: whoever logs a text from outside answers for that. Thread-safe: a line
+ * is one write. */
+#ifndef DUEPOST_BASE_LOG_H
+#define DUEPOST_BASE_LOG_H
+
+#include "base/slice.h"
+#include "base/status.h"
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
+enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
+
+struct log_field {
+    const char *key;
+    struct slice text;
+    int64_t number;
+    bool is_number;
+};
+
+#define LOG_TEXT(key, string)     ((struct log_field){(key), slice_of(string), 0, false})
+#define LOG_SLICE(key, slice)     ((struct log_field){(key), (slice), 0, false})
+#define LOG_NUMBER(key, number)   ((struct log_field){(key), {NULL, 0}, (int64_t)(number), true})
+
+/* log_info("redis_lost", LOG_TEXT("why", why), LOG_NUMBER("after_ms", ms)); at least one field. */
+#define LOG_EVENT(level, event, ...)                                                                         \
+    log_event((level), (event), (const struct log_field[]){__VA_ARGS__},                                     \
+              sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
+#define log_debug(event, ...)   LOG_EVENT(LOG_LEVEL_DEBUG, event, __VA_ARGS__)
+#define log_info(event, ...)    LOG_EVENT(LOG_LEVEL_INFO, event, __VA_ARGS__)
+#define log_warning(event, ...) LOG_EVENT(LOG_LEVEL_WARNING, event, __VA_ARGS__)
+#define log_error(event, ...)   LOG_EVENT(LOG_LEVEL_ERROR, event, __VA_ARGS__)
+
+void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
+
+/* Before any thread starts. path NULL: stderr. */
+enum status log_open(const char *path, enum log_format, enum log_level, struct problem *) MUST_USE;
+
+/* Opens the same file again, for rotation; keeps the old one when it can't. */
+enum status log_reopen(struct problem *) MUST_USE;
+
+void log_set_level(enum log_level);
+
+bool log_level_parse(struct slice text, enum log_level *);
+bool log_format_parse(struct slice text, enum log_format *);
+
+#endif

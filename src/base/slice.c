@@ -1,0 +1,53 @@
+#include "base/slice.h"
+
+#include "base/memory.h"
+
+bool slice_cut(struct slice text, char separator, struct slice *head, struct slice *rest)
+{
+    const char *found = text.size ? memchr(text.data, separator, text.size) : NULL;
+    if (!found) {
+        *head = text;
+        *rest = (struct slice){NULL, 0};
+        return false;
+    }
+    *head = slice_from(text.data, (size_t)(found - text.data));
+    *rest = slice_skip(text, head->size + 1);
+    return true;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+struct slice slice_trim(struct slice text)
+{
+    while (text.size && is_blank(text.data[0]))
+        text = slice_skip(text, 1);
+    while (text.size && is_blank(text.data[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+bool slice_to_number(struct slice text, uint64_t max, uint64_t *value)
+{
+    uint64_t sum = 0;
+    if (text.size == 0)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
+        if (digit > 9 || sum > max / 10 || sum * 10 > max - digit)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
+char *slice_dup(struct slice text)
+{
+    char *copy = memory_new(text.size + 1);
+    if (text.size)
+        memcpy(copy, text.data, text.size);
+    return copy;
+}

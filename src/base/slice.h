@@ -1,0 +1,67 @@
+/* slice.h - bytes that somebody else owns; not terminated by a NUL. */
+#ifndef DUEPOST_BASE_SLICE_H
+#define DUEPOST_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+struct slice {
+    const char *data; /* may be NULL when size is 0 */
+    size_t size;
+};
+
+/* A slice of a string literal. */
+#define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
+
+/* For printf's "%.*s". */
+#define SLICE_ARG(slice) (int)(slice).size, (slice).data
+
+static inline struct slice slice_of(const char *text)
+{
+    return (struct slice){text, text ? strlen(text) : 0};
+}
+
+static inline struct slice slice_from(const char *data, size_t size)
+{
+    return (struct slice){data, size};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* ASCII letters of either case are equal. */
+static inline bool slice_equal_nocase(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || strncasecmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool slice_starts_with(struct slice text, struct slice prefix)
+{
+    return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
+}
+
+/* Without the first count bytes; count is at most the size. */
+static inline struct slice slice_skip(struct slice text, size_t count)
+{
+    return (struct slice){text.data + count, text.size - count};
+}
+
+/* Cuts text at the first separator: *head is what stands before it, *rest what
+ * stands behind it. Without a separator: false, *head is all, *rest is empty. */
+bool slice_cut(struct slice text, char separator, struct slice *head, struct slice *rest);
+
+/* Without spaces and tabs at either end. */
+struct slice slice_trim(struct slice text);
+
+/* A non-negative decimal number: digits only, at most max. */
+bool slice_to_number(struct slice text, uint64_t max, uint64_t *value);
+
+/* A copy on the heap with a NUL behind it. Gives. */
+char *slice_dup(struct slice text);
+
+#endif

@@ -1,0 +1,70 @@
+/* http_client.h - one POST at a time, many at once; the only user of libcurl.
+ *
+ * A client belongs to one loop. Each http_post brings exactly one on_done, and
+ * never inside the call that was given it. A request is put on the wire at most
+ * once: whatever happens to its connection, it is never repeated here. Redirects
+ * are not followed; proxies, netrc and cookies are not used. */
+#ifndef DUEPOST_IO_HTTP_CLIENT_H
+#define DUEPOST_IO_HTTP_CLIENT_H
+
+#include <sys/socket.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "io/loop.h"
+
+struct http_client;
+struct http_post;
+
+struct http_client_options {
+    const char *ca_file;   /* certificates trusted besides the system's, or NULL */
+    size_t max_idle;       /* kept-alive connections */
+};
+
+enum http_error {
+    HTTP_ERROR_NONE,       /* an answer came; its status counts as soon as its head is complete */
+    HTTP_ERROR_DNS,
+    HTTP_ERROR_CONNECT,
+    HTTP_ERROR_TLS,
+    HTTP_ERROR_TIMEOUT,
+    HTTP_ERROR_RESET,      /* the connection ended without an answer */
+    HTTP_ERROR_REFUSED,    /* may_connect refused every address, or the address of the reused connection */
+    HTTP_ERROR_TOO_LARGE,  /* head or body over its cap, and no final 2xx head had come */
+    HTTP_ERROR_PROTOCOL,   /* what came is no HTTP */
+    HTTP_ERROR_UNSENT,     /* may_send said no: nothing was handed to the network */
+};
+
+struct http_outcome {
+    enum http_error error;
+    int status;             /* when error is NONE */
+    int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
+    int64_t duration_ms;    /* name lookup to end */
+    bool was_sent;          /* the request was handed to the network, if only in part */
+};
+
+struct http_post_request {
+    struct slice url;                  /* http or https */
+    const struct slice *headers;       /* "Name: value" lines, checked by the caller */
+    size_t header_count;
+    struct slice body;
+    int64_t timeout_ms;                /* name lookup to end of answer */
+    /* Before a packet goes to address, for new and reused connections alike. */
+    bool (*may_connect)(void *arg, const struct sockaddr *address);
+    /* Just before the request is handed to the network. */
+    bool (*may_send)(void *arg);
+    void (*on_done)(void *arg, const struct http_outcome *);
+    void *arg;
+};
+
+struct http_client *http_client_new(struct loop *, const struct http_client_options *);
+
+/* Posts that still run are dropped without on_done. */
+void http_client_free(struct http_client *);
+
+/* Starts a post. Borrows url, headers and body until on_done. */
+struct http_post *http_post(struct http_client *, const struct http_post_request *);
+
+/* Ends it now, without on_done. */
+void http_post_abort(struct http_post *);
+
+#endif

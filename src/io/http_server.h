@@ -1,0 +1,75 @@
+/* http_server.h - requests in, answers out; the only user of libmicrohttpd.
+ *
+ * A server belongs to one loop and serves one listening socket that it is given.
+ * A request that reaches the handler has passed the header gate: its framing is
+ * sound. The body has come whole and fits. The handler answers at once or later,
+ * exactly once, with http_answer; every request must be answered (its store call
+ * has a deadline). When the client leaves, on_gone is told, and the answer is
+ * dropped. */
+#ifndef DUEPOST_IO_HTTP_SERVER_H
+#define DUEPOST_IO_HTTP_SERVER_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "io/loop.h"
+
+struct http_server;
+struct http_request;
+
+struct http_header {
+    struct slice name, value;
+};
+
+struct http_server_options {
+    int listen_fd;          /* non-blocking, listening; taken */
+    size_t max_body_bytes;
+    size_t max_connections;
+    /* The head has come, the body not yet: answer now to refuse it (the
+     * connection is closed after that when there is a body), or do nothing. */
+    void (*on_head)(void *arg, struct http_request *);
+    /* All has come. Not called for a request that on_head answered. */
+    void (*on_request)(void *arg, struct http_request *);
+    /* The body exceeds max_body_bytes: must answer. */
+    void (*on_too_large)(void *arg, struct http_request *);
+    /* The header gate refuses it, detail says why: must answer, the connection is closed. */
+    void (*on_malformed)(void *arg, struct http_request *, const char *detail);
+    void *arg;
+};
+
+struct http_server *http_server_new(struct loop *, const struct http_server_options *);
+
+/* No new connections; those that are there go on, and each answer closes its own. */
+void http_server_quiesce(struct http_server *);
+
+/* Requests that have not been answered in full. */
+size_t http_server_pending(const struct http_server *);
+
+/* Unanswered requests are dropped: call it only when their handlers are gone. */
+void http_server_free(struct http_server *);
+
+/* What a request is. Borrowed until its answer. */
+struct slice http_request_method(const struct http_request *);
+struct slice http_request_target(const struct http_request *);                 /* raw, as sent */
+struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
+bool http_request_has_header(const struct http_request *, const char *name);
+struct slice http_request_body(const struct http_request *);
+
+/* A place for the handler's own state, NULL at first. */
+void http_request_set_context(struct http_request *, void *context);
+void *http_request_context(const struct http_request *);
+
+struct http_answer {
+    unsigned status;
+    struct slice content_type;           /* empty: none */
+    const struct http_header *headers;   /* further ones */
+    size_t header_count;
+    struct slice body;                   /* copied; left out for HEAD, with its length kept */
+};
+
+/* Copies answer; request is gone after it. May be called in any callback of the loop. */
+void http_answer(struct http_request *, const struct http_answer *);
+
+#endif

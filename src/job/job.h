@@ -1,0 +1,127 @@
+/* job.h - one piece of work: JSON from a client in, the record in Redis out and
+ * in again.
+ *
+ * A record is JSON: the members that the client sent, spelt by us, then what we
+ * keep with them (createdAt, attempts, lastAttempt, reason), then body, byte for
+ * byte as the client spelt it. A member that the client left out is left out, so
+ * that "the same job again" can be told from another job under the same id. */
+#ifndef DUEPOST_JOB_JOB_H
+#define DUEPOST_JOB_JOB_H
+
+#include "base/buffer.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "job/retry_schedule.h"
+
+struct json_t;
+
+enum {
+    JOB_TOPIC_MAX = 128,       /* bytes */
+    JOB_ID_MAX = 128,          /* bytes */
+    JOB_KEY_MAX = JOB_TOPIC_MAX + 1 + JOB_ID_MAX, /* topic/jobId */
+    JOB_URL_MAX = 2048,        /* bytes */
+    JOB_RETRY_MAX = 100,
+    JOB_HEADERS_MAX = 50,
+    JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
+    JOB_DEPTH_MAX = 32,
+    JOB_MEMBERS_MAX = 1000,    /* in one object */
+    JOB_ERRORS_MAX = 64,       /* reported at once */
+};
+#define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000)  /* 10 years */
+#define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)   /* 1 year */
+#define JOB_TIMEOUT_MIN_MS INT64_C(100)
+#define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
+#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000)         /* when the job names none */
+
+/* How an attempt failed without an answer. */
+enum attempt_error {
+    ATTEMPT_ERROR_NONE,
+    ATTEMPT_ERROR_DNS,
+    ATTEMPT_ERROR_CONNECT,
+    ATTEMPT_ERROR_TLS,
+    ATTEMPT_ERROR_TIMEOUT,
+    ATTEMPT_ERROR_RESET,
+    ATTEMPT_ERROR_TARGET_REFUSED,
+    ATTEMPT_ERROR_ANSWER_TOO_LARGE,
+    ATTEMPT_ERROR_PROTOCOL,
+};
+
+/* The word of the API: "dns", "target_refused", ...; "" for NONE. */
+const char *attempt_error_word(enum attempt_error);
+
+/* What a finished attempt leaves behind. */
+struct attempt_result {
+    int64_t at_ms;          /* when it began, by Redis's clock; 0: there was none */
+    int64_t duration_ms;
+    int status;             /* of the answer; 0 when error says why there is none */
+    enum attempt_error error;
+};
+
+struct job_header {
+    struct slice name, value;
+};
+
+/* Slices point into the text that was read and into tree. */
+struct job {
+    struct slice topic, job_id, url;
+    struct slice body;                  /* raw JSON; empty: none was sent */
+    bool has_delay, has_due_at, has_retry, has_schedule, has_timeout, has_headers;
+    int64_t delay_ms;                   /* 0 unless has_delay */
+    int64_t due_at_ms;
+    int retry;                          /* as sent; see job_max_retries */
+    struct retry_schedule schedule;     /* as sent; see job_wait_ms */
+    int64_t timeout_ms;                 /* the default unless has_timeout */
+    struct job_header headers[JOB_HEADERS_MAX];
+    size_t header_count;
+
+    int64_t created_ms;                 /* by Redis's clock; 0 in a request */
+    int attempts;                       /* failed ones so far */
+    struct attempt_result last_attempt;
+    struct slice reason;                /* why it is dead; empty otherwise */
+
+    struct json_t *tree;                /* owned */
+};
+
+/* One broken rule. */
+struct job_error {
+    char field[160];   /* "retrySchedule[2]"; "" for the document as a whole */
+    char detail[160];  /* "must be 0 to 31536000" */
+};
+
+struct job_errors {
+    size_t count;      /* the first JOB_ERRORS_MAX are kept, in the order of the members */
+    struct job_error items[JOB_ERRORS_MAX];
+};
+
+/* Reads a client's job. now_ms is for the bound of dueAt. INVALID: errors says
+ * everything that is wrong, and job needs no fini. OK: job borrows text.
+ * A missing jobId is left empty. Targets are not checked here. */
+enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
+
+/* Reads what job_write wrote. INVALID: somebody else wrote it. Borrows record. */
+enum status job_read(struct slice record, struct job *) MUST_USE;
+
+void job_fini(struct job *);
+
+/* The record. For a new job (created_ms 0) the opening brace and createdAt are
+ * left out: the schedule script writes them, since the time is Redis's. */
+void job_write(const struct job *, struct buffer *);
+
+/* Every member equal as sent: body byte for byte, numbers by value, headers in any order. */
+bool job_is_same(const struct job *, const struct job *);
+
+/* How often it may be retried, and the wait before retry number n (from 1), in ms. */
+int job_max_retries(const struct job *, const struct retry_schedule *fallback);
+int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
+
+/* The bytes that a receiver gets: the text of a string body, any other body as it
+ * is, nothing without one. Borrows from job, or from scratch when a string had escapes. */
+struct slice job_payload(const struct job *, struct buffer *scratch);
+
+/* The Content-Type of that, unless headers name one. */
+struct slice job_content_type(const struct job *, struct slice payload);
+
+/* The value of the header with this name, in any case; NULL when there is none. */
+const struct slice *job_header(const struct job *, struct slice name);
+
+#endif

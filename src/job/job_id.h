@@ -1,0 +1,20 @@
+/* job_id.h - what may name a job. */
+#ifndef DUEPOST_JOB_JOB_ID_H
+#define DUEPOST_JOB_JOB_ID_H
+
+#include "base/slice.h"
+
+/* 1 to 128 of A-Z a-z 0-9 . _ - and neither "." nor "..". */
+bool topic_is_valid(struct slice);
+
+/* The same, and also ~ and : */
+bool job_id_is_valid(struct slice);
+
+/* topic/jobId, cut at its slash; false when it is not one. */
+bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
+
+/* A new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base 32). */
+enum { JOB_ID_NEW_SIZE = 26 };
+void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE]);
+
+#endif

@@ -1,0 +1,24 @@
+/* retry_schedule.h - the waits between attempts. */
+#ifndef DUEPOST_JOB_RETRY_SCHEDULE_H
+#define DUEPOST_JOB_RETRY_SCHEDULE_H
+
+#include "base/slice.h"
+#include "base/status.h"
+
+enum { RETRY_SCHEDULE_MAX = 100 };
+
+struct retry_schedule {
+    size_t count;
+    int64_t wait_ms[RETRY_SCHEDULE_MAX];
+};
+
+/* 15s 3m 10m 30m 30m 1h 2h 6h 15h */
+extern const struct retry_schedule retry_schedule_default;
+
+/* Durations separated by spaces or commas; the empty text is the empty schedule. */
+enum status retry_schedule_parse(struct slice text, struct retry_schedule *, struct problem *) MUST_USE;
+
+/* The wait before retry number n, counted from 1; the last one repeats. The schedule is not empty. */
+int64_t retry_schedule_wait_ms(const struct retry_schedule *, int n);
+
+#endif
