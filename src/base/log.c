@@ -111,8 +111,8 @@ void log_event(enum log_level level, const char *event, const struct log_field *
     bool json = log_state.format == LOG_FORMAT_JSON;
     buffer_append(&line, json ? SLICE("{\"time\":\"") : SLICE("time="));
     append_time(&line);
-    buffer_printf(&line, json ? "\",\"level\":\"%s\",\"event\":\"%s\"" : " level=%s event=%s", level_names[level],
-                  event);
+    buffer_printf(&line, json ? "\",\"level\":\"%s\",\"event\":\"%s\"" : " level=%s event=%s",
+                  level_names[level], event);
     for (size_t i = 0; i < count; i++) {
         struct buffer before = line;
         append_pair(&line, &fields[i]);

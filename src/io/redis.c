@@ -1,0 +1,503 @@
+#include "io/redis.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <fcntl.h>
+#include <hiredis/async.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "io/resolver.h"
+
+enum {
+    RECONNECT_MIN_US = 50 * 1000,
+    RECONNECT_MAX_US = 1000 * 1000,
+    ARGS_ON_STACK = 64,
+};
+
+/* A command between redis_send and its callback. */
+struct pending {
+    struct list link; /* in sent, in the order of the replies; or in unsent */
+    redis_reply_fn *fn;
+    void *arg;
+    int64_t sent_us; /* clock_boot_us */
+};
+
+struct subscription {
+    struct list link;
+    redis_message_fn *fn;
+    void *arg;
+};
+
+struct redis_link {
+    struct loop *loop;
+    const struct redis_address *address;
+    struct redis_link_events events;
+    int64_t deadline_us;
+    int64_t reconnect_us;       /* the next wait */
+    redisAsyncContext *context; /* NULL between connections */
+    struct watch *watch;
+    bool wants_read, wants_write;
+    bool is_dirty; /* commands wait in hiredis's buffer for the end of the turn */
+    bool is_up;
+    bool is_closing; /* redis_link_free is running */
+    char why[160];
+    struct list sent;
+    struct list unsent; /* get their NULL at the next turn */
+    struct list subscriptions;
+    struct resolver *resolver;
+    struct timer *reconnect;
+    struct timer *deadline; /* of the oldest command in sent, and of connecting */
+    struct timer *fail_unsent;
+    struct hook *send;
+};
+
+static void set_why(struct redis_link *link, const char *why)
+{
+    snprintf(link->why, sizeof link->why, "%s", why);
+}
+
+/* ---- hiredis's events, on our loop ---- */
+
+static void on_ready(void *arg, bool readable, bool writable)
+{
+    struct redis_link *link = arg;
+    redisAsyncContext *context = link->context;
+    if (writable && link->context == context)
+        redisAsyncHandleWrite(context);
+    if (readable && link->context == context)
+        redisAsyncHandleRead(context);
+}
+
+static void update_watch(struct redis_link *link)
+{
+    if (link->watch)
+        watch_set(link->watch, link->wants_read, link->wants_write);
+}
+
+static void add_read(void *data)
+{
+    struct redis_link *link = data;
+    link->wants_read = true;
+    update_watch(link);
+}
+
+static void delete_read(void *data)
+{
+    struct redis_link *link = data;
+    link->wants_read = false;
+    update_watch(link);
+}
+
+/* Once connected, writing waits for the end of the turn instead of for epoll:
+ * one write carries all that the turn brought. */
+static void add_write(void *data)
+{
+    struct redis_link *link = data;
+    if (link->context && (link->context->c.flags & REDIS_CONNECTED) && !link->is_dirty) {
+        link->is_dirty = true;
+        return;
+    }
+    link->wants_write = true;
+    update_watch(link);
+}
+
+static void delete_write(void *data)
+{
+    struct redis_link *link = data;
+    link->wants_write = false;
+    update_watch(link);
+}
+
+static void on_turn_end(void *arg)
+{
+    struct redis_link *link = arg;
+    if (!link->is_dirty || !link->context)
+        return;
+    /* is_dirty stays set during the write: what hiredis could not write wants epoll. */
+    redisAsyncHandleWrite(link->context);
+    link->is_dirty = false;
+}
+
+/* ---- losing a connection ---- */
+
+static void fail(struct pending *pending)
+{
+    redis_reply_fn *fn = pending->fn;
+    void *arg = pending->arg;
+    list_remove(&pending->link);
+    free(pending);
+    fn(arg, NULL);
+}
+
+static void on_fail_unsent(void *arg)
+{
+    struct redis_link *link = arg;
+    struct list unsent;
+    list_move(&link->unsent, &unsent);
+    while (!list_is_empty(&unsent))
+        fail(LIST_ENTRY(unsent.next, struct pending, link));
+}
+
+static void drop_subscriptions(struct redis_link *link)
+{
+    for (struct list *entry; (entry = list_take(&link->subscriptions));)
+        free(LIST_ENTRY(entry, struct subscription, link));
+}
+
+/* The end of every connection, and of every attempt to have one. */
+static void lost(struct redis_link *link)
+{
+    bool was_up = link->is_up;
+    link->context = NULL;
+    link->is_up = false;
+    link->is_dirty = false;
+    link->wants_read = link->wants_write = false;
+    watch_free(link->watch);
+    link->watch = NULL;
+    timer_stop(link->deadline);
+    drop_subscriptions(link);
+    if (link->is_closing)
+        return;
+    timer_start(link->reconnect, link->reconnect_us);
+    link->reconnect_us =
+        link->reconnect_us * 2 > RECONNECT_MAX_US ? RECONNECT_MAX_US : link->reconnect_us * 2;
+    if (was_up)
+        link->events.on_down(link->events.arg, link->why);
+}
+
+/* hiredis calls it once for each context that it frees, after all callbacks got their NULL. */
+static void cleanup(void *data)
+{
+    struct redis_link *link = data;
+    if (link->context && link->context->errstr && link->context->errstr[0])
+        set_why(link, link->context->errstr);
+    lost(link);
+}
+
+void redis_link_reset(struct redis_link *link, const char *why)
+{
+    if (!link->context)
+        return;
+    set_why(link, why);
+    redisAsyncFree(link->context); /* within one of its callbacks: as soon as that returns */
+}
+
+static void on_deadline(void *arg)
+{
+    struct redis_link *link = arg;
+    if (!link->is_up) {
+        redis_link_reset(link, "connecting took too long");
+        return;
+    }
+    if (list_is_empty(&link->sent))
+        return;
+    struct pending *oldest = LIST_ENTRY(link->sent.next, struct pending, link);
+    int64_t left_us = oldest->sent_us + link->deadline_us - clock_boot_us();
+    if (left_us > 0)
+        timer_start(link->deadline, left_us);
+    else
+        redis_link_reset(link, "Redis did not answer in time");
+}
+
+/* ---- having one ---- */
+
+static void on_hello(void *arg, const struct redis_reply *reply)
+{
+    struct redis_link *link = arg;
+    if (!reply || link->is_up || !link->context)
+        return;
+    if (redis_reply_kind(reply) == REDIS_KIND_ERROR) {
+        char why[sizeof link->why];
+        snprintf(why, sizeof why, "%.*s", SLICE_ARG(redis_reply_text(reply)));
+        redis_link_reset(link, why);
+        return;
+    }
+    if (!slice_equal(redis_reply_text(reply), SLICE("PONG")))
+        return;
+    link->is_up = true;
+    link->reconnect_us = RECONNECT_MIN_US;
+    link->events.on_up(link->events.arg);
+}
+
+static void send_now(struct redis_link *, size_t, const struct slice *, redis_reply_fn *, void *);
+
+static void say_hello(struct redis_link *link)
+{
+    const struct redis_address *address = link->address;
+    struct slice argv[3] = {SLICE("AUTH")};
+    size_t argc = 1;
+    if (address->user)
+        argv[argc++] = slice_of(address->user);
+    if (address->password) {
+        argv[argc++] = slice_of(address->password);
+        send_now(link, argc, argv, on_hello, link);
+    }
+    if (address->database) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", address->database);
+        send_now(link, 2, (struct slice[]){SLICE("SELECT"), slice_of(number)}, on_hello, link);
+    }
+    send_now(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
+}
+
+static void on_connected(const redisAsyncContext *context, int status)
+{
+    struct redis_link *link = context->data;
+    if (status != REDIS_OK) {
+        set_why(link, context->c.errstr[0] ? context->c.errstr : "no connection");
+        return;
+    }
+    if (!link->address->path)
+        redisEnableKeepAlive(&link->context->c); /* a half-open connection would go on winning BLPOPs */
+    say_hello(link);
+}
+
+static void adopt_context(struct redis_link *link, redisAsyncContext *context)
+{
+    if (!context || context->err) {
+        set_why(link, context ? context->errstr : "out of memory");
+        if (context)
+            redisAsyncFree(context);
+        lost(link);
+        return;
+    }
+    fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
+    link->context = context;
+    link->watch = watch_new(link->loop, context->c.fd, on_ready, link);
+    context->data = link;
+    context->ev.data = link;
+    context->ev.addRead = add_read;
+    context->ev.delRead = delete_read;
+    context->ev.addWrite = add_write;
+    context->ev.delWrite = delete_write;
+    context->ev.cleanup = cleanup;
+    timer_start(link->deadline, link->deadline_us);
+    redisAsyncSetConnectCallback(context, on_connected);
+}
+
+static void on_resolved(void *arg, const char *address, const char *why)
+{
+    struct redis_link *link = arg;
+    link->resolver = NULL;
+    if (address) {
+        adopt_context(link, redisAsyncConnect(address, link->address->port));
+        return;
+    }
+    set_why(link, why);
+    lost(link);
+}
+
+static bool is_literal(const char *host)
+{
+    struct in6_addr ignored;
+    return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
+}
+
+static void on_reconnect(void *arg)
+{
+    struct redis_link *link = arg;
+    if (link->address->path)
+        adopt_context(link, redisAsyncConnectUnix(link->address->path));
+    else if (is_literal(link->address->host))
+        adopt_context(link, redisAsyncConnect(link->address->host, link->address->port));
+    else
+        link->resolver = resolver_start(link->loop, link->address->host, on_resolved, link);
+}
+
+struct redis_link *redis_link_new(struct loop *loop, const struct redis_address *address, int64_t deadline_us,
+                                  struct redis_link_events events)
+{
+    struct redis_link *link = NEW(struct redis_link);
+    link->loop = loop;
+    link->address = address;
+    link->deadline_us = deadline_us;
+    link->events = events;
+    link->reconnect_us = RECONNECT_MIN_US;
+    list_init(&link->sent);
+    list_init(&link->unsent);
+    list_init(&link->subscriptions);
+    link->reconnect = timer_new(loop, on_reconnect, link);
+    link->deadline = timer_new(loop, on_deadline, link);
+    link->fail_unsent = timer_new(loop, on_fail_unsent, link);
+    link->send = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, link);
+    timer_start(link->reconnect, 0);
+    return link;
+}
+
+void redis_link_free(struct redis_link *link)
+{
+    if (!link)
+        return;
+    link->is_closing = true;
+    if (link->resolver)
+        resolver_cancel(link->resolver);
+    if (link->context)
+        redisAsyncFree(link->context);
+    on_fail_unsent(link);
+    timer_free(link->reconnect);
+    timer_free(link->deadline);
+    timer_free(link->fail_unsent);
+    hook_free(link->send);
+    free(link);
+}
+
+bool redis_link_is_up(const struct redis_link *link)
+{
+    return link->is_up;
+}
+
+const char *redis_link_why(const struct redis_link *link)
+{
+    return link->why;
+}
+
+/* ---- commands ---- */
+
+static void on_reply(redisAsyncContext *context, void *reply, void *data)
+{
+    (void)context;
+    struct pending *pending = data;
+    redis_reply_fn *fn = pending->fn;
+    void *arg = pending->arg;
+    list_remove(&pending->link);
+    free(pending);
+    fn(arg, reply);
+}
+
+static int send_argv(struct redis_link *link, redisCallbackFn *fn, void *data, size_t argc,
+                     const struct slice *argv)
+{
+    const char *texts_on_stack[ARGS_ON_STACK];
+    size_t sizes_on_stack[ARGS_ON_STACK];
+    bool is_small = argc <= ARGS_ON_STACK;
+    const char **texts = is_small ? texts_on_stack : NEW_ARRAY(const char *, argc);
+    size_t *sizes = is_small ? sizes_on_stack : NEW_ARRAY(size_t, argc);
+    for (size_t i = 0; i < argc; i++) {
+        texts[i] = argv[i].data ? argv[i].data : "";
+        sizes[i] = argv[i].size;
+    }
+    int result = redisAsyncCommandArgv(link->context, fn, data, (int)argc, texts, sizes);
+    if (!is_small) {
+        free(texts);
+        free(sizes);
+    }
+    return result;
+}
+
+static struct pending *pending_new(redis_reply_fn *fn, void *arg)
+{
+    struct pending *pending = NEW(struct pending);
+    pending->fn = fn;
+    pending->arg = arg;
+    list_init(&pending->link);
+    return pending;
+}
+
+static void fail_soon(struct redis_link *link, struct pending *pending)
+{
+    list_append(&link->unsent, &pending->link);
+    timer_start(link->fail_unsent, 0);
+}
+
+static void send_now(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn,
+                     void *arg)
+{
+    struct pending *pending = pending_new(fn, arg);
+    if (send_argv(link, on_reply, pending, argc, argv) != REDIS_OK) {
+        fail_soon(link, pending);
+        return;
+    }
+    pending->sent_us = clock_boot_us();
+    list_append(&link->sent, &pending->link);
+    if (!timer_is_running(link->deadline))
+        timer_start(link->deadline, link->deadline_us);
+}
+
+void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn, void *arg)
+{
+    if (link->is_up)
+        send_now(link, argc, argv, fn, arg);
+    else
+        fail_soon(link, pending_new(fn, arg));
+}
+
+static void on_message(redisAsyncContext *context, void *reply, void *data)
+{
+    (void)context;
+    const struct subscription *subscription = data;
+    const struct redis_reply *message = reply;
+    if (!message || redis_reply_size(message) != 3)
+        return;
+    if (slice_equal(redis_reply_text(redis_reply_at(message, 0)), SLICE("message")))
+        subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)),
+                         redis_reply_text(redis_reply_at(message, 2)));
+}
+
+void redis_subscribe(struct redis_link *link, struct slice channel, redis_message_fn *fn, void *arg)
+{
+    if (!link->is_up)
+        return;
+    struct subscription *subscription = NEW(struct subscription);
+    subscription->fn = fn;
+    subscription->arg = arg;
+    list_append(&link->subscriptions, &subscription->link);
+    send_argv(link, on_message, subscription, 2, (struct slice[]){SLICE("SUBSCRIBE"), channel});
+}
+
+/* ---- replies: a redis_reply is hiredis's, seen through these readers only ---- */
+
+static const redisReply *raw(const struct redis_reply *reply)
+{
+    return (const redisReply *)(const void *)reply;
+}
+
+enum redis_kind redis_reply_kind(const struct redis_reply *reply)
+{
+    switch (reply ? raw(reply)->type : REDIS_REPLY_NIL) {
+    case REDIS_REPLY_INTEGER:
+        return REDIS_KIND_INTEGER;
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+        return REDIS_KIND_TEXT;
+    case REDIS_REPLY_ARRAY:
+        return REDIS_KIND_ARRAY;
+    case REDIS_REPLY_ERROR:
+        return REDIS_KIND_ERROR;
+    default:
+        return REDIS_KIND_NIL;
+    }
+}
+
+int64_t redis_reply_integer(const struct redis_reply *reply)
+{
+    uint64_t number = 0;
+    if (redis_reply_kind(reply) == REDIS_KIND_INTEGER)
+        return raw(reply)->integer;
+    if (redis_reply_kind(reply) == REDIS_KIND_TEXT &&
+        slice_to_number(redis_reply_text(reply), INT64_MAX, &number))
+        return (int64_t)number;
+    return 0;
+}
+
+struct slice redis_reply_text(const struct redis_reply *reply)
+{
+    enum redis_kind kind = redis_reply_kind(reply);
+    if (kind != REDIS_KIND_TEXT && kind != REDIS_KIND_ERROR)
+        return (struct slice){NULL, 0};
+    return slice_from(raw(reply)->str, raw(reply)->len);
+}
+
+size_t redis_reply_size(const struct redis_reply *reply)
+{
+    return redis_reply_kind(reply) == REDIS_KIND_ARRAY ? raw(reply)->elements : 0;
+}
+
+const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t index)
+{
+    if (index >= redis_reply_size(reply))
+        return NULL;
+    return (const struct redis_reply *)(const void *)raw(reply)->element[index];
+}

@@ -1,0 +1,85 @@
+#include "io/redis.h"
+
+#include "base/memory.h"
+
+enum { REDIS_PORT = 6379, DATABASE_MAX = 1000000 };
+
+static enum status bad_address(struct problem *problem, const char *what)
+{
+    problem_set(problem, "%s; it is redis://[user@]host[:port][/db] or unix:PATH", what);
+    return STATUS_INVALID;
+}
+
+static void parse_credentials(struct slice text, struct redis_address *address)
+{
+    struct slice user, password;
+    bool has_password = slice_cut(text, ':', &user, &password);
+    if (user.size)
+        address->user = slice_dup(user);
+    if (has_password)
+        address->password = slice_dup(password);
+}
+
+static enum status parse_endpoint(struct slice text, struct redis_address *address, struct problem *problem)
+{
+    struct slice host, rest;
+    uint64_t port = REDIS_PORT;
+    if (text.size && text.data[0] == '[') {
+        if (!slice_cut(slice_skip(text, 1), ']', &host, &rest))
+            return bad_address(problem, "the address lacks its ']'");
+        if (rest.size && rest.data[0] != ':')
+            return bad_address(problem, "only a port may follow ']'");
+        rest = rest.size ? slice_skip(rest, 1) : rest;
+    } else {
+        slice_cut(text, ':', &host, &rest);
+    }
+    if (host.size == 0)
+        return bad_address(problem, "the host is missing");
+    if (rest.size && (!slice_to_number(rest, UINT16_MAX, &port) || port == 0))
+        return bad_address(problem, "the port must be 1 to 65535");
+    address->host = slice_dup(host);
+    address->port = (uint16_t)port;
+    return STATUS_OK;
+}
+
+static enum status parse_tcp(struct slice text, struct redis_address *address, struct problem *problem)
+{
+    struct slice endpoint, database;
+    const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;
+    if (at) {
+        parse_credentials(slice_from(text.data, (size_t)(at - text.data)), address);
+        text = slice_skip(text, (size_t)(at - text.data) + 1);
+    }
+    slice_cut(text, '/', &endpoint, &database);
+    uint64_t number = 0;
+    if (database.size && !slice_to_number(database, DATABASE_MAX, &number))
+        return bad_address(problem, "the database after the host must be a number");
+    address->database = (uint32_t)number;
+    return parse_endpoint(endpoint, address, problem);
+}
+
+enum status redis_address_parse(struct slice text, struct redis_address *address, struct problem *problem)
+{
+    *address = (struct redis_address){0};
+    enum status status;
+    if (slice_starts_with(text, SLICE("unix:")) && text.size > strlen("unix:")) {
+        address->path = slice_dup(slice_skip(text, strlen("unix:")));
+        return STATUS_OK;
+    }
+    if (slice_starts_with(text, SLICE("redis://")))
+        status = parse_tcp(slice_skip(text, strlen("redis://")), address, problem);
+    else
+        status = bad_address(problem, "this is no address of a Redis");
+    if (status != STATUS_OK)
+        redis_address_fini(address);
+    return status;
+}
+
+void redis_address_fini(struct redis_address *address)
+{
+    free(address->host);
+    free(address->path);
+    free(address->user);
+    free(address->password);
+    *address = (struct redis_address){0};
+}

@@ -1,0 +1,90 @@
+#include "io/resolver.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/slice.h"
+
+/* Owned by its thread until the result is posted, then by the loop. */
+struct resolver {
+    pthread_mutex_t lock; /* guards loop: NULL once it is cancelled */
+    struct loop *loop;
+    resolver_fn *fn;
+    void *arg;
+    char *host;
+    char address[INET6_ADDRSTRLEN];
+    const char *why;
+};
+
+static void resolver_free(struct resolver *resolver)
+{
+    pthread_mutex_destroy(&resolver->lock);
+    free(resolver->host);
+    free(resolver);
+}
+
+static void on_resolved(void *arg)
+{
+    struct resolver *resolver = arg;
+    if (resolver->loop)
+        resolver->fn(resolver->arg, resolver->why ? NULL : resolver->address, resolver->why);
+    resolver_free(resolver);
+}
+
+static void look_up(struct resolver *resolver)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int error = getaddrinfo(resolver->host, NULL, &hints, &found);
+    if (error == 0)
+        error = getnameinfo(found->ai_addr, found->ai_addrlen, resolver->address, sizeof resolver->address,
+                            NULL, 0, NI_NUMERICHOST);
+    if (error != 0)
+        resolver->why = gai_strerror(error);
+    if (found)
+        freeaddrinfo(found);
+}
+
+static void *run(void *arg)
+{
+    struct resolver *resolver = arg;
+    look_up(resolver);
+    pthread_mutex_lock(&resolver->lock);
+    bool cancelled = !resolver->loop;
+    if (!cancelled)
+        loop_post(resolver->loop, on_resolved, resolver);
+    pthread_mutex_unlock(&resolver->lock);
+    if (cancelled)
+        resolver_free(resolver);
+    return NULL;
+}
+
+struct resolver *resolver_start(struct loop *loop, const char *host, resolver_fn *fn, void *arg)
+{
+    struct resolver *resolver = NEW(struct resolver);
+    pthread_mutex_init(&resolver->lock, NULL);
+    resolver->loop = loop;
+    resolver->fn = fn;
+    resolver->arg = arg;
+    resolver->host = slice_dup(slice_of(host));
+    pthread_t thread;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &detached, run, resolver) != 0) {
+        resolver->why = "no thread could be started";
+        loop_post(loop, on_resolved, resolver);
+    }
+    pthread_attr_destroy(&detached);
+    return resolver;
+}
+
+void resolver_cancel(struct resolver *resolver)
+{
+    pthread_mutex_lock(&resolver->lock);
+    resolver->loop = NULL;
+    pthread_mutex_unlock(&resolver->lock);
+}
