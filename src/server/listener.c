@@ -1,0 +1,201 @@
+#include "server/listener.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { BACKLOG = 1024 };
+
+struct listener {
+    size_t count;
+    int *fds; /* -1: taken */
+    struct address address;
+    bool is_wildcard;
+    uint16_t port;
+    char url[LISTENER_URL_MAX];
+};
+
+static void read_address(struct listener *listener, const struct sockaddr_storage *bound)
+{
+    if (bound->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)bound;
+        listener->address.is_v6 = true;
+        memcpy(listener->address.bytes, &in6->sin6_addr, 16);
+        listener->is_wildcard = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+        listener->port = ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)bound;
+        memcpy(listener->address.bytes, &in->sin_addr, 4);
+        listener->is_wildcard = in->sin_addr.s_addr == htonl(INADDR_ANY);
+        listener->port = ntohs(in->sin_port);
+    }
+}
+
+/* -1 with errno. The socket listens, and from then on others may share its port if they ask to. */
+static int open_first(const struct sockaddr *address, socklen_t size)
+{
+    int on = 1;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    /* Without SO_REUSEADDR the connections of the last run would hold the port for a minute. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
+        listen(fd, BACKLOG) == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int open_other(const struct sockaddr *address, socklen_t size)
+{
+    int on = 1;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
+        listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* All sockets on one address; false with errno. What was opened is in fds. */
+static bool open_all(struct listener *listener, const struct addrinfo *where)
+{
+    listener->fds[0] = open_first(where->ai_addr, where->ai_addrlen);
+    if (listener->fds[0] < 0)
+        return false;
+    struct sockaddr_storage bound = {0};
+    socklen_t size = sizeof bound;
+    if (getsockname(listener->fds[0], (struct sockaddr *)&bound, &size) != 0)
+        return false;
+    read_address(listener, &bound);
+    for (size_t i = 1; i < listener->count; i++) {
+        listener->fds[i] = open_other((const struct sockaddr *)&bound, size);
+        if (listener->fds[i] < 0)
+            return false;
+    }
+    return true;
+}
+
+static void close_all(struct listener *listener)
+{
+    for (size_t i = 0; i < listener->count; i++) {
+        if (listener->fds[i] >= 0)
+            close(listener->fds[i]);
+        listener->fds[i] = -1;
+    }
+}
+
+static void explain(struct problem *problem, const char *host, uint16_t port, int error)
+{
+    const char *what = strerror(error);
+    if (error == EADDRINUSE)
+        what = "another program already listens there; stop it or choose another port";
+    else if (error == EACCES)
+        what = "ports below 1024 need a privilege; choose another port";
+    else if (error == EADDRNOTAVAIL)
+        what = "this host does not have that address";
+    problem_set(problem, "cannot listen on %s port %u: %s", host, port, what);
+}
+
+/* Of a name's addresses the first that can be bound. */
+static enum status open_any(struct listener *listener, const char *host, uint16_t port,
+                            struct problem *problem)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char service[8];
+    snprintf(service, sizeof service, "%u", port);
+    int unresolved = getaddrinfo(host, service, &hints, &found);
+    if (unresolved) {
+        problem_set(problem, "cannot listen on %s: %s", host, gai_strerror(unresolved));
+        return STATUS_FAILED;
+    }
+    enum status status = STATUS_FAILED;
+    int first_error = 0;
+    for (const struct addrinfo *where = found; where && status != STATUS_OK; where = where->ai_next) {
+        if (open_all(listener, where)) {
+            status = STATUS_OK;
+        } else {
+            first_error = first_error ? first_error : errno;
+            close_all(listener);
+        }
+    }
+    if (status != STATUS_OK)
+        explain(problem, host, port, first_error);
+    freeaddrinfo(found);
+    return status;
+}
+
+enum status listener_open(const char *host, uint16_t port, size_t count, struct listener **opened,
+                          struct problem *problem)
+{
+    assert(count > 0);
+    struct listener *listener = NEW(struct listener);
+    listener->count = count;
+    listener->fds = NEW_ARRAY(int, count);
+    for (size_t i = 0; i < count; i++)
+        listener->fds[i] = -1;
+    enum status status = open_any(listener, host, port, problem);
+    if (status != STATUS_OK) {
+        listener_free(listener);
+        return status;
+    }
+    bool is_v6 = strchr(host, ':') != NULL;
+    snprintf(listener->url, sizeof listener->url, is_v6 ? "http://[%s]:%u" : "http://%s:%u", host,
+             listener->port);
+    *opened = listener;
+    return STATUS_OK;
+}
+
+void listener_free(struct listener *listener)
+{
+    if (!listener)
+        return;
+    close_all(listener);
+    free(listener->fds);
+    free(listener);
+}
+
+int listener_take(struct listener *listener, size_t index)
+{
+    assert(index < listener->count && listener->fds[index] >= 0);
+    int fd = listener->fds[index];
+    listener->fds[index] = -1;
+    return fd;
+}
+
+uint16_t listener_port(const struct listener *listener)
+{
+    return listener->port;
+}
+
+const char *listener_url(const struct listener *listener)
+{
+    return listener->url;
+}
+
+bool listener_is_loopback(const struct listener *listener)
+{
+    if (!listener->address.is_v6)
+        return listener->address.bytes[0] == 127;
+    return IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)(const void *)listener->address.bytes);
+}
+
+void listener_refuse(const struct listener *listener, struct target_policy *policy)
+{
+    target_policy_refuse(policy, listener->is_wildcard ? NULL : &listener->address, listener->port);
+}
