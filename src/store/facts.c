@@ -1,0 +1,173 @@
+#include "store/facts.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "store/script.h"
+
+enum {
+    ASK_AGAIN_US = 5 * 1000 * 1000,
+    REDIS_MAJOR_MIN = 7, /* scripts with flags */
+    SHARDS = 1,
+};
+
+struct facts {
+    struct redis_link *link;
+    struct slice jobs_key;
+    loop_fn *on_change;
+    void *arg;
+    struct timer *again;
+    struct store_facts facts;
+    bool has_aof, aof_is_broken;
+    bool was_told_eviction;
+    char refusal[256];      /* empty: none; from the last whole round */
+    char next_refusal[256]; /* of the round under way */
+};
+
+/* The value of a "name:value" line of INFO. */
+static struct slice info_value(struct slice info, const char *name)
+{
+    size_t size = strlen(name);
+    for (struct slice line; info.size;) {
+        slice_cut(info, '\n', &line, &info);
+        if (line.size > size && memcmp(line.data, name, size) == 0 && line.data[size] == ':') {
+            line = slice_skip(line, size + 1);
+            if (line.size && line.data[line.size - 1] == '\r')
+                line.size--;
+            return line;
+        }
+    }
+    return (struct slice){NULL, 0};
+}
+
+static void copy(char *to, size_t size, struct slice from)
+{
+    snprintf(to, size, "%.*s", SLICE_ARG(from));
+}
+
+static void judge_version(struct facts *facts)
+{
+    int major = atoi(facts->facts.version);
+    if (major < REDIS_MAJOR_MIN)
+        snprintf(facts->next_refusal, sizeof facts->next_refusal,
+                 "Redis is version %s; duepost needs 7.0 or newer", facts->facts.version);
+}
+
+/* A Redis that evicts keys would lose jobs: told once, and shown by /readyz. */
+static void judge_eviction(struct facts *facts)
+{
+    bool is_safe = strcmp(facts->facts.eviction, "noeviction") == 0;
+    if (!is_safe && !facts->was_told_eviction && facts->facts.eviction[0])
+        log_warning("redis_may_evict_jobs", LOG_TEXT("maxmemory_policy", facts->facts.eviction),
+                    LOG_TEXT("do", "set maxmemory-policy noeviction"));
+    facts->was_told_eviction = !is_safe;
+}
+
+static void on_info(void *arg, const struct redis_reply *reply)
+{
+    struct facts *facts = arg;
+    struct slice info = redis_reply_text(reply);
+    if (redis_reply_kind(reply) != REDIS_KIND_TEXT)
+        return;
+    copy(facts->facts.version, sizeof facts->facts.version, info_value(info, "redis_version"));
+    copy(facts->facts.role, sizeof facts->facts.role, info_value(info, "role"));
+    copy(facts->facts.eviction, sizeof facts->facts.eviction, info_value(info, "maxmemory_policy"));
+    facts->has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1"));
+    facts->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
+    judge_version(facts);
+    judge_eviction(facts);
+}
+
+/* The last question of a round. */
+static void on_appendfsync(void *arg, const struct redis_reply *reply)
+{
+    struct facts *facts = arg;
+    if (!reply)
+        return;
+    struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
+    if (!facts->has_aof || facts->aof_is_broken)
+        facts->facts.in_force = DURABILITY_MEMORY;
+    else if (mode.size == 0)
+        facts->facts.in_force = DURABILITY_UNKNOWN; /* CONFIG is forbidden here */
+    else
+        facts->facts.in_force = slice_equal(mode, SLICE("always")) ? DURABILITY_FSYNC : DURABILITY_MEMORY;
+    facts->facts.is_known = facts->facts.version[0] != '\0';
+    memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
+    facts->on_change(facts->arg);
+}
+
+static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct facts *facts = arg;
+    if (status != STATUS_OK)
+        return;
+    int64_t format = redis_reply_integer(redis_reply_at(reply, 1));
+    int64_t shards = redis_reply_integer(redis_reply_at(reply, 2));
+    if (format > STORE_FORMAT)
+        snprintf(facts->next_refusal, sizeof facts->next_refusal,
+                 "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
+                 (long long)format, STORE_FORMAT);
+    else if (shards != SHARDS)
+        snprintf(facts->next_refusal, sizeof facts->next_refusal,
+                 "the data in Redis has %lld shards, this duepost is set up for %d", (long long)shards,
+                 SHARDS);
+}
+
+static void ask(void *arg)
+{
+    struct facts *facts = arg;
+    if (!redis_link_is_up(facts->link))
+        return;
+    facts->next_refusal[0] = '\0';
+    redis_send(facts->link, 1, (struct slice[]){SLICE("INFO")}, on_info, facts);
+    struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
+    script_call_number(open, 0);
+    script_call_number(open, STORE_FORMAT);
+    script_call_number(open, SHARDS);
+    script_call_send(open, facts->link, on_opened, facts);
+    redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
+               on_appendfsync, facts);
+    timer_start(facts->again, ASK_AGAIN_US);
+}
+
+struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key, loop_fn *on_change,
+                        void *arg)
+{
+    struct facts *facts = NEW(struct facts);
+    facts->link = link;
+    facts->jobs_key = jobs_key;
+    facts->on_change = on_change;
+    facts->arg = arg;
+    facts->again = timer_new(loop, ask, facts);
+    return facts;
+}
+
+void facts_free(struct facts *facts)
+{
+    if (!facts)
+        return;
+    timer_free(facts->again);
+    free(facts);
+}
+
+void facts_start(struct facts *facts)
+{
+    ask(facts);
+}
+
+void facts_stop(struct facts *facts)
+{
+    facts->facts.is_known = false;
+    timer_stop(facts->again);
+}
+
+const struct store_facts *facts_get(const struct facts *facts)
+{
+    return &facts->facts;
+}
+
+const char *facts_refusal(const struct facts *facts)
+{
+    return facts->refusal[0] ? facts->refusal : NULL;
+}

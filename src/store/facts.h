@@ -1,0 +1,25 @@
+/* facts.h - what Redis says about itself: version, role, eviction, persistence, layout of the data.
+ *
+ * Asked when the connection comes up and every few seconds after. */
+#ifndef DUEPOST_STORE_FACTS_H
+#define DUEPOST_STORE_FACTS_H
+
+#include "store/store.h"
+
+struct facts;
+
+/* Borrows link and key. on_change comes after each round of questions. */
+struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key, loop_fn *on_change,
+                        void *arg);
+void facts_free(struct facts *);
+
+/* The link came up, or was lost. */
+void facts_start(struct facts *);
+void facts_stop(struct facts *);
+
+const struct store_facts *facts_get(const struct facts *);
+
+/* Why this Redis, as far as asked, cannot be used at all; NULL when it can. Borrowed. */
+const char *facts_refusal(const struct facts *);
+
+#endif

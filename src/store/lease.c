@@ -1,0 +1,181 @@
+/* lease.c - what a consumer does: claim, renew, and the ends of a lease. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "store/store_private.h"
+
+enum {
+    LEASE_CALLS_MAX = 4, /* of one kind under way at once */
+    CLAIM_SHARE = 16,    /* jobs of one topic in a row */
+    ITEM_OVERHEAD = 64,  /* bytes around an item's texts */
+    FIRST_CLAIMED = 2,   /* where the jobs begin in a claim's reply */
+    CLAIMED_PARTS = 3,   /* id, due, record */
+};
+
+/* ---- claim ---- */
+
+void store_claim(struct store *store, size_t max, store_claim_fn *fn, void *arg)
+{
+    assert(!store->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
+    store->claim = (struct store_claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
+}
+
+static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct store_claim *claim = arg;
+    struct store_claimed jobs[STORE_CLAIM_MAX];
+    size_t count = 0;
+    if (status == STATUS_OK)
+        count = (redis_reply_size(reply) - FIRST_CLAIMED) / CLAIMED_PARTS;
+    assert(count <= claim->max);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
+        jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
+        jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
+        jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
+    }
+    claim->fn(claim->arg, status, &claim->nonce, redis_reply_integer(redis_reply_at(reply, 0)) / 1000, jobs,
+              count, (size_t)redis_reply_integer(redis_reply_at(reply, 1)));
+    free(claim);
+}
+
+void claim_flush(struct store *store)
+{
+    if (!store->claim.is_wanted)
+        return;
+    struct store_claim *claim = NEW(struct store_claim);
+    struct script_call *call = store_call(store, SCRIPT_CLAIM);
+    *claim = store->claim;
+    store->claim.is_wanted = false;
+    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", store->nonce_prefix,
+             (unsigned long long)++store->claims);
+    script_call_number(call, (int64_t)claim->max);
+    script_call_text(call, slice_of(claim->nonce.text));
+    script_call_number(call, STORE_LEASE_MS);
+    script_call_number(call, CLAIM_SHARE);
+    script_call_number(call, BATCH_BYTES_MAX);
+    script_call_send(call, store->worker, on_claimed, claim);
+}
+
+/* ---- renewals and ends: five kinds of item that differ in their arguments only ---- */
+
+struct lease_item {
+    struct batch_item item;
+    const struct lease *lease;
+    int64_t wait_ms;     /* retry */
+    struct slice record; /* retry, bury */
+    store_done_fn *fn;
+    void *arg;
+};
+
+static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, store_done_fn *fn,
+                                         void *arg)
+{
+    struct lease_item *item = NEW(struct lease_item);
+    item->item.bytes = lease->id.size + record.size + ITEM_OVERHEAD;
+    item->lease = lease;
+    item->record = record;
+    item->fn = fn;
+    item->arg = arg;
+    return item;
+}
+
+static void add_lease(const struct batch_item *item, struct script_call *call)
+{
+    const struct lease_item *entry = (const struct lease_item *)item;
+    script_call_text(call, entry->lease->id);
+    script_call_text(call, slice_of(entry->lease->nonce.text));
+}
+
+static void add_retry(const struct batch_item *item, struct script_call *call)
+{
+    const struct lease_item *entry = (const struct lease_item *)item;
+    add_lease(item, call);
+    script_call_number(call, entry->wait_ms);
+    script_call_text(call, entry->record);
+}
+
+static void add_bury(const struct batch_item *item, struct script_call *call)
+{
+    add_lease(item, call);
+    script_call_text(call, ((const struct lease_item *)item)->record);
+}
+
+static void add_lease_ms(const struct store *store, struct script_call *call)
+{
+    (void)store;
+    script_call_number(call, STORE_LEASE_MS);
+}
+
+static void end_lease_item(struct batch_item *item, enum status status, int64_t now_us,
+                           const struct redis_reply *result)
+{
+    struct lease_item *entry = (struct lease_item *)item;
+    (void)now_us;
+    if (status == STATUS_OK && redis_reply_integer(result) != 1)
+        status = STATUS_STALE;
+    entry->fn(entry->arg, status);
+    free(entry);
+}
+
+const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, NULL, add_lease, end_lease_item};
+const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, NULL, add_retry, end_lease_item};
+const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, NULL, add_bury, end_lease_item};
+const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, NULL, add_lease, end_lease_item};
+const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, add_lease_ms, add_lease, end_lease_item};
+
+static const struct slice no_record;
+
+void store_complete(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+{
+    batch_add(&store->batches[STORE_BATCH_COMPLETE], &lease_item_new(lease, no_record, fn, arg)->item);
+}
+
+void store_retry(struct store *store, const struct lease *lease, int64_t wait_ms, struct slice record,
+                 store_done_fn *fn, void *arg)
+{
+    struct lease_item *item = lease_item_new(lease, record, fn, arg);
+    item->wait_ms = wait_ms;
+    batch_add(&store->batches[STORE_BATCH_RETRY], &item->item);
+}
+
+void store_bury(struct store *store, const struct lease *lease, struct slice record, store_done_fn *fn,
+                void *arg)
+{
+    batch_add(&store->batches[STORE_BATCH_BURY], &lease_item_new(lease, record, fn, arg)->item);
+}
+
+void store_release(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+{
+    batch_add(&store->batches[STORE_BATCH_RELEASE], &lease_item_new(lease, no_record, fn, arg)->item);
+}
+
+void store_renew(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+{
+    batch_add(&store->batches[STORE_BATCH_RENEW], &lease_item_new(lease, no_record, fn, arg)->item);
+}
+
+/* ---- the doorbell ---- */
+
+struct bell_wait {
+    store_done_fn *fn;
+    void *arg;
+};
+
+static void on_bell(void *arg, const struct redis_reply *reply)
+{
+    struct bell_wait *wait = arg;
+    bool failed = !reply || redis_reply_kind(reply) == REDIS_KIND_ERROR;
+    wait->fn(wait->arg, failed ? STATUS_UNAVAILABLE : STATUS_OK);
+    free(wait);
+}
+
+void store_wait_bell(struct store *store, store_done_fn *fn, void *arg)
+{
+    struct bell_wait *wait = NEW(struct bell_wait);
+    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&store->ready_key), SLICE("1")};
+    wait->fn = fn;
+    wait->arg = arg;
+    redis_send(store->bell, 3, argv, on_bell, wait);
+}

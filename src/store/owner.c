@@ -1,0 +1,249 @@
+/* owner.c - what the owners of jobs do: schedule, cancel, run, read. */
+#include "base/memory.h"
+#include "job/job.h"
+#include "store/reply.h"
+#include "store/store_private.h"
+
+enum { OWNER_CALLS_MAX = 2 }; /* under way at once: the next one gathers while these run */
+
+/* Bytes around an item's texts in a command; only the order of magnitude matters. */
+enum { ITEM_OVERHEAD = 64 };
+
+/* ---- schedule ---- */
+
+struct schedule {
+    struct batch_item item;
+    struct slice id, record;
+    char when[24];
+    store_scheduled_fn *fn;
+    void *arg;
+};
+
+void store_schedule(struct store *store, struct slice id, struct store_when when, struct slice record,
+                    store_scheduled_fn *fn, void *arg)
+{
+    struct schedule *schedule = NEW(struct schedule);
+    struct buffer text = {
+        .data = schedule->when, .capacity = sizeof schedule->when, .max = sizeof schedule->when - 1};
+    schedule->item.bytes = id.size + record.size + ITEM_OVERHEAD;
+    schedule->id = id;
+    schedule->record = record;
+    schedule->fn = fn;
+    schedule->arg = arg;
+    if (when.is_absolute)
+        buffer_append_byte(&text, '@');
+    buffer_append_number(&text, when.ms);
+    batch_add(&store->batches[STORE_BATCH_SCHEDULE], &schedule->item);
+}
+
+static void schedule_add_shared(const struct store *store, struct script_call *call)
+{
+    script_call_number(call, store->options.max_jobs);
+}
+
+static void schedule_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct schedule *schedule = (const struct schedule *)item;
+    script_call_text(call, schedule->id);
+    script_call_text(call, slice_of(schedule->when));
+    script_call_text(call, schedule->record);
+}
+
+static void schedule_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                              const struct redis_reply *result)
+{
+    struct schedule *schedule = (struct schedule *)item;
+    struct store_job job = {.id = schedule->id};
+    int64_t due_ms = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+        status = reply_read_job(result, &job) ? STATUS_EXISTS : STATUS_UNKNOWN;
+    else if (status == STATUS_OK && due_ms < 0)
+        status = STATUS_FULL;
+    schedule->fn(schedule->arg, status, due_ms, status == STATUS_EXISTS ? &job : NULL);
+    free(schedule);
+}
+
+const struct batch_kind schedule_kind = {
+    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, schedule_add_shared, schedule_add_item, schedule_end_item,
+};
+
+/* ---- cancel ---- */
+
+struct cancel {
+    struct batch_item item;
+    struct slice id;
+    store_cancelled_fn *fn;
+    void *arg;
+};
+
+void store_cancel(struct store *store, struct slice id, store_cancelled_fn *fn, void *arg)
+{
+    struct cancel *cancel = NEW(struct cancel);
+    cancel->item.bytes = id.size + ITEM_OVERHEAD;
+    cancel->id = id;
+    cancel->fn = fn;
+    cancel->arg = arg;
+    batch_add(&store->batches[STORE_BATCH_CANCEL], &cancel->item);
+}
+
+static void cancel_add_item(const struct batch_item *item, struct script_call *call)
+{
+    script_call_text(call, ((const struct cancel *)item)->id);
+}
+
+static void cancel_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                            const struct redis_reply *result)
+{
+    struct cancel *cancel = (struct cancel *)item;
+    int64_t code = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK && code < 0)
+        status = STATUS_NOT_FOUND;
+    cancel->fn(cancel->arg, status, code == 1);
+    free(cancel);
+}
+
+const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, NULL, cancel_add_item,
+                                       cancel_end_item};
+
+/* ---- read ---- */
+
+struct read {
+    struct batch_item item;
+    struct slice id;
+    store_read_fn *fn;
+    void *arg;
+};
+
+void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    struct read *read = NEW(struct read);
+    read->item.bytes = BATCH_BYTES_MAX / 64; /* what comes back may be large, so few travel together */
+    read->id = id;
+    read->fn = fn;
+    read->arg = arg;
+    batch_add(&store->batches[STORE_BATCH_READ], &read->item);
+}
+
+static void read_add_item(const struct batch_item *item, struct script_call *call)
+{
+    script_call_text(call, ((const struct read *)item)->id);
+}
+
+static void read_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                          const struct redis_reply *result)
+{
+    struct read *read = (struct read *)item;
+    struct store_job job = {.id = read->id};
+    (void)now_us;
+    if (status == STATUS_OK && redis_reply_size(result) == 0)
+        status = STATUS_NOT_FOUND;
+    else if (status == STATUS_OK && !reply_read_job(result, &job))
+        status = STATUS_UNKNOWN;
+    read->fn(read->arg, status, status == STATUS_OK ? &job : NULL);
+    free(read);
+}
+
+const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, NULL, read_add_item, read_end_item};
+
+/* ---- run ----
+ *
+ * Only C writes records, so a dead job's is read, written again without its attempts, and swapped
+ * if it is still the one that was read; else once more. */
+
+struct run {
+    struct batch_item item;
+    struct store *store;
+    struct slice id;
+    struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
+    int tries;
+    store_run_fn *fn;
+    void *arg;
+};
+
+enum {
+    RUN_TRIES_MAX = 5,
+    RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
+    RUN_NOT_FOUND = -1,
+    RUN_LEASED = -2,
+    RUN_CHANGED = -3,
+};
+
+static void run_end(struct run *run, enum status status, int64_t due_ms)
+{
+    run->fn(run->arg, status, due_ms);
+    buffer_fini(&run->old_record);
+    buffer_fini(&run->new_record);
+    free(run);
+}
+
+static void run_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct run *run = (const struct run *)item;
+    script_call_text(call, run->id);
+    script_call_text(call, buffer_slice(&run->old_record));
+    script_call_text(call, buffer_slice(&run->new_record));
+}
+
+static bool write_fresh_record(struct run *run, struct slice record)
+{
+    struct job job;
+    buffer_clear(&run->old_record);
+    buffer_clear(&run->new_record);
+    buffer_append(&run->old_record, record);
+    if (job_read(record, &job) != STATUS_OK)
+        return false;
+    job.attempts = 0;
+    job.reason = (struct slice){NULL, 0};
+    job_write(&job, &run->new_record);
+    job_fini(&job);
+    return !run->old_record.failed && !run->new_record.failed;
+}
+
+static void on_run_read(void *arg, enum status status, const struct store_job *job)
+{
+    struct run *run = arg;
+    if (status != STATUS_OK) {
+        run_end(run, status, 0);
+        return;
+    }
+    if (job->state == JOB_STATE_DEAD && !write_fresh_record(run, job->record)) {
+        run_end(run, STATUS_FAILED, 0);
+        return;
+    }
+    run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + ITEM_OVERHEAD;
+    batch_add(&run->store->batches[STORE_BATCH_RUN], &run->item);
+}
+
+static void run_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                         const struct redis_reply *result)
+{
+    struct run *run = (struct run *)item;
+    int64_t code = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
+        store_read(run->store, run->id, on_run_read, run);
+        return;
+    }
+    if (status == STATUS_OK && code < 0)
+        status = code == RUN_NOT_FOUND ? STATUS_NOT_FOUND
+                 : code == RUN_LEASED  ? STATUS_LEASED
+                                       : STATUS_UNAVAILABLE;
+    run_end(run, status, code);
+}
+
+const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, NULL, run_add_item, run_end_item};
+
+void store_run(struct store *store, struct slice id, store_run_fn *fn, void *arg)
+{
+    struct run *run = NEW(struct run);
+    run->store = store;
+    run->id = id;
+    run->fn = fn;
+    run->arg = arg;
+    buffer_init(&run->old_record, RECORD_MAX);
+    buffer_init(&run->new_record, RECORD_MAX);
+    run->item.bytes = id.size + ITEM_OVERHEAD;
+    batch_add(&store->batches[STORE_BATCH_RUN], &run->item);
+}

@@ -1,0 +1,22 @@
+#include "store/reply.h"
+
+static bool read_state(struct slice word, enum job_state *state)
+{
+    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_DEAD; i++) {
+        if (slice_equal(word, slice_of(job_state_word((enum job_state)i)))) {
+            *state = (enum job_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
+{
+    if (redis_reply_size(reply) < 3 || !read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
+        return false;
+    job->at_ms = redis_reply_integer(redis_reply_at(reply, 1));
+    job->record = redis_reply_text(redis_reply_at(reply, 2));
+    job->losses = redis_reply_integer(redis_reply_at(reply, 3));
+    return true;
+}

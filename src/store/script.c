@@ -1,0 +1,189 @@
+#include "store/script.h"
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+enum {
+    FIXED_ARGS = 4, /* command, digest or text, number of keys, key */
+    FIRST_ARGS = 64,
+    NUMBER_BYTES = 24,
+    NUMBERS_IN_BLOCK = 60,
+};
+
+/* Texts of numbers; a block never moves. */
+struct number_block {
+    struct number_block *next;
+    size_t used;
+    char texts[NUMBERS_IN_BLOCK][NUMBER_BYTES];
+};
+
+struct script_call {
+    enum script_id script;
+    struct slice *argv;
+    size_t argc, capacity;
+    struct number_block *numbers;
+    struct redis_link *link;
+    bool has_text_sent;
+    script_fn *fn;
+    void *arg;
+};
+
+struct script_call *script_call_new(enum script_id script, struct slice key)
+{
+    struct script_call *call = NEW(struct script_call);
+    call->script = script;
+    call->capacity = FIRST_ARGS;
+    call->argv = NEW_ARRAY(struct slice, call->capacity);
+    script_call_text(call, SLICE("EVALSHA"));
+    script_call_text(call, slice_of(script_texts[script].digest));
+    script_call_text(call, SLICE("1"));
+    script_call_text(call, key);
+    return call;
+}
+
+static void script_call_free(struct script_call *call)
+{
+    for (struct number_block *block = call->numbers; block;) {
+        struct number_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    free(call->argv);
+    free(call);
+}
+
+void script_call_text(struct script_call *call, struct slice text)
+{
+    if (call->argc == call->capacity) {
+        call->capacity *= 2;
+        call->argv = memory_resize(call->argv, call->capacity * sizeof *call->argv);
+    }
+    call->argv[call->argc++] = text;
+}
+
+void script_call_number(struct script_call *call, int64_t number)
+{
+    struct number_block *block = call->numbers;
+    if (!block || block->used == NUMBERS_IN_BLOCK) {
+        block = NEW(struct number_block);
+        block->next = call->numbers;
+        call->numbers = block;
+    }
+    char *text = block->texts[block->used++];
+    struct buffer digits = {.data = text, .capacity = NUMBER_BYTES, .max = NUMBER_BYTES - 1};
+    buffer_append_number(&digits, number);
+    script_call_text(call, slice_from(text, digits.size));
+}
+
+/* The first word of an error names it. All but those that come from within a
+ * script mean that it did not run. */
+enum status script_error_status(struct slice error)
+{
+    static const struct {
+        struct slice word;
+        enum status status;
+    } table[] = {
+        {{"OOM", 3}, STATUS_FULL},
+        {{"LOADING", 7}, STATUS_UNAVAILABLE},
+        {{"MASTERDOWN", 10}, STATUS_UNAVAILABLE},
+        {{"CLUSTERDOWN", 11}, STATUS_UNAVAILABLE},
+        {{"READONLY", 8}, STATUS_UNAVAILABLE},
+        {{"BUSY", 4}, STATUS_UNAVAILABLE},
+        {{"MISCONF", 7}, STATUS_UNAVAILABLE},
+        {{"NOREPLICAS", 10}, STATUS_UNAVAILABLE},
+        {{"NOAUTH", 6}, STATUS_UNAVAILABLE},
+        {{"NOPERM", 6}, STATUS_UNAVAILABLE},
+        {{"NOSCRIPT", 8}, STATUS_UNAVAILABLE},
+    };
+    struct slice word, rest;
+    slice_cut(error, ' ', &word, &rest);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (slice_equal(word, table[i].word))
+            return table[i].status;
+    return STATUS_UNKNOWN;
+}
+
+static void send(struct script_call *call);
+
+static bool is_no_script(const struct redis_reply *reply)
+{
+    return redis_reply_kind(reply) == REDIS_KIND_ERROR &&
+           slice_starts_with(redis_reply_text(reply), SLICE("NOSCRIPT"));
+}
+
+/* An error about this connection (an old primary, a lost permission) is cured, if at all, by a new one. */
+static bool wants_new_link(struct slice error)
+{
+    return slice_starts_with(error, SLICE("READONLY")) || slice_starts_with(error, SLICE("NOAUTH")) ||
+           slice_starts_with(error, SLICE("LOADING"));
+}
+
+static enum status status_of(const struct script_call *call, const struct redis_reply *reply)
+{
+    if (!reply)
+        return STATUS_UNKNOWN;
+    if (redis_reply_kind(reply) != REDIS_KIND_ERROR)
+        return STATUS_OK;
+    struct slice error = redis_reply_text(reply);
+    enum status status = script_error_status(error);
+    log_warning("redis_refused", LOG_TEXT("script", script_texts[call->script].name),
+                LOG_SLICE("error", error));
+    return status;
+}
+
+static void on_reply(void *arg, const struct redis_reply *reply)
+{
+    struct script_call *call = arg;
+    if (is_no_script(reply) && !call->has_text_sent && redis_link_is_up(call->link)) {
+        call->has_text_sent = true;
+        call->argv[0] = SLICE("EVAL");
+        call->argv[1] = slice_of(script_texts[call->script].text);
+        send(call);
+        return;
+    }
+    enum status status = status_of(call, reply);
+    bool is_error = redis_reply_kind(reply) == REDIS_KIND_ERROR;
+    struct redis_link *link = is_error && wants_new_link(redis_reply_text(reply)) ? call->link : NULL;
+    call->fn(call->arg, status, status == STATUS_OK ? reply : NULL);
+    script_call_free(call);
+    if (link)
+        redis_link_reset(link, "Redis serves no writes on this connection");
+}
+
+static void on_down(void *arg, const struct redis_reply *reply)
+{
+    (void)reply;
+    struct script_call *call = arg;
+    call->fn(call->arg, STATUS_UNAVAILABLE, NULL);
+    script_call_free(call);
+}
+
+static void send(struct script_call *call)
+{
+    redis_send(call->link, call->argc, call->argv, redis_link_is_up(call->link) ? on_reply : on_down, call);
+}
+
+void script_call_send(struct script_call *call, struct redis_link *link, script_fn *fn, void *arg)
+{
+    call->link = link;
+    call->fn = fn;
+    call->arg = arg;
+    send(call);
+}
+
+static void on_loaded(void *arg, const struct redis_reply *reply)
+{
+    const struct script_text *script = arg;
+    if (redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        log_error("script_refused", LOG_TEXT("script", script->name),
+                  LOG_SLICE("error", redis_reply_text(reply)));
+}
+
+void script_load_all(struct redis_link *link)
+{
+    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
+        struct slice argv[] = {SLICE("SCRIPT"), SLICE("LOAD"), slice_of(script_texts[i].text)};
+        redis_send(link, 3, argv, on_loaded, (void *)(uintptr_t)&script_texts[i]);
+    }
+}

@@ -1,0 +1,61 @@
+/* script.h - calls of the scripts in scripts/.
+ *
+ * A call holds its arguments until its callback, so that it can be repeated with
+ * the script's text when Redis has forgotten the script (restart, failover,
+ * SCRIPT FLUSH). */
+#ifndef DUEPOST_STORE_SCRIPT_H
+#define DUEPOST_STORE_SCRIPT_H
+
+#include "io/redis.h"
+
+/* In the order of their names, as embed.cmake finds them. */
+enum script_id {
+    SCRIPT_AUDIT,
+    SCRIPT_BURY,
+    SCRIPT_CANCEL,
+    SCRIPT_CARRY,
+    SCRIPT_CLAIM,
+    SCRIPT_COMPLETE,
+    SCRIPT_LIST,
+    SCRIPT_MEND,
+    SCRIPT_OPEN,
+    SCRIPT_READ,
+    SCRIPT_RECOVER,
+    SCRIPT_RELEASE,
+    SCRIPT_RENEW,
+    SCRIPT_RETRY,
+    SCRIPT_RUN,
+    SCRIPT_SCHEDULE,
+    SCRIPT_COUNT,
+};
+
+struct script_text {
+    const char *name;
+    const char *digest; /* SHA-1 of text, in hex */
+    const char *text;
+};
+
+extern const struct script_text script_texts[SCRIPT_COUNT];
+
+struct script_call;
+
+/* reply is NULL unless status is OK. */
+typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
+
+/* key: KEYS[1], borrowed until the callback. */
+struct script_call *script_call_new(enum script_id, struct slice key);
+
+/* The next of ARGV. A text is borrowed until the callback. */
+void script_call_text(struct script_call *, struct slice text);
+void script_call_number(struct script_call *, int64_t number);
+
+/* Takes the call. UNAVAILABLE: Redis did not run it. UNKNOWN: it may have. FULL: Redis is out of memory. */
+void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
+
+/* Makes Redis know all scripts, so that digests do. */
+void script_load_all(struct redis_link *);
+
+/* What an error reply of Redis means: see the table in README.md. */
+enum status script_error_status(struct slice error);
+
+#endif

@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- bury.lua - jobs that are given up: dead, kept, readable.
+--
+-- ARGV from 2: id, nonce, record, ...     Returns {now_us, 1 done or 0 stale, ...}.
+local verdicts = fence(2, 3)
+local replies = {now_us}
+for i = 2, #ARGV, 3 do
+  local number, id = (i + 1) / 3, ARGV[i]
+  replies[number + 1] = verdicts[number] and 1 or 0
+  if verdicts[number] then
+    take(id)
+    forget_crashes(id)
+    call('HSET', JOBS, id, ARGV[i + 2])
+    call('ZADD', DEAD, integer(now), id)
+  end
+end
+finish()
+return replies

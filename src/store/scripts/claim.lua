@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- claim.lua - leases due jobs of ready topics, topic by topic in turn.
+--
+-- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row
+-- ARGV[6] the most bytes of records (one job is always given)
+-- Returns {now_us, topics still ready, id, due, record, ...}.
+local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local bytes_left = tonumber(ARGV[6])
+local READ_AT_ONCE = 16 -- records
+local replies = {now_us, 0}
+local deadline = integer(now + lease_ms)
+
+-- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place.
+local function lease(topic, ids)
+  local places_left, leases, holders = {}, {}, {}
+  for i = 1, #ids, 2 * READ_AT_ONCE do
+    local some = {}
+    for k = i, math.min(i + 2 * READ_AT_ONCE - 1, #ids), 2 do some[#some + 1] = ids[k] end
+    local records = call('HMGET', JOBS, unpack(some))
+    for k = 1, #some do
+      local record, due = records[k], ids[i + 2 * k - 1]
+      if record and #record > bytes_left and #replies > 2 then
+        bytes_left = 0
+        break
+      end
+      places_left[#places_left + 1] = some[k]
+      if record then
+        bytes_left = bytes_left - #record
+        leases[#leases + 1] = deadline
+        leases[#leases + 1] = some[k]
+        holders[#holders + 1] = some[k]
+        holders[#holders + 1] = nonce .. ' ' .. due
+        replies[#replies + 1] = some[k]
+        replies[#replies + 1] = tonumber(due)
+        replies[#replies + 1] = record
+        left = left - 1
+      end
+    end
+    if bytes_left <= 0 then break end
+  end
+  if #places_left > 0 then call('ZREM', bucket_of(topic), unpack(places_left)) end
+  if #leases > 0 then
+    call('ZADD', LEASES, unpack(leases))
+    call('HSET', holders_of(topic), unpack(holders))
+  end
+end
+
+while left > 0 and bytes_left > 0 do
+  local topic = call('ZRANGE', TURNS, 0, 0)[1]
+  if not topic then break end
+  local free = MAX_IN_FLIGHT - call('HLEN', holders_of(topic))
+  local most = math.min(left, share, free)
+  if most > 0 then
+    lease(topic, call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now, 'WITHSCORES', 'LIMIT', 0, most))
+  end
+  call('ZREM', TURNS, topic)
+  offer(topic)
+end
+if #replies > 2 then ring() end
+replies[2] = call('ZCARD', TURNS)
+return replies

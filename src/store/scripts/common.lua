@@ -1,0 +1,175 @@
+-- common.lua - in front of every script: names of keys, the time, and the only writers of buckets
+-- (put, through finish), of turns and due (offer), and of the doorbell (ring).
+--
+-- KEYS[1] is <prefix>{<shard>}:jobs; all other keys share its hash tag and are derived from it.
+-- ARGV[1] is the most jobs of one topic that may be in flight at once, over all processes.
+-- A script checks an item completely before it writes for it: Redis does not roll back.
+local call = redis.call
+local JOBS = KEYS[1]
+local base = string.sub(JOBS, 1, -5)
+local DUE, TURNS, READY = base .. 'due', base .. 'turns', base .. 'ready'
+local LEASES, CRASHES, DEAD = base .. 'leases', base .. 'crashes', base .. 'dead'
+local MAX_IN_FLIGHT = tonumber(ARGV[1])
+
+-- One reading of the clock a script. A job is due when now has reached its time, in whole ms; what
+-- counts from now on counts from soonest, the next whole ms, so that nothing is early by a fraction.
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+local soonest = math.ceil(now_us / 1000)
+
+local function bucket_of(topic) return base .. 'bucket:' .. topic end
+local function holders_of(topic) return base .. 'holders:' .. topic end
+local function topic_of(id) return string.match(id, '^[^/]+') end
+
+-- Lua's own number to text keeps 14 digits only.
+local function integer(number) return string.format('%.0f', number) end
+
+-- Where an id is, and its score there; nothing when it is nowhere.
+local function locate(id)
+  local score = call('ZSCORE', LEASES, id)
+  if score then return 'leased', score end
+  score = call('ZSCORE', bucket_of(topic_of(id)), id)
+  if score then return tonumber(score) > now and 'delayed' or 'ready', score end
+  score = call('ZSCORE', DEAD, id)
+  if score then return 'dead', score end
+end
+
+-- Topics that this call has touched, in order; each is offered once, by finish.
+local touched, is_touched = {}, {}
+local function touch(topic)
+  if not is_touched[topic] then
+    is_touched[topic] = true
+    touched[#touched + 1] = topic
+  end
+end
+
+-- New places in buckets: score, id, score, id ... by topic, written by finish.
+local places, first_before = {}, nil
+local function put(id, at)
+  local topic = topic_of(id)
+  if not first_before then first_before = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf' end
+  local list = places[topic]
+  if not list then
+    list = {}
+    places[topic] = list
+    touch(topic)
+  end
+  list[#list + 1] = type(at) == 'number' and integer(at) or at
+  list[#list + 1] = id
+end
+
+-- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due
+-- and may be served; else in due, with the time of its first job, or with inf when that is due
+-- but the topic's number in flight is at its limit.
+local function offer(topic)
+  local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')
+  if not first[1] then
+    call('ZREM', DUE, topic)
+    call('ZREM', TURNS, topic)
+  elseif tonumber(first[2]) > now then
+    call('ZADD', DUE, first[2], topic)
+    call('ZREM', TURNS, topic)
+  elseif call('HLEN', holders_of(topic)) >= MAX_IN_FLIGHT then
+    call('ZADD', DUE, 'inf', topic)
+    call('ZREM', TURNS, topic)
+  else
+    call('ZREM', DUE, topic)
+    if not call('ZSCORE', TURNS, topic) then
+      local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or 0
+      call('ZADD', TURNS, last + 1, topic)
+    end
+  end
+end
+
+-- At most one name waits in ready: it wakes one consumer, whose claim rings for the next one.
+local function ring()
+  if call('LLEN', READY) == 0 then
+    local first = call('ZRANGE', TURNS, 0, 0)[1]
+    if first then call('RPUSH', READY, first) end
+  end
+end
+
+-- The end of every script that changes places: writes buckets, offers topics, rings, and tells the
+-- carry worker when the earliest time has moved forward.
+local function finish()
+  for topic, list in pairs(places) do call('ZADD', bucket_of(topic), unpack(list)) end
+  for i = 1, #touched do offer(touched[i]) end
+  if #touched > 0 then ring() end
+  if first_before then
+    local first = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
+    if first and first ~= 'inf' and tonumber(first) < tonumber(first_before) then
+      call('PUBLISH', base .. 'wake', first)
+    end
+  end
+end
+
+-- The owner, or an outcome, has changed the job: its lost consumers are forgotten.
+local has_crashes
+local function forget_crashes(id)
+  if has_crashes == nil then has_crashes = call('EXISTS', CRASHES) == 1 end
+  if has_crashes then call('HDEL', CRASHES, id) end
+end
+
+-- Takes an id from the one place where it is, and says which that was.
+local function take(id)
+  local topic = topic_of(id)
+  touch(topic)
+  if call('ZREM', LEASES, id) == 1 then
+    call('HDEL', holders_of(topic), id)
+    return 'leased'
+  end
+  if call('ZREM', bucket_of(topic), id) == 1 then return 'waiting' end
+  if call('ZREM', DEAD, id) == 1 then return 'dead' end
+end
+
+-- Ids of leases that ran out. A deadline that no lease could have now was written before Redis's clock
+-- stepped back; its lease, were it alive, would have been renewed since.
+local STEP_MS = 1000
+local function lost_leases(lease_ms, most)
+  local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, most)
+  if #ids > 0 then return ids end
+  return call('ZRANGEBYSCORE', LEASES, '(' .. integer(now + lease_ms + STEP_MS), '+inf', 'LIMIT', 0, most)
+end
+
+-- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
+-- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost
+-- but nobody has leased or changed the job since; nothing otherwise, nor for an id's second item.
+-- Second result: what the claim noted, 'nonce due', for those with a lease.
+local function fence(first, size)
+  local ids, numbers = {}, {}
+  local topics, seen = {}, {}
+  for i = first, #ARGV, size do
+    local id = ARGV[i]
+    local topic = topic_of(id)
+    if not seen[id] then
+      seen[id] = true
+      if not ids[topic] then
+        topics[#topics + 1] = topic
+        ids[topic], numbers[topic] = {}, {}
+      end
+      local list = ids[topic]
+      list[#list + 1] = id
+      numbers[topic][#list] = (i - first) / size + 1
+    end
+  end
+  local verdicts, claims = {}, {}
+  for t = 1, #topics do
+    local topic = topics[t]
+    local found = call('HMGET', holders_of(topic), unpack(ids[topic]))
+    for k = 1, #found do
+      local number = numbers[topic][k]
+      local nonce = ARGV[first + (number - 1) * size + 1]
+      if found[k] then
+        if string.sub(found[k], 1, #nonce + 1) == nonce .. ' ' then
+          verdicts[number], claims[number] = 'lease', found[k]
+        end
+      else
+        local crash = call('HGET', CRASHES, ids[topic][k])
+        if crash and string.match(crash, '^%d+ (%S+)$') == nonce then verdicts[number] = 'late' end
+      end
+    end
+  end
+  return verdicts, claims
+end
+

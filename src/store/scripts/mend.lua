@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- mend.lua - a bounded step of the repair that follows an audit which did not come out.
+--
+-- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'due', 'turns'   [3] cursor, '0' at first
+-- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
+-- bucket, dead; a place without a job is removed; a topic without an entry gets one.
+-- Returns {now_us, next cursor ('0': walked), what was mended ...}.
+local walk, cursor = ARGV[2], ARGV[3]
+local STEP = 16
+local replies = {now_us, '0'}
+local function mended(what) replies[#replies + 1] = what end
+
+local function mend_job(id)
+  touch(topic_of(id))
+  local state = locate(id)
+  if not state then
+    put(id, now)
+    mended('lost ' .. id)
+  elseif state == 'leased' and call('ZREM', bucket_of(topic_of(id)), id) + call('ZREM', DEAD, id) > 0
+    or state ~= 'leased' and state ~= 'dead' and call('ZREM', DEAD, id) > 0 then
+    mended('doubled ' .. id)
+  end
+  if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
+end
+
+local function mend_place(key, id)
+  if call('HEXISTS', JOBS, id) == 0 then
+    call('ZREM', key, id)
+    call('HDEL', holders_of(topic_of(id)), id)
+    touch(topic_of(id))
+    mended('empty ' .. id)
+  end
+end
+
+local function scan(command, key)
+  local page = call(command, key, cursor, 'COUNT', STEP)
+  replies[2] = page[1]
+  return page[2]
+end
+
+if walk == 'jobs' then
+  local fields = scan('HSCAN', JOBS)
+  for i = 1, #fields, 2 do mend_job(fields[i]) end
+elseif walk == 'leases' or walk == 'dead' then
+  local entries = scan('ZSCAN', base .. walk)
+  for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
+else
+  -- The buckets of the topics in due or turns. The cursor is the rank of a topic, then a cursor within
+  -- its bucket. A rank may shift meanwhile: what is missed stays wrong, and the next walk finds it.
+  local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
+  local topic = call('ZRANGE', base .. walk, rank, rank)[1]
+  if topic then
+    cursor = inner == '' and '0' or inner
+    local entries = scan('ZSCAN', bucket_of(topic))
+    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i]) end
+    touch(topic)
+    replies[2] = replies[2] == '0' and tostring(rank + 1) or rank .. ' ' .. replies[2]
+  end
+end
+finish()
+return replies

@@ -1,0 +1,33 @@
+#!lua flags=allow-oom
+-- recover.lua - jobs whose lease ran out return. That is no failure of the receiver: no attempt is
+-- spent. First loss: due at once, with its old time. Second to fourth: after a random wait, so that
+-- a job which kills its consumer does not take its neighbours along. Fifth: dead.
+--
+-- ARGV[2] lease, ms   [3] what the caller expects Redis's clock to say, ms   [4] the most jobs
+-- ARGV[5] a seed
+-- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to
+-- renew first. Else {now_us, number, id, ...}.
+local lease_ms = tonumber(ARGV[2])
+local LOSSES_MAX = 5
+if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
+math.randomseed(tonumber(ARGV[5]))
+
+local ids = lost_leases(lease_ms, ARGV[4])
+for i = 1, #ids do
+  local id = ids[i]
+  local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
+  local nonce, due = string.match(claim, '^(%S+) (%S+)$')
+  local crash = call('HGET', CRASHES, id)
+  local losses = 1 + (crash and tonumber(string.match(crash, '^%d+')) or 0)
+  take(id)
+  call('HSET', CRASHES, id, losses .. ' ' .. nonce)
+  if losses >= LOSSES_MAX then
+    call('ZADD', DEAD, integer(now), id)
+  elseif losses > 1 then
+    put(id, now + math.random(0, 2 ^ losses * lease_ms))
+  else
+    put(id, due)
+  end
+end
+finish()
+return {now_us, #ids, unpack(ids)}

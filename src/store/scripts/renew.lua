@@ -1,0 +1,14 @@
+#!lua flags=allow-oom
+-- renew.lua - leases live on.
+--
+-- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done or 0 lost, ...}.
+local verdicts = fence(3, 2)
+local deadline = integer(now + tonumber(ARGV[2]))
+local replies = {now_us}
+for i = 3, #ARGV, 2 do
+  local number = (i - 1) / 2
+  local has_lease = verdicts[number] == 'lease'
+  replies[number + 1] = has_lease and 1 or 0
+  if has_lease then call('ZADD', LEASES, 'XX', deadline, ARGV[i]) end
+end
+return replies

@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- retry.lua - failed attempts: each job waits for its next one, from now.
+--
+-- ARGV from 2: id, nonce, wait in ms, record, ...     Returns {now_us, 1 done or 0 stale, ...}.
+local verdicts = fence(2, 4)
+local replies = {now_us}
+for i = 2, #ARGV, 4 do
+  local number, id = (i + 2) / 4, ARGV[i]
+  replies[number + 1] = verdicts[number] and 1 or 0
+  if verdicts[number] then
+    take(id)
+    forget_crashes(id)
+    call('HSET', JOBS, id, ARGV[i + 3])
+    put(id, soonest + tonumber(ARGV[i + 2]))
+  end
+end
+finish()
+return replies

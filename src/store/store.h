@@ -1,0 +1,211 @@
+/* store.h - jobs in Redis; with the scripts beside it the only place that knows keys.
+ *
+ * A store belongs to one reactor. No call blocks, and no callback runs before its
+ * call has returned. Each call brings exactly one callback. What several calls of
+ * one turn bring to Redis travels together.
+ *
+ * UNAVAILABLE: Redis is away or refuses; nothing changed. UNKNOWN: the command was
+ * sent and no answer came; it is done or not done. FULL: Redis has no memory left,
+ * or max_jobs is reached; nothing changed.
+ *
+ * An id is topic/jobId. Times are ms since 1970 by Redis's clock. Slices that a call is given
+ * are borrowed until its callback. */
+#ifndef DUEPOST_STORE_STORE_H
+#define DUEPOST_STORE_STORE_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "io/loop.h"
+#include "io/redis.h"
+#include "store/durability.h"
+
+struct store;
+
+enum {
+    STORE_FORMAT = 1,      /* of the data; a newer one is refused */
+    STORE_LEASE_MS = 5000, /* a consumer's right without renewal */
+    STORE_NONCE_MAX = 32,  /* bytes */
+    STORE_CLAIM_MAX = 128, /* jobs in one claim */
+    STORE_LIST_MAX = 1000, /* jobs in one page */
+};
+
+struct store_options {
+    const struct redis_address *redis; /* borrowed */
+    const char *prefix;                /* of all keys; borrowed */
+    int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
+    int64_t max_jobs;                  /* in the pool; 0: no bound */
+    enum durability durability;        /* what a confirmed change must have reached */
+    bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
+};
+
+struct store *store_new(struct loop *, const struct store_options *);
+
+/* Pending callbacks come now, with UNAVAILABLE or UNKNOWN. NULL is fine. */
+void store_free(struct store *);
+
+/* ---- Is it there? ---- */
+
+struct store_facts {
+    bool is_known;
+    char version[32];
+    char role[16];
+    char eviction[32];
+    enum durability in_force;
+};
+
+const struct store_facts *store_facts(const struct store *);
+
+/* Whether confirmed changes can be promised now; if not, problem says why. */
+bool store_is_ready(const struct store *, struct problem *);
+
+/* Redis can be used by no duepost like this one: too old, or data of another format or layout.
+ * Waiting does not cure it. */
+bool store_is_refused(const struct store *, struct problem *);
+
+/* fn is called when either of these two may have changed. One listener. */
+void store_on_change(struct store *, loop_fn *, void *arg);
+
+/* ---- For the owners of jobs ---- */
+
+enum job_state { JOB_STATE_DELAYED, JOB_STATE_READY, JOB_STATE_LEASED, JOB_STATE_DEAD };
+
+/* The word of the API. */
+const char *job_state_word(enum job_state);
+
+/* A job as it is. Slices are borrowed until the callback returns. */
+struct store_job {
+    enum job_state state;
+    struct slice id;
+    struct slice record;
+    int64_t at_ms;  /* delayed, ready: due time; leased: end of the lease; dead: death */
+    int64_t losses; /* consumers lost in a row with it */
+};
+
+/* OK: due_ms. EXISTS: job has the id. FULL, UNAVAILABLE, UNKNOWN: neither. */
+typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
+
+struct store_when {
+    bool is_absolute;
+    int64_t ms; /* a time, or a delay from when Redis runs the script */
+};
+
+/* Borrows id and record (see job_write) until the callback. */
+void store_schedule(struct store *, struct slice id, struct store_when, struct slice record,
+                    store_scheduled_fn *, void *arg);
+
+/* OK or NOT_FOUND. From then on no attempt begins. */
+typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
+void store_cancel(struct store *, struct slice id, store_cancelled_fn *, void *arg);
+
+/* OK, NOT_FOUND, LEASED. due_ms with OK. A dead job starts over, without attempts. */
+typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
+void store_run(struct store *, struct slice id, store_run_fn *, void *arg);
+
+/* OK or NOT_FOUND. */
+typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
+void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
+
+/* Where a walk goes on: behind the job with this score and id. id empty: from the start, or at the end. */
+struct store_cursor {
+    double score;
+    struct slice id;
+};
+
+struct store_list {
+    enum job_state state;
+    struct slice topic; /* empty for all: with leased and dead only */
+    size_t max;         /* 1 to STORE_LIST_MAX */
+    struct store_cursor from;
+};
+
+/* A page may be short while next is there: one call looks at a bounded number of entries and bytes. */
+typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
+                           struct store_cursor next);
+void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
+
+/* ---- For the consumer ---- */
+
+struct nonce {
+    char text[STORE_NONCE_MAX + 1];
+};
+
+/* The right to deliver one job, as far as nonce is still its fence. */
+struct lease {
+    struct slice id;
+    struct nonce nonce;
+};
+
+struct store_claimed {
+    struct slice id, record;
+    int64_t due_ms;
+};
+
+/* now_ms: when the script ran. more: topics that are still ready. Borrowed until the callback returns. */
+typedef void store_claim_fn(void *arg, enum status, const struct nonce *, int64_t now_ms,
+                            const struct store_claimed *jobs, size_t count, size_t more);
+
+/* Leases up to max jobs for STORE_LEASE_MS from before the call. Leaves together with the outcomes of the
+ * same turn, behind them. */
+void store_claim(struct store *, size_t max, store_claim_fn *, void *arg);
+
+/* These end a lease; STALE: someone else holds or changed the job, nothing changed. They borrow the lease's
+ * id and the record until the callback. */
+typedef void store_done_fn(void *arg, enum status);
+void store_complete(struct store *, const struct lease *, store_done_fn *, void *arg);
+void store_retry(struct store *, const struct lease *, int64_t wait_ms, struct slice record, store_done_fn *,
+                 void *arg);
+void store_bury(struct store *, const struct lease *, struct slice record, store_done_fn *, void *arg);
+void store_release(struct store *, const struct lease *, store_done_fn *, void *arg);
+
+/* STALE: the lease is lost. */
+void store_renew(struct store *, const struct lease *, store_done_fn *, void *arg);
+
+/* Waits up to a second for the doorbell. status is OK whether it rang or not. */
+void store_wait_bell(struct store *, store_done_fn *, void *arg);
+
+/* The connection for outcomes came up: what could not be recorded can be now. One listener. */
+void store_on_worker_up(struct store *, loop_fn *, void *arg);
+
+/* ---- For the carry worker and the janitor ---- */
+
+struct store_carry {
+    struct slice me; /* this process */
+    bool is_tick;    /* raise the beat */
+    bool is_leaving; /* give the lock back */
+    struct slice
+        stuck_owner; /* take the lock over from this owner, if it is still at stuck_beat; else empty */
+    int64_t stuck_beat;
+};
+
+struct store_carried {
+    int64_t now_us;
+    struct slice owner; /* borrowed */
+    int64_t beat;
+    int64_t next_due_ms; /* -1: nothing waits */
+    bool has_lost_leases;
+    bool is_full; /* as many topics as one call carries: there may be more */
+};
+
+typedef void store_carry_fn(void *arg, enum status, const struct store_carried *);
+void store_carry(struct store *, const struct store_carry *, store_carry_fn *, void *arg);
+
+/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
+typedef void store_recover_fn(void *arg, enum status, size_t count);
+void store_recover(struct store *, int64_t expected_ms, store_recover_fn *, void *arg);
+
+struct store_counts {
+    int64_t jobs, waiting, leased, dead, topics;
+};
+typedef void store_audit_fn(void *arg, enum status, const struct store_counts *);
+void store_audit(struct store *, store_audit_fn *, void *arg);
+
+/* One bounded step through what mend.lua calls walk; cursor "0" at first and at the end. */
+typedef void store_mend_fn(void *arg, enum status, struct slice cursor, const struct slice *mended,
+                           size_t count);
+void store_mend(struct store *, struct slice walk, struct slice cursor, store_mend_fn *, void *arg);
+
+/* The earliest due time moved forward, somewhere. One listener. */
+typedef void store_wake_fn(void *arg, int64_t due_ms);
+void store_on_wake(struct store *, store_wake_fn *, void *arg);
+
+#endif

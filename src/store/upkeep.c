@@ -1,0 +1,123 @@
+/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, audit, mend. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "store/store_private.h"
+
+enum {
+    CARRY_TOPICS_MAX = 256, /* in one call */
+    RECOVER_MAX = 256,
+    MENDED_MAX = 64, /* told from one step */
+};
+
+/* One of these calls under way; fn has the type that belongs to the call. */
+struct upkeep {
+    union {
+        store_carry_fn *carry;
+        store_recover_fn *recover;
+        store_audit_fn *audit;
+        store_mend_fn *mend;
+    } fn;
+    void *arg;
+};
+
+static struct upkeep *upkeep_new(void *arg)
+{
+    struct upkeep *upkeep = NEW(struct upkeep);
+    upkeep->arg = arg;
+    return upkeep;
+}
+
+static void on_carried(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    struct store_carried carried = {
+        .now_us = redis_reply_integer(redis_reply_at(reply, 0)),
+        .owner = redis_reply_text(redis_reply_at(reply, 1)),
+        .beat = redis_reply_integer(redis_reply_at(reply, 2)),
+        .next_due_ms = redis_reply_integer(redis_reply_at(reply, 3)),
+        .has_lost_leases = redis_reply_integer(redis_reply_at(reply, 4)) != 0,
+        .is_full = redis_reply_integer(redis_reply_at(reply, 5)) == CARRY_TOPICS_MAX,
+    };
+    upkeep->fn.carry(upkeep->arg, status, &carried);
+    free(upkeep);
+}
+
+void store_carry(struct store *store, const struct store_carry *carry, store_carry_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = store_call(store, SCRIPT_CARRY);
+    upkeep->fn.carry = fn;
+    script_call_text(call, carry->me);
+    script_call_number(call, carry->is_leaving ? -1 : carry->is_tick ? 1 : 0);
+    script_call_number(call, CARRY_TOPICS_MAX);
+    script_call_text(call, carry->stuck_owner);
+    script_call_number(call, carry->stuck_beat);
+    script_call_number(call, STORE_LEASE_MS);
+    script_call_send(call, store->worker, on_carried, upkeep);
+}
+
+static void on_recovered(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
+    if (status == STATUS_OK && count < 0)
+        status = STATUS_STALE;
+    upkeep->fn.recover(upkeep->arg, status, status == STATUS_OK ? (size_t)count : 0);
+    free(upkeep);
+}
+
+void store_recover(struct store *store, int64_t expected_ms, store_recover_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = store_call(store, SCRIPT_RECOVER);
+    uint32_t seed;
+    random_fill(&seed, sizeof seed);
+    upkeep->fn.recover = fn;
+    script_call_number(call, STORE_LEASE_MS);
+    script_call_number(call, expected_ms);
+    script_call_number(call, RECOVER_MAX);
+    script_call_number(call, seed);
+    script_call_send(call, store->worker, on_recovered, upkeep);
+}
+
+static void on_audited(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    struct store_counts counts = {
+        .jobs = redis_reply_integer(redis_reply_at(reply, 1)),
+        .waiting = redis_reply_integer(redis_reply_at(reply, 2)),
+        .leased = redis_reply_integer(redis_reply_at(reply, 3)),
+        .dead = redis_reply_integer(redis_reply_at(reply, 4)),
+        .topics = redis_reply_integer(redis_reply_at(reply, 5)),
+    };
+    upkeep->fn.audit(upkeep->arg, status, &counts);
+    free(upkeep);
+}
+
+void store_audit(struct store *store, store_audit_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    upkeep->fn.audit = fn;
+    script_call_send(store_call(store, SCRIPT_AUDIT), store->worker, on_audited, upkeep);
+}
+
+static void on_mended(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    struct slice mended[MENDED_MAX];
+    size_t count = 0;
+    for (size_t i = 2; i < redis_reply_size(reply) && count < MENDED_MAX; i++)
+        mended[count++] = redis_reply_text(redis_reply_at(reply, i));
+    upkeep->fn.mend(upkeep->arg, status, redis_reply_text(redis_reply_at(reply, 1)), mended, count);
+    free(upkeep);
+}
+
+void store_mend(struct store *store, struct slice walk, struct slice cursor, store_mend_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = store_call(store, SCRIPT_MEND);
+    upkeep->fn.mend = fn;
+    script_call_text(call, walk);
+    script_call_text(call, cursor);
+    script_call_send(call, store->worker, on_mended, upkeep);
+}
