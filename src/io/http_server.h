@@ -4,8 +4,8 @@
  * A request that reaches the handler has passed the header gate: its framing is
  * sound. The body has come whole and fits. The handler answers at once or later,
  * exactly once, with http_answer; every request must be answered (its store call
- * has a deadline). When the client leaves, on_gone is told, and the answer is
- * dropped. */
+ * has a deadline). When a client leaves while its request is being handled, the
+ * answer is dropped. */
 #ifndef DUEPOST_IO_HTTP_SERVER_H
 #define DUEPOST_IO_HTTP_SERVER_H
 
@@ -36,7 +36,12 @@ struct http_server_options {
     void (*on_too_large)(void *arg, struct http_request *);
     /* The header gate refuses it, detail says why: must answer, the connection is closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
+    /* May be NULL. The client left before its request had come whole (or the server is freed): the request
+     * is gone after it, and must not be answered. */
+    void (*on_gone)(void *arg, struct http_request *);
     void *arg;
+    int64_t head_timeout_ms; /* for the whole head; 0: 10 s */
+    int64_t body_timeout_ms; /* for the whole body; 0: 30 s */
 };
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);

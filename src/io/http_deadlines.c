@@ -1,0 +1,93 @@
+#include "io/http_deadlines.h"
+
+#include <sys/socket.h>
+
+#include "base/memory.h"
+
+/* One list a step: all its deadlines are equally long, so each list is in order of time. */
+struct http_deadlines {
+    struct loop *loop;
+    struct timer *timer;
+    int64_t timer_at_us; /* when it runs */
+    int64_t step_us[HTTP_STEP_COUNT];
+    struct list steps[HTTP_STEP_COUNT];
+};
+
+static struct http_deadline *first_of(struct list *step)
+{
+    return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
+}
+
+static void shut_late(struct http_deadlines *deadlines, int64_t now_us)
+{
+    for (int step = 0; step < HTTP_STEP_COUNT; step++) {
+        struct http_deadline *first;
+        while ((first = first_of(&deadlines->steps[step])) && first->at_us <= now_us) {
+            http_deadline_clear(first);
+            shutdown(first->fd, SHUT_RDWR);
+        }
+    }
+}
+
+/* Never later than it is: a timer that fires too early finds nothing and is set anew. */
+static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
+{
+    if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)
+        return;
+    deadlines->timer_at_us = at_us;
+    timer_start(deadlines->timer, at_us - loop_now_us(deadlines->loop));
+}
+
+static void on_timer(void *arg)
+{
+    struct http_deadlines *deadlines = arg;
+    int64_t now_us = loop_now_us(deadlines->loop);
+    shut_late(deadlines, now_us);
+    for (int step = 0; step < HTTP_STEP_COUNT; step++) {
+        struct http_deadline *first = first_of(&deadlines->steps[step]);
+        if (first)
+            wake_at(deadlines, first->at_us);
+    }
+}
+
+struct http_deadlines *http_deadlines_new(struct loop *loop, const int64_t step_ms[HTTP_STEP_COUNT])
+{
+    struct http_deadlines *deadlines = NEW(struct http_deadlines);
+    deadlines->loop = loop;
+    deadlines->timer = timer_new(loop, on_timer, deadlines);
+    for (int step = 0; step < HTTP_STEP_COUNT; step++) {
+        deadlines->step_us[step] = step_ms[step] * 1000;
+        list_init(&deadlines->steps[step]);
+    }
+    return deadlines;
+}
+
+void http_deadlines_free(struct http_deadlines *deadlines)
+{
+    timer_free(deadlines->timer);
+    free(deadlines);
+}
+
+void http_deadline_init(struct http_deadline *deadline, int fd)
+{
+    *deadline = (struct http_deadline){.step = HTTP_STEP_WORK, .fd = fd};
+    list_init(&deadline->link);
+}
+
+void http_deadline_start(struct http_deadlines *deadlines, struct http_deadline *deadline,
+                         enum http_step step)
+{
+    http_deadline_clear(deadline);
+    deadline->step = step;
+    if (step == HTTP_STEP_WORK)
+        return;
+    deadline->at_us = loop_now_us(deadlines->loop) + deadlines->step_us[step];
+    list_append(&deadlines->steps[step], &deadline->link);
+    wake_at(deadlines, deadline->at_us);
+}
+
+void http_deadline_clear(struct http_deadline *deadline)
+{
+    list_remove(&deadline->link);
+    deadline->step = HTTP_STEP_WORK;
+}
