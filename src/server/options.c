@@ -1,0 +1,279 @@
+#include "server/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "server/options_table.h"
+
+enum { REACTORS_MAX = 4, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
+
+/* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
+struct loading {
+    struct options *options;
+    const struct options_input *input;
+    struct option_layer flags, environment, file, defaults;
+    struct problem *problem;
+};
+
+void option_layer_set(struct option_layer *layer, enum option_id id, struct slice text,
+                      enum option_source source, unsigned line)
+{
+    struct option_setting *setting = &layer->settings[id];
+    struct buffer sum;
+    buffer_init(&sum, TEXTS_MAX);
+    if (setting->text && option_table[id].kind == OPTION_KIND_TARGETS)
+        buffer_printf(&sum, "%s,", setting->text);
+    buffer_append(&sum, text);
+    free(setting->text);
+    *setting = (struct option_setting){slice_dup(buffer_slice(&sum)), source, line};
+    buffer_fini(&sum);
+}
+
+void option_layer_fini(struct option_layer *layer)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        free(layer->settings[id].text);
+}
+
+/* Puts where the option stands before what is wrong with it. */
+static enum status place_problem(const struct loading *loading, enum option_id id,
+                                 const struct option_setting *setting, const char *what)
+{
+    const struct option *option = &option_table[id];
+    char variable[OPTION_VARIABLE_MAX];
+    switch (setting->source) {
+    case OPTION_SOURCE_ENVIRONMENT:
+        option_variable(option, variable);
+        problem_set(loading->problem, "%s: %s", variable, what);
+        break;
+    case OPTION_SOURCE_FILE:
+        problem_set(loading->problem, "%s:%u: %s: %s", loading->options->config, setting->line, option->name,
+                    what);
+        break;
+    case OPTION_SOURCE_NONE:
+    case OPTION_SOURCE_DEFAULT:
+    case OPTION_SOURCE_FLAG:
+        problem_set(loading->problem, "--%s: %s", option->name, what);
+        break;
+    }
+    return STATUS_INVALID;
+}
+
+static enum status use_setting(const struct loading *loading, enum option_id id,
+                               const struct option_setting *setting)
+{
+    struct problem problem;
+    struct option_setting *effective = &loading->options->settings[id];
+    if (!setting->text)
+        return STATUS_OK;
+    if (option_set(loading->options, id, setting->source, slice_of(setting->text), &problem) != STATUS_OK)
+        return place_problem(loading, id, setting, problem.text);
+    free(effective->text);
+    *effective = *setting;
+    effective->text = slice_dup(slice_of(setting->text));
+    return STATUS_OK;
+}
+
+static enum status use_layer(const struct loading *loading, const struct option_layer *layer)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (use_setting(loading, id, &layer->settings[id]) != STATUS_OK)
+            return STATUS_INVALID;
+    return STATUS_OK;
+}
+
+/* The file that a flag or the environment names has to be there, the default one not. */
+static enum status read_file(struct loading *loading)
+{
+    const struct option_setting *named = &loading->flags.settings[OPTION_CONFIG];
+    if (!named->text)
+        named = &loading->environment.settings[OPTION_CONFIG];
+    const char *path = named->text ? named->text : loading->input->config_file;
+    if (!path || (!named->text && access(path, F_OK) != 0 && errno == ENOENT))
+        return STATUS_OK;
+    if (!named->text) {
+        named = &loading->defaults.settings[OPTION_CONFIG];
+        option_layer_set(&loading->defaults, OPTION_CONFIG, slice_of(path), OPTION_SOURCE_DEFAULT, 0);
+    }
+    if (use_setting(loading, OPTION_CONFIG, named) != STATUS_OK)
+        return STATUS_INVALID;
+    struct buffer content;
+    struct problem problem;
+    enum status status = options_slurp(path, FILE_MAX, &content, &problem);
+    if (status == STATUS_OK)
+        status = options_read_file(&loading->file, path, buffer_slice(&content), loading->problem);
+    else
+        status = place_problem(loading, OPTION_CONFIG, named, problem.text);
+    buffer_fini(&content);
+    return status;
+}
+
+static void default_reactors(struct loading *loading)
+{
+    cpu_set_t cores;
+    char text[16];
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    snprintf(text, sizeof text, "%d", count < REACTORS_MAX ? count : REACTORS_MAX);
+    option_layer_set(&loading->defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
+}
+
+static void default_data(struct loading *loading)
+{
+    char *const *environment = loading->input->environment;
+    const char *state = environment_get(environment, "STATE_DIRECTORY");
+    const char *base = environment_get(environment, "XDG_STATE_HOME");
+    const char *home = environment_get(environment, "HOME");
+    struct buffer path;
+    struct slice first, rest;
+    buffer_init(&path, 4096);
+    if (state) { /* systemd separates several by colons */
+        slice_cut(slice_of(state), ':', &first, &rest);
+        buffer_append(&path, first);
+    } else if (base && base[0] == '/') { /* the specification has relative ones ignored */
+        buffer_printf(&path, "%s/duepost", base);
+    } else if (home) {
+        buffer_printf(&path, "%s/.local/state/duepost", home);
+    }
+    if (path.size)
+        option_layer_set(&loading->defaults, OPTION_DATA, buffer_slice(&path), OPTION_SOURCE_DEFAULT, 0);
+    buffer_fini(&path);
+}
+
+static void fill_defaults(struct loading *loading)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (option_table[id].fallback)
+            option_layer_set(&loading->defaults, id, slice_of(option_table[id].fallback),
+                             OPTION_SOURCE_DEFAULT, 0);
+    default_reactors(loading);
+    default_data(loading);
+}
+
+static enum status read_password(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_REDIS_PASSWORD_FILE];
+    if (!setting->text)
+        return STATUS_OK;
+    if (options->is_embedded)
+        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                             "is of use only together with --redis");
+    if (options->redis_address.password)
+        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                             "the address of Redis holds a password, too");
+    struct buffer content;
+    struct problem problem;
+    struct slice line, rest;
+    enum status status = options_slurp(setting->text, PASSWORD_MAX, &content, &problem);
+    slice_cut(buffer_slice(&content), '\n', &line, &rest);
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (status != STATUS_OK)
+        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting, problem.text);
+    else if (line.size == 0 || rest.size || memchr(line.data, '\0', line.size))
+        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                               "the file must hold one line, the password");
+    else
+        options->redis_address.password = slice_dup(line);
+    explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status;
+}
+
+/* What one option means for another, and what the system says to them. */
+static enum status check_together(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    if (read_password(loading) != STATUS_OK)
+        return STATUS_INVALID;
+    if (options->is_embedded && !options->data_dir) {
+        problem_set(loading->problem,
+                    "--data: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set; name a directory");
+        return STATUS_INVALID;
+    }
+    if (options->receiver_ca && access(options->receiver_ca, R_OK) != 0) {
+        char what[256];
+        snprintf(what, sizeof what, "cannot read %.180s: %s", options->receiver_ca, strerror(errno));
+        return place_problem(loading, OPTION_RECEIVER_CA, &options->settings[OPTION_RECEIVER_CA], what);
+    }
+    return STATUS_OK;
+}
+
+static enum status load(struct loading *loading)
+{
+    const struct options_input *input = loading->input;
+    if (options_read_flags(&loading->flags, input->argc, input->argv, loading->problem) != STATUS_OK)
+        return STATUS_INVALID;
+    fill_defaults(loading);
+    if (use_layer(loading, &loading->defaults) != STATUS_OK)
+        return STATUS_INVALID;
+    /* Somebody who asks for help may have a configuration that does not work. */
+    if (loading->flags.settings[OPTION_HELP].text || loading->flags.settings[OPTION_VERSION].text ||
+        loading->flags.settings[OPTION_PRINT_REFERENCE].text)
+        return use_layer(loading, &loading->flags);
+    options_read_environment(&loading->environment, input->environment, loading->options);
+    if (read_file(loading) != STATUS_OK || use_layer(loading, &loading->file) != STATUS_OK ||
+        use_layer(loading, &loading->environment) != STATUS_OK ||
+        use_layer(loading, &loading->flags) != STATUS_OK)
+        return STATUS_INVALID;
+    return check_together(loading);
+}
+
+enum status options_load(struct options *options, const struct options_input *input, struct problem *problem)
+{
+    struct loading loading = {.options = options, .input = input, .problem = problem};
+    *options = (struct options){.is_embedded = true};
+    enum status status = load(&loading);
+    option_layer_fini(&loading.flags);
+    option_layer_fini(&loading.environment);
+    option_layer_fini(&loading.file);
+    option_layer_fini(&loading.defaults);
+    if (status != STATUS_OK)
+        options_fini(options);
+    return status;
+}
+
+void options_fini(struct options *options)
+{
+    char *const texts[] = {options->listen_host, options->redis_password_file, options->data_dir,
+                           options->config,      options->receiver_ca,         options->prefix,
+                           options->log};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    redis_address_fini(&options->redis_address);
+    target_policy_free(options->targets);
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        free(options->settings[id].text);
+    for (size_t i = 0; i < options->warning_count; i++)
+        free(options->warnings[i]);
+    free(options->warnings);
+    *options = (struct options){0};
+}
+
+static bool is_equal(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void options_reload(struct options *live, const struct options *fresh, struct buffer *ignored)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        const struct option_setting *setting = &fresh->settings[id];
+        struct problem problem;
+        if (is_equal(live->settings[id].text, setting->text))
+            continue;
+        if (!option_table[id].may_reload) {
+            buffer_printf(ignored, "%s%s", ignored->size ? " " : "", option_table[id].name);
+            continue;
+        }
+        /* It is the text of an option that has a default, and it was set once without an error. */
+        enum status status = option_set(live, id, setting->source, slice_of(setting->text), &problem);
+        assert(status == STATUS_OK);
+        free(live->settings[id].text);
+        live->settings[id] = *setting;
+        live->settings[id].text = slice_dup(slice_of(setting->text));
+    }
+}

@@ -1,0 +1,115 @@
+/* options.h - what the operator chose.
+ *
+ * Each option can be given as a flag (--max-body 2MiB, --max-body=2MiB), in the
+ * environment (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB), in this order
+ * of precedence, with a default beneath. options_table.c says everything about
+ * an option once; the parsers, --help, --print-config and config/duepost.conf
+ * are made from it. Every place is checked, also where another one wins. */
+#ifndef DUEPOST_SERVER_OPTIONS_H
+#define DUEPOST_SERVER_OPTIONS_H
+
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "io/redis.h"
+#include "job/retry_schedule.h"
+#include "job/target.h"
+
+#define OPTIONS_CONFIG_FILE "/etc/duepost/duepost.conf"
+
+enum option_id {
+    OPTION_LISTEN,
+    OPTION_REDIS,
+    OPTION_REDIS_PASSWORD_FILE,
+    OPTION_DATA,
+    OPTION_CONFIG,
+    OPTION_DURABILITY,
+    OPTION_REACTORS,
+    OPTION_MAX_IN_FLIGHT,
+    OPTION_MAX_IN_FLIGHT_TOPIC,
+    OPTION_MAX_BODY,
+    OPTION_MAX_JOBS,
+    OPTION_RETRY_SCHEDULE,
+    OPTION_ALLOW_TARGET,
+    OPTION_RECEIVER_CA,
+    OPTION_PREFIX,
+    OPTION_LOG,
+    OPTION_LOG_FORMAT,
+    OPTION_LOG_LEVEL,
+    OPTION_DRAIN_TIMEOUT,
+    OPTION_HELP,
+    OPTION_VERSION,
+    OPTION_PRINT_CONFIG,
+    OPTION_PRINT_REFERENCE,
+    OPTION_COUNT,
+};
+
+enum option_source {
+    OPTION_SOURCE_NONE,
+    OPTION_SOURCE_DEFAULT,
+    OPTION_SOURCE_FILE,
+    OPTION_SOURCE_ENVIRONMENT,
+    OPTION_SOURCE_FLAG
+};
+
+/* One option as it was spelt, and where. */
+struct option_setting {
+    char *text; /* NULL: not given */
+    enum option_source source;
+    unsigned line; /* of the file, counted from 1 */
+};
+
+/* AUTO: fsync with the embedded Redis, what it gives with another one. */
+enum durability { DURABILITY_AUTO, DURABILITY_MEMORY, DURABILITY_FSYNC };
+
+/* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
+struct options {
+    char *listen_host;
+    uint16_t listen_port;
+    bool is_embedded;                   /* no --redis */
+    struct redis_address redis_address; /* with the password, wherever it came from */
+    char *redis_password_file;
+    char *data_dir; /* not NULL when is_embedded */
+    char *config;
+    enum durability durability;
+    int64_t reactors;
+    int64_t max_in_flight;
+    int64_t max_in_flight_topic;
+    int64_t max_body_bytes;
+    int64_t max_jobs; /* 0: no bound */
+    struct retry_schedule retry_schedule;
+    struct target_policy *targets;
+    char *receiver_ca;
+    char *prefix;
+    char *log;
+    enum log_format log_format;
+    enum log_level log_level;
+    int64_t drain_timeout_ms;
+
+    struct option_setting settings[OPTION_COUNT];
+    char **warnings; /* for the log, once it is open */
+    size_t warning_count;
+};
+
+struct options_input {
+    int argc;
+    char *const *argv;
+    char *const *environment; /* "NAME=value", ended by NULL */
+    const char *config_file;  /* read if it is there and no other was named */
+};
+
+/* STATUS_INVALID: problem names the place ("--max-body: ..."), and options hold nothing. */
+enum status options_load(struct options *, const struct options_input *, struct problem *) MUST_USE;
+void options_fini(struct options *);
+
+/* --help, --version and --print-config: writes the answer and returns true; there is nothing else to do. */
+bool options_answer(const struct options *, FILE *out);
+
+/* Takes over from fresh what may change while duepost runs; appends the names of the other options
+ * that differ, separated by spaces, to ignored. */
+void options_reload(struct options *live, const struct options *fresh, struct buffer *ignored);
+
+#endif

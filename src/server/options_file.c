@@ -1,0 +1,148 @@
+/* The configuration file, read by libinih.
+ *
+ * libinih cuts long lines silently, joins indented lines to the one before, takes " ;" in a value as
+ * a comment and tells its handler no line number. So it gets its lines from a reader of ours, which
+ * counts them, refuses what would be misread, and hides semicolons behind a byte that no line may
+ * hold; the handler puts them back. */
+#include <assert.h>
+#include <errno.h>
+#include <ini.h>
+
+#include "base/memory.h"
+#include "server/options_table.h"
+
+enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* libinih's own bound is 200 */
+
+struct reading {
+    struct option_layer *layer;
+    const char *path;
+    struct slice rest;
+    unsigned line;
+    struct problem *problem;
+    enum status status;
+};
+
+static void refuse(struct reading *reading, unsigned line, const char *what)
+{
+    if (reading->status == STATUS_OK)
+        problem_set(reading->problem, "%s:%u: %s", reading->path, line, what);
+    reading->status = STATUS_INVALID;
+}
+
+static bool has_control_byte(struct slice line)
+{
+    for (size_t i = 0; i < line.size; i++) {
+        unsigned char byte = (unsigned char)line.data[i];
+        if ((byte < ' ' && byte != '\t') || byte == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+/* Why libinih would misread the line, or NULL. */
+static const char *why_misread(struct slice line)
+{
+    bool is_comment = line.size && (line.data[0] == '#' || line.data[0] == ';');
+    if (line.size > LINE_MAX_BYTES)
+        return is_comment ? "this line is too long; 190 bytes are the most"
+                          : "this line is too long; 190 bytes are the most; a longer value goes into the "
+                            "environment, "
+                            "and allow-target may stand on several lines";
+    if (has_control_byte(line))
+        return "this line holds a control byte";
+    if (line.size && (line.data[0] == ' ' || line.data[0] == '\t') && slice_trim(line).size)
+        return "this line begins with a space; each option has one line, from its beginning";
+    if (line.size && line.data[0] == '[')
+        return "this file has no sections";
+    return NULL;
+}
+
+/* libinih's reader, like fgets: one line without its end, or NULL to end. */
+static char *on_read(char *text, int size, void *stream)
+{
+    struct reading *reading = stream;
+    assert(size > LINE_MAX_BYTES);
+    if (reading->status != STATUS_OK || reading->rest.size == 0)
+        return NULL;
+    struct slice line;
+    slice_cut(reading->rest, '\n', &line, &reading->rest);
+    reading->line++;
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    const char *why = why_misread(line);
+    if (why) {
+        refuse(reading, reading->line, why);
+        return NULL;
+    }
+    if (line.size)
+        memcpy(text, line.data, line.size);
+    text[line.size] = '\0';
+    for (char *byte = text + strcspn(text, "=:"); *byte; byte++)
+        if (*byte == ';')
+            *byte = HIDDEN_SEMICOLON;
+    return text;
+}
+
+/* libinih's handler: 0 is an error, which refuse has told already. */
+static int on_pair(void *arg, const char *section, const char *name, const char *value)
+{
+    (void)section;
+    struct reading *reading = arg;
+    enum option_id id = option_find(slice_of(name));
+    char what[256];
+    if (id == OPTION_COUNT || option_table[id].kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG) {
+        snprintf(what, sizeof what, "there is no option '%s' in this file; duepost --help lists all", name);
+        refuse(reading, reading->line, what);
+        return 0;
+    }
+    const struct option_setting *earlier = &reading->layer->settings[id];
+    if (earlier->text && option_table[id].kind != OPTION_KIND_TARGETS) {
+        snprintf(what, sizeof what, "%s stands in line %u already", name, earlier->line);
+        refuse(reading, reading->line, what);
+        return 0;
+    }
+    char *text = slice_dup(slice_of(value));
+    for (char *byte = text; *byte; byte++)
+        if (*byte == HIDDEN_SEMICOLON)
+            *byte = ';';
+    option_layer_set(reading->layer, id, slice_of(text), OPTION_SOURCE_FILE, reading->line);
+    free(text);
+    return 1;
+}
+
+enum status options_slurp(const char *path, size_t max_bytes, struct buffer *content, struct problem *problem)
+{
+    char bytes[4096];
+    buffer_init(content, max_bytes);
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
+        return STATUS_INVALID;
+    }
+    for (size_t size; (size = fread(bytes, 1, sizeof bytes, file)) > 0 && !content->failed;)
+        buffer_append(content, slice_from(bytes, size));
+    enum status status = STATUS_OK;
+    if (ferror(file)) {
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
+        status = STATUS_INVALID;
+    } else if (content->failed) {
+        problem_set(problem, "%s is longer than %zu bytes", path, max_bytes);
+        status = STATUS_INVALID;
+    }
+    fclose(file);
+    return status;
+}
+
+enum status options_read_file(struct option_layer *layer, const char *path, struct slice content,
+                              struct problem *problem)
+{
+    static const struct slice byte_order_mark = {"\xef\xbb\xbf", 3};
+    struct reading reading = {.layer = layer, .path = path, .rest = content, .problem = problem};
+    if (slice_starts_with(content, byte_order_mark))
+        reading.rest = slice_skip(content, byte_order_mark.size);
+    int line = ini_parse_stream(on_read, &reading, on_pair, &reading);
+    assert(line >= 0); /* it opens nothing, and its line is on the stack */
+    if (line > 0)
+        refuse(&reading, (unsigned)line, "this line is not \"name = value\"");
+    return reading.status;
+}

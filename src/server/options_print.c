@@ -1,0 +1,124 @@
+#include "server/options_table.h"
+
+enum { HELP_COLUMN = 30 };
+
+void options_print_help(FILE *out)
+{
+    fprintf(out, "Usage: duepost [OPTION]...\n"
+                 "Takes a job over HTTP now and POSTs it to a URL when it is due.\n\n");
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        const struct option *option = &option_table[id];
+        if (!option->help)
+            continue;
+        int width = fprintf(out, "  --%s %s", option->name, option->placeholder ? option->placeholder : "");
+        fprintf(out, "%*s%s", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", option->help);
+        if (option->fallback && option->fallback[0])
+            fprintf(out, " (%s)", option->fallback);
+        fputc('\n', out);
+    }
+    fprintf(
+        out,
+        "\nThe same names work in the environment (DUEPOST_MAX_BODY for --max-body) and, without the\n"
+        "dashes, as \"name = value\" in the configuration file. A flag wins over the environment, the\n"
+        "environment over the file. Durations are 500ms 15s 3m 1h 2d or seconds, sizes bytes, KiB or MiB.\n");
+}
+
+static void print_source(const struct options *options, enum option_id id, FILE *out)
+{
+    const struct option_setting *setting = &options->settings[id];
+    char variable[OPTION_VARIABLE_MAX];
+    switch (setting->source) {
+    case OPTION_SOURCE_NONE:
+        fprintf(out, "# not set\n");
+        break;
+    case OPTION_SOURCE_DEFAULT:
+        fprintf(out, "# default\n");
+        break;
+    case OPTION_SOURCE_FILE:
+        fprintf(out, "# from %s:%u\n", options->config, setting->line);
+        break;
+    case OPTION_SOURCE_ENVIRONMENT:
+        option_variable(&option_table[id], variable);
+        fprintf(out, "# from %s\n", variable);
+        break;
+    case OPTION_SOURCE_FLAG:
+        fprintf(out, "# from --%s\n", option_table[id].name);
+        break;
+    }
+}
+
+/* redis is the one value that may hold a secret. */
+static void print_value(const struct options *options, enum option_id id, FILE *out)
+{
+    const char *text = options->settings[id].text;
+    const char *at = id == OPTION_REDIS && options->redis_address.password ? strrchr(text, '@') : NULL;
+    const struct redis_address *address = &options->redis_address;
+    if (at && memchr(text + strlen("redis://"), ':', (size_t)(at - text) - strlen("redis://")))
+        fprintf(out, "redis://%s:***%s\n", address->user ? address->user : "", at);
+    else
+        fprintf(out, "%s\n", text);
+}
+
+void options_print_config(const struct options *options, FILE *out)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        if (option_table[id].kind == OPTION_KIND_SWITCH)
+            continue;
+        bool is_line = options->settings[id].text && id != OPTION_CONFIG; /* a file does not name itself */
+        print_source(options, id, out);
+        fprintf(out, "%s%s =%s", is_line ? "" : "#", option_table[id].name,
+                options->settings[id].text ? " " : "\n");
+        if (options->settings[id].text)
+            print_value(options, id, out);
+    }
+}
+
+static void print_comment(const char *text, FILE *out)
+{
+    fprintf(out, "# ");
+    for (; *text; text++) {
+        fputc(*text, out);
+        if (*text == '\n')
+            fprintf(out, "# ");
+    }
+    fputc('\n', out);
+}
+
+void options_print_reference(FILE *out)
+{
+    fprintf(out,
+            "# duepost.conf - every option with its default; made by duepost from its table of options.\n"
+            "#\n"
+            "# duepost reads " OPTIONS_CONFIG_FILE
+            " if it is there, or the file that --config names. A line is\n"
+            "# \"name = value\", at most 190 bytes long; a line that begins with # or ; is a comment, and "
+            "nowhere\n"
+            "# else do they mean anything. A flag (--max-body 2MiB) wins over the environment\n"
+            "# (DUEPOST_MAX_BODY=2MiB), and that over this file.\n");
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        const struct option *option = &option_table[id];
+        if (option->kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG)
+            continue;
+        fprintf(out, "\n# %s: %s\n", option->placeholder, option->help);
+        if (option->text)
+            print_comment(option->text, out);
+        const char *fallback = option->fallback ? option->fallback : "";
+        fprintf(out, "#%s =%s%s\n", option->name, fallback[0] ? " " : "", fallback);
+    }
+}
+
+bool options_answer(const struct options *options, FILE *out)
+{
+    const struct option_setting *settings = options->settings;
+    if (settings[OPTION_HELP].text)
+        options_print_help(out);
+    else if (settings[OPTION_VERSION].text)
+        fprintf(out, "duepost " DUEPOST_VERSION "\n");
+    else if (settings[OPTION_PRINT_REFERENCE].text)
+        options_print_reference(out);
+    else if (settings[OPTION_PRINT_CONFIG].text)
+        options_print_config(options, out);
+    else
+        return false;
+    return true;
+}

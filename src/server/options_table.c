@@ -1,0 +1,229 @@
+#include "server/options_table.h"
+
+#include <ctype.h>
+
+#define MEMBER(name) offsetof(struct options, name)
+#define DAY_MS       INT64_C(86400000)
+
+const struct option option_table[OPTION_COUNT] = {
+    [OPTION_LISTEN] =
+        {
+            .name = "listen",
+            .placeholder = "HOST:PORT",
+            .kind = OPTION_KIND_LISTEN,
+            .fallback = "127.0.0.1:7700",
+            .help = "where the API listens",
+            .text = "An IPv6 address stands in brackets: [::1]:7700. Port 0 picks a free one; the line\n"
+                    "\"duepost listening on ...\" on stdout tells which. There is no authentication yet:\n"
+                    "whoever reaches this port can schedule and read jobs. Keep it on a loopback address.",
+        },
+    [OPTION_REDIS] =
+        {
+            .name = "redis",
+            .placeholder = "ADDRESS",
+            .kind = OPTION_KIND_REDIS,
+            .help = "the Redis that keeps the jobs; without it duepost runs a private one",
+            .text =
+                "redis://[user[:password]@]host[:port][/db] or unix:PATH. Redis 7.0 or newer, with\n"
+                "maxmemory-policy noeviction. A password may stand here and in DUEPOST_REDIS, but not in\n"
+                "the flag, which everybody on the host can read.",
+        },
+    [OPTION_REDIS_PASSWORD_FILE] =
+        {
+            .name = "redis-password-file",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(redis_password_file),
+            .help = "file with the password of --redis on its only line",
+        },
+    [OPTION_DATA] =
+        {
+            .name = "data",
+            .placeholder = "DIR",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(data_dir),
+            .help = "directory of the private Redis",
+            .text = "Made with mode 0700; nobody else may own it or read it. One duepost at a time uses it.\n"
+                    "Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/duepost, else ~/.local/state/duepost.",
+        },
+    [OPTION_CONFIG] =
+        {
+            .name = "config",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(config),
+            .help = "configuration file; default " OPTIONS_CONFIG_FILE " if it is there",
+        },
+    [OPTION_DURABILITY] =
+        {
+            .name = "durability",
+            .placeholder = "CLASS",
+            .kind = OPTION_KIND_DURABILITY,
+            .fallback = "auto",
+            .help = "what a confirmed change survives: memory, fsync or auto",
+            .text =
+                "memory: a crash of duepost, but not of Redis. fsync: a power cut, too, because Redis has\n"
+                "written it to disk (append-only file, fsync always) before it is confirmed. auto: fsync "
+                "with\n"
+                "the private Redis, and what it gives with another one. Where Redis does not keep the class\n"
+                "that is set, duepost answers 503 and says why.",
+        },
+    [OPTION_REACTORS] =
+        {
+            .name = "reactors",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(reactors),
+            .min = 1,
+            .max = 64,
+            .help = "threads that serve and deliver",
+            .text = "Default: one for each core that duepost may use, at most 4.",
+        },
+    [OPTION_MAX_IN_FLIGHT] =
+        {
+            .name = "max-in-flight",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_in_flight),
+            .min = 1,
+            .max = 65536,
+            .fallback = "1024",
+            .help = "most attempts that this process runs at once",
+        },
+    [OPTION_MAX_IN_FLIGHT_TOPIC] =
+        {
+            .name = "max-in-flight-topic",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_in_flight_topic),
+            .min = 1,
+            .max = 65536,
+            .fallback = "256",
+            .help = "most attempts of one topic at once",
+            .text = "A topic whose receiver hangs leaves the other attempts to the other topics.",
+        },
+    [OPTION_MAX_BODY] =
+        {
+            .name = "max-body",
+            .placeholder = "SIZE",
+            .kind = OPTION_KIND_SIZE,
+            .offset = MEMBER(max_body_bytes),
+            .min = 1,
+            .max = INT64_C(16) << 20,
+            .fallback = "1MiB",
+            .help = "longest request that is taken; beyond: 413",
+            .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
+        },
+    [OPTION_MAX_JOBS] =
+        {
+            .name = "max-jobs",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_jobs),
+            .min = 0,
+            .max = INT64_C(1000000000000),
+            .fallback = "0",
+            .help = "most jobs that may wait; beyond: 507; 0 is no bound",
+        },
+    [OPTION_RETRY_SCHEDULE] =
+        {
+            .name = "retry-schedule",
+            .placeholder = "WAITS",
+            .kind = OPTION_KIND_SCHEDULE,
+            .fallback = "15s 3m 10m 30m 30m 1h 2h 6h 15h",
+            .help = "waits between the attempts of a job that has none of its own",
+            .text =
+                "At most 100 durations (500ms 15s 3m 1h 2d, or seconds) with spaces or commas between them,\n"
+                "each counted from the end of the failed attempt. Nothing: one attempt, no retries.",
+        },
+    [OPTION_ALLOW_TARGET] =
+        {
+            .name = "allow-target",
+            .placeholder = "LIST",
+            .kind = OPTION_KIND_TARGETS,
+            .fallback = "",
+            .help = "CIDR blocks and hosts that jobs may lead to beside public addresses",
+            .text =
+                "Separated by commas: 10.1.0.0/16,::1,hooks.internal. A host name allows whatever it "
+                "resolves\n"
+                "to. May be given more than once; the lists add up. duepost's own port and its Redis stay\n"
+                "refused.",
+        },
+    [OPTION_RECEIVER_CA] =
+        {
+            .name = "receiver-ca",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(receiver_ca),
+            .help = "PEM file with certificates to trust beside the system's",
+        },
+    [OPTION_PREFIX] =
+        {
+            .name = "prefix",
+            .placeholder = "TEXT",
+            .kind = OPTION_KIND_PREFIX,
+            .offset = MEMBER(prefix),
+            .fallback = "duepost:",
+            .help = "what the name of every key in Redis begins with",
+            .text = "At most 64 bytes without braces, spaces and control bytes.",
+        },
+    [OPTION_LOG] =
+        {
+            .name = "log",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(log),
+            .help = "where the log goes instead of stderr",
+        },
+    [OPTION_LOG_FORMAT] =
+        {
+            .name = "log-format",
+            .placeholder = "FORMAT",
+            .kind = OPTION_KIND_LOG_FORMAT,
+            .fallback = "logfmt",
+            .help = "logfmt or json",
+        },
+    [OPTION_LOG_LEVEL] =
+        {
+            .name = "log-level",
+            .placeholder = "LEVEL",
+            .kind = OPTION_KIND_LOG_LEVEL,
+            .fallback = "info",
+            .help = "debug, info, warning or error",
+            .may_reload = true,
+        },
+    [OPTION_DRAIN_TIMEOUT] =
+        {
+            .name = "drain-timeout",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(drain_timeout_ms),
+            .min = 0,
+            .max = DAY_MS,
+            .fallback = "30s",
+            .help = "how long running attempts may go on after SIGTERM",
+            .text = "What still runs then is cut and left to others.",
+        },
+    [OPTION_HELP] = {.name = "help", .kind = OPTION_KIND_SWITCH, .help = "print this and exit"},
+    [OPTION_VERSION] = {.name = "version", .kind = OPTION_KIND_SWITCH, .help = "print the version and exit"},
+    [OPTION_PRINT_CONFIG] = {.name = "print-config",
+                             .kind = OPTION_KIND_SWITCH,
+                             .help = "print each option's value and where it comes from, and exit"},
+    /* For whoever changes this table: config/duepost.conf is its output. */
+    [OPTION_PRINT_REFERENCE] = {.name = "print-reference", .kind = OPTION_KIND_SWITCH},
+};
+
+enum option_id option_find(struct slice name)
+{
+    enum option_id id = 0;
+    while (id < OPTION_COUNT && !slice_equal(name, slice_of(option_table[id].name)))
+        id++;
+    return id;
+}
+
+void option_variable(const struct option *option, char variable[OPTION_VARIABLE_MAX])
+{
+    int size = snprintf(variable, OPTION_VARIABLE_MAX, "DUEPOST_%s", option->name);
+    for (int i = 0; i < size; i++)
+        variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
+}

@@ -1,0 +1,251 @@
+/* One function a kind: text becomes the value that the rest of duepost works with. A second value
+ * replaces the first. */
+#include "base/duration.h"
+#include "base/memory.h"
+#include "server/options_table.h"
+
+enum { TEXT_MAX = 4096, HOST_MAX = 253, PREFIX_MAX = 64 };
+
+typedef enum status set_fn(struct options *, const struct option *, enum option_source, struct slice text,
+                           struct problem *);
+
+static void *member_of(struct options *options, const struct option *option)
+{
+    return (char *)options + option->offset;
+}
+
+static void replace_text(char **member, struct slice text)
+{
+    free(*member);
+    *member = slice_dup(text);
+}
+
+static enum status set_text(struct options *options, const struct option *option, enum option_source source,
+                            struct slice text, struct problem *problem)
+{
+    (void)source;
+    if (text.size == 0 || text.size > TEXT_MAX) {
+        problem_set(problem, "must be %s", text.size ? "shorter" : "given a value");
+        return STATUS_INVALID;
+    }
+    replace_text(member_of(options, option), text);
+    return STATUS_OK;
+}
+
+static enum status set_number(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)source;
+    uint64_t number;
+    if (!slice_to_number(text, (uint64_t)option->max, &number) || (int64_t)number < option->min) {
+        problem_set(problem, "must be a number from %lld to %lld, not '%.*s'", (long long)option->min,
+                    (long long)option->max, SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    *(int64_t *)member_of(options, option) = (int64_t)number;
+    return STATUS_OK;
+}
+
+/* Takes the unit from the end of text. */
+static unsigned cut_unit(struct slice *text)
+{
+    static const struct {
+        struct slice suffix;
+        unsigned shift;
+    } units[] = {{{"KiB", 3}, 10}, {{"MiB", 3}, 20}, {{"GiB", 3}, 30}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        struct slice suffix = units[i].suffix;
+        if (text->size > suffix.size && slice_equal(slice_skip(*text, text->size - suffix.size), suffix)) {
+            text->size -= suffix.size;
+            return units[i].shift;
+        }
+    }
+    return 0;
+}
+
+static enum status set_size(struct options *options, const struct option *option, enum option_source source,
+                            struct slice text, struct problem *problem)
+{
+    (void)source;
+    struct slice digits = text;
+    unsigned shift = cut_unit(&digits);
+    uint64_t number;
+    if (!slice_to_number(digits, (uint64_t)option->max >> shift, &number) ||
+        (int64_t)(number << shift) < option->min) {
+        problem_set(problem,
+                    "must be a size from %lld to %lld bytes such as 65536, 512KiB or 1MiB, not '%.*s'",
+                    (long long)option->min, (long long)option->max, SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    *(int64_t *)member_of(options, option) = (int64_t)(number << shift);
+    return STATUS_OK;
+}
+
+static enum status set_duration(struct options *options, const struct option *option,
+                                enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)source;
+    int64_t ms;
+    if (!duration_parse(text, option->max, &ms) || ms < option->min) {
+        char max[DURATION_TEXT_MAX];
+        duration_format(option->max, max);
+        problem_set(problem, "must be a duration of at most %s such as 500ms, 15s or 3m, not '%.*s'", max,
+                    SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    *(int64_t *)member_of(options, option) = ms;
+    return STATUS_OK;
+}
+
+/* HOST:PORT or [IPv6]:PORT; false when it is neither. */
+static bool split_listen(struct slice text, struct slice *host, struct slice *port)
+{
+    if (text.size && text.data[0] == '[') {
+        if (!slice_cut(slice_skip(text, 1), ']', host, port) || port->size == 0 || port->data[0] != ':')
+            return false;
+        *port = slice_skip(*port, 1);
+        return memchr(host->data, ':', host->size) != NULL;
+    }
+    return slice_cut(text, ':', host, port) && host->size && !memchr(port->data, ':', port->size);
+}
+
+static enum status set_listen(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    struct slice host, port;
+    uint64_t number;
+    if (!split_listen(text, &host, &port) || host.size > HOST_MAX ||
+        !slice_to_number(port, UINT16_MAX, &number)) {
+        problem_set(problem, "must be HOST:PORT such as 127.0.0.1:7700 or [::1]:7700, not '%.*s'",
+                    SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    replace_text(&options->listen_host, host);
+    options->listen_port = (uint16_t)number;
+    return STATUS_OK;
+}
+
+static enum status set_redis(struct options *options, const struct option *option, enum option_source source,
+                             struct slice text, struct problem *problem)
+{
+    (void)option;
+    struct redis_address address;
+    if (redis_address_parse(text, &address, problem) != STATUS_OK)
+        return STATUS_INVALID;
+    if (address.password && source == OPTION_SOURCE_FLAG) {
+        redis_address_fini(&address);
+        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+                             "DUEPOST_REDIS, the configuration file or --redis-password-file");
+        return STATUS_INVALID;
+    }
+    redis_address_fini(&options->redis_address);
+    options->redis_address = address;
+    options->is_embedded = false;
+    return STATUS_OK;
+}
+
+static enum status set_durability(struct options *options, const struct option *option,
+                                  enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    if (slice_equal(text, SLICE("auto"))) {
+        options->durability = DURABILITY_AUTO;
+    } else if (slice_equal(text, SLICE("memory"))) {
+        options->durability = DURABILITY_MEMORY;
+    } else if (slice_equal(text, SLICE("fsync"))) {
+        options->durability = DURABILITY_FSYNC;
+    } else {
+        problem_set(problem, "must be memory, fsync or auto, not '%.*s'", SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    return STATUS_OK;
+}
+
+static enum status set_schedule(struct options *options, const struct option *option,
+                                enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    return retry_schedule_parse(text, &options->retry_schedule, problem);
+}
+
+static enum status set_targets(struct options *options, const struct option *option,
+                               enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    struct target_policy *targets = target_policy_new();
+    enum status status = target_policy_allow(targets, text, problem);
+    if (status != STATUS_OK) {
+        target_policy_free(targets);
+        return status;
+    }
+    target_policy_free(options->targets);
+    options->targets = targets;
+    return STATUS_OK;
+}
+
+static enum status set_prefix(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)source;
+    bool is_bad = text.size == 0 || text.size > PREFIX_MAX;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        is_bad = is_bad || byte <= ' ' || byte == '{' || byte == '}' || byte == 0x7f;
+    }
+    if (is_bad) { /* braces would name another hash tag than the shard's */
+        problem_set(problem, "must be 1 to %d bytes without braces, spaces and control bytes", PREFIX_MAX);
+        return STATUS_INVALID;
+    }
+    replace_text(member_of(options, option), text);
+    return STATUS_OK;
+}
+
+static enum status set_log_format(struct options *options, const struct option *option,
+                                  enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    if (log_format_parse(text, &options->log_format))
+        return STATUS_OK;
+    problem_set(problem, "must be logfmt or json, not '%.*s'", SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
+static enum status set_log_level(struct options *options, const struct option *option,
+                                 enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    if (log_level_parse(text, &options->log_level))
+        return STATUS_OK;
+    problem_set(problem, "must be debug, info, warning or error, not '%.*s'", SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
+static enum status set_switch(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)options, (void)option, (void)source, (void)text, (void)problem;
+    return STATUS_OK; /* that it was given is all there is to know */
+}
+
+enum status option_set(struct options *options, enum option_id id, enum option_source source,
+                       struct slice text, struct problem *problem)
+{
+    static set_fn *const setters[] = {
+        [OPTION_KIND_TEXT] = set_text,
+        [OPTION_KIND_NUMBER] = set_number,
+        [OPTION_KIND_SIZE] = set_size,
+        [OPTION_KIND_DURATION] = set_duration,
+        [OPTION_KIND_LISTEN] = set_listen,
+        [OPTION_KIND_REDIS] = set_redis,
+        [OPTION_KIND_DURABILITY] = set_durability,
+        [OPTION_KIND_SCHEDULE] = set_schedule,
+        [OPTION_KIND_TARGETS] = set_targets,
+        [OPTION_KIND_PREFIX] = set_prefix,
+        [OPTION_KIND_LOG_FORMAT] = set_log_format,
+        [OPTION_KIND_LOG_LEVEL] = set_log_level,
+        [OPTION_KIND_SWITCH] = set_switch,
+    };
+    const struct option *option = &option_table[id];
+    return setters[option->kind](options, option, source, text, problem);
+}
