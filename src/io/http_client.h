@@ -29,7 +29,7 @@ enum http_error {
     HTTP_ERROR_TIMEOUT,
     HTTP_ERROR_RESET,      /* the connection ended without an answer */
     HTTP_ERROR_REFUSED,    /* may_connect refused every address, or the address of the reused connection */
-    HTTP_ERROR_TOO_LARGE,  /* head or body over its cap, and no final 2xx head had come */
+    HTTP_ERROR_TOO_LARGE,  /* head over its cap; a body over its cap does not change the status */
     HTTP_ERROR_PROTOCOL,   /* what came is no HTTP */
     HTTP_ERROR_UNSENT,     /* may_send said no: nothing was handed to the network */
 };
@@ -48,7 +48,8 @@ struct http_post_request {
     size_t header_count;
     struct slice body;
     int64_t timeout_ms;                /* name lookup to end of answer */
-    /* Before a packet goes to address, for new and reused connections alike. */
+    /* The two questions must not call back into the client.
+     * Before a packet goes to address, for new and reused connections alike. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);
     /* Just before the request is handed to the network. */
     bool (*may_send)(void *arg);
