@@ -46,6 +46,7 @@ void watch_free(struct watch *); /* NULL is fine; before the fd is closed */
 /* The end of a turn, in this order. */
 enum loop_phase {
     LOOP_PHASE_ANSWER, /* answers to our clients leave, new requests may come */
+    LOOP_PHASE_DECIDE, /* roles see what the turn brought and ask for what is next */
     LOOP_PHASE_GATHER, /* what the turn brought becomes commands to Redis */
     LOOP_PHASE_SEND,   /* the commands leave */
     LOOP_PHASE_COUNT,

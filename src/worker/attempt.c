@@ -1,0 +1,319 @@
+#include "worker/attempt.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "io/local_address.h"
+#include "job/job_id.h"
+#include "job/outcome.h"
+#include "job/url.h"
+
+/* Kept of a lease for the way of a request out of this process. */
+#define LEASE_SPARE_US INT64_C(1000000)
+
+enum {
+    RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
+    HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
+    HEADER_LINES_MAX = JOB_HEADERS_MAX + 8,
+};
+
+/* ---- the lease ---- */
+
+static bool has_lease(const struct attempt *attempt)
+{
+    int64_t until_us = attempt->renewed_us + STORE_LEASE_MS * INT64_C(1000) - LEASE_SPARE_US;
+    return !attempt->is_lease_lost && clock_boot_us() < until_us;
+}
+
+static void on_renewed(void *arg, enum status status)
+{
+    struct attempt *attempt = arg;
+    attempt->is_renewing = false;
+    if (status == STATUS_OK)
+        attempt->renewed_us = attempt->renewal_us;
+    else if (status == STATUS_STALE)
+        attempt->is_lease_lost = true;
+    if (attempt->is_over)
+        attempt->context->on_end(attempt->context->arg, attempt);
+}
+
+void attempt_renew(struct attempt *attempt)
+{
+    assert(!attempt->is_renewing);
+    attempt->is_renewing = true;
+    attempt->renewal_us = clock_boot_us();
+    store_renew(attempt->context->store, &attempt->lease, on_renewed, attempt);
+}
+
+/* ---- recording ---- */
+
+static void on_recorded(void *arg, enum status status)
+{
+    struct attempt *attempt = arg;
+    const struct attempt_context *context = attempt->context;
+    if (status != STATUS_OK && status != STATUS_STALE)
+        context->on_unrecorded(context->arg, attempt);
+    else if (attempt->is_renewing)
+        attempt->is_over = true;
+    else
+        context->on_end(context->arg, attempt);
+}
+
+void attempt_record(struct attempt *attempt)
+{
+    struct store *store = attempt->context->store;
+    struct slice record = buffer_slice(&attempt->outcome);
+    switch (attempt->next_step) {
+    case ATTEMPT_STEP_COMPLETE:
+        store_complete(store, &attempt->lease, on_recorded, attempt);
+        break;
+    case ATTEMPT_STEP_RETRY:
+        store_retry(store, &attempt->lease, attempt->wait_ms, record, on_recorded, attempt);
+        break;
+    case ATTEMPT_STEP_BURY:
+        store_bury(store, &attempt->lease, record, on_recorded, attempt);
+        break;
+    case ATTEMPT_STEP_RELEASE:
+        store_release(store, &attempt->lease, on_recorded, attempt);
+        break;
+    }
+}
+
+/* ---- deciding ---- */
+
+static enum attempt_error error_of(enum http_error error)
+{
+    switch (error) {
+    case HTTP_ERROR_NONE:
+        return ATTEMPT_ERROR_NONE;
+    case HTTP_ERROR_DNS:
+        return ATTEMPT_ERROR_DNS;
+    case HTTP_ERROR_CONNECT:
+        return ATTEMPT_ERROR_CONNECT;
+    case HTTP_ERROR_TLS:
+        return ATTEMPT_ERROR_TLS;
+    case HTTP_ERROR_TIMEOUT:
+        return ATTEMPT_ERROR_TIMEOUT;
+    case HTTP_ERROR_RESET:
+        return ATTEMPT_ERROR_RESET;
+    case HTTP_ERROR_REFUSED:
+        return ATTEMPT_ERROR_TARGET_REFUSED;
+    case HTTP_ERROR_TOO_LARGE:
+        return ATTEMPT_ERROR_ANSWER_TOO_LARGE;
+    case HTTP_ERROR_PROTOCOL:
+    case HTTP_ERROR_UNSENT: /* no attempt: handled before */
+        break;
+    }
+    return ATTEMPT_ERROR_PROTOCOL;
+}
+
+static void log_failure(const struct attempt *attempt, const struct outcome *outcome)
+{
+    const struct attempt_result *result = &attempt->job.last_attempt;
+    bool is_dead = outcome->verdict == VERDICT_BURY;
+    LOG_EVENT(is_dead ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, is_dead ? "job_dead" : "attempt_failed",
+              LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", attempt->job.attempts),
+              LOG_NUMBER("status", result->status), LOG_TEXT("error", attempt_error_word(result->error)),
+              LOG_NUMBER("ms", result->duration_ms),
+              LOG_NUMBER("retry_in_ms", is_dead ? -1 : outcome->wait_ms),
+              LOG_SLICE("reason", outcome->reason));
+}
+
+static void decide(struct attempt *attempt, const struct http_outcome *http)
+{
+    struct job *job = &attempt->job;
+    job->last_attempt = (struct attempt_result){
+        .at_ms = attempt->claimed_ms,
+        .duration_ms = http->duration_ms,
+        .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
+        .error = error_of(http->error),
+    };
+    struct outcome outcome =
+        outcome_decide(job, attempt->context->schedule, &job->last_attempt, http->retry_after_ms);
+    if (outcome.verdict == VERDICT_COMPLETE) {
+        attempt->next_step = ATTEMPT_STEP_COMPLETE;
+        return;
+    }
+    job->attempts++;
+    attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
+    attempt->wait_ms = outcome.wait_ms;
+    job->reason = outcome.reason;
+    job_write(job, &attempt->outcome);
+    assert(!attempt->outcome.failed);
+    log_failure(attempt, &outcome);
+}
+
+static void on_done(void *arg, const struct http_outcome *http)
+{
+    struct attempt *attempt = arg;
+    attempt->is_running = false;
+    attempt->post = NULL;
+    if (http->error == HTTP_ERROR_UNSENT)
+        attempt->next_step = ATTEMPT_STEP_RELEASE; /* a lost lease makes that stale, which is as good */
+    else
+        decide(attempt, http);
+    attempt_record(attempt);
+}
+
+/* ---- the POST ---- */
+
+static bool may_send(void *arg)
+{
+    return has_lease(arg);
+}
+
+static bool may_connect(void *arg, const struct sockaddr *sockaddr)
+{
+    const struct attempt *attempt = arg;
+    const struct target_policy *targets = attempt->context->targets;
+    struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
+    uint16_t port;
+    if (sockaddr->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const void *)sockaddr;
+        memcpy(address.bytes, &v4->sin_addr, 4);
+        port = ntohs(v4->sin_port);
+    } else if (sockaddr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const void *)sockaddr;
+        memcpy(address.bytes, &v6->sin6_addr, 16);
+        port = ntohs(v6->sin6_port);
+        if (v6->sin6_scope_id != 0)
+            return false;
+    } else {
+        return false;
+    }
+    bool is_local = target_policy_asks_local(targets, port) && address_is_local(sockaddr);
+    return target_policy_permits(targets, attempt->host, &address, port, is_local);
+}
+
+struct header_lines {
+    struct buffer *text;
+    size_t starts[HEADER_LINES_MAX + 1];
+    size_t count;
+};
+
+static void add_header(struct header_lines *lines, struct slice name, struct slice value)
+{
+    assert(lines->count < HEADER_LINES_MAX);
+    lines->starts[lines->count++] = lines->text->size;
+    buffer_append(lines->text, name);
+    buffer_append(lines->text, SLICE(": "));
+    buffer_append(lines->text, value);
+}
+
+static void add_default_header(struct header_lines *lines, const struct job *job, struct slice name,
+                               struct slice value)
+{
+    if (!job_header(job, name))
+        add_header(lines, name, value);
+}
+
+static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
+{
+    const struct job *job = &attempt->job;
+    char digits[16];
+    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
+    buffer_append_number(&number, job->attempts + 1);
+    add_default_header(lines, job, SLICE("Content-Type"), job_content_type(job, payload));
+    add_default_header(lines, job, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
+    add_header(lines, SLICE("Duepost-Topic"), job->topic);
+    add_header(lines, SLICE("Duepost-Job-Id"), job->job_id);
+    add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
+    for (size_t i = 0; i < job->header_count; i++)
+        add_header(lines, job->headers[i].name, job->headers[i].value);
+    lines->starts[lines->count] = lines->text->size;
+}
+
+static void post(struct attempt *attempt)
+{
+    struct slice payload = job_payload(&attempt->job, &attempt->payload);
+    struct header_lines lines = {.text = &attempt->header_text};
+    struct slice headers[HEADER_LINES_MAX];
+    write_headers(attempt, payload, &lines);
+    for (size_t i = 0; i < lines.count; i++)
+        headers[i] =
+            slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
+    struct http_post_request request = {
+        .url = attempt->job.url,
+        .headers = headers,
+        .header_count = lines.count,
+        .body = payload,
+        .timeout_ms = attempt->job.timeout_ms,
+        .may_connect = may_connect,
+        .may_send = may_send,
+        .on_done = on_done,
+        .arg = attempt,
+    };
+    attempt->is_running = true;
+    attempt->post = http_post(attempt->context->client, &request);
+}
+
+/* Somebody else wrote this record, or it is of a later version: kept as it is, dead in the open. */
+static void bury_unreadable(struct attempt *attempt)
+{
+    log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
+    buffer_append(&attempt->outcome, buffer_slice(&attempt->record));
+    attempt->next_step = ATTEMPT_STEP_BURY;
+    attempt_record(attempt);
+}
+
+static bool read_job(struct attempt *attempt)
+{
+    const char *detail;
+    struct url url;
+    if (job_read(buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
+        return false;
+    if (url_parse(attempt->job.url, &url, &detail) != STATUS_OK)
+        return false;
+    attempt->host = url.host;
+    return true;
+}
+
+struct attempt *attempt_start(const struct attempt_context *context, const struct store_claimed *claimed,
+                              const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
+{
+    struct attempt *attempt = NEW(struct attempt);
+    list_init(&attempt->link);
+    attempt->context = context;
+    attempt->renewed_us = claim_us;
+    attempt->claimed_ms = now_ms;
+    attempt->lease.nonce = *nonce;
+    attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
+    buffer_init(&attempt->record, RECORD_MAX);
+    buffer_init(&attempt->outcome, RECORD_MAX);
+    buffer_init(&attempt->payload, RECORD_MAX);
+    buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
+    buffer_append(&attempt->record, claimed->record);
+    if (read_job(attempt))
+        post(attempt);
+    else
+        bury_unreadable(attempt);
+    return attempt;
+}
+
+void attempt_cut(struct attempt *attempt)
+{
+    if (!attempt->is_running)
+        return;
+    http_post_abort(attempt->post);
+    attempt->post = NULL;
+    attempt->is_running = false;
+    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    attempt_record(attempt);
+}
+
+void attempt_free(struct attempt *attempt)
+{
+    if (attempt->post)
+        http_post_abort(attempt->post);
+    list_remove(&attempt->link);
+    job_fini(&attempt->job);
+    buffer_fini(&attempt->record);
+    buffer_fini(&attempt->outcome);
+    buffer_fini(&attempt->payload);
+    buffer_fini(&attempt->header_text);
+    free((char *)(uintptr_t)attempt->lease.id.data);
+    free(attempt);
+}

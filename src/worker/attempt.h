@@ -1,0 +1,73 @@
+/* attempt.h - one POST of one job, from its claim to the record of its outcome.
+ *
+ * Steps: read the record, POST, decide, record. The lease is held throughout;
+ * nothing is sent without it. An outcome that Redis did not take is kept, and
+ * given to it again, until Redis has taken it or says that the lease is another's. */
+#ifndef DUEPOST_WORKER_ATTEMPT_H
+#define DUEPOST_WORKER_ATTEMPT_H
+
+#include "base/list.h"
+#include "io/http_client.h"
+#include "job/job.h"
+#include "job/target.h"
+#include "store/store.h"
+
+struct attempt;
+
+/* What all attempts of a consumer share. Borrowed. */
+struct attempt_context {
+    struct store *store;
+    struct http_client *client;
+    const struct target_policy *targets;
+    const struct retry_schedule *schedule; /* for jobs that bring none */
+    /* The attempt is over, its outcome recorded or lost to another holder; it frees itself after that. */
+    void (*on_end)(void *arg, struct attempt *);
+    /* Redis did not take the outcome; attempt_record tries again. */
+    void (*on_unrecorded)(void *arg, struct attempt *);
+    void *arg;
+};
+
+/* The consumer keeps its attempts in lists. */
+struct attempt {
+    struct list link;
+    const struct attempt_context *context;
+    struct lease lease;
+    int64_t renewed_us; /* CLOCK_BOOTTIME, before the claim or renewal that Redis confirmed was sent */
+    bool is_renewing;
+    int64_t renewal_us; /* when the renewal under way was sent */
+    bool is_lease_lost;
+    bool is_running;       /* the POST has not ended yet */
+    bool is_over;          /* recorded; waits for its renewal's callback only */
+    struct buffer record;  /* as claimed */
+    struct buffer outcome; /* the record to write */
+    struct buffer payload, header_text;
+    struct job job;
+    struct slice host;  /* of the url */
+    int64_t claimed_ms; /* by Redis's clock */
+    struct http_post *post;
+    enum attempt_step {
+        ATTEMPT_STEP_COMPLETE,
+        ATTEMPT_STEP_RETRY,
+        ATTEMPT_STEP_BURY,
+        ATTEMPT_STEP_RELEASE,
+    } next_step; /* once the POST is over */
+    int64_t wait_ms;
+};
+
+/* Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
+struct attempt *attempt_start(const struct attempt_context *, const struct store_claimed *,
+                              const struct nonce *, int64_t claim_us, int64_t now_ms);
+
+/* Sends a renewal. */
+void attempt_renew(struct attempt *);
+
+/* Gives Redis the outcome, again. */
+void attempt_record(struct attempt *);
+
+/* Ends a running POST without an outcome and gives the lease back. */
+void attempt_cut(struct attempt *);
+
+/* At the end of the process, without a word to anyone. */
+void attempt_free(struct attempt *);
+
+#endif

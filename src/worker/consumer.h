@@ -1,0 +1,42 @@
+/* consumer.h - claims due jobs of ready topics and POSTs them.
+ *
+ * A consumer with free slots waits at the doorbell and then claims, whether it
+ * rang or not; a busy one claims as its slots become free. It claims only what it
+ * starts in the same turn, so nothing claimed waits in this process. A slot is
+ * free again when the outcome is recorded. */
+#ifndef DUEPOST_WORKER_CONSUMER_H
+#define DUEPOST_WORKER_CONSUMER_H
+
+#include "io/http_client.h"
+#include "job/retry_schedule.h"
+#include "job/target.h"
+#include "store/store.h"
+
+struct consumer;
+
+struct consumer_options {
+    struct store *store;
+    struct http_client *client;
+    const struct target_policy *targets;
+    const struct retry_schedule *schedule;
+    size_t max_in_flight;
+};
+
+/* Borrows everything in options. Starts to claim when the store is there. */
+struct consumer *consumer_new(struct loop *, const struct consumer_options *);
+
+/* There is work for sure: claim at the end of this turn. */
+void consumer_poke(struct consumer *);
+
+/* No more claims. on_drained comes when all attempts have ended and are recorded. */
+void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
+
+/* Cuts what still runs and gives the leases back; on_drained follows. */
+void consumer_cut(struct consumer *);
+
+size_t consumer_in_flight(const struct consumer *);
+
+/* Attempts that are still there end without a word. NULL is fine. */
+void consumer_free(struct consumer *);
+
+#endif

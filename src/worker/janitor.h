@@ -1,0 +1,27 @@
+/* janitor.h - audits the books and repairs them, loudly.
+ *
+ * Each job's id is in exactly one place, so in one script jobs = waiting + leased +
+ * dead. When that does not come out, the janitor walks all places in bounded steps
+ * until each id is where it belongs: late beats lost. */
+#ifndef DUEPOST_WORKER_JANITOR_H
+#define DUEPOST_WORKER_JANITOR_H
+
+#include "store/store.h"
+
+struct janitor;
+
+/* Borrows store. */
+struct janitor *janitor_new(struct store *);
+
+/* Once a second, by the owner of the carry lock. */
+void janitor_tick(struct janitor *);
+
+/* The last audit; all 0 before the first. */
+const struct store_counts *janitor_counts(const struct janitor *);
+
+/* Repairs since the start. */
+uint64_t janitor_total(const struct janitor *);
+
+void janitor_free(struct janitor *);
+
+#endif

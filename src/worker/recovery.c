@@ -1,0 +1,46 @@
+#include "worker/recovery.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+
+struct recovery {
+    struct store *store;
+    bool is_running;
+    uint64_t total;
+};
+
+/* What one call leaves, the next tick of the carry worker finds. */
+static void on_recovered(void *arg, enum status status, size_t count)
+{
+    struct recovery *recovery = arg;
+    recovery->is_running = false;
+    if (status != STATUS_OK || count == 0)
+        return;
+    recovery->total += count;
+    log_warning("leases_recovered", LOG_NUMBER("jobs", count));
+}
+
+struct recovery *recovery_new(struct store *store)
+{
+    struct recovery *recovery = NEW(struct recovery);
+    recovery->store = store;
+    return recovery;
+}
+
+void recovery_run(struct recovery *recovery, int64_t expected_ms)
+{
+    if (recovery->is_running)
+        return;
+    recovery->is_running = true;
+    store_recover(recovery->store, expected_ms, on_recovered, recovery);
+}
+
+uint64_t recovery_total(const struct recovery *recovery)
+{
+    return recovery->total;
+}
+
+void recovery_free(struct recovery *recovery)
+{
+    free(recovery);
+}
