@@ -1,0 +1,95 @@
+"""What every test may ask for; and the check that the whole contract was seen."""
+
+import itertools
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import contract  # noqa: E402
+from duepost import Duepost  # noqa: E402
+from receiver import Receiver  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """One duepost with its own Redis that tests share; each uses a topic of its own."""
+    started = Duepost()
+    yield started
+    started.stop()
+    assert "ERROR: AddressSanitizer" not in started.log()
+
+
+@pytest.fixture(scope="session")
+def receiver():
+    started = Receiver()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def topic(request):
+    name = re.sub(r"[^A-Za-z0-9]+", "-", request.node.name)[:100].strip("-")
+    return f"{name}.{next(_numbers)}"
+
+
+@pytest.fixture
+def start():
+    """start(...) starts a Duepost of the test's own."""
+    started = []
+
+    def one(*options, **named):
+        started.append(Duepost(*options, **named))
+        return started[-1]
+    yield one
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def redis():
+    """redis(...) starts a redis-server of the test's own."""
+    started = []
+
+    def one(**named):
+        started.append(RedisServer(**named))
+        return started[-1]
+    yield one
+    for each in started:
+        each.stop()
+        shutil.rmtree(each.directory, ignore_errors=True)
+
+
+@pytest.fixture
+def data():
+    """A data directory that outlives the processes of one test."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-data-"))
+    yield directory
+    Duepost.remove_data(directory)
+
+
+def _is_whole_suite(session):
+    here = pathlib.Path(__file__).parent
+    collected = {pathlib.Path(item.fspath).name for item in session.items}
+    return (collected == {path.name for path in here.glob("test_*.py")}
+            and not session.config.option.keyword and not session.config.option.markexpr
+            and not any("::" in arg for arg in session.config.args))
+
+
+def pytest_sessionfinish(session, exitstatus):
+    session.config.unseen = contract.unseen() if exitstatus in (0, 1) and _is_whole_suite(session) else []
+    if session.config.unseen:
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for path, method, status in getattr(config, "unseen", []):
+        terminalreporter.write_line(f"not seen in this run: {method} {path} {status}", red=True)

@@ -1,0 +1,94 @@
+"""api/openapi.yaml, as something that answers can be held against.
+
+check() fails on an answer that the contract does not describe, and remembers
+which (route, status) it has seen; unseen() names those that nobody has."""
+
+import json
+import pathlib
+import re
+
+import jsonschema
+import yaml
+
+PATH = pathlib.Path(__file__).parents[2] / "api" / "openapi.yaml"
+ANY = "any route"
+
+document = yaml.safe_load(PATH.read_text())
+seen = set()
+
+_resolver = jsonschema.RefResolver("", document)
+_validators = {}
+
+
+def _follow(node):
+    while "$ref" in node:
+        node = _resolver.resolve(node["$ref"])[1]
+    return node
+
+
+def validator(schema):
+    if id(schema) not in _validators:
+        _validators[id(schema)] = jsonschema.Draft202012Validator(schema, resolver=_resolver)
+    return _validators[id(schema)]
+
+
+def schema_of(name):
+    return document["components"]["schemas"][name]
+
+
+def _read_routes():
+    """{(path, method): {status: response}}, and a pattern for each path; '*' is any other method."""
+    routes, patterns = {}, []
+    for path, item in document["paths"].items():
+        patterns.append((re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path)), path))
+        routes[path, "*"] = item["x-other-methods"]
+        for method in ("get", "post", "delete", "put", "patch"):
+            if method in item:
+                routes[path, method.upper()] = item[method]["responses"]
+    routes[ANY, "*"] = document["x-any-route"]
+    return {key: {int(status): _follow(response) for status, response in responses.items()}
+            for key, responses in routes.items()}, patterns
+
+
+routes, _patterns = _read_routes()
+
+
+def _route(method, target):
+    path = target.partition("?")[0]
+    for pattern, template in _patterns:
+        if pattern.fullmatch(path):
+            known = (template, "GET" if method == "HEAD" else method)
+            return known if known in routes else (template, "*")
+    return (ANY, "*")
+
+
+def find(method, target, status):
+    """The description of this answer, and its place in the contract."""
+    for route in (_route(method, target), (ANY, "*")):
+        if status in routes[route]:
+            return routes[route][status], (*route, status)
+    raise AssertionError(f"{method} {target} answers {status}: not in the contract")
+
+
+def check(method, target, status, headers, body):
+    response, place = find(method, target, status)
+    where = f"{method} {target} {status}"
+    for name, header in response.get("headers", {}).items():
+        header = _follow(header)
+        assert name in headers or not header.get("required"), f"{where}: no {name}"
+        if name in headers:
+            validator(header["schema"]).validate(headers[name])
+    (media, content), = response["content"].items()
+    assert headers.get("Content-Type", "").split(";")[0] == media, f"{where}: {headers.get('Content-Type')}"
+    if method == "HEAD":
+        assert body == b"", f"{where}: a body"
+    else:
+        value = json.loads(body)
+        validator(content["schema"]).validate(value)
+        if media == "application/problem+json":
+            assert value["status"] == status, f"{where}: its body says {value['status']}"
+    seen.add(place)
+
+
+def unseen():
+    return sorted({(*route, status) for route, responses in routes.items() for status in responses} - seen)

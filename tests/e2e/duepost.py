@@ -1,0 +1,238 @@
+"""The binary as a black box: start it, speak HTTP with it, stop it.
+
+Every answer is held against the contract."""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from patience import SLOW, until
+import contract
+import processes
+
+ROOT = pathlib.Path(__file__).parents[2]
+BINARY = os.environ.get("DUEPOST", str(ROOT / "build" / "release" / "duepost"))
+LOOPBACK = "127.0.0.0/8,::1"
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def expect(self, status):
+        assert self.status == status, f"{self.status}, not {status}: {self.body[:2000]!r}"
+        return self.json if self.body else None
+
+    def fields(self):
+        """Of a 400: the field names, in order."""
+        return [error["field"] for error in self.expect(400)["errors"]]
+
+
+class Client:
+    """Kept-alive connections, one a thread; none is used again after an error."""
+
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+        self._local = threading.local()
+
+    def request(self, method, target, body=None, headers=None, check=True):
+        if isinstance(body, str):
+            body = body.encode()
+        link = getattr(self._local, "link", None)
+        if link is None:
+            link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
+        try:
+            link.request(method, target, body=body, headers=headers or {})
+            answer = link.getresponse()
+            reply = Reply(answer.status, answer.headers, answer.read())
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        if answer.will_close:
+            self.close()
+        if check:
+            contract.check(method, target, reply.status, reply.headers, reply.body)
+        return reply
+
+    def close(self):
+        link = getattr(self._local, "link", None)
+        if link is not None:
+            link.close()
+        self._local.link = None
+
+    def get(self, target):
+        return self.request("GET", target)
+
+    def post(self, job, check=True):
+        """job: members, or the JSON text itself."""
+        text = job if isinstance(job, (str, bytes)) else json.dumps(job)
+        return self.request("POST", "/jobs", text, {"Content-Type": "application/json"}, check)
+
+    def schedule(self, **job):
+        return self.post(job).expect(201)
+
+    def schedule_many(self, jobs, threads=16):
+        """In no order; only the statuses are checked."""
+        def one(job):
+            self.post(job, check=False).expect(201)
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            list(pool.map(one, jobs))
+
+    def job(self, topic, job_id):
+        """The job's JSON, or None when it is gone."""
+        reply = self.get(f"/jobs/{topic}/{job_id}")
+        return None if reply.status == 404 else reply.expect(200)
+
+    def cancel(self, topic, job_id):
+        return self.request("DELETE", f"/jobs/{topic}/{job_id}")
+
+    def run(self, topic, job_id):
+        return self.request("POST", f"/jobs/{topic}/{job_id}/run")
+
+    def wait_for_state(self, topic, job_id, state, seconds=10):
+        """state None: gone."""
+        def condition():
+            job = self.job(topic, job_id)
+            return (job or {"state": None}) if (job or {}).get("state") == state else None
+        return until(condition, seconds, lambda: f"{topic}/{job_id} {state}, it is {self.job(topic, job_id)}")
+
+    def raw(self, data, method="GET", target="/", check=True):
+        """Sends bytes as they are; everything that comes until the server closes."""
+        with socket.create_connection((self.host, self.port), timeout=15 * SLOW) as link:
+            link.sendall(data)
+            received = b""
+            while True:
+                try:
+                    piece = link.recv(65536)
+                except ConnectionResetError:
+                    break
+                if not piece:
+                    break
+                received += piece
+        if check:
+            reply = parse(received)
+            contract.check(method, target, reply.status, reply.headers, reply.body)
+        return received
+
+
+def parse(data):
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = http.client.HTTPMessage()
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name] = value.strip()
+    return Reply(int(first.split()[1]), headers, body)
+
+
+def environment(extra=None):
+    """Ours, without what might configure a duepost."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("DUEPOST_") and name not in ("STATE_DIRECTORY", "XDG_STATE_HOME")}
+    return {**kept, **(extra or {})}
+
+
+def run(*options, extra=None, seconds=10):
+    """For runs that end by themselves."""
+    return subprocess.run([BINARY, *options], env=environment(extra), capture_output=True, text=True,
+                          timeout=seconds * SLOW, check=False)
+
+
+class Duepost(Client):
+    """A running server. With redis None it has its embedded one in data."""
+
+    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True):
+        self.owns_data = data is None
+        self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="duepost-data-"))
+        self.log_path = pathlib.Path(tempfile.mkstemp(prefix="duepost-log-")[1])
+        command = [BINARY]
+        if listen:
+            command += ["--listen", listen]
+        if redis:
+            command += ["--redis", redis if isinstance(redis, str) else redis.address]
+        else:
+            command += ["--data", str(self.data)]
+        if allow:
+            command += ["--allow-target", allow]
+        with self.log_path.open("w") as log:
+            self.process = subprocess.Popen([*command, *options], env=environment(extra),
+                                            stdout=subprocess.PIPE, stderr=log)
+        try:
+            super().__init__(*self._await_address())
+            if ready:
+                until(lambda: self.get("/readyz").status == 200, 10, "ready")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _await_address(self):
+        """The first line on stdout says where it listens."""
+        line, deadline = b"", time.monotonic() + 15 * SLOW
+        while not line.endswith(b"\n"):
+            left = max(0, deadline - time.monotonic())
+            assert select.select([self.process.stdout], [], [], left)[0], f"no address within 15 s\n{self.log()}"
+            piece = os.read(self.process.stdout.fileno(), 1000)
+            assert piece, f"ended before it listened, exit {self.process.wait()}\n{self.log()}"
+            line += piece
+        match = re.fullmatch(rb"duepost listening on http://([0-9.]+|\[[0-9a-f:]+\]):(\d+)\n", line)
+        assert match, line
+        return match[1].decode().strip("[]"), int(match[2])
+
+    @property
+    def url(self):
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def redis_pids(self):
+        return processes.redis_servers_of(self.data)
+
+    def terminate(self, seconds=10):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds * SLOW)
+
+    def kill(self):
+        """As a power cut would, but for its Redis, which may live on."""
+        processes.end(self.pid)
+        self.process.wait()
+
+    def stop(self):
+        """Whatever state it is in; its data stay if they were given to it."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5 * SLOW)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.process.stdout.close()
+        if self.owns_data:
+            self.remove_data(self.data)
+
+    @staticmethod
+    def remove_data(data):
+        for pid in processes.redis_servers_of(data):
+            processes.end(pid)
+        shutil.rmtree(data, ignore_errors=True)

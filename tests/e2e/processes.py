@@ -1,0 +1,53 @@
+"""What was started gets stopped, by its pid."""
+
+import os
+import pathlib
+import signal
+
+from patience import until
+
+
+def is_alive(pid):
+    """A zombie is not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def end(pid):
+    try:
+        os.kill(pid, signal.SIGCONT)
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    until(lambda: not is_alive(pid), 10, f"end of process {pid}")
+
+
+def redis_servers_of(directory):
+    """The pids of redis-servers that work in directory or name it."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if not os.readlink(entry / "exe").rpartition("/")[2].startswith("redis-"):
+                continue
+            line = (entry / "cmdline").read_bytes().decode(errors="replace")
+            if os.readlink(entry / "cwd").startswith(str(directory)) or str(directory) in line:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def ports_of(pid):
+    """The local TCP ports of a process's sockets."""
+    inodes = set()
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            inodes.add(os.readlink(fd).removeprefix("socket:[").removesuffix("]"))
+        except OSError:
+            continue
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[9] in inodes}

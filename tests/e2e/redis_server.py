@@ -1,0 +1,76 @@
+"""A private redis-server, on a unix socket or a free port."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+
+from patience import SLOW, until
+import processes
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class RedisServer:
+    """started at once; stop(), and start() again, keep its data when aof is on."""
+
+    def __init__(self, *, tcp=False, aof=True, password=None, environment=None):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-redis-"))
+        self.socket = self.directory / "redis.sock"
+        self.port = free_port() if tcp else 0
+        self.address = f"redis://127.0.0.1:{self.port}/0" if tcp else f"unix:{self.socket}"
+        self.password = password
+        self.options = ["--appendonly", "yes", "--appendfsync", "always"] if aof else ["--appendonly", "no"]
+        if password:
+            self.options += ["--requirepass", password]
+        self.environment = environment or {}
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--unixsocket", str(self.socket), "--save", "",
+             "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction",
+             "--bind", "127.0.0.1", *self.options],
+            env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: self.try_command("PING") == b"+PONG\r\n", 10, "redis-server answers")
+
+    def try_command(self, *words):
+        try:
+            return self.command(*words)
+        except OSError:
+            return None
+
+    def command(self, *words):
+        """The raw reply to one command, for replies that come in one piece."""
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(5 * SLOW)
+            link.connect(str(self.socket))
+            if self.password:
+                link.sendall(self.encode("AUTH", self.password))
+                assert link.recv(100) == b"+OK\r\n"
+            link.sendall(self.encode(*words))
+            return link.recv(1 << 20)
+
+    @staticmethod
+    def encode(*words):
+        words = [word.encode() if isinstance(word, str) else word for word in words]
+        return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+    def kill(self):
+        processes.end(self.process.pid)
+        self.process.wait()
+
+    def freeze(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    stop = kill
