@@ -1,0 +1,153 @@
+#include "server/data_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/slice.h"
+
+#define LOCK_NAME "duepost.lock"
+
+static enum status refuse(struct problem *problem, const char *path, const char *what)
+{
+    problem_set(problem, "the data directory %.200s %s", path, what);
+    return STATUS_FAILED;
+}
+
+static enum status make_all(const char *path, struct problem *problem)
+{
+    char *part = slice_dup(slice_of(path));
+    enum status status = STATUS_OK;
+    for (char *slash = part + 1; slash && status == STATUS_OK;) {
+        slash = strchr(slash, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+            problem_set(problem, "cannot make the directory %.200s: %s", part, strerror(errno));
+            status = STATUS_FAILED;
+        }
+        if (slash)
+            *slash++ = '/';
+    }
+    free(part);
+    return status;
+}
+
+static bool is_empty(int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir)
+        return false;
+    bool empty = true;
+    for (const struct dirent *entry; empty && (entry = readdir(dir));)
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    closedir(dir);
+    return empty;
+}
+
+/* Somebody else's /srv or /tmp, named by mistake, must not become private to us. */
+static enum status make_private(int fd, const char *path, struct problem *problem)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0)
+        return refuse(problem, path, strerror(errno));
+    if (stat.st_uid != geteuid())
+        return refuse(problem, path,
+                      "belongs to another user; start duepost as that user or choose another --data");
+    if ((stat.st_mode & 077) == 0)
+        return STATUS_OK;
+    if (faccessat(fd, LOCK_NAME, F_OK, 0) != 0 && !is_empty(fd))
+        return refuse(
+            problem, path,
+            "may be read by other users and holds other files; chmod 700 it or choose another --data");
+    if (fchmod(fd, 0700) != 0)
+        return refuse(problem, path, "may be read by other users and cannot be changed; chmod 700 it");
+    return STATUS_OK;
+}
+
+static int read_holder(int fd)
+{
+    char text[16];
+    uint64_t pid = 0;
+    ssize_t size = pread(fd, text, sizeof text, 0);
+    if (size < 1 || text[size - 1] != '\n' ||
+        !slice_to_number(slice_from(text, (size_t)size - 1), INT_MAX, &pid))
+        return 0;
+    return (int)pid;
+}
+
+int data_dir_lock(int dir_fd, const char *name, int *holder)
+{
+    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    *holder = 0;
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    int error = errno;
+    *holder = read_holder(fd);
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+void data_dir_name_holder(int lock_fd, int pid)
+{
+    char text[16];
+    int size = snprintf(text, sizeof text, "%d\n", pid);
+    /* For people only; a full disk must not stop anybody. */
+    if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)size, 0) != size)
+        return;
+}
+
+static enum status lock(struct data_dir *dir, struct problem *problem)
+{
+    int holder;
+    dir->lock_fd = data_dir_lock(dir->fd, LOCK_NAME, &holder);
+    if (dir->lock_fd >= 0) {
+        data_dir_name_holder(dir->lock_fd, getpid());
+        return STATUS_OK;
+    }
+    if (errno != EWOULDBLOCK)
+        problem_set(problem, "cannot lock %.200s/" LOCK_NAME ": %s", dir->path, strerror(errno));
+    else if (holder)
+        problem_set(problem, "the duepost with pid %d already uses %.200s", holder, dir->path);
+    else
+        problem_set(problem, "another duepost already uses %.200s", dir->path);
+    return STATUS_FAILED;
+}
+
+enum status data_dir_open(const char *path, struct data_dir *dir, struct problem *problem)
+{
+    *dir = (struct data_dir){.fd = -1, .lock_fd = -1};
+    enum status status = make_all(path, problem);
+    if (status != STATUS_OK)
+        return status;
+    dir->path = realpath(path, NULL);
+    dir->fd = dir->path ? open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir->fd < 0)
+        status = refuse(problem, path, strerror(errno));
+    else
+        status = make_private(dir->fd, dir->path, problem);
+    if (status == STATUS_OK)
+        status = lock(dir, problem);
+    if (status != STATUS_OK)
+        data_dir_close(dir);
+    return status;
+}
+
+void data_dir_close(struct data_dir *dir)
+{
+    if (dir->lock_fd >= 0)
+        close(dir->lock_fd);
+    if (dir->fd >= 0)
+        close(dir->fd);
+    free(dir->path);
+    *dir = (struct data_dir){.fd = -1, .lock_fd = -1};
+}

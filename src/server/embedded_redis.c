@@ -1,0 +1,299 @@
+#include "server/embedded_redis.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "server/data_dir.h"
+#include "server/redis_probe.h"
+#include "server/redis_process.h"
+
+#define POLL_US      INT64_C(20000)
+#define START_MAX_US INT64_C(60000000)
+#define STOP_MAX_US  INT64_C(15000000)
+#define PAUSE_MIN_US INT64_C(100000)
+#define PAUSE_MAX_US INT64_C(10000000)
+#define STEADY_US    INT64_C(30000000) /* after running so long its next death is a new story */
+
+/* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from
+ * each to STOPPING, and from there to IDLE. */
+enum state { STATE_IDLE, STATE_LAUNCHING, STATE_RUNNING, STATE_PAUSED, STATE_STOPPING };
+
+struct embedded_redis {
+    struct loop *loop;
+    struct data_dir dir;
+    char path[sizeof((struct sockaddr_un *)NULL)->sun_path];
+    enum state state;
+    struct redis_process process;
+    struct watch *watch; /* of the process's end */
+    struct redis_probe *probe;
+    enum redis_answer last_answer;
+    int holder; /* pid in redis.lock, when somebody else has it */
+    int64_t launched_us;
+    int64_t pause_us;
+    struct timer *step;     /* launches, asks again, or ends the pause */
+    struct timer *deadline; /* of the first start, and of stopping */
+    embedded_redis_fn *on_started;
+    void *started_arg;
+    embedded_redis_fn *on_stopped;
+    void *stopped_arg;
+    bool was_killed;
+};
+
+static void on_step(void *arg);
+static void on_deadline(void *arg);
+static void on_probe(void *arg, enum redis_answer, pid_t, int pidfd);
+static void on_exit_of_redis(void *arg, bool readable, bool writable);
+
+enum status embedded_redis_new(struct loop *loop, const char *data_dir, struct embedded_redis **made,
+                               struct problem *problem)
+{
+    enum status status = redis_process_check(problem);
+    if (status != STATUS_OK)
+        return status;
+    struct embedded_redis *redis = NEW(struct embedded_redis);
+    status = data_dir_open(data_dir, &redis->dir, problem);
+    if (status != STATUS_OK) {
+        free(redis);
+        return status;
+    }
+    redis->loop = loop;
+    redis->process.pidfd = -1;
+    redis->pause_us = PAUSE_MIN_US;
+    redis->step = timer_new(loop, on_step, redis);
+    redis->deadline = timer_new(loop, on_deadline, redis);
+    int size = snprintf(redis->path, sizeof redis->path, "%s/" REDIS_SOCKET_NAME, redis->dir.path);
+    if (size >= (int)sizeof redis->path)
+        snprintf(redis->path, sizeof redis->path, "/proc/self/fd/%d/" REDIS_SOCKET_NAME, redis->dir.fd);
+    *made = redis;
+    return STATUS_OK;
+}
+
+void embedded_redis_start(struct embedded_redis *redis, embedded_redis_fn *on_started, void *arg)
+{
+    assert(redis->state == STATE_IDLE);
+    redis->on_started = on_started;
+    redis->started_arg = arg;
+    redis->was_killed = false;
+    redis->state = STATE_LAUNCHING;
+    timer_start(redis->deadline, START_MAX_US);
+    timer_start(redis->step, 0);
+}
+
+/* The first start has an end, one way or the other; redis may be gone afterwards. */
+static void tell_started(struct embedded_redis *redis, enum status status, const char *why)
+{
+    embedded_redis_fn *fn = redis->on_started;
+    redis->on_started = NULL;
+    timer_stop(redis->deadline);
+    if (status != STATUS_OK) {
+        timer_stop(redis->step);
+        redis_probe_cancel(redis->probe);
+        redis->probe = NULL;
+        redis->state = STATE_IDLE;
+    }
+    fn(redis->started_arg, status, why);
+}
+
+static void watch_process(struct embedded_redis *redis)
+{
+    redis->launched_us = loop_now_us(redis->loop);
+    redis->watch = watch_new(redis->loop, redis->process.pidfd, on_exit_of_redis, redis);
+    watch_set(redis->watch, true, false);
+}
+
+/* Whoever has redis.lock is the only redis-server on these files. When we get it there is none: then we
+ * start one, which inherits it. Else a left-over one runs, or ends just now. */
+static enum status launch(struct embedded_redis *redis, struct problem *problem)
+{
+    int lock_fd = data_dir_lock(redis->dir.fd, REDIS_LOCK_NAME, &redis->holder);
+    if (lock_fd < 0 && errno == EWOULDBLOCK)
+        return STATUS_OK;
+    if (lock_fd < 0) {
+        problem_set(problem, "cannot lock %.200s/" REDIS_LOCK_NAME ": %s", redis->dir.path, strerror(errno));
+        return STATUS_FAILED;
+    }
+    redis->holder = 0;
+    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* of a dead one */
+    enum status status = redis_process_spawn(redis->dir.fd, lock_fd, &redis->process, problem);
+    if (status == STATUS_OK) {
+        data_dir_name_holder(lock_fd, redis->process.pid);
+        watch_process(redis);
+        log_info("embedded_redis_started", LOG_NUMBER("pid", redis->process.pid));
+    }
+    close(lock_fd);
+    return status;
+}
+
+static void pause_launching(struct embedded_redis *redis)
+{
+    redis->state = STATE_PAUSED;
+    timer_start(redis->step, redis->pause_us);
+    redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
+}
+
+static void on_step(void *arg)
+{
+    struct embedded_redis *redis = arg;
+    struct problem problem;
+    redis->state = STATE_LAUNCHING;
+    if (!redis->process.pid && launch(redis, &problem) != STATUS_OK) {
+        log_error("embedded_redis_not_started", LOG_TEXT("why", problem.text));
+        if (redis->on_started)
+            tell_started(redis, STATUS_FAILED, problem.text);
+        else
+            pause_launching(redis);
+        return;
+    }
+    redis->probe = redis_probe_start(redis->loop, redis->path, on_probe, redis);
+}
+
+static void take_over(struct embedded_redis *redis, pid_t pid, int pidfd)
+{
+    redis->process = (struct redis_process){.pid = pid, .pidfd = pidfd};
+    watch_process(redis);
+    log_info("embedded_redis_taken_over", LOG_NUMBER("pid", pid));
+}
+
+static void on_probe(void *arg, enum redis_answer answer, pid_t pid, int pidfd)
+{
+    struct embedded_redis *redis = arg;
+    redis->probe = NULL;
+    redis->last_answer = answer;
+    if (!redis->process.pid && pidfd >= 0)
+        take_over(redis, pid, pidfd);
+    else if (pidfd >= 0)
+        close(pidfd);
+    if (answer != REDIS_ANSWER_PONG || !redis->process.pid) {
+        timer_start(redis->step, POLL_US);
+        return;
+    }
+    redis->state = STATE_RUNNING;
+    log_info("embedded_redis_answers", LOG_NUMBER("pid", redis->process.pid));
+    if (redis->on_started)
+        tell_started(redis, STATUS_OK, "");
+}
+
+static void tell_stopped(struct embedded_redis *redis)
+{
+    timer_stop(redis->deadline);
+    timer_stop(redis->step);
+    redis->state = STATE_IDLE;
+    redis->on_stopped(redis->stopped_arg, redis->was_killed ? STATUS_FAILED : STATUS_OK,
+                      redis->was_killed ? "redis-server did not end within 15 s and was killed" : "");
+}
+
+static void on_exit_of_redis(void *arg, bool readable, bool writable)
+{
+    (void)readable, (void)writable;
+    struct embedded_redis *redis = arg;
+    char how[REDIS_PROCESS_WHY_MAX];
+    pid_t pid = redis->process.pid;
+    bool was_child = redis->process.is_child;
+    int64_t ran_us = loop_now_us(redis->loop) - redis->launched_us;
+    watch_free(redis->watch);
+    redis->watch = NULL;
+    redis_process_reap(&redis->process, how);
+    redis_probe_cancel(redis->probe);
+    redis->probe = NULL;
+    if (redis->state == STATE_STOPPING) {
+        log_info("embedded_redis_stopped", LOG_NUMBER("pid", pid), LOG_TEXT("how", how));
+        tell_stopped(redis);
+        return;
+    }
+    log_warning("embedded_redis_died", LOG_NUMBER("pid", pid), LOG_TEXT("how", how),
+                LOG_NUMBER("ran_ms", ran_us / 1000));
+    if (redis->state == STATE_IDLE) /* the first start has failed already */
+        return;
+    if (redis->on_started && was_child) {
+        struct problem problem;
+        problem_set(&problem,
+                    "redis-server ended before it answered (%s); %.200s/" REDIS_LOG_NAME " says why", how,
+                    redis->dir.path);
+        tell_started(redis, STATUS_FAILED, problem.text);
+        return;
+    }
+    if (ran_us >= STEADY_US)
+        redis->pause_us = PAUSE_MIN_US;
+    pause_launching(redis);
+}
+
+void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_stopped, void *arg)
+{
+    assert(redis->state != STATE_STOPPING);
+    redis->state = STATE_STOPPING;
+    redis->on_started = NULL;
+    redis->on_stopped = on_stopped;
+    redis->stopped_arg = arg;
+    redis_probe_cancel(redis->probe);
+    redis->probe = NULL;
+    timer_stop(redis->step);
+    if (!redis->process.pid) {
+        timer_start(redis->deadline, 0);
+        return;
+    }
+    /* At hz 1 it sees a signal only within the second, a command at once. */
+    redis_probe_tell(redis->path, "SHUTDOWN\r\n");
+    redis_process_signal(&redis->process, SIGTERM);
+    timer_start(redis->deadline, STOP_MAX_US);
+}
+
+static void on_stop_deadline(struct embedded_redis *redis)
+{
+    if (!redis->process.pid) {
+        tell_stopped(redis);
+        return;
+    }
+    redis->was_killed = true;
+    log_warning("embedded_redis_killed", LOG_NUMBER("pid", redis->process.pid));
+    redis_process_signal(&redis->process, SIGKILL);
+}
+
+static void on_deadline(void *arg)
+{
+    struct embedded_redis *redis = arg;
+    struct problem problem;
+    if (redis->state == STATE_STOPPING) {
+        on_stop_deadline(redis);
+        return;
+    }
+    if (redis->last_answer == REDIS_ANSWER_LOADING) {
+        tell_started(redis, STATUS_OK, "");
+        return;
+    }
+    if (redis->process.pid)
+        problem_set(&problem, "redis-server (pid %d) does not answer", (int)redis->process.pid);
+    else
+        problem_set(&problem, "a redis-server (pid %d) that does not answer still uses %.200s; end it first",
+                    redis->holder, redis->dir.path);
+    tell_started(redis, STATUS_UNAVAILABLE, problem.text);
+}
+
+void embedded_redis_free(struct embedded_redis *redis)
+{
+    if (!redis)
+        return;
+    redis_probe_cancel(redis->probe);
+    watch_free(redis->watch);
+    redis_process_forget(&redis->process);
+    timer_free(redis->step);
+    timer_free(redis->deadline);
+    data_dir_close(&redis->dir);
+    free(redis);
+}
+
+const char *embedded_redis_path(const struct embedded_redis *redis)
+{
+    return redis->path;
+}
+
+pid_t embedded_redis_pid(const struct embedded_redis *redis)
+{
+    return redis->process.pid;
+}

@@ -1,0 +1,38 @@
+/* redis_process.h - one redis-server on the data directory: ours or left over.
+ *
+ * It is named by a pidfd, which stays right when the kernel uses its pid anew;
+ * the pidfd becomes readable when the process ends. */
+#ifndef DUEPOST_SERVER_REDIS_PROCESS_H
+#define DUEPOST_SERVER_REDIS_PROCESS_H
+
+#include <sys/types.h>
+
+#include "base/status.h"
+#include "io/loop.h"
+
+#define REDIS_SOCKET_NAME "redis.sock"
+#define REDIS_LOCK_NAME   "redis.lock"
+#define REDIS_LOG_NAME    "redis.log"
+
+struct redis_process {
+    pid_t pid; /* 0: none */
+    int pidfd;
+    bool is_child;
+};
+
+/* Runs redis-server --version; blocks, at most 5 s. STATUS_FAILED: missing or older than 7.0. */
+enum status redis_process_check(struct problem *) MUST_USE;
+
+/* Starts it in the directory dir_fd, with what it inherits of lock_fd. */
+enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *, struct problem *) MUST_USE;
+
+void redis_process_signal(const struct redis_process *, int signal);
+
+/* How it ended, for people, once its pidfd is readable. It is none afterwards. */
+enum { REDIS_PROCESS_WHY_MAX = 64 };
+void redis_process_reap(struct redis_process *, char why[REDIS_PROCESS_WHY_MAX]);
+
+/* Forgets it; it lives on. */
+void redis_process_forget(struct redis_process *);
+
+#endif
