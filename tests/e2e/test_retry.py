@@ -1,0 +1,131 @@
+"""When a failed job is tried again, and when it is given up."""
+
+import email.utils
+import time
+
+import pytest
+
+from clock import MovableClock
+from patience import SLOW, until, watch
+from receiver import CLOSE, Answer
+from timestamp import to_ms
+
+DEFAULT_WAITS = [15, 180, 600, 1800, 1800, 3600, 7200, 21600, 54000]
+
+
+def gaps(receiver, topic):
+    """Seconds from the end of each attempt to the begin of the next."""
+    arrivals = receiver.of(topic)
+    return [(b.at_ms - a.answered_at_ms) / 1000 for a, b in zip(arrivals, arrivals[1:])]
+
+
+def test_retries_come_in_the_tiers_of_the_schedule(server, receiver, topic):
+    receiver.script(topic, 500, 503, 404, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.2, 1, 0.5])
+    server.wait_for_state(topic, "a", None)
+    assert [a.attempt for a in receiver.of(topic)] == [1, 2, 3, 4]
+    for gap, wait in zip(gaps(receiver, topic), (0.2, 1, 0.5)):
+        assert wait <= gap < wait + 0.5 * SLOW
+
+
+def test_the_wait_counts_from_the_end_of_the_attempt(server, receiver, topic):
+    receiver.script(topic, Answer(500, delay=1), 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.5])
+    server.wait_for_state(topic, "a", None)
+    first, second = receiver.of(topic)
+    assert second.at_ms - first.at_ms >= 1500
+
+
+def test_more_retries_than_steps_repeat_the_last(server, receiver, topic):
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=4, retrySchedule=[0.05, 0.3])
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["attempts"] == 5 and receiver.count(topic) == 5
+    for gap, wait in zip(gaps(receiver, topic), (0.05, 0.3, 0.3, 0.3)):
+        assert wait <= gap < wait + 0.5 * SLOW
+
+
+def test_without_retry_there_are_as_many_as_steps(server, receiver, topic):
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05, 0.05])
+    assert server.wait_for_state(topic, "a", "dead")["attempts"] == 3
+
+
+@pytest.mark.parametrize("members", [{"retry": 0}, {"retrySchedule": []}, {"retry": 0, "retrySchedule": [1]}], ids=str)
+def test_no_retries_means_one_attempt(server, receiver, topic, members):
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), **members)
+    assert server.wait_for_state(topic, "a", "dead")["attempts"] == 1
+    assert receiver.count(topic) == 1
+
+
+def test_fewer_retries_than_steps_use_the_first(server, receiver, topic):
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=1, retrySchedule=[0.05, 60])
+    assert server.wait_for_state(topic, "a", "dead")["attempts"] == 2
+
+
+def test_the_servers_schedule_is_an_option(start, receiver, topic):
+    server = start("--retry-schedule", "100ms 0.2")
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["attempts"] == 3 and job["retrySchedule"] == [0.1, 0.2] and job["retry"] == 2
+
+
+@pytest.mark.parametrize("spell", [lambda: "2", lambda: email.utils.formatdate(time.time() + 3, usegmt=True)],
+                         ids=["seconds", "date"])
+def test_retry_after_makes_the_wait_longer(server, receiver, topic, spell):
+    receiver.script(topic, Answer(503, (("Retry-After", spell()),)), 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
+    server.wait_for_state(topic, "a", None)
+    assert 1.9 <= gaps(receiver, topic)[0] < 4 + SLOW
+
+
+def test_retry_after_makes_the_wait_never_shorter(server, receiver, topic):
+    receiver.script(topic, Answer(503, (("Retry-After", "0"),)), 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[1])
+    server.wait_for_state(topic, "a", None)
+    assert gaps(receiver, topic)[0] >= 1
+
+
+@pytest.mark.parametrize("value, wait", [("999999", 86400), ("99999999999999999999", 86400), ("nonsense", 60), ("-5", 60),
+                                         ("Fri, 31 Dec 2100 23:59:59 GMT", 86400)])
+def test_retry_after_counts_at_most_a_day(server, receiver, topic, value, wait):
+    receiver.script(topic, Answer(429, (("Retry-After", value),)))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[60])
+    job = until(lambda: (job := server.job(topic, "a"))["attempts"] and job, 5, "an attempt")
+    ended = to_ms(job["lastAttempt"]["at"]) + job["lastAttempt"]["durationMs"]
+    assert wait - 1 <= (to_ms(job["dueAt"]) - ended) / 1000 <= wait + 2
+
+
+def test_410_is_dead_at_once(server, receiver, topic):
+    receiver.script(topic, 410)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05])
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["reason"] == "gone" and job["attempts"] == 1 and job["lastAttempt"]["status"] == 410
+
+
+def test_errors_are_retried_as_answers_are(server, receiver, topic):
+    receiver.script(topic, CLOSE, 500, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05, 0.05])
+    server.wait_for_state(topic, "a", None)
+    assert [a.attempt for a in receiver.of(topic)] == [1, 2, 3]
+
+
+def test_the_default_schedule_is_walked_to_death(start, redis, receiver, topic):
+    """Redis's clock is moved to shortly before each retry: 10 attempts in 31 hours of it."""
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    for number, wait in enumerate(DEFAULT_WAITS, 1):
+        job = until(lambda: (job := server.job(topic, "a"))["attempts"] == number and job, 10, f"failed attempt {number}")
+        assert job["state"] == "delayed"
+        ended = to_ms(job["lastAttempt"]["at"]) + job["lastAttempt"]["durationMs"]
+        assert 0 <= to_ms(job["dueAt"]) - ended - wait * 1000 < 1000 * SLOW, f"retry {number}"
+        clock.move_to(to_ms(job["dueAt"]) - 300)
+        watch(0.15, lambda: receiver.count(topic) == number, "early")
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["attempts"] == 10 and job["reason"] == "retries_exhausted"
+    assert [a.attempt for a in receiver.of(topic)] == list(range(1, 11))
