@@ -48,6 +48,12 @@ static bool reserve(struct buffer *buffer, size_t extra)
     return true;
 }
 
+void buffer_reserve(struct buffer *buffer, size_t extra_bytes)
+{
+    bool ignored = reserve(buffer, extra_bytes);
+    (void)ignored;
+}
+
 void buffer_append(struct buffer *buffer, struct slice bytes)
 {
     if (!reserve(buffer, bytes.size))

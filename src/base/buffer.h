@@ -22,6 +22,9 @@ void buffer_fini(struct buffer *);
 /* Keeps the memory, forgets the bytes and the failure. */
 void buffer_clear(struct buffer *);
 
+/* Makes room, so that the next extra bytes leave what is there where it is. */
+void buffer_reserve(struct buffer *, size_t extra_bytes);
+
 void buffer_append(struct buffer *, struct slice);
 void buffer_append_byte(struct buffer *, char);
 void buffer_append_number(struct buffer *, int64_t);

@@ -57,5 +57,6 @@ while left > 0 and bytes_left > 0 do
   offer(topic)
 end
 if #replies > 2 then ring() end
+wake()
 replies[2] = call('ZCARD', TURNS)
 return replies

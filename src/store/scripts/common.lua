@@ -3,7 +3,8 @@
 --
 -- KEYS[1] is <prefix>{<shard>}:jobs; all other keys share its hash tag and are derived from it.
 -- ARGV[1] is the most jobs of one topic that may be in flight at once, over all processes.
--- A script checks an item completely before it writes for it: Redis does not roll back.
+-- Redis does not roll back: a script checks the shapes of all items before anything (check), and each
+-- item completely before it writes for it.
 local call = redis.call
 local JOBS = KEYS[1]
 local base = string.sub(JOBS, 1, -5)
@@ -25,6 +26,34 @@ local function topic_of(id) return string.match(id, '^[^/]+') end
 -- Lua's own number to text keeps 14 digits only.
 local function integer(number) return string.format('%.0f', number) end
 
+-- Reads what the script may write, for these topics. On a slot that is on the move this fails here,
+-- before the first write, instead of between two of them.
+local function probe(topics)
+  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD}
+  for i = 1, #topics do
+    keys[#keys + 1] = bucket_of(topics[i])
+    keys[#keys + 1] = holders_of(topics[i])
+  end
+  call('EXISTS', JOBS, unpack(keys))
+end
+
+-- Refuses the call, before it writes anything, when its items, each size arguments long, from ARGV[first]
+-- on, are not of that shape. number: where in the item a number stands, perhaps behind an '@'.
+local function check(first, size, number)
+  if (#ARGV - first + 1) % size ~= 0 then error('wrong number of arguments') end
+  local topics, is_known = {}, {}
+  for i = first, #ARGV, size do
+    local topic = string.match(ARGV[i], '^([^/]+)/.')
+    if not topic then error('not an id') end
+    if number and not string.match(ARGV[i + number - 1], '^@?-?%d+$') then error('not a number') end
+    if not is_known[topic] then
+      is_known[topic] = true
+      topics[#topics + 1] = topic
+    end
+  end
+  probe(topics)
+end
+
 -- Where an id is, and its score there; nothing when it is nowhere.
 local function locate(id)
   local score = call('ZSCORE', LEASES, id)
@@ -45,10 +74,9 @@ local function touch(topic)
 end
 
 -- New places in buckets: score, id, score, id ... by topic, written by finish.
-local places, first_before = {}, nil
+local places = {}
 local function put(id, at)
   local topic = topic_of(id)
-  if not first_before then first_before = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf' end
   local list = places[topic]
   if not list then
     list = {}
@@ -57,6 +85,17 @@ local function put(id, at)
   end
   list[#list + 1] = type(at) == 'number' and integer(at) or at
   list[#list + 1] = id
+end
+
+-- The carry worker sleeps until the first time in due, whichever script moves that forward.
+local first_before, first_after
+local function note_due(at)
+  first_before = first_before or tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf')
+  if not first_after or tonumber(at) < tonumber(first_after) then first_after = at end
+end
+
+local function wake()
+  if first_after and tonumber(first_after) < first_before then call('PUBLISH', base .. 'wake', first_after) end
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due
@@ -68,6 +107,7 @@ local function offer(topic)
     call('ZREM', DUE, topic)
     call('ZREM', TURNS, topic)
   elseif tonumber(first[2]) > now then
+    note_due(first[2])
     call('ZADD', DUE, first[2], topic)
     call('ZREM', TURNS, topic)
   elseif call('HLEN', holders_of(topic)) >= MAX_IN_FLIGHT then
@@ -90,18 +130,12 @@ local function ring()
   end
 end
 
--- The end of every script that changes places: writes buckets, offers topics, rings, and tells the
--- carry worker when the earliest time has moved forward.
+-- The end of every script that changes places: writes buckets, offers topics, rings, wakes.
 local function finish()
   for topic, list in pairs(places) do call('ZADD', bucket_of(topic), unpack(list)) end
   for i = 1, #touched do offer(touched[i]) end
   if #touched > 0 then ring() end
-  if first_before then
-    local first = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
-    if first and first ~= 'inf' and tonumber(first) < tonumber(first_before) then
-      call('PUBLISH', base .. 'wake', first)
-    end
-  end
+  wake()
 end
 
 -- The owner, or an outcome, has changed the job: its lost consumers are forgotten.
