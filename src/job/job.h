@@ -49,6 +49,9 @@ enum attempt_error {
 /* The word of the API: "dns", "target_refused", ...; "" for NONE. */
 const char *attempt_error_word(enum attempt_error);
 
+/* The other way round; false for other words, "" among them. */
+bool attempt_error_parse(struct slice word, enum attempt_error *);
+
 /* What a finished attempt leaves behind. */
 struct attempt_result {
     int64_t at_ms;          /* when it began, by Redis's clock; 0: there was none */
@@ -61,7 +64,7 @@ struct job_header {
     struct slice name, value;
 };
 
-/* Slices point into the text that was read and into tree. */
+/* Slices point into the text that was read, into tree and into text. */
 struct job {
     struct slice topic, job_id, url;
     struct slice body;                  /* raw JSON; empty: none was sent */
@@ -80,6 +83,7 @@ struct job {
     struct slice reason;                /* why it is dead; empty otherwise */
 
     struct json_t *tree;                /* owned */
+    struct buffer text;                 /* owned: strings of a record that had escapes */
 };
 
 /* One broken rule. */

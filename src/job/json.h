@@ -7,6 +7,8 @@
 #include "base/slice.h"
 #include "base/status.h"
 
+enum { JSON_DEPTH_MAX = 64 }; /* the most that limits may ask for */
+
 struct json_limits {
     size_t depth;    /* arrays and objects within each other */
     size_t members;  /* of one object */
@@ -26,8 +28,36 @@ enum status json_check(struct slice text, const struct json_limits *, struct jso
  * the value's bytes without white space around them. The key has no escapes in it. */
 bool json_find(struct slice text, struct slice key, struct slice *value);
 
+/* The values of an object or an array, one by one. It never leaves its text, not even one that
+ * json_check would refuse. */
+struct json_cursor {
+    const char *at, *end;
+    char close;    /* the bracket that ends it */
+    bool is_first; /* no value was seen yet */
+    bool is_ended; /* at stands on the closing bracket: everything was seen */
+};
+
+/* False when value is neither object nor array. White space before it is skipped. */
+bool json_open(struct slice value, struct json_cursor *);
+
+/* The next member: its key with quotes and escapes, its value without white space around it.
+ * False when there is no other; then is_ended tells the end from an unsound text. */
+bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
+
+/* The same for the next item of an array. */
+bool json_next_item(struct json_cursor *, struct slice *value);
+
+/* Whether value, as they give it, is a string; one that has escapes. */
+bool json_is_text(struct slice value);
+bool json_has_escapes(struct slice string);
+
 /* The text of a string value (with its quotes): borrowed from it when it holds no
- * escapes, else from scratch, which it is appended to. */
-struct slice json_string(struct slice value, struct buffer *scratch);
+ * escapes, else from scratch, which it is appended to. Empty, and scratch failed, where
+ * it has no room or an escape is unsound. */
+struct slice json_text(struct slice value, struct buffer *scratch);
+
+/* Takes \uXXXX, or two of them that make one character, from the front of *rest; false for
+ * anything else, a lone surrogate among it. */
+bool json_take_code(struct slice *rest, unsigned *code);
 
 #endif

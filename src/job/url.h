@@ -20,4 +20,10 @@ struct url {
  * INVALID: *detail is a literal that says which rule. Borrows text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 
+/* A host that is a name, and not an address in any spelling. */
+bool url_host_is_name(struct slice host);
+
+/* One name in any case, with or without a dot at its end. */
+bool url_host_equal(struct slice, struct slice);
+
 #endif

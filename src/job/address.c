@@ -1,0 +1,186 @@
+#include "job/address.h"
+
+#include <arpa/inet.h>
+
+enum { TEXT_MAX = INET6_ADDRSTRLEN };
+
+bool address_parse(struct slice text, struct address *address)
+{
+    char copy[TEXT_MAX + 1];
+    if (text.size == 0 || text.size > TEXT_MAX || memchr(text.data, '\0', text.size))
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    *address = (struct address){0};
+    address->is_v6 = memchr(copy, ':', text.size) != NULL;
+    return inet_pton(address->is_v6 ? AF_INET6 : AF_INET, copy, address->bytes) == 1;
+}
+
+static int digit_value(char byte)
+{
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    if (byte >= 'a' && byte <= 'f')
+        return byte - 'a' + 10;
+    if (byte >= 'A' && byte <= 'F')
+        return byte - 'A' + 10;
+    return 16;
+}
+
+/* One part of a loose address: 0x is hexadecimal, 0 octal. */
+static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
+{
+    unsigned base = 10;
+    if (part.size > 1 && part.data[0] == '0') {
+        bool is_hex = part.data[1] == 'x' || part.data[1] == 'X';
+        base = is_hex ? 16 : 8;
+        part = slice_skip(part, is_hex ? 2 : 1);
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < part.size; i++) {
+        unsigned digit = (unsigned)digit_value(part.data[i]);
+        if (digit >= base)
+            return false;
+        sum = sum * base + digit;
+        if (sum > max)
+            return false;
+    }
+    *value = sum;
+    return part.size > 0;
+}
+
+/* One to four parts; the last one fills the bytes that the others leave. */
+static bool parse_loose_v4(struct slice text, uint32_t *v4)
+{
+    struct slice part, rest = text;
+    uint64_t value;
+    uint32_t sum = 0;
+    unsigned left = 4; /* bytes */
+    while (slice_cut(rest, '.', &part, &rest)) {
+        if (left == 1 || !parse_part(part, 255, &value))
+            return false;
+        left--;
+        sum |= (uint32_t)value << 8 * left;
+    }
+    if (!parse_part(part, (UINT64_C(1) << 8 * left) - 1, &value))
+        return false;
+    *v4 = sum | (uint32_t)value;
+    return true;
+}
+
+bool address_parse_loose(struct slice text, struct address *address)
+{
+    uint32_t v4;
+    if (address_parse(text, address))
+        return true;
+    if (!parse_loose_v4(text, &v4))
+        return false;
+    *address = (struct address){0};
+    for (unsigned i = 0; i < 4; i++)
+        address->bytes[i] = (uint8_t)(v4 >> (24 - 8 * i));
+    return true;
+}
+
+enum { EMBEDDED_BITS = 96 }; /* of the prefixes that stand before an IPv4 part */
+
+/* An address that stands for an IPv4 one, as that one. */
+static bool embeds_v4(const struct address *address)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
+    return address->is_v6 &&
+           (memcmp(address->bytes, mapped, 12) == 0 || memcmp(address->bytes, nat64, 12) == 0);
+}
+
+static struct address judged(const struct address *address)
+{
+    struct address v4 = {0};
+    if (!embeds_v4(address))
+        return *address;
+    memcpy(v4.bytes, address->bytes + 12, 4);
+    return v4;
+}
+
+bool address_block_parse(struct slice text, struct address_block *block)
+{
+    struct slice address, rest;
+    uint64_t bits;
+    bool has_bits = slice_cut(text, '/', &address, &rest);
+    if (!address_parse(address, &block->base))
+        return false;
+    unsigned width = block->base.is_v6 ? 128 : 32;
+    if (!has_bits)
+        bits = width;
+    else if (!slice_to_number(rest, width, &bits))
+        return false;
+    if (embeds_v4(&block->base) && bits >= EMBEDDED_BITS) {
+        block->base = judged(&block->base);
+        bits -= EMBEDDED_BITS;
+    }
+    block->bits = (uint8_t)bits;
+    return true;
+}
+
+bool address_block_has(const struct address_block *block, const struct address *address)
+{
+    struct address other = judged(address);
+    size_t bytes = block->bits / 8;
+    unsigned bits = block->bits % 8;
+    if (block->base.is_v6 != other.is_v6 || memcmp(block->base.bytes, other.bytes, bytes) != 0)
+        return false;
+    return bits == 0 || (block->base.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits) == 0;
+}
+
+/* IANA's special-purpose registries, multicast, and 168.63.129.16, which every virtual machine at
+ * Azure reaches its host's services by. */
+static const struct address_block not_public_v4[] = {
+    {{false, {0}}, 8},
+    {{false, {10}}, 8},
+    {{false, {100, 64}}, 10},
+    {{false, {127}}, 8},
+    {{false, {168, 63, 129, 16}}, 32},
+    {{false, {169, 254}}, 16},
+    {{false, {172, 16}}, 12},
+    {{false, {192, 0, 0}}, 24},
+    {{false, {192, 0, 2}}, 24},
+    {{false, {192, 88, 99}}, 24},
+    {{false, {192, 168}}, 16},
+    {{false, {198, 18}}, 15},
+    {{false, {198, 51, 100}}, 24},
+    {{false, {203, 0, 113}}, 24},
+    {{false, {224}}, 4},
+    {{false, {240}}, 4},
+};
+
+/* The only addresses that are given out (RFC 4291, 2.4), and what is special inside them: protocol
+ * assignments with Teredo, documentation twice, 6to4. */
+static const struct address_block global_v6 = {{true, {0x20}}, 3};
+static const struct address_block not_public_v6[] = {
+    {{true, {0x20, 0x01}}, 23},
+    {{true, {0x20, 0x01, 0x0d, 0xb8}}, 32},
+    {{true, {0x20, 0x02}}, 16},
+    {{true, {0x3f, 0xff}}, 20},
+};
+
+static bool any_has(const struct address_block *blocks, size_t count, const struct address *address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (address_block_has(&blocks[i], address))
+            return true;
+    return false;
+}
+
+bool address_is_public(const struct address *address)
+{
+    struct address plain = judged(address);
+    if (!plain.is_v6)
+        return !any_has(not_public_v4, sizeof not_public_v4 / sizeof *not_public_v4, &plain);
+    return address_block_has(&global_v6, &plain) &&
+           !any_has(not_public_v6, sizeof not_public_v6 / sizeof *not_public_v6, &plain);
+}
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+    struct address left = judged(a), right = judged(b);
+    return left.is_v6 == right.is_v6 && memcmp(left.bytes, right.bytes, left.is_v6 ? 16 : 4) == 0;
+}

@@ -1,0 +1,44 @@
+#include "job/header.h"
+
+static const struct slice refused_names[] = {
+    {"Host", 4},        {"Content-Length", 14}, {"Transfer-Encoding", 17},
+    {"Connection", 10}, {"Keep-Alive", 10},     {"TE", 2},
+    {"Trailer", 7},     {"Upgrade", 7},         {"Expect", 6},
+};
+static const struct slice refused_prefixes[] = {{"Proxy-", 6}, {"Duepost-", 8}, {"Webhook-", 8}};
+
+static bool is_token_byte(unsigned char byte)
+{
+    if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9'))
+        return true;
+    return byte && strchr("!#$%&'*+-.^_`|~", byte) != NULL;
+}
+
+bool header_name_is_valid(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (!is_token_byte((unsigned char)name.data[i]))
+            return false;
+    return name.size > 0;
+}
+
+bool header_value_is_valid(struct slice value)
+{
+    for (size_t i = 0; i < value.size; i++)
+        if (value.data[i] != '\t' && (value.data[i] < ' ' || value.data[i] > '~'))
+            return false;
+    return true;
+}
+
+bool header_is_refused(struct slice name)
+{
+    for (size_t i = 0; i < sizeof refused_names / sizeof *refused_names; i++)
+        if (slice_equal_nocase(name, refused_names[i]))
+            return true;
+    for (size_t i = 0; i < sizeof refused_prefixes / sizeof *refused_prefixes; i++) {
+        struct slice prefix = refused_prefixes[i];
+        if (name.size >= prefix.size && slice_equal_nocase(slice_from(name.data, prefix.size), prefix))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,129 @@
+#include "job/job.h"
+
+#include <assert.h>
+#include <jansson.h>
+
+#include "job/json.h"
+
+static const char *const error_words[] = {
+    [ATTEMPT_ERROR_NONE] = "",
+    [ATTEMPT_ERROR_DNS] = "dns",
+    [ATTEMPT_ERROR_CONNECT] = "connect",
+    [ATTEMPT_ERROR_TLS] = "tls",
+    [ATTEMPT_ERROR_TIMEOUT] = "timeout",
+    [ATTEMPT_ERROR_RESET] = "reset",
+    [ATTEMPT_ERROR_TARGET_REFUSED] = "target_refused",
+    [ATTEMPT_ERROR_ANSWER_TOO_LARGE] = "answer_too_large",
+    [ATTEMPT_ERROR_PROTOCOL] = "protocol",
+};
+
+static const unsigned error_count = sizeof error_words / sizeof *error_words;
+
+const char *attempt_error_word(enum attempt_error error)
+{
+    assert(error < error_count);
+    return error_words[error];
+}
+
+bool attempt_error_parse(struct slice word, enum attempt_error *error)
+{
+    for (unsigned i = ATTEMPT_ERROR_NONE + 1; i < error_count; i++) {
+        if (slice_equal(word, slice_of(error_words[i]))) {
+            *error = (enum attempt_error)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void job_fini(struct job *job)
+{
+    json_decref(job->tree);
+    job->tree = NULL;
+    buffer_fini(&job->text);
+}
+
+static bool has_header(const struct job *job, const struct job_header *header)
+{
+    for (size_t i = 0; i < job->header_count; i++)
+        if (slice_equal(job->headers[i].name, header->name))
+            return slice_equal(job->headers[i].value, header->value);
+    return false;
+}
+
+/* Names are unique, so that as many headers, each found in the other, are the same ones. */
+static bool same_headers(const struct job *a, const struct job *b)
+{
+    if (a->has_headers != b->has_headers || a->header_count != b->header_count)
+        return false;
+    for (size_t i = 0; i < a->header_count; i++)
+        if (!has_header(b, &a->headers[i]))
+            return false;
+    return true;
+}
+
+static bool same_schedule(const struct job *a, const struct job *b)
+{
+    if (a->has_schedule != b->has_schedule || a->schedule.count != b->schedule.count)
+        return false;
+    for (size_t i = 0; i < a->schedule.count; i++)
+        if (a->schedule.wait_ms[i] != b->schedule.wait_ms[i])
+            return false;
+    return true;
+}
+
+static bool same_times(const struct job *a, const struct job *b)
+{
+    return a->has_delay == b->has_delay && a->delay_ms == b->delay_ms && a->has_due_at == b->has_due_at &&
+           a->due_at_ms == b->due_at_ms && a->has_timeout == b->has_timeout &&
+           a->timeout_ms == b->timeout_ms && a->has_retry == b->has_retry && a->retry == b->retry;
+}
+
+bool job_is_same(const struct job *a, const struct job *b)
+{
+    return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) &&
+           slice_equal(a->url, b->url) && slice_equal(a->body, b->body) && same_times(a, b) &&
+           same_schedule(a, b) && same_headers(a, b);
+}
+
+static const struct retry_schedule *schedule_of(const struct job *job, const struct retry_schedule *fallback)
+{
+    return job->has_schedule ? &job->schedule : fallback;
+}
+
+int job_max_retries(const struct job *job, const struct retry_schedule *fallback)
+{
+    size_t steps = schedule_of(job, fallback)->count;
+    if (steps == 0) /* there is no wait to retry after, even if the server's schedule is the empty one */
+        return 0;
+    return job->has_retry ? job->retry : (int)steps;
+}
+
+int64_t job_wait_ms(const struct job *job, const struct retry_schedule *fallback, int n)
+{
+    return retry_schedule_wait_ms(schedule_of(job, fallback), n);
+}
+
+struct slice job_payload(const struct job *job, struct buffer *scratch)
+{
+    if (json_is_text(job->body))
+        return json_text(job->body, scratch);
+    return job->body;
+}
+
+struct slice job_content_type(const struct job *job, struct slice payload)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    if (json_is_text(job->body) && json_check(payload, &limits, &ignored) != STATUS_OK)
+        return SLICE("text/plain; charset=utf-8");
+    return SLICE("application/json");
+}
+
+const struct slice *job_header(const struct job *job, struct slice name)
+{
+    for (size_t i = 0; i < job->header_count; i++)
+        if (slice_equal_nocase(job->headers[i].name, name))
+            return &job->headers[i].value;
+    return NULL;
+}

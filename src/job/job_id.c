@@ -1,0 +1,54 @@
+#include "job/job_id.h"
+
+#include "job/job.h"
+
+static bool is_topic_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '.' || byte == '_' || byte == '-';
+}
+
+static bool is_dots(struct slice text)
+{
+    return slice_equal(text, SLICE(".")) || slice_equal(text, SLICE(".."));
+}
+
+bool topic_is_valid(struct slice topic)
+{
+    for (size_t i = 0; i < topic.size; i++)
+        if (!is_topic_byte(topic.data[i]))
+            return false;
+    return topic.size > 0 && topic.size <= JOB_TOPIC_MAX && !is_dots(topic);
+}
+
+bool job_id_is_valid(struct slice job_id)
+{
+    for (size_t i = 0; i < job_id.size; i++)
+        if (!is_topic_byte(job_id.data[i]) && job_id.data[i] != '~' && job_id.data[i] != ':')
+            return false;
+    return job_id.size > 0 && job_id.size <= JOB_ID_MAX && !is_dots(job_id);
+}
+
+bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
+{
+    return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) && job_id_is_valid(*job_id);
+}
+
+/* The five bits that begin at bit number first; bits are counted from the end of bytes. */
+static unsigned five_bits(const uint8_t *bytes, size_t size, unsigned first)
+{
+    size_t last = size - 1 - first / 8;
+    unsigned pair = bytes[last] | (last > 0 ? (unsigned)bytes[last - 1] << 8 : 0);
+    return pair >> (first % 8) & 31;
+}
+
+void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE])
+{
+    static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    uint8_t bytes[16];
+    for (unsigned i = 0; i < 6; i++)
+        bytes[i] = (uint8_t)((uint64_t)now_ms >> (40 - 8 * i));
+    memcpy(bytes + 6, random, 10);
+    for (unsigned i = 0; i < JOB_ID_NEW_SIZE; i++)
+        text[JOB_ID_NEW_SIZE - 1 - i] = alphabet[five_bits(bytes, sizeof bytes, 5 * i)];
+}

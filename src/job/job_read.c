@@ -1,0 +1,203 @@
+/* job_read.c - a record into a job. It runs once a delivery, on text that we wrote ourselves, so it goes
+ * through the members once, with the scanner's cursor, and builds no tree. Text that somebody else wrote
+ * is found out by its shape. */
+#include "job/job.h"
+#include "job/job_id.h"
+#include "job/json.h"
+#include "job/seconds.h"
+#include "job/timestamp.h"
+
+static bool read_number(struct slice value, int64_t max, int64_t *number)
+{
+    uint64_t got;
+    if (!slice_to_number(value, (uint64_t)max, &got))
+        return false;
+    *number = (int64_t)got;
+    return true;
+}
+
+static bool read_int(struct slice value, int max, int *number)
+{
+    int64_t got;
+    if (!read_number(value, max, &got))
+        return false;
+    *number = (int)got;
+    return true;
+}
+
+/* Strings with escapes, rare in records, are put into job->text, which has room for all that
+ * a job may hold and therefore never moves. */
+static bool read_text(struct job *job, struct slice value, struct slice *text)
+{
+    if (!json_is_text(value))
+        return false;
+    if (json_has_escapes(value) && !job->text.data)
+        buffer_reserve(&job->text, job->text.max);
+    *text = json_text(value, &job->text);
+    return !job->text.failed;
+}
+
+static bool read_job_id(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->job_id) && job_id_is_valid(job->job_id);
+}
+
+static bool read_topic(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->topic) && topic_is_valid(job->topic);
+}
+
+static bool read_url(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->url) && job->url.size > 0 && job->url.size <= JOB_URL_MAX;
+}
+
+static bool read_body(struct job *job, struct slice value)
+{
+    job->body = value;
+    return true;
+}
+
+static bool read_delay(struct job *job, struct slice value)
+{
+    job->has_delay = true;
+    return seconds_parse(value, JOB_DELAY_MAX_MS, &job->delay_ms);
+}
+
+static bool read_due_at(struct job *job, struct slice value)
+{
+    struct slice text;
+    job->has_due_at = true;
+    return read_text(job, value, &text) && timestamp_parse(text, &job->due_at_ms);
+}
+
+static bool read_retry(struct job *job, struct slice value)
+{
+    job->has_retry = true;
+    return read_int(value, JOB_RETRY_MAX, &job->retry);
+}
+
+static bool read_schedule(struct job *job, struct slice value)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    job->has_schedule = true;
+    job->schedule.count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    while (json_next_item(&cursor, &item)) {
+        if (job->schedule.count == RETRY_SCHEDULE_MAX ||
+            !seconds_parse(item, JOB_WAIT_MAX_MS, &job->schedule.wait_ms[job->schedule.count]))
+            return false;
+        job->schedule.count++;
+    }
+    return cursor.is_ended;
+}
+
+static bool read_timeout(struct job *job, struct slice value)
+{
+    job->has_timeout = true;
+    return seconds_parse(value, JOB_TIMEOUT_MAX_MS, &job->timeout_ms);
+}
+
+static bool read_headers(struct job *job, struct slice value)
+{
+    struct json_cursor cursor;
+    struct slice name, text;
+    job->has_headers = true;
+    job->header_count = 0;
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &text)) {
+        struct job_header *header = &job->headers[job->header_count];
+        if (job->header_count == JOB_HEADERS_MAX || !read_text(job, name, &header->name) ||
+            !read_text(job, text, &header->value))
+            return false;
+        job->header_count++;
+    }
+    return cursor.is_ended;
+}
+
+static bool read_created(struct job *job, struct slice value)
+{
+    return read_number(value, INT64_MAX, &job->created_ms);
+}
+
+static bool read_attempts(struct job *job, struct slice value)
+{
+    return read_int(value, INT32_MAX, &job->attempts);
+}
+
+static bool read_attempt_member(struct job *job, struct slice name, struct slice value)
+{
+    struct attempt_result *result = &job->last_attempt;
+    struct slice word;
+    if (slice_equal(name, SLICE("\"at\"")))
+        return read_number(value, INT64_MAX, &result->at_ms);
+    if (slice_equal(name, SLICE("\"durationMs\"")))
+        return read_number(value, INT64_MAX, &result->duration_ms);
+    if (slice_equal(name, SLICE("\"status\"")))
+        return read_int(value, 999, &result->status);
+    return slice_equal(name, SLICE("\"error\"")) && read_text(job, value, &word) &&
+           attempt_error_parse(word, &result->error);
+}
+
+static bool read_last_attempt(struct job *job, struct slice value)
+{
+    struct json_cursor cursor;
+    struct slice name, member;
+    job->last_attempt = (struct attempt_result){0};
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &member))
+        if (!read_attempt_member(job, name, member))
+            return false;
+    return cursor.is_ended;
+}
+
+static bool read_reason(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->reason);
+}
+
+/* In the order of the record. */
+static const struct member {
+    struct slice name;
+    bool (*read)(struct job *, struct slice value);
+} members[] = {
+    {{"\"createdAt\"", 11}, read_created}, {{"\"jobId\"", 7}, read_job_id},
+    {{"\"topic\"", 7}, read_topic},        {{"\"url\"", 5}, read_url},
+    {{"\"delay\"", 7}, read_delay},        {{"\"dueAt\"", 7}, read_due_at},
+    {{"\"retry\"", 7}, read_retry},        {{"\"retrySchedule\"", 15}, read_schedule},
+    {{"\"timeout\"", 9}, read_timeout},    {{"\"headers\"", 9}, read_headers},
+    {{"\"attempts\"", 10}, read_attempts}, {{"\"lastAttempt\"", 13}, read_last_attempt},
+    {{"\"reason\"", 8}, read_reason},      {{"\"body\"", 6}, read_body},
+};
+
+/* Each at most once and in their order, of which *next is the first that may come. */
+static bool read_member(struct job *job, size_t *next, struct slice name, struct slice value)
+{
+    while (*next < sizeof members / sizeof *members) {
+        const struct member *member = &members[(*next)++];
+        if (slice_equal(member->name, name))
+            return member->read(job, value);
+    }
+    return false;
+}
+
+enum status job_read(struct slice record, struct job *job)
+{
+    struct json_cursor cursor;
+    struct slice name, value;
+    size_t next = 0;
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX);
+    bool is_ours = json_open(record, &cursor) && cursor.close == '}';
+    while (is_ours && json_next_member(&cursor, &name, &value))
+        is_ours = read_member(job, &next, name, value);
+    is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms &&
+              job->job_id.size && job->topic.size && job->url.size;
+    if (!is_ours)
+        job_fini(job);
+    return is_ours ? STATUS_OK : STATUS_INVALID;
+}

@@ -1,0 +1,122 @@
+/* job_write.c - a job into its record. job_read.c reads what stands here. */
+#include "job/job.h"
+#include "job/seconds.h"
+#include "job/timestamp.h"
+
+/* With the comma before it: jobId has gone before all others. */
+static void put_name(struct buffer *out, const char *name)
+{
+    buffer_append(out, SLICE(",\""));
+    buffer_append(out, slice_of(name));
+    buffer_append(out, SLICE("\":"));
+}
+
+static void put_text(struct buffer *out, const char *name, struct slice text)
+{
+    put_name(out, name);
+    buffer_append_json(out, text);
+}
+
+static void put_number(struct buffer *out, const char *name, int64_t number)
+{
+    put_name(out, name);
+    buffer_append_number(out, number);
+}
+
+static void put_seconds(struct buffer *out, const char *name, int64_t ms)
+{
+    put_name(out, name);
+    seconds_append(out, ms);
+}
+
+static void put_due_at(struct buffer *out, int64_t ms)
+{
+    char text[TIMESTAMP_SIZE];
+    timestamp_format(ms, text);
+    put_text(out, "dueAt", slice_of(text));
+}
+
+static void put_schedule(struct buffer *out, const struct retry_schedule *schedule)
+{
+    put_name(out, "retrySchedule");
+    buffer_append_byte(out, '[');
+    for (size_t i = 0; i < schedule->count; i++) {
+        if (i > 0)
+            buffer_append_byte(out, ',');
+        seconds_append(out, schedule->wait_ms[i]);
+    }
+    buffer_append_byte(out, ']');
+}
+
+static void put_headers(struct buffer *out, const struct job *job)
+{
+    put_name(out, "headers");
+    buffer_append_byte(out, '{');
+    for (size_t i = 0; i < job->header_count; i++) {
+        if (i > 0)
+            buffer_append_byte(out, ',');
+        buffer_append_json(out, job->headers[i].name);
+        buffer_append_byte(out, ':');
+        buffer_append_json(out, job->headers[i].value);
+    }
+    buffer_append_byte(out, '}');
+}
+
+static void put_sent(struct buffer *out, const struct job *job)
+{
+    put_text(out, "topic", job->topic);
+    put_text(out, "url", job->url);
+    if (job->has_delay)
+        put_seconds(out, "delay", job->delay_ms);
+    if (job->has_due_at)
+        put_due_at(out, job->due_at_ms);
+    if (job->has_retry)
+        put_number(out, "retry", job->retry);
+    if (job->has_schedule)
+        put_schedule(out, &job->schedule);
+    if (job->has_timeout)
+        put_seconds(out, "timeout", job->timeout_ms);
+    if (job->has_headers)
+        put_headers(out, job);
+}
+
+static void put_last_attempt(struct buffer *out, const struct attempt_result *result)
+{
+    put_name(out, "lastAttempt");
+    buffer_append(out, SLICE("{\"at\":"));
+    buffer_append_number(out, result->at_ms);
+    put_number(out, "durationMs", result->duration_ms);
+    if (result->error == ATTEMPT_ERROR_NONE)
+        put_number(out, "status", result->status);
+    else
+        put_text(out, "error", slice_of(attempt_error_word(result->error)));
+    buffer_append_byte(out, '}');
+}
+
+static void put_kept(struct buffer *out, const struct job *job)
+{
+    if (job->attempts)
+        put_number(out, "attempts", job->attempts);
+    if (job->last_attempt.at_ms)
+        put_last_attempt(out, &job->last_attempt);
+    if (job->reason.size)
+        put_text(out, "reason", job->reason);
+}
+
+void job_write(const struct job *job, struct buffer *out)
+{
+    if (job->created_ms) {
+        buffer_append(out, SLICE("{\"createdAt\":"));
+        buffer_append_number(out, job->created_ms);
+        buffer_append_byte(out, ',');
+    }
+    buffer_append(out, SLICE("\"jobId\":"));
+    buffer_append_json(out, job->job_id);
+    put_sent(out, job);
+    put_kept(out, job);
+    if (job->body.size) {
+        put_name(out, "body");
+        buffer_append(out, job->body);
+    }
+    buffer_append_byte(out, '}');
+}

@@ -1,0 +1,242 @@
+#include "job/json.h"
+
+#include <assert.h>
+
+/* ---- values of an object or array ---- */
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && is_space(*at))
+        at++;
+    return at;
+}
+
+/* Behind the string that begins at at; NULL where it does not end. */
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end; at++) {
+        if (*at == '"')
+            return at + 1;
+        if (*at == '\\' && ++at == end)
+            break;
+    }
+    return NULL;
+}
+
+static const char *skip_container(const char *at, const char *end)
+{
+    size_t depth = 0;
+    while (at && at < end) {
+        char byte = *at;
+        if (byte == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        at++;
+        if (byte == '{' || byte == '[')
+            depth++;
+        else if ((byte == '}' || byte == ']') && --depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+static const char *skip_value(const char *at, const char *end)
+{
+    if (*at == '"')
+        return skip_string(at, end);
+    if (*at == '{' || *at == '[')
+        return skip_container(at, end);
+    const char *first = at;
+    while (at < end && !is_space(*at) && *at != ',' && *at != '}' && *at != ']')
+        at++;
+    return at > first ? at : NULL;
+}
+
+bool json_open(struct slice value, struct json_cursor *cursor)
+{
+    const char *end = value.data + value.size;
+    const char *at = skip_space(value.data, end);
+    if (at == end || (*at != '{' && *at != '['))
+        return false;
+    *cursor = (struct json_cursor){at + 1, end, *at == '{' ? '}' : ']', true, false};
+    return true;
+}
+
+/* To the beginning of the next key or value; false at the closing bracket, or where no comma stands. */
+static bool step(struct json_cursor *cursor)
+{
+    const char *at = skip_space(cursor->at, cursor->end);
+    if (at < cursor->end && *at == cursor->close) {
+        cursor->at = at;
+        cursor->is_ended = true;
+        return false;
+    }
+    if (!cursor->is_first) {
+        if (at == cursor->end || *at != ',')
+            return false;
+        at = skip_space(at + 1, cursor->end);
+    }
+    cursor->is_first = false;
+    cursor->at = at;
+    return at < cursor->end;
+}
+
+static bool take_value(struct json_cursor *cursor, struct slice *value)
+{
+    const char *end = skip_value(cursor->at, cursor->end);
+    if (!end)
+        return false;
+    *value = slice_from(cursor->at, (size_t)(end - cursor->at));
+    cursor->at = end;
+    return true;
+}
+
+bool json_next_item(struct json_cursor *cursor, struct slice *value)
+{
+    return step(cursor) && take_value(cursor, value);
+}
+
+bool json_next_member(struct json_cursor *cursor, struct slice *key, struct slice *value)
+{
+    if (!step(cursor) || *cursor->at != '"' || !take_value(cursor, key))
+        return false;
+    cursor->at = skip_space(cursor->at, cursor->end);
+    if (cursor->at == cursor->end || *cursor->at != ':')
+        return false;
+    cursor->at = skip_space(cursor->at + 1, cursor->end);
+    return cursor->at < cursor->end && take_value(cursor, value);
+}
+
+/* ---- strings ---- */
+
+bool json_is_text(struct slice value)
+{
+    return value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"';
+}
+
+bool json_has_escapes(struct slice string)
+{
+    return string.size && memchr(string.data, '\\', string.size) != NULL;
+}
+
+static int hex_value(char byte)
+{
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    char folded = (char)(byte | 0x20);
+    return folded >= 'a' && folded <= 'f' ? folded - 'a' + 10 : -1;
+}
+
+static bool take_unit(struct slice *rest, unsigned *unit)
+{
+    if (rest->size < 6 || rest->data[0] != '\\' || rest->data[1] != 'u')
+        return false;
+    unsigned sum = 0;
+    for (int i = 2; i < 6; i++) {
+        int digit = hex_value(rest->data[i]);
+        if (digit < 0)
+            return false;
+        sum = sum * 16 + (unsigned)digit;
+    }
+    *unit = sum;
+    *rest = slice_skip(*rest, 6);
+    return true;
+}
+
+bool json_take_code(struct slice *rest, unsigned *code)
+{
+    unsigned high, low;
+    struct slice behind = *rest;
+    if (!take_unit(&behind, &high) || (high >= 0xdc00 && high <= 0xdfff))
+        return false;
+    *code = high;
+    if (high >= 0xd800 && high <= 0xdbff) {
+        if (!take_unit(&behind, &low) || low < 0xdc00 || low > 0xdfff)
+            return false;
+        *code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    }
+    *rest = behind;
+    return true;
+}
+
+static void append_utf8(struct buffer *out, unsigned code)
+{
+    char bytes[4];
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = size - 1; i > 0; i--, code >>= 6)
+        bytes[i] = (char)(0x80 | (code & 0x3f));
+    bytes[0] = (char)(leads[size] | code);
+    buffer_append(out, slice_from(bytes, size));
+}
+
+/* rest begins with a backslash. */
+static bool append_escape(struct buffer *out, struct slice *rest)
+{
+    static const char letters[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                      ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+    unsigned code;
+    if (rest->size < 2)
+        return false;
+    char letter = letters[(unsigned char)rest->data[1]];
+    if (letter) {
+        buffer_append_byte(out, letter);
+        *rest = slice_skip(*rest, 2);
+        return true;
+    }
+    if (!json_take_code(rest, &code))
+        return false;
+    append_utf8(out, code);
+    return true;
+}
+
+struct slice json_text(struct slice value, struct buffer *scratch)
+{
+    assert(json_is_text(value));
+    struct slice rest = slice_from(value.data + 1, value.size - 2);
+    if (!json_has_escapes(rest))
+        return rest;
+    size_t first = scratch->size;
+    while (rest.size && !scratch->failed) {
+        const char *escape = memchr(rest.data, '\\', rest.size);
+        size_t plain = escape ? (size_t)(escape - rest.data) : rest.size;
+        buffer_append(scratch, slice_from(rest.data, plain));
+        rest = slice_skip(rest, plain);
+        if (rest.size && !append_escape(scratch, &rest))
+            scratch->failed = true;
+    }
+    if (scratch->failed)
+        return (struct slice){NULL, 0};
+    return slice_from(scratch->data + first, scratch->size - first);
+}
+
+/* ---- the top object ---- */
+
+static bool key_is(struct slice string, struct slice key)
+{
+    if (!json_has_escapes(string))
+        return slice_equal(slice_from(string.data + 1, string.size - 2), key);
+    struct buffer scratch;
+    buffer_init(&scratch, string.size);
+    bool is_equal = slice_equal(json_text(string, &scratch), key) && !scratch.failed;
+    buffer_fini(&scratch);
+    return is_equal;
+}
+
+bool json_find(struct slice text, struct slice key, struct slice *value)
+{
+    struct json_cursor cursor;
+    struct slice name;
+    if (!json_open(text, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, value))
+        if (key_is(name, key))
+            return true;
+    return false;
+}

@@ -1,0 +1,289 @@
+/* json_check.c - is a text sound? One pass, no recursion. */
+#include <assert.h>
+
+#include "job/json.h"
+#include "job/json_keys.h"
+
+struct frame {
+    bool is_object;
+    size_t first_key;
+};
+
+struct scanner {
+    const char *start, *at, *end;
+    const struct json_limits *limits;
+    const char *fault; /* a literal */
+    struct frame frames[JSON_DEPTH_MAX];
+    size_t depth;
+    struct json_keys keys;
+};
+
+enum byte_class { PLAIN, QUOTE, BACKSLASH, CONTROL, MULTI };
+
+static const uint8_t byte_classes[256] = {
+    [0 ... 0x1f] = CONTROL,
+    ['"'] = QUOTE,
+    ['\\'] = BACKSLASH,
+    [0x80 ... 0xff] = MULTI,
+};
+
+static bool fail(struct scanner *scanner, const char *detail)
+{
+    scanner->fault = detail;
+    return false;
+}
+
+static bool not_json(struct scanner *scanner)
+{
+    return fail(scanner, scanner->at == scanner->end ? "ends too early" : "is not valid JSON");
+}
+
+/* The next byte, or NUL at the end; a NUL in the text is no part of the grammar either. */
+static char peek(const struct scanner *scanner)
+{
+    return scanner->at < scanner->end ? *scanner->at : '\0';
+}
+
+static char skip_space(struct scanner *scanner)
+{
+    char byte = peek(scanner);
+    while (byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t') {
+        scanner->at++;
+        byte = peek(scanner);
+    }
+    return byte;
+}
+
+/* One character over 0x7f, as RFC 3629 has them: nothing overlong, no surrogates, at most U+10FFFF. */
+static bool scan_multi(struct scanner *scanner)
+{
+    const uint8_t *at = (const uint8_t *)scanner->at;
+    size_t left = (size_t)(scanner->end - scanner->at);
+    uint8_t lead = at[0], low = 0x80, high = 0xbf;
+    size_t size = lead >= 0xc2 && lead <= 0xdf ? 2 : lead >= 0xe0 && lead <= 0xef ? 3 : 4;
+    if (lead < 0xc2 || lead > 0xf4 || left < size)
+        return fail(scanner, "is not valid UTF-8");
+    if (lead == 0xe0)
+        low = 0xa0;
+    else if (lead == 0xed)
+        high = 0x9f;
+    else if (lead == 0xf0)
+        low = 0x90;
+    else if (lead == 0xf4)
+        high = 0x8f;
+    bool is_sound = at[1] >= low && at[1] <= high;
+    for (size_t i = 2; i < size; i++)
+        is_sound &= (at[i] & 0xc0) == 0x80;
+    if (!is_sound)
+        return fail(scanner, "is not valid UTF-8");
+    scanner->at += size;
+    return true;
+}
+
+/* at stands on the backslash. */
+static bool scan_escape(struct scanner *scanner, bool is_key)
+{
+    unsigned code;
+    struct slice rest = slice_from(scanner->at, (size_t)(scanner->end - scanner->at));
+    if (rest.size < 2)
+        return fail(scanner, "ends too early");
+    if (rest.data[1] != 'u') {
+        if (rest.data[1] == '\0' || !strchr("\"\\/bfnrt", rest.data[1]))
+            return fail(scanner, "has an unknown escape");
+        scanner->at += 2;
+        return true;
+    }
+    if (!json_take_code(&rest, &code))
+        return fail(scanner, "has a broken escape or a lone surrogate");
+    if (code == 0 && is_key)
+        return fail(scanner, "has a NUL in a key");
+    scanner->at = rest.data;
+    return true;
+}
+
+/* at stands on the opening quote, then behind the closing one. */
+static bool scan_string(struct scanner *scanner, bool is_key, bool *has_escapes)
+{
+    *has_escapes = false;
+    scanner->at++;
+    for (;;) {
+        const char *at = scanner->at, *end = scanner->end;
+        while (at < end && byte_classes[(uint8_t)*at] == PLAIN)
+            at++;
+        scanner->at = at;
+        if (at == end)
+            return fail(scanner, "ends too early");
+        switch (byte_classes[(uint8_t)*at]) {
+        case QUOTE:
+            scanner->at++;
+            return true;
+        case BACKSLASH:
+            *has_escapes = true;
+            if (!scan_escape(scanner, is_key))
+                return false;
+            break;
+        case MULTI:
+            if (!scan_multi(scanner))
+                return false;
+            break;
+        default:
+            return fail(scanner, "has a control byte in a string");
+        }
+    }
+}
+
+static bool scan_digits(struct scanner *scanner)
+{
+    const char *first = scanner->at;
+    while (peek(scanner) >= '0' && peek(scanner) <= '9')
+        scanner->at++;
+    return scanner->at > first || not_json(scanner);
+}
+
+static bool scan_number(struct scanner *scanner)
+{
+    if (peek(scanner) == '-')
+        scanner->at++;
+    if (peek(scanner) == '0')
+        scanner->at++;
+    else if (!scan_digits(scanner))
+        return false;
+    if (peek(scanner) == '.') {
+        scanner->at++;
+        if (!scan_digits(scanner))
+            return false;
+    }
+    if (peek(scanner) != 'e' && peek(scanner) != 'E')
+        return true;
+    scanner->at++;
+    if (peek(scanner) == '+' || peek(scanner) == '-')
+        scanner->at++;
+    return scan_digits(scanner);
+}
+
+static bool scan_word(struct scanner *scanner, struct slice word)
+{
+    if (!slice_starts_with(slice_from(scanner->at, (size_t)(scanner->end - scanner->at)), word))
+        return not_json(scanner);
+    scanner->at += word.size;
+    return true;
+}
+
+static bool scan_scalar(struct scanner *scanner, char first)
+{
+    bool ignored;
+    switch (first) {
+    case '"':
+        return scan_string(scanner, false, &ignored);
+    case 't':
+        return scan_word(scanner, SLICE("true"));
+    case 'f':
+        return scan_word(scanner, SLICE("false"));
+    case 'n':
+        return scan_word(scanner, SLICE("null"));
+    default:
+        return scan_number(scanner);
+    }
+}
+
+/* A key and its colon. */
+static bool scan_key(struct scanner *scanner)
+{
+    bool has_escapes;
+    const struct frame *frame = &scanner->frames[scanner->depth - 1];
+    if (skip_space(scanner) != '"')
+        return not_json(scanner);
+    if (scanner->keys.count - frame->first_key == scanner->limits->members)
+        return fail(scanner, "has too many members in one object");
+    const char *first = scanner->at;
+    if (!scan_string(scanner, true, &has_escapes))
+        return false;
+    struct slice key = slice_from(first, (size_t)(scanner->at - first));
+    json_keys_add(&scanner->keys, key, has_escapes, (size_t)(scanner->end - first));
+    if (skip_space(scanner) != ':')
+        return not_json(scanner);
+    scanner->at++;
+    return true;
+}
+
+static bool open_value(struct scanner *scanner, bool is_object)
+{
+    if (scanner->depth == scanner->limits->depth)
+        return fail(scanner, "nests too deep");
+    scanner->frames[scanner->depth++] = (struct frame){is_object, scanner->keys.count};
+    scanner->at++;
+    return true;
+}
+
+static bool close_value(struct scanner *scanner)
+{
+    const struct frame *frame = &scanner->frames[--scanner->depth];
+    const char *twin = json_keys_take(&scanner->keys, frame->first_key);
+    if (twin) {
+        scanner->at = twin;
+        return fail(scanner, "has a member twice");
+    }
+    scanner->at++;
+    return true;
+}
+
+/* Goes down to the first scalar or empty container. */
+static bool scan_value(struct scanner *scanner)
+{
+    for (;;) {
+        char first = skip_space(scanner);
+        if (first != '{' && first != '[')
+            return scan_scalar(scanner, first);
+        if (!open_value(scanner, first == '{'))
+            return false;
+        if (skip_space(scanner) == (first == '{' ? '}' : ']'))
+            return true;
+        if (first == '{' && !scan_key(scanner))
+            return false;
+    }
+}
+
+/* Behind a value: closes what ends here and stands before the next value then, or at the very end. */
+static bool scan_behind(struct scanner *scanner)
+{
+    while (scanner->depth > 0) {
+        bool is_object = scanner->frames[scanner->depth - 1].is_object;
+        char byte = skip_space(scanner);
+        if (byte == ',') {
+            scanner->at++;
+            return !is_object || scan_key(scanner);
+        }
+        if (byte != (is_object ? '}' : ']'))
+            return not_json(scanner);
+        if (!close_value(scanner))
+            return false;
+    }
+    return true;
+}
+
+static bool scan_text(struct scanner *scanner)
+{
+    do {
+        if (!scan_value(scanner) || !scan_behind(scanner))
+            return false;
+    } while (scanner->depth > 0);
+    skip_space(scanner);
+    return scanner->at == scanner->end || not_json(scanner);
+}
+
+enum status json_check(struct slice text, const struct json_limits *limits, struct json_fault *fault)
+{
+    struct scanner scanner;
+    assert(limits->depth <= JSON_DEPTH_MAX);
+    scanner.start = scanner.at = text.data;
+    scanner.end = text.data + text.size;
+    scanner.limits = limits;
+    scanner.fault = NULL;
+    scanner.depth = 0;
+    json_keys_init(&scanner.keys);
+
+    bool is_sound = scan_text(&scanner);
+    *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault};
+    json_keys_fini(&scanner.keys);
+    return is_sound ? STATUS_OK : STATUS_INVALID;
+}
