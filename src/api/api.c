@@ -1,0 +1,126 @@
+#include "api/api.h"
+
+#include <stdio.h>
+
+#include "api/exchange.h"
+#include "api/problem.h"
+#include "api/query.h"
+#include "api/route.h"
+#include "base/memory.h"
+
+enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128 };
+
+/* "application/json", maybe with "charset=utf-8". */
+static bool is_json(struct slice type)
+{
+    struct slice media, parameter;
+    slice_cut(type, ';', &media, &parameter);
+    if (!slice_equal_nocase(slice_trim(media), SLICE("application/json")))
+        return false;
+    parameter = slice_trim(parameter);
+    return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
+           slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
+}
+
+static bool check_media(struct exchange *exchange)
+{
+    const struct http_request *request = exchange->request;
+    if (http_request_has_header(request, "Content-Encoding"))
+        problem_answer(exchange, 415, "Content-Encoding is not supported: send the JSON as it is.");
+    else if (!is_json(http_request_header(request, "Content-Type")))
+        problem_answer(exchange, 415, "Content-Type must be application/json.");
+    else
+        return true;
+    return false;
+}
+
+static struct exchange *exchange_new(struct api *api, struct http_request *request)
+{
+    struct exchange *exchange = NEW(struct exchange);
+    exchange->api = api;
+    exchange->request = request;
+    buffer_init(&exchange->path, EXCHANGE_PATH_MAX);
+    buffer_init(&exchange->record, RECORD_MAX);
+    http_request_set_context(request, exchange);
+    return exchange;
+}
+
+static void on_head(void *arg, struct http_request *request)
+{
+    struct exchange *exchange = exchange_new(arg, request);
+    const struct route *route = route_find(exchange, http_request_target(request));
+    if (!route) {
+        problem_answer(exchange, 404, "There is nothing at this path.");
+        return;
+    }
+    exchange->method = route_method(route, http_request_method(request));
+    if (!exchange->method) {
+        struct buffer allow;
+        buffer_init(&allow, ALLOW_MAX);
+        route_allow(route, &allow);
+        problem_answer_allow(exchange, buffer_slice(&allow));
+        buffer_fini(&allow);
+        return;
+    }
+    if (exchange->method->takes_job && !check_media(exchange))
+        return;
+    if (route->ignores_query)
+        exchange->query = (struct slice){NULL, 0};
+}
+
+static void on_request(void *arg, struct http_request *request)
+{
+    (void)arg;
+    struct exchange *exchange = http_request_context(request);
+    if (!exchange->method->takes_query && !query_is_empty(exchange))
+        return;
+    exchange->method->handle(exchange);
+}
+
+static void on_too_large(void *arg, struct http_request *request)
+{
+    struct api *api = arg;
+    problem_answer(http_request_context(request), 413, "The body is over %zu bytes.",
+                   api->options.max_body_bytes);
+}
+
+static void on_malformed(void *arg, struct http_request *request, const char *detail)
+{
+    (void)arg;
+    problem_answer_request(request, 400, detail);
+}
+
+static void on_gone(void *arg, struct http_request *request)
+{
+    (void)arg;
+    struct exchange *exchange = http_request_context(request);
+    if (exchange)
+        exchange_free(exchange);
+}
+
+struct api *api_new(const struct api_options *options)
+{
+    struct api *api = NEW(struct api);
+    api->options = *options;
+    buffer_init(&api->scratch, SCRATCH_MAX);
+    return api;
+}
+
+void api_free(struct api *api)
+{
+    if (!api)
+        return;
+    buffer_fini(&api->scratch);
+    free(api);
+}
+
+void api_attach(struct api *api, struct http_server_options *server)
+{
+    server->max_body_bytes = api->options.max_body_bytes;
+    server->on_head = on_head;
+    server->on_request = on_request;
+    server->on_too_large = on_too_large;
+    server->on_malformed = on_malformed;
+    server->on_gone = on_gone;
+    server->arg = api;
+}

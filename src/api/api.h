@@ -1,0 +1,34 @@
+/* api.h - the HTTP API of one reactor: routes, handlers, problem+json.
+ *
+ * api/openapi.yaml is the contract. Checks run in this order: 404 (path), 405, 415,
+ * 413, 400, and then what Redis says. */
+#ifndef DUEPOST_API_API_H
+#define DUEPOST_API_API_H
+
+#include "io/http_server.h"
+#include "job/retry_schedule.h"
+#include "job/target.h"
+#include "store/store.h"
+
+struct api;
+
+struct api_options {
+    struct store *store;
+    const struct target_policy *targets;
+    const struct retry_schedule *schedule; /* for jobs that bring none */
+    size_t max_body_bytes;
+    int64_t max_jobs; /* for words only; the store counts */
+    enum durability durability;
+    bool is_durability_set; /* false: what Redis gives */
+};
+
+/* Borrows what options point to. */
+struct api *api_new(const struct api_options *);
+
+/* After the server and the store are gone. NULL is fine. */
+void api_free(struct api *);
+
+/* Fills in the callbacks of the server that speaks for this API. */
+void api_attach(struct api *, struct http_server_options *);
+
+#endif

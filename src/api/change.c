@@ -1,0 +1,61 @@
+/* change.c - DELETE /jobs/<topic>/<jobId> and POST /jobs/<topic>/<jobId>/run */
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "job/timestamp.h"
+
+/* Every answer that confirms a change keeps the durability that was promised. */
+static bool can_promise(struct exchange *exchange)
+{
+    struct problem why;
+    if (store_is_ready(exchange->api->options.store, &why))
+        return true;
+    problem_answer(exchange, 503, "%s; nothing changed.", why.text);
+    return false;
+}
+
+static void on_cancelled(void *arg, enum status status, bool was_leased)
+{
+    struct exchange *exchange = arg;
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, "Repeat the cancel: a 404 then says that the job is gone.");
+        return;
+    }
+    struct slice body = was_leased ? SLICE("{\"state\":\"cancelled\",\"attemptInFlight\":true}")
+                                   : SLICE("{\"state\":\"cancelled\",\"attemptInFlight\":false}");
+    exchange_answer_json(exchange, 200, NULL, 0, body);
+}
+
+void cancel_handle(struct exchange *exchange)
+{
+    if (can_promise(exchange))
+        store_cancel(exchange->api->options.store, exchange->key, on_cancelled, exchange);
+}
+
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    struct exchange *exchange = arg;
+    if (status == STATUS_LEASED) {
+        struct store_job job = {.state = JOB_STATE_LEASED};
+        problem_answer_conflict(exchange, "The job is being delivered.", &job);
+        return;
+    }
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, "Repeating the request is safe.");
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    char due[TIMESTAMP_SIZE];
+    timestamp_format(due_ms, due);
+    buffer_append(body, SLICE("{\"jobId\":"));
+    buffer_append_json(body, exchange->job_id);
+    buffer_append(body, SLICE(",\"topic\":"));
+    buffer_append_json(body, exchange->topic);
+    buffer_printf(body, ",\"state\":\"delayed\",\"dueAt\":\"%s\"}", due);
+    exchange_answer_json(exchange, 202, NULL, 0, buffer_slice(body));
+}
+
+void run_handle(struct exchange *exchange)
+{
+    if (can_promise(exchange))
+        store_run(exchange->api->options.store, exchange->key, on_run, exchange);
+}

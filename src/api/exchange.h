@@ -1,0 +1,51 @@
+/* exchange.h - one request while it is being answered.
+ *
+ * It is born when the head has come, knows its route, and ends with its answer,
+ * which every handler gives exactly once, now or in a callback of the store. */
+#ifndef DUEPOST_API_EXCHANGE_H
+#define DUEPOST_API_EXCHANGE_H
+
+#include "api/api.h"
+#include "base/buffer.h"
+#include "job/job.h"
+
+struct exchange;
+
+typedef void exchange_fn(struct exchange *);
+
+enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_CURSOR_MAX = 1024 };
+
+struct api {
+    struct api_options options;
+    struct buffer scratch; /* for the body of one answer */
+};
+
+struct exchange {
+    struct api *api;
+    struct http_request *request;
+    const struct method *method;
+    struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
+    struct slice key;           /* topic/jobId: of the path, or of the job that is POSTed */
+    struct slice query;         /* without its '?' */
+    struct buffer path;         /* topic, job_id and key point into it */
+    struct buffer record;       /* of the job that is POSTed */
+    bool is_id_ours;            /* the job that is POSTed came without a jobId */
+    struct {
+        enum job_state state;
+        struct slice topic;
+        size_t limit;
+        struct store_cursor cursor;
+        char text[EXCHANGE_CURSOR_MAX + 1]; /* decoded values point into it */
+    } list;
+};
+
+/* The empty scratch buffer; it lives until the next one asks for it. */
+struct buffer *exchange_scratch(struct exchange *);
+
+/* These answer, and end the exchange. */
+void exchange_answer_json(struct exchange *, unsigned status, const struct http_header *headers, size_t count,
+                          struct slice body);
+
+void exchange_free(struct exchange *);
+
+#endif

@@ -1,0 +1,42 @@
+/* health.c - GET /healthz and GET /readyz */
+#include "api/handlers.h"
+#include "api/problem.h"
+
+void health_handle(struct exchange *exchange)
+{
+    exchange_answer_json(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
+}
+
+static void write_redis(struct buffer *body, const struct store_facts *facts)
+{
+    buffer_append(body, SLICE(",\"redis\":{\"version\":"));
+    buffer_append_json(body, slice_of(facts->version));
+    buffer_append(body, SLICE(",\"role\":"));
+    buffer_append_json(body, slice_of(facts->role));
+    buffer_append(body, SLICE(",\"evictionPolicy\":"));
+    buffer_append_json(body, slice_of(facts->eviction));
+    buffer_append_byte(body, '}');
+}
+
+void ready_handle(struct exchange *exchange)
+{
+    const struct api_options *options = &exchange->api->options;
+    const struct store_facts *facts = store_facts(options->store);
+    struct buffer *body = exchange_scratch(exchange);
+    struct problem why;
+    bool is_ready = store_is_ready(options->store, &why);
+    if (is_ready) {
+        buffer_append(body, SLICE("{\"ready\":true"));
+    } else {
+        problem_write_head(body, 503, slice_of(why.text));
+        buffer_append(body, SLICE(",\"ready\":false"));
+    }
+    if (facts->is_known)
+        write_redis(body, facts);
+    buffer_printf(body, ",\"durability\":{\"configured\":\"%s\"",
+                  options->is_durability_set ? durability_word(options->durability) : "auto");
+    if (facts->is_known)
+        buffer_printf(body, ",\"inForce\":\"%s\"", durability_word(facts->in_force));
+    buffer_append(body, SLICE("}}"));
+    exchange_answer_json(exchange, is_ready ? 200 : 503, &problem_retry_after, !is_ready, buffer_slice(body));
+}

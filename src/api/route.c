@@ -1,0 +1,122 @@
+#include "api/route.h"
+
+#include "api/handlers.h"
+#include "job/job_id.h"
+
+static const struct route routes[] = {
+    {
+        .path = "/jobs",
+        .methods = {{.name = "POST", .handle = schedule_handle, .takes_job = true},
+                    {.name = "GET", .handle = list_handle, .takes_query = true}},
+    },
+    {
+        .path = "/jobs/:/:",
+        .methods = {{.name = "GET", .handle = read_handle}, {.name = "DELETE", .handle = cancel_handle}},
+    },
+    {.path = "/jobs/:/:/run", .methods = {{.name = "POST", .handle = run_handle}}},
+    {.path = "/healthz", .ignores_query = true, .methods = {{.name = "GET", .handle = health_handle}}},
+    {.path = "/readyz", .ignores_query = true, .methods = {{.name = "GET", .handle = ready_handle}}},
+};
+
+static int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}
+
+/* What we compare it with is ASCII, so anything else can be refused here. */
+bool percent_decode(struct slice text, char refused, struct buffer *out)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        int byte = (unsigned char)text.data[i];
+        if (byte == '%') {
+            if (i + 2 >= text.size)
+                return false;
+            int high = hex_value(text.data[i + 1]), low = hex_value(text.data[i + 2]);
+            if (high < 0 || low < 0)
+                return false;
+            byte = high * 16 + low;
+            if (byte == refused)
+                return false;
+            i += 2;
+        }
+        if (byte <= 0x20 || byte >= 0x7f)
+            return false;
+        buffer_append_byte(out, (char)byte);
+    }
+    return !out->failed;
+}
+
+/* Decodes the next ":" of a pattern. Topic and jobId end up as topic/jobId in the exchange's path. */
+static bool take_name(struct exchange *exchange, struct slice segment, size_t index)
+{
+    size_t before = exchange->path.size;
+    if (index == 1)
+        buffer_append_byte(&exchange->path, '/');
+    return percent_decode(segment, '/', &exchange->path) && exchange->path.size > before + index;
+}
+
+static bool matches(struct exchange *exchange, const char *pattern, struct slice path)
+{
+    size_t names = 0;
+    struct slice rest_of_pattern = slice_of(pattern + 1), rest = slice_skip(path, 1);
+    buffer_clear(&exchange->path);
+    for (;;) {
+        struct slice wanted, segment;
+        bool more_wanted = slice_cut(rest_of_pattern, '/', &wanted, &rest_of_pattern);
+        bool more = slice_cut(rest, '/', &segment, &rest);
+        if (more != more_wanted)
+            return false;
+        if (slice_equal(wanted, SLICE(":"))) {
+            if (!take_name(exchange, segment, names++))
+                return false;
+        } else if (!slice_equal(wanted, segment)) {
+            return false;
+        }
+        if (!more)
+            return true;
+    }
+}
+
+static bool take_key(struct exchange *exchange)
+{
+    if (exchange->path.size == 0)
+        return true;
+    exchange->key = buffer_slice(&exchange->path);
+    return job_key_parse(exchange->key, &exchange->topic, &exchange->job_id);
+}
+
+const struct route *route_find(struct exchange *exchange, struct slice target)
+{
+    struct slice path;
+    slice_cut(target, '?', &path, &exchange->query);
+    if (path.size == 0 || path.data[0] != '/' || path.size > EXCHANGE_PATH_MAX)
+        return NULL;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (matches(exchange, routes[i].path, path))
+            return take_key(exchange) ? &routes[i] : NULL;
+    return NULL;
+}
+
+const struct method *route_method(const struct route *route, struct slice name)
+{
+    if (slice_equal(name, SLICE("HEAD")))
+        name = SLICE("GET");
+    for (size_t i = 0; i < ROUTE_METHODS_MAX && route->methods[i].name; i++)
+        if (slice_equal(name, slice_of(route->methods[i].name)))
+            return &route->methods[i];
+    return NULL;
+}
+
+void route_allow(const struct route *route, struct buffer *text)
+{
+    for (size_t i = 0; i < ROUTE_METHODS_MAX && route->methods[i].name; i++) {
+        const char *name = route->methods[i].name;
+        buffer_printf(text, "%s%s%s", i ? ", " : "", name, strcmp(name, "GET") == 0 ? ", HEAD" : "");
+    }
+}

@@ -1,0 +1,36 @@
+/* route.h - which handler answers which method on which path. */
+#ifndef DUEPOST_API_ROUTE_H
+#define DUEPOST_API_ROUTE_H
+
+#include "api/exchange.h"
+
+struct method {
+    const char *name;
+    exchange_fn *handle; /* all has come */
+    bool takes_job;      /* its body is application/json */
+    bool takes_query;    /* known parameters are the handler's to check; else there are none */
+};
+
+enum { ROUTE_METHODS_MAX = 3 };
+
+struct route {
+    const char *path; /* ":" stands for topic and jobId */
+    bool ignores_query;
+    struct method methods[ROUTE_METHODS_MAX];
+};
+
+/* Finds the route of a raw target (RFC 3986: path and query) and fills in the exchange's topic, jobId, key
+ * and query. NULL: there is nothing at this path. Segments are decoded; what cannot be a topic or a jobId
+ * is no path of ours. */
+const struct route *route_find(struct exchange *, struct slice target);
+
+/* NULL: the path knows no such method. HEAD is GET. */
+const struct method *route_method(const struct route *, struct slice name);
+
+/* "GET, HEAD, DELETE", into text. */
+void route_allow(const struct route *, struct buffer *text);
+
+/* Decodes %XX. False: broken, or anything but visible ASCII came out, or refused did ('\0': nothing more). */
+bool percent_decode(struct slice text, char refused, struct buffer *out);
+
+#endif

@@ -1,0 +1,12 @@
+/* view.h - a job as the API shows it: without secrets. */
+#ifndef DUEPOST_API_VIEW_H
+#define DUEPOST_API_VIEW_H
+
+#include "base/buffer.h"
+#include "job/retry_schedule.h"
+#include "store/store.h"
+
+/* One JSON object. fallback: the schedule of jobs that bring none. */
+void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
+
+#endif
