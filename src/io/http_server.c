@@ -48,6 +48,7 @@ struct http_server {
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
     bool is_quiesced;
+    bool has_closed; /* a connection, in this run */
     bool is_gapless; /* this libmicrohttpd leaves a head as it came: see head_is_gapless */
 };
 
@@ -433,6 +434,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         http_deadline_clear(&peer->deadline);
         free(peer);
         *context = NULL;
+        server->has_closed = true;
     }
 }
 
@@ -463,9 +465,14 @@ static void arm_timer(struct http_server *server)
     timer_start(server->timer, (int64_t)wait_ms * 1000);
 }
 
+/* At the limit of connections the listening socket is not watched; only the run after the one in which a
+ * connection was closed watches it again. */
 static void run(struct http_server *server)
 {
-    MHD_run(server->daemon);
+    do {
+        server->has_closed = false;
+        MHD_run(server->daemon);
+    } while (server->has_closed);
     arm_timer(server);
 }
 

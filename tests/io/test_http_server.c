@@ -1,0 +1,733 @@
+/* The server runs in a thread of its own; each test is a client that speaks by hand. */
+#include "io/http_server.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+enum { MAX_BODY_BYTES = 1000, CONNECTIONS_MAX = 64, HELD_MAX = CONNECTIONS_MAX };
+
+static struct fixture {
+    struct loop *loop;
+    struct http_server *server;
+    struct timer *timer;
+    pthread_t thread;
+    uint16_t port;
+    struct http_request *held[HELD_MAX]; /* unanswered; of the loop's thread */
+    size_t held_count;
+    atomic_int heads, requests, too_large, malformed, gone, pending;
+    atomic_bool has_run; /* a function given to in_loop */
+} fx;
+
+static struct wire_text text;
+
+/* --- The handler --- */
+
+static void answer(struct http_request *request, unsigned status, struct slice body)
+{
+    const struct http_header headers[] = {{SLICE("X-Extra"), SLICE("yes")}};
+    http_answer(request, &(struct http_answer){.status = status,
+                                               .content_type = SLICE("text/plain"),
+                                               .headers = headers,
+                                               .header_count = 1,
+                                               .body = body});
+}
+
+static bool target_is(const struct http_request *request, const char *target)
+{
+    return slice_equal(http_request_target(request), slice_of(target));
+}
+
+static void on_head(void *arg, struct http_request *request)
+{
+    (void)arg;
+    fx.heads++;
+    http_request_set_context(request, &fx);
+    if (target_is(request, "/refused"))
+        answer(request, 404, SLICE("refused"));
+}
+
+/* Says what arrived: "POST /target <header X> <body>". */
+static void answer_echo(struct http_request *request)
+{
+    struct slice method = http_request_method(request), target = http_request_target(request);
+    struct slice header = http_request_header(request, "x-test"), body = http_request_body(request);
+    char line[2 * MAX_BODY_BYTES];
+    ck_assert_ptr_eq(http_request_context(request), &fx);
+    int size = snprintf(line, sizeof line, "[%.*s %.*s (%.*s) %.*s]", SLICE_ARG(method), SLICE_ARG(target),
+                        SLICE_ARG(header), SLICE_ARG(body));
+    answer(request, 200, slice_from(line, (size_t)size));
+}
+
+static void on_request(void *arg, struct http_request *request)
+{
+    (void)arg;
+    fx.requests++;
+    if (target_is(request, "/hold") || target_is(request, "/later")) {
+        ck_assert_uint_lt(fx.held_count, HELD_MAX);
+        fx.held[fx.held_count++] = request;
+        if (target_is(request, "/later"))
+            timer_start(fx.timer, 100);
+        return;
+    }
+    answer_echo(request);
+}
+
+static void answer_held(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < fx.held_count; i++)
+        answer_echo(fx.held[i]);
+    fx.held_count = 0;
+}
+
+static void on_too_large(void *arg, struct http_request *request)
+{
+    (void)arg;
+    fx.too_large++;
+    answer(request, 413, SLICE("too large"));
+}
+
+static void on_malformed(void *arg, struct http_request *request, const char *detail)
+{
+    (void)arg;
+    fx.malformed++;
+    answer(request, 400, slice_of(detail));
+}
+
+static void on_gone(void *arg, struct http_request *request)
+{
+    (void)arg, (void)request;
+    fx.gone++;
+}
+
+/* --- The fixture --- */
+
+static void *run_loop(void *loop)
+{
+    loop_run(loop);
+    return NULL;
+}
+
+static void start(int64_t head_timeout_ms, int64_t body_timeout_ms)
+{
+    int fd = wire_listen(&fx.port);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fx.loop = loop_new();
+    fx.timer = timer_new(fx.loop, answer_held, NULL);
+    const struct http_server_options options = {
+        .listen_fd = fd,
+        .max_body_bytes = MAX_BODY_BYTES,
+        .max_connections = CONNECTIONS_MAX,
+        .on_head = on_head,
+        .on_request = on_request,
+        .on_too_large = on_too_large,
+        .on_malformed = on_malformed,
+        .on_gone = on_gone,
+        .head_timeout_ms = head_timeout_ms,
+        .body_timeout_ms = body_timeout_ms,
+    };
+    fx.server = http_server_new(fx.loop, &options);
+    ck_assert_int_eq(pthread_create(&fx.thread, NULL, run_loop, fx.loop), 0);
+}
+
+static void start_default(void)
+{
+    start(0, 0);
+}
+
+static void do_stop(void *arg)
+{
+    (void)arg;
+    loop_stop(fx.loop);
+}
+
+static void stop(void)
+{
+    loop_post(fx.loop, do_stop, NULL);
+    pthread_join(fx.thread, NULL);
+    http_server_free(fx.server);
+    timer_free(fx.timer);
+    loop_free(fx.loop);
+}
+
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+static void await(atomic_int *counter, int value)
+{
+    for (int left_ms = WIRE_DEADLINE_MS; *counter != value; left_ms--) {
+        ck_assert_msg(left_ms > 0, "%d never became %d", *counter, value);
+        pause_ms(1);
+    }
+}
+
+static void ask_pending(void *arg)
+{
+    (void)arg;
+    fx.pending = (int)http_server_pending(fx.server);
+    fx.has_run = true;
+}
+
+static void quiesce(void *arg)
+{
+    (void)arg;
+    http_server_quiesce(fx.server);
+    fx.has_run = true;
+}
+
+static void in_loop(loop_fn *fn)
+{
+    fx.has_run = false;
+    loop_post(fx.loop, fn, NULL);
+    for (int left_ms = WIRE_DEADLINE_MS; !fx.has_run; left_ms--) {
+        ck_assert_int_gt(left_ms, 0);
+        pause_ms(1);
+    }
+}
+
+/* Sends all at once, reads until the server closes. */
+static void exchange(struct slice bytes)
+{
+    int fd = wire_connect(fx.port);
+    wire_send(fd, bytes);
+    wire_read_to_end(fd, &text);
+    close(fd);
+}
+
+static void ck_has(const char *wanted)
+{
+    ck_assert_msg(wire_count(&text, wanted) > 0, "no \"%s\" in: %s", wanted, text.data);
+}
+
+static void ck_has_not(const char *unwanted)
+{
+    ck_assert_msg(wire_count(&text, unwanted) == 0, "\"%s\" in: %s", unwanted, text.data);
+}
+
+/* --- Requests and answers --- */
+
+START_TEST(request_arrives_as_it_was_sent)
+{
+    exchange(SLICE("POST /a%2Fb//../c?q=%41 HTTP/1.1\r\nHost: x\r\nX-Test:  some value \r\n"
+                   "Connection: close\r\nContent-Length: 5\r\n\r\nhello"));
+    ck_has("HTTP/1.1 200 OK\r\n");
+    ck_has("[POST /a%2Fb//../c?q=%41 (some value) hello]");
+    ck_has("Content-Type: text/plain\r\n");
+    ck_has("X-Extra: yes\r\n");
+    ck_has("Date: ");
+    ck_assert_int_eq(fx.heads, 1);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+START_TEST(chunked_body_is_joined)
+{
+    exchange(SLICE("POST /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n"));
+    ck_has("[POST /c () abcdefg]");
+}
+END_TEST
+
+START_TEST(head_answer_has_the_length_and_no_body)
+{
+    exchange(SLICE("HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    ck_has("Content-Length: 13\r\n");
+    ck_has_not("[HEAD");
+}
+END_TEST
+
+START_TEST(body_that_comes_in_pieces_is_whole)
+{
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nConnection: close\r\n\r\nab"));
+    await(&fx.heads, 1);
+    wire_send(fd, SLICE("cd"));
+    pause_ms(2);
+    wire_send(fd, SLICE("ef"));
+    wire_read_to_end(fd, &text);
+    ck_has("[POST /p () abcdef]");
+    close(fd);
+}
+END_TEST
+
+START_TEST(pipelined_requests_are_answered_in_order)
+{
+    exchange(SLICE(
+        "GET /later HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nxy"
+        "GET /refused HTTP/1.1\r\nHost: x\r\n\r\n"
+        "GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /5 HTTP/1.1\r\nHost: x\r\n\r\n"));
+    ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), 4);
+    const char *second = strstr(text.data, "[POST /2 () xy]");
+    ck_has("[GET /later () ]");
+    ck_assert_ptr_nonnull(second);
+    ck_assert(strstr(text.data, "[GET /later") < second);
+    ck_assert(second < strstr(text.data, "refused"));
+    ck_assert_int_eq(fx.requests, 3);
+}
+END_TEST
+
+START_TEST(two_thousand_later_answers_on_one_connection)
+{
+    int fd = wire_connect(fx.port);
+    for (int i = 1; i <= 2000; i++) {
+        wire_send(fd, SLICE("POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
+        ck_assert(wire_read_message(fd, &text));
+        ck_has("[POST /later () hi]");
+        ck_assert_int_eq(fx.requests, i);
+    }
+    close(fd);
+}
+END_TEST
+
+START_TEST(many_suspended_requests_are_answered_together)
+{
+    int fds[CONNECTIONS_MAX];
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        fds[i] = wire_connect(fx.port);
+        wire_send(fds[i], SLICE("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+    }
+    await(&fx.requests, CONNECTIONS_MAX);
+    in_loop(ask_pending);
+    ck_assert_int_eq(fx.pending, CONNECTIONS_MAX);
+    loop_post(fx.loop, answer_held, NULL);
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        ck_assert(wire_read_message(fds[i], &text));
+        ck_has("[GET /hold () ]");
+        close(fds[i]);
+    }
+    in_loop(ask_pending);
+    ck_assert_int_eq(fx.pending, 0);
+}
+END_TEST
+
+START_TEST(refused_head_without_body_keeps_the_connection)
+{
+    int fd = wire_connect(fx.port);
+    for (int i = 0; i < 3; i++) {
+        wire_send(fd, SLICE("GET /refused HTTP/1.1\r\nHost: x\r\n\r\n"));
+        ck_assert(wire_read_message(fd, &text));
+        ck_has("HTTP/1.1 404 ");
+    }
+    ck_assert_int_eq(fx.requests, 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(refused_head_with_body_closes_and_leaves_it_unread)
+{
+    exchange(SLICE("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 38\r\n\r\n"
+                   "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n  "));
+    ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), 1);
+    ck_has("HTTP/1.1 404 ");
+    ck_has("Connection: close");
+    ck_assert_int_eq(fx.requests, 0);
+}
+END_TEST
+
+/* A client that is still sending must get the answer, not a reset that overtakes it. */
+START_TEST(refusal_of_a_long_body_reaches_a_client_that_sends_it_all)
+{
+    enum { BODY_BYTES = 4 * 1024 * 1024 };
+    char *body = memory_new(BODY_BYTES);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 4194304\r\n\r\n"));
+    wire_send(fd, slice_from(body, BODY_BYTES));
+    wire_read_to_end(fd, &text);
+    ck_has("HTTP/1.1 404 ");
+    close(fd);
+    free(body);
+}
+END_TEST
+
+START_TEST(expect_is_answered_only_when_the_body_is_wanted)
+{
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"));
+    ck_assert(wire_read_for(fd, &text, "HTTP/1.1 100 Continue\r\n\r\n"));
+    wire_send(fd, SLICE("ok"));
+    ck_assert(wire_read_message(fd, &text));
+    ck_has("[POST /e () ok]");
+    close(fd);
+
+    exchange(SLICE("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"));
+    ck_has("HTTP/1.1 404 ");
+    ck_has_not("100 Continue");
+    exchange(SLICE("POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\nExpect: 100-continue\r\n\r\n"));
+    ck_has("HTTP/1.1 413 ");
+    ck_has_not("100 Continue");
+}
+END_TEST
+
+/* --- Bounds --- */
+
+START_TEST(announced_length_over_the_maximum_is_refused_at_once)
+{
+    exchange(SLICE("POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"));
+    ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), 1);
+    ck_has("HTTP/1.1 413 ");
+    ck_has("Connection: close");
+    ck_assert_int_eq(fx.requests, 0);
+}
+END_TEST
+
+START_TEST(not_found_comes_before_too_large)
+{
+    exchange(SLICE("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"));
+    ck_has("HTTP/1.1 404 ");
+    ck_assert_int_eq(fx.too_large, 0);
+}
+END_TEST
+
+START_TEST(chunks_over_the_maximum_are_refused_at_the_end)
+{
+    char body[MAX_BODY_BYTES + 1];
+    memset(body, 'x', sizeof body);
+    for (int excess = 0; excess < 2; excess++) {
+        int fd = wire_connect(fx.port);
+        wire_send(fd, SLICE("POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"));
+        wire_send(fd, excess ? SLICE("3e9\r\n") : SLICE("3e8\r\n"));
+        wire_send(fd, slice_from(body, MAX_BODY_BYTES + (size_t)excess));
+        wire_send(fd, SLICE("\r\n0\r\n\r\nGET /n HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+        wire_read_to_end(fd, &text);
+        ck_has(excess ? "HTTP/1.1 413 " : "HTTP/1.1 200 ");
+        ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), excess ? 1 : 2);
+        close(fd);
+    }
+    ck_assert_int_eq(fx.too_large, 1);
+    ck_assert_int_eq(fx.requests, 2);
+}
+END_TEST
+
+START_TEST(endless_chunks_are_cut)
+{
+    static char chunk[64 * 1024 + 9];
+    memcpy(chunk, "10000\r\n", 7);
+    memset(chunk + 7, 'x', 64 * 1024);
+    memcpy(chunk + sizeof chunk - 2, "\r\n", 2);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    for (int i = 0; i < 64 * 16; i++)
+        wire_send(fd, slice_from(chunk, sizeof chunk));
+    wire_read_to_end(fd, &text);
+    ck_assert_uint_eq(text.size, 0);
+    await(&fx.gone, 1);
+    close(fd);
+}
+END_TEST
+
+START_TEST(head_over_its_memory_is_refused)
+{
+    static char value[40 * 1024];
+    memset(value, 'x', sizeof value);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("GET / HTTP/1.1\r\nHost: x\r\nX-Long: "));
+    wire_send(fd, slice_from(value, sizeof value));
+    wire_send(fd, SLICE("\r\n\r\n"));
+    wire_read_to_end(fd, &text);
+    ck_assert_int_eq(fx.heads, 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(too_many_headers_are_refused)
+{
+    char head[8192] = "GET / HTTP/1.1\r\nHost: x\r\n";
+    for (int i = 0; i < 128; i++)
+        strcat(head, "X-Some: thing\r\n");
+    strcat(head, "\r\n");
+    exchange(slice_of(head));
+    ck_has("HTTP/1.1 400 ");
+    ck_assert_int_eq(fx.malformed, 1);
+}
+END_TEST
+
+static void dribble(int fd)
+{
+    /* A byte now and then defeats an idle timer; the absolute one must strike. */
+    for (int left_ms = WIRE_DEADLINE_MS; left_ms > 0; left_ms -= 20) {
+        char byte;
+        wire_send(fd, SLICE("a"));
+        if (recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
+            return;
+        pause_ms(20);
+    }
+    ck_abort_msg("the connection was never closed");
+}
+
+START_TEST(slow_head_is_cut)
+{
+    start(100, 10000);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("GET / HTTP/1.1\r\nX: "));
+    dribble(fd);
+    close(fd);
+    ck_assert_int_eq(fx.heads, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(slow_body_is_cut)
+{
+    start(10000, 100);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"));
+    dribble(fd);
+    close(fd);
+    await(&fx.gone, 1);
+    ck_assert_int_eq(fx.requests, 0);
+    stop();
+}
+END_TEST
+
+/* The handler's time is its own: a request that it holds is not cut by the client's deadlines. */
+START_TEST(held_request_outlives_the_deadlines)
+{
+    start(50, 50);
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"));
+    await(&fx.requests, 1);
+    pause_ms(200);
+    loop_post(fx.loop, answer_held, NULL);
+    ck_assert(wire_read_message(fd, &text));
+    ck_has("[POST /hold () x]");
+    close(fd);
+    stop();
+}
+END_TEST
+
+/* --- The gate, on the wire --- */
+
+#define SMUGGLED "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+#define POST     "POST /victim HTTP/1.1\r\nHost: x\r\n"
+
+static const struct attack {
+    const char *name;
+    struct slice bytes;
+} attacks[] = {
+    {"length and coding",
+     SLICE(POST "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"coding and length",
+     SLICE(POST "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"two lengths", SLICE(POST "Content-Length: 0\r\nContent-Length: 36\r\n\r\n" SMUGGLED)},
+    {"two equal lengths", SLICE(POST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na" SMUGGLED)},
+    {"length list", SLICE(POST "Content-Length: 0, 36\r\n\r\n" SMUGGLED)},
+    {"length with sign", SLICE(POST "Content-Length: +0\r\n\r\n" SMUGGLED)},
+    {"length with space before its colon", SLICE(POST "Content-Length : 36\r\n\r\n" SMUGGLED)},
+    {"length with tab before its colon", SLICE(POST "Content-Length\t: 36\r\n\r\n" SMUGGLED)},
+    {"length too long for a number", SLICE(POST "Content-Length: 18446744073709551616\r\n\r\n" SMUGGLED)},
+    {"unknown coding", SLICE(POST "Transfer-Encoding: gzip\r\n\r\n" SMUGGLED)},
+    {"coding list", SLICE(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"coding twice",
+     SLICE(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"coding with a byte behind", SLICE(POST "Transfer-Encoding: chunked\x0b\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"coding with a NUL behind", SLICE(POST "Transfer-Encoding: chunked\0x\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"coding on 1.0", SLICE("POST /v HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED)},
+    {"length with a NUL behind", SLICE(POST "Content-Length: 0\0 36\r\n\r\n" SMUGGLED)},
+    {"NUL at the end of a value", SLICE(POST "X: y\0\r\n\r\n" SMUGGLED)},
+    {"NUL in a name", SLICE(POST "X\0Y: y\r\n\r\n" SMUGGLED)},
+    {"NUL in the target", SLICE("GET /a\0b HTTP/1.1\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"folded value", SLICE(POST "X: a\r\n b\r\n\r\n" SMUGGLED)},
+    {"folded name", SLICE(POST "Content-:36\r\n Length\r\n\r\n" SMUGGLED)},
+    {"fold before the first header",
+     SLICE("POST / HTTP/1.1\r\n Content-Length: 36\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"CR in a value", SLICE(POST "X: a\rContent-Length: 36\r\n\r\n" SMUGGLED)},
+    {"lone LF", SLICE(POST "X: a\nContent-Length: 36\r\n\r\n" SMUGGLED)},
+    {"control byte in a value", SLICE(POST "X: a\x01\r\n\r\n" SMUGGLED)},
+    {"no colon", SLICE(POST "Content-Length 36\r\n\r\n" SMUGGLED)},
+    {"empty name", SLICE(POST ": 36\r\n\r\n" SMUGGLED)},
+    {"no Host", SLICE("POST /v HTTP/1.1\r\n\r\n" SMUGGLED)},
+    {"two Hosts", SLICE(POST "Host: y\r\n\r\n" SMUGGLED)},
+    {"two Authorizations", SLICE(POST "Authorization: a\r\nAuthorization: b\r\n\r\n" SMUGGLED)},
+    {"unknown method", SLICE("BREW /v HTTP/1.1\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"unknown version", SLICE("GET /v HTTP/1.7\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"another protocol", SLICE("GET /v HTTP/2.0\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"no version", SLICE("GET /v\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"space in the target", SLICE("GET /v HTTP/1.1 /w HTTP/1.1\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"two spaces", SLICE("GET  /v HTTP/1.1\r\nHost: x\r\n\r\n" SMUGGLED)},
+    {"chunk size with junk", SLICE(POST "Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n" SMUGGLED)},
+    {"chunk size with sign", SLICE(POST "Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n" SMUGGLED)},
+    {"chunk size too long",
+     SLICE(POST "Transfer-Encoding: chunked\r\n\r\n10000000000000000\r\n\r\n" SMUGGLED)},
+    {"chunk longer than its size",
+     SLICE(POST "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n" SMUGGLED)},
+};
+
+/* What libmicrohttpd refuses by itself, before any handler, may come out as two heads in front of one body;
+ * the connection is closed after it. */
+START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
+{
+    const struct attack *attack = &attacks[_i];
+    exchange(attack->bytes);
+    size_t answers = wire_count(&text, "HTTP/1.1 ");
+    size_t refusals = wire_count(&text, "HTTP/1.1 400 ") + wire_count(&text, "HTTP/1.1 413 ") +
+                      wire_count(&text, "HTTP/1.1 505 ");
+    ck_assert_msg(answers == refusals && answers <= 2, "%s: %s", attack->name, text.data);
+    ck_assert_msg(fx.malformed == 0 || answers == 1, "%s: %s", attack->name, text.data);
+    ck_assert_msg(fx.requests == 0, "%s ran: %s", attack->name, text.data);
+}
+END_TEST
+
+/* --- Clients that leave --- */
+
+START_TEST(answer_for_a_client_that_left_is_dropped)
+{
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+    await(&fx.requests, 1);
+    const struct linger reset = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    close(fd);
+    pause_ms(10);
+    loop_post(fx.loop, answer_held, NULL);
+    exchange(SLICE("GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    ck_has("[GET /next () ]");
+    fx.pending = 1;
+    for (int left_ms = WIRE_DEADLINE_MS; fx.pending != 0; left_ms--) {
+        ck_assert_int_gt(left_ms, 0);
+        in_loop(ask_pending);
+    }
+}
+END_TEST
+
+START_TEST(client_that_leaves_before_its_body_is_told)
+{
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE("POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"));
+    await(&fx.heads, 1);
+    close(fd);
+    await(&fx.gone, 1);
+    ck_assert_int_eq(fx.requests, 0);
+}
+END_TEST
+
+/* --- Ends --- */
+
+START_TEST(quiesced_server_finishes_what_it_has)
+{
+    int held = wire_connect(fx.port), idle = wire_connect(fx.port);
+    wire_send(held, SLICE("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+    wire_send(idle, SLICE("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"));
+    ck_assert(wire_read_message(idle, &text));
+    await(&fx.requests, 2);
+    in_loop(quiesce);
+
+    int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(fx.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ck_assert_int_eq(connect(late, (struct sockaddr *)&address, sizeof address), -1);
+    close(late);
+
+    loop_post(fx.loop, answer_held, NULL);
+    wire_read_to_end(held, &text);
+    ck_has("[GET /hold () ]");
+    ck_has("Connection: close");
+    wire_send(idle, SLICE("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n"));
+    wire_read_to_end(idle, &text);
+    ck_has("[GET /2 () ]");
+    close(held);
+    close(idle);
+}
+END_TEST
+
+START_TEST(server_is_freed_with_requests_unanswered)
+{
+    start_default();
+    int fd = wire_connect(fx.port), other = wire_connect(fx.port);
+    wire_send(fd, SLICE("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+    wire_send(other, SLICE("POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"));
+    await(&fx.heads, 2);
+    stop();
+    ck_assert_int_eq(fx.gone, 2);
+    wire_read_to_end(fd, &text);
+    ck_assert_uint_eq(text.size, 0);
+    close(fd);
+    close(other);
+}
+END_TEST
+
+START_TEST(connections_over_the_limit_wait_their_turn)
+{
+    int fds[CONNECTIONS_MAX];
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        fds[i] = wire_connect(fx.port);
+        wire_send(fds[i], SLICE("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"));
+        ck_assert(wire_read_message(fds[i], &text));
+    }
+    int extra = wire_connect(fx.port);
+    wire_send(extra, SLICE("GET /extra HTTP/1.1\r\nHost: x\r\n\r\n"));
+    pause_ms(20);
+    ck_assert_int_eq(fx.requests, CONNECTIONS_MAX);
+    close(fds[0]);
+    ck_assert(wire_read_message(extra, &text));
+    ck_has("[GET /extra () ]");
+    for (int i = 1; i < CONNECTIONS_MAX; i++)
+        close(fds[i]);
+    close(extra);
+}
+END_TEST
+
+static TCase *add_case(Suite *s, const char *name, bool is_started)
+{
+    TCase *tc = tcase_create(name);
+    tcase_set_timeout(tc, 60);
+    if (is_started)
+        tcase_add_checked_fixture(tc, start_default, stop);
+    suite_add_tcase(s, tc);
+    return tc;
+}
+
+static void add_exchanges(TCase *tc)
+{
+    tcase_add_test(tc, request_arrives_as_it_was_sent);
+    tcase_add_test(tc, chunked_body_is_joined);
+    tcase_add_test(tc, head_answer_has_the_length_and_no_body);
+    tcase_add_test(tc, body_that_comes_in_pieces_is_whole);
+    tcase_add_test(tc, pipelined_requests_are_answered_in_order);
+    tcase_add_test(tc, two_thousand_later_answers_on_one_connection);
+    tcase_add_test(tc, many_suspended_requests_are_answered_together);
+    tcase_add_test(tc, refused_head_without_body_keeps_the_connection);
+    tcase_add_test(tc, refused_head_with_body_closes_and_leaves_it_unread);
+    tcase_add_test(tc, refusal_of_a_long_body_reaches_a_client_that_sends_it_all);
+    tcase_add_test(tc, expect_is_answered_only_when_the_body_is_wanted);
+}
+
+static void add_bounds(TCase *tc)
+{
+    tcase_add_test(tc, announced_length_over_the_maximum_is_refused_at_once);
+    tcase_add_test(tc, not_found_comes_before_too_large);
+    tcase_add_test(tc, chunks_over_the_maximum_are_refused_at_the_end);
+    tcase_add_test(tc, endless_chunks_are_cut);
+    tcase_add_test(tc, head_over_its_memory_is_refused);
+    tcase_add_test(tc, too_many_headers_are_refused);
+    tcase_add_test(tc, connections_over_the_limit_wait_their_turn);
+    tcase_add_loop_test(tc, doubtful_framing_is_refused_and_nothing_behind_it_runs, 0,
+                        (int)(sizeof attacks / sizeof *attacks));
+}
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("http_server");
+    add_exchanges(add_case(s, "exchanges", true));
+    add_bounds(add_case(s, "bounds", true));
+    TCase *ends = add_case(s, "ends", true);
+    tcase_add_test(ends, answer_for_a_client_that_left_is_dropped);
+    tcase_add_test(ends, client_that_leaves_before_its_body_is_told);
+    tcase_add_test(ends, quiesced_server_finishes_what_it_has);
+    TCase *own = add_case(s, "own server", false);
+    tcase_add_test(own, slow_head_is_cut);
+    tcase_add_test(own, slow_body_is_cut);
+    tcase_add_test(own, held_request_outlives_the_deadlines);
+    tcase_add_test(own, server_is_freed_with_requests_unanswered);
+    return s;
+}
