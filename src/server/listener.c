@@ -192,7 +192,7 @@ bool listener_is_loopback(const struct listener *listener)
 {
     if (!listener->address.is_v6)
         return listener->address.bytes[0] == 127;
-    return IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)(const void *)listener->address.bytes);
+    return memcmp(listener->address.bytes, &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
 void listener_refuse(const struct listener *listener, struct target_policy *policy)
