@@ -372,6 +372,7 @@ static int send_argv(struct redis_link *link, redisCallbackFn *fn, void *data, s
 {
     const char *texts_on_stack[ARGS_ON_STACK];
     size_t sizes_on_stack[ARGS_ON_STACK];
+    assert(argc > 0);
     bool is_small = argc <= ARGS_ON_STACK;
     const char **texts = is_small ? texts_on_stack : NEW_ARRAY(const char *, argc);
     size_t *sizes = is_small ? sizes_on_stack : NEW_ARRAY(size_t, argc);

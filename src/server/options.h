@@ -17,6 +17,7 @@
 #include "io/redis.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
+#include "store/durability.h"
 
 #define OPTIONS_CONFIG_FILE "/etc/duepost/duepost.conf"
 
@@ -62,9 +63,6 @@ struct option_setting {
     unsigned line; /* of the file, counted from 1 */
 };
 
-/* AUTO: fsync with the embedded Redis, what it gives with another one. */
-enum durability { DURABILITY_AUTO, DURABILITY_MEMORY, DURABILITY_FSYNC };
-
 /* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
 struct options {
     char *listen_host;
@@ -74,7 +72,7 @@ struct options {
     char *redis_password_file;
     char *data_dir; /* not NULL when is_embedded */
     char *config;
-    enum durability durability;
+    enum durability durability; /* UNKNOWN is auto: fsync with the embedded Redis, else what Redis gives */
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;

@@ -150,12 +150,8 @@ static enum status set_durability(struct options *options, const struct option *
 {
     (void)option, (void)source;
     if (slice_equal(text, SLICE("auto"))) {
-        options->durability = DURABILITY_AUTO;
-    } else if (slice_equal(text, SLICE("memory"))) {
-        options->durability = DURABILITY_MEMORY;
-    } else if (slice_equal(text, SLICE("fsync"))) {
-        options->durability = DURABILITY_FSYNC;
-    } else {
+        options->durability = DURABILITY_UNKNOWN;
+    } else if (!durability_parse(text, &options->durability)) {
         problem_set(problem, "must be memory, fsync or auto, not '%.*s'", SLICE_ARG(text));
         return STATUS_INVALID;
     }

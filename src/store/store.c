@@ -168,6 +168,7 @@ void store_free(struct store *store)
     redis_link_free(store->worker);
     redis_link_free(store->bell);
     redis_link_free(store->subscriber);
+    store->api = NULL; /* what the last callbacks ask finds it away */
     for (int i = 0; i < STORE_BATCH_COUNT; i++)
         batch_fini(&store->batches[i]);
     facts_free(store->facts);
@@ -195,8 +196,8 @@ bool store_is_refused(const struct store *store, struct problem *problem)
 bool store_is_ready(const struct store *store, struct problem *problem)
 {
     const struct store_facts *facts = store_facts(store);
-    if (!redis_link_is_up(store->api)) {
-        const char *why = redis_link_why(store->api);
+    if (!store->api || !redis_link_is_up(store->api)) {
+        const char *why = store->api ? redis_link_why(store->api) : "duepost stops";
         problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
         return false;
     }

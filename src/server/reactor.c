@@ -1,0 +1,177 @@
+#include "server/reactor.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "base/memory.h"
+#include "io/http_client.h"
+#include "io/http_server.h"
+#include "worker/carry_worker.h"
+#include "worker/consumer.h"
+#include "worker/janitor.h"
+#include "worker/recovery.h"
+
+enum { CONNECTIONS_MAX = 4096, IDLE_RECEIVERS_MAX = 256 };
+
+struct reactor {
+    struct reactor_options options;
+    pthread_t thread;
+    struct loop *loop;
+    struct store *store;
+    struct api *api;
+    struct http_server *server;
+    struct http_client *client;
+    struct consumer *consumer;
+    struct recovery *recovery; /* the last three: only where it carries */
+    struct janitor *janitor;
+    struct carry_worker *carry_worker;
+    struct hook *drain_watch; /* only while draining */
+    bool is_consumer_drained;
+    bool is_drained;
+};
+
+static void *run(void *arg)
+{
+    struct reactor *reactor = arg;
+    loop_run(reactor->loop);
+    return NULL;
+}
+
+static void start_api(struct reactor *reactor)
+{
+    const struct options *options = reactor->options.options;
+    struct api_options api = {
+        .store = reactor->store,
+        .targets = options->targets,
+        .schedule = &options->retry_schedule,
+        .max_body_bytes = (size_t)options->max_body_bytes,
+        .max_jobs = options->max_jobs,
+        .durability = reactor->options.store->durability,
+        .is_durability_set = reactor->options.store->is_durability_set,
+    };
+    struct http_server_options server = {.listen_fd = reactor->options.listen_fd,
+                                         .max_connections = CONNECTIONS_MAX};
+    reactor->api = api_new(&api);
+    api_attach(reactor->api, &server);
+    reactor->server = http_server_new(reactor->loop, &server);
+}
+
+static void start_consumer(struct reactor *reactor)
+{
+    const struct options *options = reactor->options.options;
+    struct http_client_options client = {.ca_file = options->receiver_ca, .max_idle = IDLE_RECEIVERS_MAX};
+    reactor->client = http_client_new(reactor->loop, &client);
+    struct consumer_options consumer = {
+        .store = reactor->store,
+        .client = reactor->client,
+        .targets = options->targets,
+        .schedule = &options->retry_schedule,
+        .max_in_flight = reactor->options.max_in_flight,
+    };
+    reactor->consumer = consumer_new(reactor->loop, &consumer);
+}
+
+static void on_due(void *arg)
+{
+    struct reactor *reactor = arg;
+    consumer_poke(reactor->consumer);
+}
+
+static void start_carrying(struct reactor *reactor)
+{
+    if (!reactor->options.carries)
+        return;
+    reactor->recovery = recovery_new(reactor->store);
+    reactor->janitor = janitor_new(reactor->store);
+    struct carry_worker_options carry_worker = {
+        .store = reactor->store,
+        .recovery = reactor->recovery,
+        .janitor = reactor->janitor,
+        .is_alone = reactor->options.is_alone,
+        .on_due = on_due,
+        .arg = reactor,
+    };
+    reactor->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
+}
+
+struct reactor *reactor_start(const struct reactor_options *options)
+{
+    struct reactor *reactor = NEW(struct reactor);
+    reactor->options = *options;
+    reactor->loop = loop_new();
+    reactor->store = store_new(reactor->loop, options->store);
+    start_api(reactor);
+    start_consumer(reactor);
+    start_carrying(reactor);
+    if (pthread_create(&reactor->thread, NULL, run, reactor) != 0)
+        abort();
+    return reactor;
+}
+
+/* ---- drain: server, carry worker and consumer stop taking; then the last answer and outcome are awaited
+ * ---- */
+
+static void on_turn_end(void *arg)
+{
+    struct reactor *reactor = arg;
+    if (reactor->is_drained || !reactor->is_consumer_drained || http_server_pending(reactor->server) > 0)
+        return;
+    reactor->is_drained = true;
+    reactor->options.on_drained(reactor->options.arg);
+}
+
+static void on_consumer_drained(void *arg)
+{
+    struct reactor *reactor = arg;
+    reactor->is_consumer_drained = true;
+}
+
+static void drain(void *arg)
+{
+    struct reactor *reactor = arg;
+    reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, on_turn_end, reactor);
+    http_server_quiesce(reactor->server);
+    if (reactor->carry_worker)
+        carry_worker_stop(reactor->carry_worker);
+    consumer_drain(reactor->consumer, on_consumer_drained, reactor);
+}
+
+static void cut(void *arg)
+{
+    struct reactor *reactor = arg;
+    consumer_cut(reactor->consumer);
+}
+
+static void stop(void *arg)
+{
+    struct reactor *reactor = arg;
+    loop_stop(reactor->loop);
+}
+
+void reactor_drain(struct reactor *reactor)
+{
+    loop_post(reactor->loop, drain, reactor);
+}
+
+void reactor_cut(struct reactor *reactor)
+{
+    loop_post(reactor->loop, cut, reactor);
+}
+
+void reactor_stop(struct reactor *reactor)
+{
+    loop_post(reactor->loop, stop, reactor);
+    pthread_join(reactor->thread, NULL);
+    store_free(reactor->store); /* first: the rest hears its last callbacks */
+    consumer_free(reactor->consumer);
+    carry_worker_free(reactor->carry_worker);
+    recovery_free(reactor->recovery);
+    janitor_free(reactor->janitor);
+    http_client_free(reactor->client);
+    http_server_free(reactor->server);
+    api_free(reactor->api);
+    hook_free(reactor->drain_watch);
+    loop_free(reactor->loop);
+    free(reactor);
+}

@@ -1,0 +1,37 @@
+/* reactor.h - one thread with everything it needs to serve and to deliver: loop, connections to Redis, HTTP
+ * server and client, API, consumer; the first one also carries.
+ *
+ * Reactors share immutable configuration and nothing else; Redis is where they meet. */
+#ifndef DUEPOST_SERVER_REACTOR_H
+#define DUEPOST_SERVER_REACTOR_H
+
+#include "server/options.h"
+#include "store/store.h"
+
+struct reactor;
+
+struct reactor_options {
+    const struct options *options;     /* borrowed, immutable while reactors run */
+    const struct store_options *store; /* borrowed */
+    int listen_fd;                     /* taken */
+    size_t max_in_flight;              /* of this reactor */
+    bool carries;                      /* has the carry worker of this process */
+    bool is_alone;                     /* see carry_worker.h */
+    /* Called in the reactor's thread, once, when a drain has come to its end. */
+    loop_fn *on_drained;
+    void *arg;
+};
+
+/* Starts the thread. */
+struct reactor *reactor_start(const struct reactor_options *);
+
+/* No new connections and no claims; what runs ends. From any thread. */
+void reactor_drain(struct reactor *);
+
+/* Cuts the attempts that still run and gives their leases back. From any thread, after reactor_drain. */
+void reactor_cut(struct reactor *);
+
+/* Ends the thread and frees everything. Not from the reactor's own thread. */
+void reactor_stop(struct reactor *);
+
+#endif

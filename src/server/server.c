@@ -1,0 +1,323 @@
+#include "server/server.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "server/embedded_redis.h"
+#include "server/listener.h"
+#include "server/reactor.h"
+
+#define PREFLIGHT_US INT64_C(2000000) /* Redis away does not stop the start */
+#define CUT_US       INT64_C(3000000) /* for recording what a cut leaves behind */
+
+struct server {
+    struct options *options;
+    struct loop *loop;
+    struct listener *listener;
+    struct redis_address redis; /* of the embedded one */
+    struct embedded_redis *embedded;
+    struct store_options store;
+    struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
+    struct reactor **reactors;
+    size_t reactor_count, drained_count;
+    struct watch *signals;
+    int signal_fd;
+    struct timer *timer; /* of the step under way: preflight, drain, cut */
+    bool is_stopping, is_cut;
+    int exit_code;
+};
+
+static void fail(struct server *server, const char *what, const char *why)
+{
+    log_error(what, LOG_TEXT("why", why));
+    server->exit_code = EXIT_FAILURE;
+}
+
+/* ---- the end: drain, cut, reactors, Redis ---- */
+
+static void on_redis_stopped(void *arg, enum status status, const char *why)
+{
+    struct server *server = arg;
+    if (status != STATUS_OK)
+        log_warning("redis_not_stopped_cleanly", LOG_TEXT("why", why));
+    loop_stop(server->loop);
+}
+
+static void stop_all(struct server *server)
+{
+    timer_stop(server->timer);
+    store_free(server->preflight);
+    server->preflight = NULL;
+    for (size_t i = 0; i < server->reactor_count; i++)
+        reactor_stop(server->reactors[i]);
+    server->reactor_count = 0;
+    if (server->embedded)
+        embedded_redis_stop(server->embedded, on_redis_stopped, server);
+    else
+        loop_stop(server->loop);
+}
+
+static void count_drained(void *arg)
+{
+    struct server *server = arg;
+    if (++server->drained_count == server->reactor_count)
+        stop_all(server);
+}
+
+static void on_reactor_drained(void *arg)
+{
+    struct server *server = arg;
+    loop_post(server->loop, count_drained, server);
+}
+
+static void on_drain_timeout(struct server *server)
+{
+    if (server->is_cut) {
+        stop_all(server);
+        return;
+    }
+    log_warning("drain_timeout",
+                LOG_TEXT("then", "attempts that still run are cut, their leases given back"));
+    server->is_cut = true;
+    for (size_t i = 0; i < server->reactor_count; i++)
+        reactor_cut(server->reactors[i]);
+    timer_start(server->timer, CUT_US);
+}
+
+static void begin_stop(struct server *server)
+{
+    server->is_stopping = true;
+    if (server->reactor_count == 0) {
+        stop_all(server);
+        return;
+    }
+    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms));
+    for (size_t i = 0; i < server->reactor_count; i++)
+        reactor_drain(server->reactors[i]);
+    timer_start(server->timer, server->options->drain_timeout_ms * 1000);
+}
+
+static void end_at_once(struct server *server)
+{
+    log_warning("stopped_at_once", LOG_TEXT("why", "a second signal"));
+    pid_t redis = server->embedded ? embedded_redis_pid(server->embedded) : 0;
+    if (redis > 0)
+        kill(redis, SIGTERM);
+    _exit(EXIT_FAILURE);
+}
+
+static void on_signal(void *arg, bool readable, bool writable)
+{
+    struct server *server = arg;
+    struct signalfd_siginfo info;
+    struct problem problem;
+    (void)readable, (void)writable;
+    if (read(server->signal_fd, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP) {
+        if (log_reopen(&problem) != STATUS_OK)
+            log_error("log_not_reopened", LOG_TEXT("why", problem.text));
+    } else if (server->is_stopping) {
+        end_at_once(server);
+    } else {
+        begin_stop(server);
+    }
+}
+
+/* ---- the start: signals, listener, Redis, preflight, reactors ---- */
+
+/* Blocked here, before any thread starts, so that only signal_fd sees them. */
+static void catch_signals(struct server *server)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    server->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    server->signals = watch_new(server->loop, server->signal_fd, on_signal, server);
+    watch_set(server->signals, true, false);
+}
+
+/* A thousand attempts and their clients want more than the usual 1,024 files. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warning("file_limit_not_raised", LOG_NUMBER("limit", limit.rlim_cur));
+}
+
+static void start_reactors(struct server *server)
+{
+    const struct options *options = server->options;
+    size_t count = (size_t)options->reactors;
+    server->reactors = NEW_ARRAY(struct reactor *, count);
+    for (size_t i = 0; i < count; i++) {
+        struct reactor_options reactor = {
+            .options = options,
+            .store = &server->store,
+            .listen_fd = listener_take(server->listener, i),
+            .max_in_flight = ((size_t)options->max_in_flight + count - 1) / count,
+            .carries = i == 0,
+            .is_alone = server->embedded != NULL,
+            .on_drained = on_reactor_drained,
+            .arg = server,
+        };
+        server->reactors[server->reactor_count++] = reactor_start(&reactor);
+    }
+    printf("duepost listening on %s\n", listener_url(server->listener));
+    fflush(stdout);
+}
+
+static void end_preflight(void *arg)
+{
+    struct server *server = arg;
+    struct problem why;
+    timer_stop(server->timer);
+    if (server->is_stopping || !server->preflight)
+        return;
+    if (store_is_refused(server->preflight, &why)) {
+        fail(server, "redis_refused", why.text);
+        stop_all(server);
+        return;
+    }
+    if (!store_is_ready(server->preflight, &why))
+        log_warning("not_ready", LOG_TEXT("why", why.text));
+    store_free(server->preflight);
+    server->preflight = NULL;
+    start_reactors(server);
+}
+
+static void on_timer(void *arg)
+{
+    struct server *server = arg;
+    if (server->is_stopping)
+        on_drain_timeout(server);
+    else
+        end_preflight(server);
+}
+
+/* Redis has said what it is. The store is freed in a turn of its own: not within its callback. */
+static void on_preflight_change(void *arg)
+{
+    struct server *server = arg;
+    if (server->preflight && store_facts(server->preflight)->is_known)
+        loop_post(server->loop, end_preflight, server);
+}
+
+static void begin_preflight(struct server *server)
+{
+    server->preflight = store_new(server->loop, &server->store);
+    store_on_change(server->preflight, on_preflight_change, server);
+    timer_start(server->timer, PREFLIGHT_US);
+}
+
+static void on_redis_started(void *arg, enum status status, const char *why)
+{
+    struct server *server = arg;
+    if (server->is_stopping)
+        return;
+    if (status == STATUS_OK) {
+        begin_preflight(server);
+        return;
+    }
+    fail(server, "embedded_redis_failed", why);
+    stop_all(server);
+}
+
+/* Jobs may not lead to the Redis that they are kept in. */
+static void refuse_redis(const struct redis_address *redis, struct target_policy *targets)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    if (!redis->host || getaddrinfo(redis->host, NULL, &hints, &found) != 0)
+        return;
+    for (const struct addrinfo *item = found; item; item = item->ai_next) {
+        struct address address = {.is_v6 = item->ai_family == AF_INET6};
+        if (address.is_v6)
+            memcpy(address.bytes, &((const struct sockaddr_in6 *)(const void *)item->ai_addr)->sin6_addr, 16);
+        else
+            memcpy(address.bytes, &((const struct sockaddr_in *)(const void *)item->ai_addr)->sin_addr, 4);
+        target_policy_refuse(targets, &address, redis->port);
+    }
+    freeaddrinfo(found);
+}
+
+static enum status open_all(struct server *server, struct problem *problem)
+{
+    struct options *options = server->options;
+    enum status status = listener_open(options->listen_host, options->listen_port, (size_t)options->reactors,
+                                       &server->listener, problem);
+    if (status != STATUS_OK)
+        return status;
+    listener_refuse(server->listener, options->targets);
+    if (!listener_is_loopback(server->listener))
+        log_warning("listens_beyond_loopback", LOG_TEXT("at", listener_url(server->listener)),
+                    LOG_TEXT("risk", "whoever reaches this address can schedule and cancel jobs"));
+    server->store = (struct store_options){
+        .redis = &options->redis_address,
+        .prefix = options->prefix,
+        .max_in_flight_topic = options->max_in_flight_topic,
+        .max_jobs = options->max_jobs,
+        .durability = options->durability,
+        .is_durability_set = options->durability != DURABILITY_UNKNOWN,
+    };
+    refuse_redis(&options->redis_address, options->targets);
+    if (!options->is_embedded)
+        return STATUS_OK;
+    status = embedded_redis_new(server->loop, options->data_dir, &server->embedded, problem);
+    if (status != STATUS_OK)
+        return status;
+    server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
+    server->store.redis = &server->redis;
+    if (!server->store.is_durability_set)
+        server->store.durability = DURABILITY_FSYNC;
+    server->store.is_durability_set = true;
+    return STATUS_OK;
+}
+
+static void close_all(struct server *server)
+{
+    embedded_redis_free(server->embedded);
+    redis_address_fini(&server->redis);
+    listener_free(server->listener);
+    timer_free(server->timer);
+    watch_free(server->signals);
+    close(server->signal_fd);
+    free(server->reactors);
+    loop_free(server->loop);
+}
+
+int server_run(struct options *options)
+{
+    struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
+    struct problem problem;
+    server.loop = loop_new();
+    server.timer = timer_new(server.loop, on_timer, &server);
+    catch_signals(&server);
+    raise_file_limit();
+    if (open_all(&server, &problem) != STATUS_OK) {
+        fail(&server, "cannot_start", problem.text);
+    } else {
+        if (server.embedded)
+            embedded_redis_start(server.embedded, on_redis_started, &server);
+        else
+            begin_preflight(&server);
+        loop_run(server.loop);
+        log_info("stopped", LOG_NUMBER("exit_code", server.exit_code));
+    }
+    close_all(&server);
+    return server.exit_code;
+}
