@@ -1,0 +1,48 @@
+"""Many jobs at once."""
+
+import time
+
+from patience import SLOW, until, watch
+from receiver import HANG
+from timestamp import from_ms
+
+
+def test_a_topic_whose_receiver_hangs_delays_nobody_else(start, receiver, topic):
+    """5,000 due jobs of it, and 1,000 of another topic arrive within 2 s."""
+    server = start()
+    stuck = topic + ".stuck"
+    receiver.script(stuck, HANG)
+    server.schedule_many([{"topic": stuck, "url": receiver.url(), "timeout": 30, "retry": 0} for _ in range(5000)])
+    until(lambda: receiver.count(stuck) >= 256, 10, lambda: f"{receiver.count(stuck)} of 256 hanging attempts")
+    at = int(time.time() * 1000) + int(3000 * SLOW)
+    server.schedule_many([{"topic": topic, "jobId": str(i), "url": receiver.url(), "dueAt": from_ms(at)} for i in range(1000)])
+    assert time.time() * 1000 < at, "scheduling took longer than planned"
+    until(lambda: receiver.count(topic) >= 1000, 3 * SLOW + 10, lambda: f"{receiver.count(topic)} of 1000")
+    late = [a.at_ms - at for a in receiver.of(topic)]
+    assert 0 <= min(late) and max(late) < 2000 * SLOW, (min(late), max(late))
+    assert receiver.count(stuck) == 256, "max-in-flight-topic is kept"
+    assert len({a.job_id for a in receiver.of(topic)}) == len(late) == 1000
+
+
+def test_a_thousand_attempts_are_in_flight_on_one_reactor(start, receiver, topic):
+    server = start("--reactors", "1", "--max-in-flight", "1000", "--max-in-flight-topic", "1000")
+    receiver.script(topic, HANG)
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "timeout": 30, "retry": 0} for _ in range(1100)])
+    until(lambda: receiver.count(topic) >= 1000, 10, lambda: f"{receiver.count(topic)} of 1000")
+    watch(1, lambda: receiver.count(topic) == 1000, "more than max-in-flight")
+    server.get("/healthz").expect(200)
+
+
+def test_a_burst_arrives_once_each(start, receiver, topic):
+    """3,000 jobs due at one instant."""
+    server = start()
+    at = int(time.time() * 1000) + int(4000 * SLOW)
+    server.schedule_many([{"topic": f"{topic}.{i % 10}", "jobId": str(i), "url": receiver.url(), "dueAt": from_ms(at), "body": i}
+                          for i in range(3000)])
+
+    def count():
+        return sum(receiver.count(f"{topic}.{i}") for i in range(10))
+    until(lambda: count() >= 3000, 20, lambda: f"{count()} of 3000")
+    arrivals = [a for i in range(10) for a in receiver.of(f"{topic}.{i}")]
+    assert min(a.at_ms for a in arrivals) >= at
+    assert sorted(int(a.body) for a in arrivals) == list(range(3000))

@@ -1,0 +1,98 @@
+"""Options: from flags, the environment and a file; wrong ones stop the start."""
+
+import re
+
+import pytest
+
+from duepost import run
+from patience import until
+
+NAMES = """listen redis redis-password-file data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs
+retry-schedule allow-target receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
+
+
+def configured(*options, extra=None):
+    """What --print-config says."""
+    result = run("--print-config", *options, extra=extra)
+    assert result.returncode == 0, result.stderr
+    return dict(re.findall(r"^([a-z-]+) = (.*)$", result.stdout, re.M))
+
+
+def test_help_names_every_option():
+    result = run("--help")
+    assert result.returncode == 0 and result.stderr == ""
+    assert [name for name in NAMES if not re.search(rf"--{name}\b", result.stdout)] == []
+
+
+def test_version():
+    result = run("--version")
+    assert result.returncode == 0 and re.fullmatch(r"duepost \d+\.\d+\.\d+\n", result.stdout)
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
+    file = tmp_path / "duepost.conf"
+    file.write_text("# a comment\nmax-in-flight = 11\nmax-jobs = 11\nmax-body = 11\n")
+    found = configured("--config", str(file), "--max-in-flight", "33", extra={"DUEPOST_MAX_IN_FLIGHT": "22", "DUEPOST_MAX_JOBS": "22"})
+    assert (found["max-in-flight"], found["max-jobs"], found["max-body"]) == ("33", "22", "11")
+    assert found["max-in-flight-topic"] == "256"
+
+
+def test_the_environment_names_the_file(tmp_path):
+    file = tmp_path / "duepost.conf"
+    file.write_text("max-jobs = 5\n")
+    assert configured(extra={"DUEPOST_CONFIG": str(file)})["max-jobs"] == "5"
+
+
+@pytest.mark.parametrize("options, variable, reason", [
+    (["--nonsense"], {}, "nonsense"), (["--max-body", "x"], {}, "max-body"), (["--max-body"], {}, "max-body"),
+    (["--listen", "nowhere"], {}, "listen"), (["--listen", "127.0.0.1:99999"], {}, "listen"),
+    (["--retry-schedule", "5s never"], {}, "retry-schedule"), (["--drain-timeout", "soon"], {}, "drain-timeout"),
+    (["--durability", "replicated:1"], {}, "durability"), (["--durability", "eternal"], {}, "durability"),
+    (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
+    (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--log-level", "loud"], {}, "log-level"),
+    (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),
+    (["--max-in-flight", "-1"], {}, "max-in-flight"), (["--config", "/nowhere/duepost.conf"], {}, "/nowhere/duepost.conf"),
+    (["--redis-password-file", "/nowhere/password", "--redis", "unix:/nowhere"], {}, "/nowhere/password"),
+    (["--receiver-ca", "/nowhere/ca.pem"], {}, "/nowhere/ca.pem"), (["extra"], {}, "extra"),
+    ([], {"DUEPOST_MAX_JOBS": "many"}, "DUEPOST_MAX_JOBS"), ([], {"DUEPOST_LISTEN": "x"}, "DUEPOST_LISTEN"),
+], ids=str)
+def test_a_wrong_option_stops_the_start_with_its_reason(tmp_path, options, variable, reason):
+    result = run("--data", str(tmp_path / "d"), *options, extra={"DUEPOST_LISTEN": "127.0.0.1:0", **variable})
+    assert result.returncode == 2, (result.returncode, result.stderr)
+    assert reason in result.stderr and "listening" not in result.stdout
+    assert "pass@" not in result.stderr
+
+
+@pytest.mark.parametrize("line", ["nonsense = 1", "max-body = x", "[section]", "max-body"])
+def test_a_wrong_line_is_named_with_file_and_number(tmp_path, line):
+    file = tmp_path / "duepost.conf"
+    file.write_text(f"# fine\nmax-jobs = 5\n{line}\n")
+    result = run("--config", str(file), "--data", str(tmp_path / "d"))
+    assert result.returncode == 2 and f"{file}:3" in result.stderr, result.stderr
+
+
+def test_an_unknown_variable_is_a_warning(start):
+    server = start(extra={"DUEPOST_COLOUR": "red"})
+    assert "DUEPOST_COLOUR" in server.log() and "red" not in server.log()
+
+
+@pytest.mark.parametrize("text, ms", [("500ms", 500), ("2s", 2000), ("3m", 180000), ("1h", 3600000), ("2d", 172800000), ("7", 7000),
+                                      ("0.5", 500)])
+def test_durations(start, topic, text, ms):
+    server = start("--retry-schedule", text)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=60)
+    assert server.job(topic, "a")["retrySchedule"] == [ms / 1000]
+
+
+def test_the_data_directory_comes_from_the_environment(start, tmp_path):
+    for variable, place in (("STATE_DIRECTORY", tmp_path / "s"), ("XDG_STATE_HOME", tmp_path / "x" / "duepost")):
+        value = place if variable == "STATE_DIRECTORY" else place.parent
+        assert configured(extra={variable: str(value)})["data"] == str(place)
+    assert configured(extra={"HOME": str(tmp_path)})["data"] == str(tmp_path / ".local/state/duepost")
+
+
+def test_the_log_goes_to_a_file_when_asked(start, tmp_path):
+    file = tmp_path / "duepost.log"
+    server = start("--log", str(file))
+    until(lambda: file.exists() and file.read_text(), 5, "a log line")
+    assert server.log() == ""

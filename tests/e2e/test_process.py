@@ -1,0 +1,212 @@
+"""Starting, stopping, being killed; the embedded Redis; the log."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+
+import processes
+from duepost import BINARY, Duepost, environment, run
+from patience import SLOW, until, watch
+from receiver import HANG, Answer
+from timestamp import to_ms
+
+
+def redis_of(server):
+    """The pid of its embedded Redis."""
+    return until(lambda: (pids := server.redis_pids()) and len(pids) == 1 and pids[0], 5, server.redis_pids)
+
+
+def test_the_data_directory_is_private_and_redis_has_no_port(start, data):
+    server = start(data=data / "new" / "dir")
+    assert stat.S_IMODE((data / "new" / "dir").stat().st_mode) == 0o700
+    listening = [line.split() for line in open("/proc/net/tcp") if line.split()[3] == "0A"]
+    inodes = {os.readlink(f"/proc/{redis_of(server)}/fd/{fd}") for fd in os.listdir(f"/proc/{redis_of(server)}/fd")}
+    assert not any(f"socket:[{row[9]}]" in inodes for row in listening)
+    server.terminate()
+    Duepost.remove_data(data / "new" / "dir")
+
+
+def test_sigterm_stops_everything_cleanly(start, data, receiver, topic):
+    server = start(data=data)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
+    redis_pid = redis_of(server)
+    assert server.terminate() == 0
+    until(lambda: not processes.is_alive(redis_pid), 5, "end of the embedded Redis")
+    assert start(data=data).job(topic, "a")["state"] == "delayed"
+
+
+def test_jobs_that_became_due_while_it_was_stopped_arrive_at_once(start, data, receiver, topic):
+    server = start(data=data)
+    due = {}
+    for i in range(20):
+        due[str(i)] = to_ms(server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.5 + i * 0.1)["dueAt"])
+    server.terminate()
+    until(lambda: time.time() * 1000 > due["0"] + 200, 3, "due time")
+    start(data=data)
+    until(lambda: receiver.count(topic) == 20, 10, lambda: f"{receiver.count(topic)} of 20")
+    assert all(a.at_ms >= due[a.job_id] for a in receiver.of(topic))
+
+
+def test_a_running_attempt_finishes_within_the_drain(start, data, receiver, topic):
+    server = start(data=data)
+    receiver.script(topic, Answer(200, delay=1.5))
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=0.5)
+    until(lambda: receiver.count(topic) == 1, 5, "the attempt")
+    assert server.terminate() == 0
+    assert receiver.of(topic)[0].answered_at_ms, "it was cut"
+    assert receiver.count(topic) == 1, "a claim during the drain"
+    again = start(data=data)
+    assert again.job(topic, "a") is None
+    again.wait_for_state(topic, "later", None)
+    assert [a.job_id for a in receiver.of(topic)] == ["a", "later"]
+
+
+def test_nobody_can_connect_during_the_drain(start, receiver, topic):
+    server = start()
+    receiver.script(topic, Answer(200, delay=2))
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    server.process.send_signal(signal.SIGTERM)
+
+    def refused():
+        try:
+            socket.create_connection((server.host, server.port), timeout=1).close()
+        except OSError:
+            return True
+        return False
+    until(refused, 1.5, "no new connections")
+    assert server.process.poll() is None, "it did not wait for the attempt"
+    assert server.process.wait(10 * SLOW) == 0
+
+
+def test_what_does_not_finish_is_cut_and_its_lease_given_back(start, redis, receiver, topic):
+    shared = redis()
+    server = start("--drain-timeout", "300ms", redis=shared)
+    receiver.script(topic, HANG, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    began = time.monotonic()
+    assert server.terminate() == 0
+    assert time.monotonic() - began < 2 * SLOW
+    start(redis=shared)
+    until(lambda: receiver.count(topic) == 2, 3, "delivery without waiting for the lease")
+    assert [a.attempt for a in receiver.of(topic)] == [1, 1], "a cut attempt is not counted"
+
+
+def test_a_second_sigterm_ends_at_once(start, receiver, topic):
+    server = start()
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    server.process.send_signal(signal.SIGTERM)
+    watch(0.5, lambda: server.process.poll() is None, "it did not drain")
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(2 * SLOW)
+
+
+def test_a_second_duepost_on_the_directory_stops_with_the_pid_of_the_first(start, data):
+    server = start(data=data)
+    result = run("--listen", "127.0.0.1:0", "--data", str(data))
+    assert result.returncode not in (0, -signal.SIGTERM) and str(server.pid) in result.stderr
+    server.get("/readyz").expect(200)
+
+
+def test_a_port_that_is_taken_stops_the_start(start, tmp_path):
+    server = start()
+    result = run("--listen", f"127.0.0.1:{server.port}", "--data", str(tmp_path / "d"))
+    assert result.returncode > 0 and str(server.port) in result.stderr
+    assert not processes.redis_servers_of(tmp_path)
+
+
+def test_a_killed_duepost_leaves_its_redis_which_the_next_takes_over(start, data, receiver, topic):
+    server = start(data=data)
+    redis_pid = redis_of(server)
+    receiver.script(topic, HANG, 200, job_id="leased")
+    server.schedule(topic=topic, jobId="leased", url=receiver.url(), timeout=60)
+    due = {str(i): to_ms(server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.5 + i * 0.1)["dueAt"])
+           for i in range(20)}
+    until(lambda: receiver.of(topic, "leased"), 5, "the attempt")
+    server.kill()
+    assert processes.is_alive(redis_pid)
+    server = start(data=data)
+    assert redis_of(server) == redis_pid
+    until(lambda: receiver.count(topic) == 22, 30, lambda: f"{receiver.count(topic)} of 22 arrivals")
+    assert all(a.at_ms >= due[a.job_id] for a in receiver.of(topic) if a.job_id in due)
+    assert [a.attempt for a in receiver.of(topic, "leased")] == [1, 1], "an attempt whose outcome is lost repeats its number"
+    assert server.terminate() == 0
+    until(lambda: not processes.is_alive(redis_pid), 5, "end of the Redis that was taken over")
+
+
+def test_the_embedded_redis_is_restarted_when_it_dies(start, receiver, topic):
+    server = start()
+    for i in range(20):
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=1 + i * 0.02)
+    for _ in range(2):
+        old = redis_of(server)
+        os.kill(old, signal.SIGKILL)
+        until(lambda: server.redis_pids() not in ([], [old]) and server.get("/readyz").status == 200, 10, "a new Redis")
+    until(lambda: receiver.count(topic) >= 20, 15, lambda: f"{receiver.count(topic)} of 20")
+    assert {a.job_id for a in receiver.of(topic)} == {str(i) for i in range(20)}
+
+
+def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
+    server = start(data=data)
+    accepted = [server.schedule(topic=topic, url=receiver.url(), delay=1.5)["jobId"] for _ in range(50)]
+    os.kill(server.pid, signal.SIGKILL)
+    os.kill(redis_of(server), signal.SIGKILL)
+    server.process.wait()
+    start(data=data)
+    until(lambda: {a.job_id for a in receiver.of(topic)} == set(accepted), 15, lambda: f"{receiver.count(topic)} of 50")
+
+
+def test_stdout_has_one_line(start):
+    server = start()
+    server.terminate()
+    assert server.process.stdout.read() == b""
+
+
+SECRETS = ["s3cretheader", "s3cretquery", "s3cretbody", "s3cretpassword"]
+
+
+@pytest.mark.parametrize("form", ["logfmt", "json"])
+def test_the_log_has_a_line_an_event_and_no_secrets(start, redis, receiver, topic, form):
+    behind = redis(password="s3cretpassword")
+    password = behind.directory / "password"
+    password.write_text("s3cretpassword\n")
+    password.chmod(0o600)
+    server = start("--log-level", "debug", "--log-format", form, "--redis-password-file", str(password), redis=behind)
+    receiver.script(topic, 500, 200)
+    receiver.script(topic, 410, job_id="dead")
+    receiver.script(topic, HANG, job_id="slow")
+    for job_id in ("fine", "dead", "slow"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url("/p?t=s3cretquery"), headers={"Authorization": "s3cretheader"},
+                        body={"k": "s3cretbody"}, retrySchedule=[0.05], timeout=0.3, retry=1)
+    server.schedule(topic=topic, jobId="refused", url="http://nowhere.invalid/?t=s3cretquery", retry=0)
+    server.post('{"topic":"s3cretbody').expect(400)
+    for job_id, state in (("fine", None), ("dead", "dead"), ("slow", "dead"), ("refused", "dead")):
+        server.wait_for_state(topic, job_id, state, 20)
+    behind.kill()
+    until(lambda: server.get("/readyz").status == 503, 10, "not ready")
+    server.terminate(40)
+    lines = server.log().splitlines()
+    assert lines
+    assert [secret for secret in SECRETS if secret in server.log()] == []
+    for line in lines:
+        if form == "json":
+            assert isinstance(json.loads(line), dict)
+        else:
+            assert re.fullmatch(r'[a-z_]+=("([^"\\]|\\.)*"|[^ "]*)( [a-z_]+=("([^"\\]|\\.)*"|[^ "]*))*', line), line
+
+
+def test_without_a_redis_server_to_run_it_says_so(tmp_path):
+    result = subprocess.run([BINARY, "--listen", "127.0.0.1:0", "--data", str(tmp_path / "d")],
+                            env={**environment(), "PATH": str(tmp_path)}, capture_output=True, text=True, timeout=10 * SLOW, check=False)
+    assert result.returncode > 0 and "redis-server" in result.stderr

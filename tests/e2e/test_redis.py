@@ -1,0 +1,231 @@
+"""With a Redis of the operator's: shared, away, restarted, not durable."""
+
+import time
+
+import pytest
+
+from patience import SLOW, until, watch
+from receiver import HANG, Answer
+from timestamp import to_ms
+import processes
+
+
+@pytest.mark.parametrize("named", [{"tcp": True}, {"tcp": False}, {"tcp": True, "password": "s3cret"}], ids=str)
+def test_it_works_with_any_address(start, redis, receiver, topic, named):
+    behind = redis(**named)
+    address, extra = behind.address, {}
+    if behind.password:
+        extra = {"DUEPOST_REDIS": behind.address.replace("//", f"//:{behind.password}@")}
+        address = None
+    server = start(*([] if address else ["--durability", "memory"]), redis=address, extra=extra)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 1
+    if behind.password:
+        assert "s3cret" not in open(f"/proc/{server.pid}/cmdline").read()
+
+
+def test_two_prefixes_share_a_redis(start, redis, receiver, topic):
+    behind = redis()
+    one, two = start("--prefix", "one:", redis=behind), start("--prefix", "two:", redis=behind)
+    one.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
+    assert two.job(topic, "a") is None
+
+
+def test_two_processes_share_the_work_and_each_job_comes_once(start, redis, receiver, topic):
+    behind = redis()
+    both = start(redis=behind), start(redis=behind)
+    receiver.script(topic, Answer(200, delay=0.02))
+    at = int(time.time() * 1000) + 4000 * int(SLOW)
+    from timestamp import from_ms
+    both[0].schedule_many([{"topic": topic, "jobId": str(i), "url": receiver.url(), "dueAt": from_ms(at)} for i in range(2000)])
+    ports = [set(), set()]
+    deadline = time.monotonic() + 30 * SLOW
+    while receiver.count(topic) < 2000 and time.monotonic() < deadline:
+        for server, seen in zip(both, ports):
+            seen |= processes.ports_of(server.pid)
+        time.sleep(0.02)
+    until(lambda: receiver.count(topic) >= 2000, 1, lambda: f"{receiver.count(topic)} of 2000")
+    watch(1, lambda: receiver.count(topic) == 2000, "a job came twice")
+    arrivals = receiver.of(topic)
+    assert len({a.job_id for a in arrivals}) == 2000
+    assert min(a.at_ms for a in arrivals) >= at
+    shares = [sum(a.peer_port in seen for a in arrivals) for seen in ports]
+    assert min(shares) >= 500, shares
+
+
+def test_any_process_can_read_cancel_and_run_what_another_took(start, redis, receiver, topic):
+    behind = redis()
+    one, two = start(redis=behind), start(redis=behind)
+    for job_id in "ab":
+        one.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=60)
+    assert two.job(topic, "a") == one.job(topic, "a")
+    two.cancel(topic, "a").expect(200)
+    two.run(topic, "b").expect(202)
+    one.wait_for_state(topic, "b", None)
+
+
+def test_a_killed_process_leaves_its_work_to_the_other(start, redis, receiver, topic):
+    behind = redis()
+    one = start(redis=behind)
+    receiver.script(topic, HANG, job_id="leased")
+    one.schedule(topic=topic, jobId="leased", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    two = start(redis=behind)
+    receiver.script(topic, 200, job_id="leased")
+    due = to_ms(one.schedule(topic=topic, jobId="later", url=receiver.url(), delay=1)["dueAt"])
+    one.kill()
+    until(lambda: receiver.of(topic, "later"), 10, "the pending job")
+    assert receiver.of(topic, "later")[0].at_ms >= due
+    until(lambda: len(receiver.of(topic, "leased")) == 2, 25, "the leased job again")
+    two.wait_for_state(topic, "leased", None)
+    assert [a.attempt for a in receiver.of(topic, "leased")] == [1, 1]
+
+
+def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redis, receiver, topic):
+    behind = redis()
+    one, two = start(redis=behind), start(redis=behind)
+    import os
+    import signal
+    at = time.time() + 0.5
+    for i in range(100):
+        one.schedule(topic=topic, jobId=str(i), url=receiver.url(), dueAt=iso(at))
+    until(lambda: receiver.count(topic) > 0, 5, "the first")
+    os.kill(one.pid, signal.SIGSTOP)
+    try:
+        for i in range(100):
+            two.cancel(topic, str(i))
+        before = receiver.count(topic)
+        watch(0.3, lambda: True, "")
+    finally:
+        os.kill(one.pid, signal.SIGCONT)
+    watch(1.5, lambda: receiver.count(topic) <= before + 100, "")
+    assert len({a.job_id for a in receiver.of(topic)}) == receiver.count(topic)
+
+
+def iso(seconds):
+    from timestamp import from_ms
+    return from_ms(int(seconds * 1000))
+
+
+def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    due = to_ms(server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=1.5)["dueAt"])
+    behind.kill()
+    until(lambda: server.get("/readyz").status == 503, 10, "not ready")
+    job = {"topic": topic, "jobId": "b", "url": receiver.url()}
+    for reply in (server.post(job), server.get(f"/jobs/{topic}/a"), server.cancel(topic, "a"), server.run(topic, "a"),
+                  server.get("/jobs?state=dead")):
+        reply.expect(503)
+    assert server.get("/readyz").expect(503)["durability"]["configured"]
+    server.get("/healthz").expect(200)
+    server.post("{}").expect(400)
+    until(lambda: time.time() * 1000 > due, 3, "due time")
+    behind.start()
+    until(lambda: server.get("/readyz").status == 200, 15, "ready again")
+    server.post(job).expect(201)
+    for job_id in "ab":
+        server.wait_for_state(topic, job_id, None)
+    assert receiver.of(topic, "a")[0].at_ms >= due and receiver.count(topic) == 2
+
+
+def test_it_starts_without_redis_and_waits_for_it(start, redis, receiver, topic):
+    behind = redis()
+    behind.kill()
+    server = start(redis=behind, ready=False)
+    server.get("/healthz").expect(200)
+    server.post({"topic": topic, "url": receiver.url()}).expect(503)
+    behind.start()
+    until(lambda: server.get("/readyz").status == 200, 15, "ready")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+
+
+def test_an_answer_lost_on_the_way_is_an_unknown_outcome(start, redis, receiver, topic):
+    """Redis gets the request and does not answer; repeating it does not schedule twice."""
+    behind = redis()
+    server = start(redis=behind)
+    job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}
+    behind.freeze()
+    try:
+        problem = server.post(job).expect(503)
+        assert "unknown" in problem["detail"]
+        server.close()
+    finally:
+        behind.thaw()
+    until(lambda: server.get("/readyz").status == 200, 15, "ready again")
+    assert server.post(job).status in (200, 201)
+    assert server.post(job).status == 200
+    assert len(server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"]) == 1
+
+
+def test_an_outcome_is_recorded_after_redis_was_away(start, redis, receiver, topic):
+    """A success that Redis could not take at once is not POSTed again."""
+    behind = redis()
+    server = start(redis=behind)
+    receiver.script(topic, Answer(200, delay=1))
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    behind.kill()
+    until(lambda: receiver.of(topic)[0].answered_at_ms, 5, "the answer")
+    behind.start()
+    server_is_ready = lambda: server.get("/readyz").status == 200  # noqa: E731
+    until(server_is_ready, 15, "ready again")
+    server.wait_for_state(topic, "a", None, 20)
+    assert receiver.count(topic) == 1
+
+
+@pytest.mark.parametrize("aof", [False, "everysec"])
+def test_a_durability_that_redis_does_not_give_is_503_and_says_why(start, redis, topic, aof):
+    behind = redis(aof=bool(aof))
+    if aof:
+        behind.command("CONFIG", "SET", "appendfsync", aof)
+    server = start("--durability", "fsync", redis=behind, ready=False)
+    until(lambda: "redis" in server.get("/readyz").expect(503), 10, "Redis is there")
+    answer = server.get("/readyz").expect(503)
+    assert answer["durability"] == {"configured": "fsync", "inForce": "memory"}
+    assert "fsync" in answer["detail"]
+    problem = server.post({"topic": topic, "jobId": "a", "url": "http://127.0.0.1:9/", "delay": 60}).expect(503)
+    assert "fsync" in problem["detail"]
+    assert server.job(topic, "a") is None
+
+
+def test_without_a_wish_the_durability_is_what_redis_gives(start, redis):
+    assert start(redis=redis(aof=False)).get("/readyz").expect(200)["durability"]["inForce"] == "memory"
+    assert start(redis=redis()).get("/readyz").expect(200)["durability"]["inForce"] == "fsync"
+
+
+def test_a_full_redis_refuses_new_jobs_and_goes_on_delivering(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=1)
+    behind.command("CONFIG", "SET", "maxmemory", "1")
+    server.post({"topic": topic, "jobId": "b", "url": receiver.url()}).expect(503)
+    server.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 1
+    behind.command("CONFIG", "SET", "maxmemory", "0")
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+
+
+def test_scripts_that_redis_forgot_are_sent_again(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    behind.command("SCRIPT", "FLUSH")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_step_of_the_clock_delivers_no_job_twice_and_none_early(start, redis, receiver, topic, seconds):
+    """Leases that look lost after a step are given time to be renewed."""
+    from clock import MovableClock
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    receiver.script(topic, Answer(200, delay=4), job_id="leased")
+    server.schedule(topic=topic, jobId="leased", url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    server.schedule(topic=topic, jobId="far", url=receiver.url(), delay=7200)
+    clock.move_by(seconds)
+    server.wait_for_state(topic, "leased", None, 15)
+    assert [a.job_id for a in receiver.of(topic)] == ["leased"]

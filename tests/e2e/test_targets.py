@@ -1,0 +1,90 @@
+"""Where a job may lead: public addresses and what the operator allows."""
+
+import pytest
+
+from duepost import LOOPBACK
+from patience import watch
+
+PRIVATE = """127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 017700000001 127.0.0.1. 0 0.0.0.0 10.0.0.1 10.255.255.255 100.64.0.1
+100.127.255.255 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255
+198.51.100.1 203.0.113.1 168.63.129.16 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255 [::] [::1] [::ffff:127.0.0.1]
+[::ffff:10.0.0.1] [64:ff9b::7f00:1] [fc00::1] [fd12::1] [fe80::1] [ff02::1] [2001::1] [2001:db8::1] [2002:7f00:1::] [3fff::1]
+[100::1] [4000::1]""".split()
+
+PUBLIC = """8.8.8.8 100.63.255.255 100.128.0.1 172.15.255.255 172.32.0.1 192.0.1.1 198.20.0.1 223.255.255.255 168.63.129.17
+[2606:4700::1] [2001:200::1] [64:ff9b::808:808] [::ffff:8.8.8.8]""".split()
+
+
+@pytest.fixture(scope="module")
+def strict(request):
+    """A duepost that allows nothing beyond public addresses."""
+    from duepost import Duepost
+    started = Duepost(allow=None)
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_a_literal_that_is_not_public_is_refused_at_once(strict, topic, host):
+    for url in (f"http://{host}/", f"https://{host}:8443/x?y"):
+        assert strict.post({"topic": topic, "jobId": "a", "url": url, "delay": 3600}).fields() == ["url"]
+
+
+@pytest.mark.parametrize("host", PUBLIC)
+def test_a_public_literal_is_accepted(strict, topic, host):
+    """It is cancelled long before it is due."""
+    strict.schedule(topic=topic, jobId="a", url=f"http://{host}/", delay=3600)
+    strict.cancel(topic, "a").expect(200)
+
+
+@pytest.mark.parametrize("host", ["[fe80::1%25eth0]", "[::1%lo]", "[::1", "1.2.3.4.5:x", "256.256.256.256"])
+def test_what_is_no_address_is_refused(server, topic, host):
+    assert server.post({"topic": topic, "url": f"http://{host}/", "delay": 3600}).fields() == ["url"]
+
+
+def test_a_name_that_leads_to_a_private_address_is_dead_at_once(strict, receiver, topic):
+    strict.schedule(topic=topic, jobId="a", url=f"http://localhost:{receiver.port}/", retrySchedule=[0.05])
+    job = strict.wait_for_state(topic, "a", "dead")
+    assert job["reason"] == "target_refused" and job["lastAttempt"]["error"] == "target_refused" and job["attempts"] == 1
+    watch(0.5, lambda: not receiver.count(topic), "it was contacted all the same")
+
+
+def test_a_name_can_be_allowed(start, receiver, topic):
+    server = start(allow="localhost")
+    server.schedule(topic=topic, jobId="a", url=f"http://localhost:{receiver.port}/")
+    server.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 1
+    assert server.post({"topic": topic, "url": receiver.url()}).fields() == ["url"], "the name, not its address"
+
+
+def test_a_block_can_be_allowed_by_the_environment(start, receiver, topic):
+    server = start(allow=None, extra={"DUEPOST_ALLOW_TARGET": "127.0.0.0/8"})
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    server.schedule(topic=topic, jobId="b", url=f"http://127.1:{receiver.port}/")
+    server.wait_for_state(topic, "b", None)
+    assert receiver.count(topic) == 2
+    assert server.post({"topic": topic, "url": "http://10.0.0.1/"}).fields() == ["url"]
+
+
+def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis, topic):
+    behind = redis(tcp=True)
+    server = start(redis=behind, allow=LOOPBACK + ",localhost")
+    for port in (server.port, behind.port):
+        assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/jobs", "delay": 60}).fields() == ["url"]
+        server.schedule(topic=topic, jobId=f"p{port}", url=f"http://localhost:{port}/jobs")
+        assert server.wait_for_state(topic, f"p{port}", "dead")["reason"] == "target_refused"
+
+
+def test_a_listener_on_all_addresses_is_refused_on_each(start, topic):
+    server = start(listen="0.0.0.0:0")
+    for host in ("127.0.0.1", "127.0.0.2"):
+        assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"]
+
+
+def test_redirects_are_not_followed(server, receiver, topic):
+    from receiver import Answer
+    receiver.script(topic, Answer(302, (("Location", receiver.url("/other")),)))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=0)
+    assert server.wait_for_state(topic, "a", "dead")["lastAttempt"]["status"] == 302
+    assert [a.target for a in receiver.of(topic)] == ["/hook"]

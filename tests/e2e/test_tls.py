@@ -1,0 +1,77 @@
+"""Receivers that speak TLS: verified, and HTTP/2 where they offer it."""
+
+import pytest
+
+from duepost import LOOPBACK, Duepost
+from tls import Authority, Nginx
+
+
+@pytest.fixture(scope="module")
+def authority():
+    made = Authority()
+    made.issue("receiver", "IP:127.0.0.1,DNS:localhost")
+    made.issue("stranger", "DNS:elsewhere.example")
+    yield made
+    made.remove()
+
+
+@pytest.fixture(scope="module")
+def trusting(authority):
+    started = Duepost("--receiver-ca", str(authority.certificate), allow=LOOPBACK + ",localhost")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def nginx(authority, receiver):
+    started = []
+
+    def one(name="receiver", **named):
+        started.append(Nginx(authority, name, receiver, **named))
+        return started[-1]
+    yield one
+    for each in started:
+        each.stop()
+
+
+@pytest.mark.parametrize("http2, protocol", [(True, "HTTP/2.0"), (False, "HTTP/1.1")])
+def test_https_is_delivered_by_the_best_protocol(trusting, nginx, receiver, topic, http2, protocol):
+    front = nginx(http2=http2)
+    for job_id in "abc":
+        trusting.schedule(topic=topic, jobId=job_id, url=front.url(), body={"n": 1.10}, headers={"X-Own": "1"})
+        trusting.wait_for_state(topic, job_id, None)
+    assert [a.job_id for a in receiver.of(topic)] == ["a", "b", "c"]
+    for arrival in receiver.of(topic):
+        assert arrival.headers["x-protocol"] == protocol and arrival.headers["x-own"] == "1" and arrival.body == b'{"n": 1.1}'
+
+
+def test_many_at_once_by_http_2(trusting, nginx, receiver, topic):
+    front = nginx()
+    trusting.schedule_many([{"topic": topic, "jobId": str(i), "url": front.url(), "body": i, "retry": 0} for i in range(300)])
+    for i in range(300):
+        trusting.wait_for_state(topic, str(i), None, 20)
+    assert sorted(int(a.body) for a in receiver.of(topic)) == list(range(300))
+
+
+def test_a_name_is_verified(trusting, nginx, receiver, topic):
+    front = nginx()
+    trusting.schedule(topic=topic, jobId="a", url=front.url("localhost"))
+    trusting.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 1
+
+
+def test_a_certificate_for_another_name_fails(trusting, nginx, receiver, topic):
+    trusting.schedule(topic=topic, jobId="a", url=nginx("stranger").url(), retry=0)
+    job = trusting.wait_for_state(topic, "a", "dead")
+    assert job["lastAttempt"]["error"] == "tls" and job["attempts"] == 1 and not receiver.count(topic)
+
+
+def test_a_certificate_of_an_unknown_ca_fails(server, nginx, receiver, topic):
+    server.schedule(topic=topic, jobId="a", url=nginx().url(), retry=0)
+    assert server.wait_for_state(topic, "a", "dead")["lastAttempt"]["error"] == "tls"
+    assert not receiver.count(topic)
+
+
+def test_a_receiver_that_speaks_no_tls_fails(server, receiver, topic):
+    server.schedule(topic=topic, jobId="a", url=receiver.url().replace("http:", "https:"), retry=0, timeout=3)
+    assert server.wait_for_state(topic, "a", "dead")["lastAttempt"]["error"] in ("tls", "timeout")

@@ -1,0 +1,83 @@
+"""A CA of the test's own, and an nginx with its certificate in front of a receiver."""
+
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from patience import until
+from redis_server import free_port
+import processes
+
+
+def _openssl(*words, directory):
+    subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
+
+
+class Authority:
+    """ca.pem is what to trust."""
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-ca-"))
+        self.certificate = self.directory / "ca.pem"
+        _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test CA",
+                 "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
+
+    def issue(self, name, subject_alt_name):
+        """Makes NAME.key and NAME.pem."""
+        (self.directory / f"{name}.ext").write_text(f"subjectAltName={subject_alt_name}\n")
+        _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                 "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
+        _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+                 "-extfile", f"{name}.ext", "-out", f"{name}.pem", directory=self.directory)
+
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+CONFIGURATION = """
+daemon off; master_process off; pid nginx.pid; error_log error.log;
+events {{ worker_connections 512; }}
+http {{
+  access_log off;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  server {{
+    listen 127.0.0.1:{port} ssl{http2};
+    ssl_certificate {authority}/{name}.pem; ssl_certificate_key {authority}/{name}.key;
+    location / {{
+      proxy_pass http://127.0.0.1:{receiver}; proxy_http_version 1.1;
+      proxy_set_header Connection ""; proxy_set_header X-Protocol $server_protocol;
+    }}
+  }}
+}}
+"""
+
+
+class Nginx:
+    """TLS in front of receiver, which sees the client's protocol as X-Protocol."""
+
+    def __init__(self, authority, name, receiver, http2=True):
+        self.port = free_port()
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-nginx-"))
+        (self.directory / "nginx.conf").write_text(CONFIGURATION.format(
+            port=self.port, http2=" http2" if http2 else "", authority=authority.directory, name=name, receiver=receiver.port))
+        self.process = subprocess.Popen(["/usr/sbin/nginx", "-p", self.directory, "-c", "nginx.conf", "-e", "error.log"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self._listens, 10, "nginx listens")
+
+    def _listens(self):
+        assert self.process.poll() is None, (self.directory / "error.log").read_text()
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def url(self, host="127.0.0.1"):
+        return f"https://{host}:{self.port}/hook"
+
+    def stop(self):
+        processes.end(self.process.pid)
+        self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
