@@ -178,7 +178,8 @@ static enum status read_password(const struct loading *loading)
                                "the file must hold one line, the password");
     else
         options->redis_address.password = slice_dup(line);
-    explicit_bzero(content.data, content.size);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
     buffer_fini(&content);
     return status;
 }

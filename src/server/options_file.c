@@ -42,7 +42,8 @@ static bool has_control_byte(struct slice line)
 /* Why libinih would misread the line, or NULL. */
 static const char *why_misread(struct slice line)
 {
-    bool is_comment = line.size && (line.data[0] == '#' || line.data[0] == ';');
+    struct slice content = slice_trim(line);
+    bool is_comment = content.size && (content.data[0] == '#' || content.data[0] == ';');
     if (line.size > LINE_MAX_BYTES)
         return is_comment ? "this line is too long; 190 bytes are the most"
                           : "this line is too long; 190 bytes are the most; a longer value goes into the "
@@ -50,9 +51,9 @@ static const char *why_misread(struct slice line)
                             "and allow-target may stand on several lines";
     if (has_control_byte(line))
         return "this line holds a control byte";
-    if (line.size && (line.data[0] == ' ' || line.data[0] == '\t') && slice_trim(line).size)
+    if (content.size && content.data != line.data && !is_comment)
         return "this line begins with a space; each option has one line, from its beginning";
-    if (line.size && line.data[0] == '[')
+    if (content.size && content.data[0] == '[')
         return "this file has no sections";
     return NULL;
 }

@@ -1,0 +1,483 @@
+/* Options from every place, as the operator spells them. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/options.h"
+#include "support/suite.h"
+
+enum { ARGUMENTS_MAX = 16 };
+
+static char file_path[] = "/tmp/duepost-options-XXXXXX";
+static struct options options;
+static struct problem problem;
+
+static void make_file(void)
+{
+    int fd = mkstemp(file_path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+}
+
+static void remove_file(void)
+{
+    unlink(file_path);
+}
+
+static void write_bytes(const char *text, size_t size)
+{
+    FILE *file = fopen(file_path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fwrite(text, 1, size, file), size);
+    fclose(file);
+}
+
+static void write_file(const char *text)
+{
+    write_bytes(text, strlen(text));
+}
+
+/* Words separated by '|', ended by NULL. */
+static void split(char *text, char **words)
+{
+    size_t count = 0;
+    for (char *save = NULL, *word = strtok_r(text, "|", &save); word; word = strtok_r(NULL, "|", &save)) {
+        ck_assert_int_lt(count, ARGUMENTS_MAX - 1);
+        words[count++] = word;
+    }
+    words[count] = NULL;
+}
+
+/* flags and environment are words separated by '|'; the file is the default one. */
+static enum status load(const char *flags, const char *environment)
+{
+    char flag_text[1024], environment_text[2048];
+    char *words[ARGUMENTS_MAX], *variables[ARGUMENTS_MAX];
+    snprintf(flag_text, sizeof flag_text, "duepost|%s", flags);
+    snprintf(environment_text, sizeof environment_text, "HOME=/home/u|%s", environment);
+    split(flag_text, words);
+    split(environment_text, variables);
+    struct options_input input = {.argv = words, .environment = variables, .config_file = file_path};
+    while (words[input.argc])
+        input.argc++;
+    problem.text[0] = '\0';
+    return options_load(&options, &input, &problem);
+}
+
+static void load_well(const char *flags, const char *environment)
+{
+    ck_assert_msg(load(flags, environment) == STATUS_OK, "%s", problem.text);
+}
+
+/* What options_answer writes. Gives. */
+static char *answer(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert(options_answer(&options, out));
+    fclose(out);
+    return text;
+}
+
+START_TEST(defaults_are_safe)
+{
+    write_file("");
+    load_well("", "");
+    ck_assert_str_eq(options.listen_host, "127.0.0.1");
+    ck_assert_int_eq(options.listen_port, 7700);
+    ck_assert(options.is_embedded);
+    ck_assert_str_eq(options.data_dir, "/home/u/.local/state/duepost");
+    ck_assert_int_eq(options.durability, DURABILITY_UNKNOWN);
+    ck_assert_int_ge(options.reactors, 1);
+    ck_assert_int_le(options.reactors, 4);
+    ck_assert_int_eq(options.max_in_flight, 1024);
+    ck_assert_int_eq(options.max_in_flight_topic, 256);
+    ck_assert_int_eq(options.max_body_bytes, 1 << 20);
+    ck_assert_int_eq(options.max_jobs, 0);
+    ck_assert_int_eq(options.retry_schedule.count, retry_schedule_default.count);
+    ck_assert_mem_eq(options.retry_schedule.wait_ms, retry_schedule_default.wait_ms,
+                     retry_schedule_default.count * sizeof(int64_t));
+    ck_assert_str_eq(options.prefix, "duepost:");
+    ck_assert_ptr_null(options.log);
+    ck_assert_ptr_null(options.receiver_ca);
+    ck_assert_int_eq(options.log_format, LOG_FORMAT_LOGFMT);
+    ck_assert_int_eq(options.log_level, LOG_LEVEL_INFO);
+    ck_assert_int_eq(options.drain_timeout_ms, 30000);
+    ck_assert_int_eq(options.warning_count, 0);
+    ck_assert(!options_answer(&options, stdout));
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(a_flag_wins_over_the_environment_and_that_over_the_file)
+{
+    write_file("max-body = 1\nmax-jobs = 1\nprefix = file:\n");
+    load_well("--max-body|3", "DUEPOST_MAX_BODY=2|DUEPOST_MAX_JOBS=2");
+    ck_assert_int_eq(options.max_body_bytes, 3);
+    ck_assert_int_eq(options.max_jobs, 2);
+    ck_assert_str_eq(options.prefix, "file:");
+    options_fini(&options);
+    load_well("--max-body=4|--max-body=5", "DUEPOST_PREFIX=");
+    ck_assert_int_eq(options.max_body_bytes, 5);
+    ck_assert_str_eq(options.prefix, "file:");
+    options_fini(&options);
+}
+END_TEST
+
+static const struct {
+    const char *flags;
+    const char *environment;
+    const char *file;
+    const char *problem; /* "FILE" stands for the path of the file */
+} refused[] = {
+    {"--max-body|2x", "", "",
+     "--max-body: must be a size from 1 to 16777216 bytes such as 65536, 512KiB or 1MiB, not '2x'"},
+    {"", "DUEPOST_MAX_BODY=2x", "", "DUEPOST_MAX_BODY: must be a size"},
+    {"", "", "# c\n\nmax-body = 2x\n", "FILE:3: max-body: must be a size"},
+    {"--max-body|1", "DUEPOST_MAX_BODY=2x", "", "DUEPOST_MAX_BODY: must be a size"},
+    {"--max-body|1", "", "max-body = 2x\n", "FILE:1: max-body: must be a size"},
+    {"--nope", "", "", "--nope: there is no such option; --help lists all"},
+    {"--nope=1", "", "", "--nope: there is no such option; --help lists all"},
+    {"nope", "", "", "nope: options begin with --; --help lists all"},
+    {"-v", "", "", "-v: options begin with --; --help lists all"},
+    {"--log", "", "", "--log: needs a value"},
+    {"--log|--help", "", "", "--log: needs a value"},
+    {"--help=yes", "", "", "--help: takes no value"},
+    {"--log=", "", "", "--log: must be given a value"},
+    {"--max-body=0", "", "", "--max-body: must be a size"},
+    {"--max-body=16385KiB", "", "", "--max-body: must be a size"},
+    {"--max-body=KiB", "", "", "--max-body: must be a size"},
+    {"--max-body=1GiB", "", "", "--max-body: must be a size"},
+    {"--reactors=0", "", "", "--reactors: must be a number from 1 to 64, not '0'"},
+    {"--reactors=65", "", "", "--reactors: must be a number from 1 to 64, not '65'"},
+    {"--reactors=-1", "", "", "--reactors: must be a number from 1 to 64, not '-1'"},
+    {"--max-in-flight=99999999999999999999", "", "", "--max-in-flight: must be a number from 1 to 65536"},
+    {"--drain-timeout=2d", "", "", "--drain-timeout: must be a duration of at most 1d"},
+    {"--drain-timeout=soon", "", "", "--drain-timeout: must be a duration of at most 1d"},
+    {"--listen=127.0.0.1", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=:7700", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=::1:7700", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=[::1]7700", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=[::1", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=[localhost]:1", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=h:65536", "", "", "--listen: must be HOST:PORT"},
+    {"--listen=h:", "", "", "--listen: must be HOST:PORT"},
+    {"--redis=localhost", "", "", "--redis: this is no address of a Redis"},
+    {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by everybody"},
+    {"--durability=disk", "", "", "--durability: must be memory, fsync or auto, not 'disk'"},
+    {"--retry-schedule=1s soon", "", "", "--retry-schedule: 'soon' is not a wait"},
+    {"--allow-target=10.0.0.0/99", "", "", "--allow-target: '10.0.0.0/99' is no CIDR block"},
+    {"--prefix={x}", "", "", "--prefix: must be 1 to 64 bytes without braces"},
+    {"--prefix=a b", "", "", "--prefix: must be 1 to 64 bytes without braces"},
+    {"--prefix=a\x7f", "", "", "--prefix: must be 1 to 64 bytes without braces"},
+    {"--prefix=", "", "", "--prefix: must be 1 to 64 bytes without braces"},
+    {"--log-format=xml", "", "", "--log-format: must be logfmt or json, not 'xml'"},
+    {"--log-level=loud", "", "", "--log-level: must be debug, info, warning or error, not 'loud'"},
+    {"--receiver-ca=/nonexistent", "", "", "--receiver-ca: cannot read /nonexistent: No such file"},
+    {"--config=/nonexistent", "", "", "--config: cannot read /nonexistent: No such file"},
+    {"", "DUEPOST_CONFIG=/", "", "DUEPOST_CONFIG: cannot read /: Is a directory"},
+    {"--redis-password-file=/etc/hostname", "", "",
+     "--redis-password-file: is of use only together with --redis"},
+    {"--redis-password-file=/nonexistent|--redis=redis://h", "", "",
+     "--redis-password-file: cannot read /nonexistent: No such file"},
+    {"--redis-password-file=/dev/null|--redis=redis://h", "", "",
+     "the file must hold one line, the password"},
+    {"--redis-password-file=/etc/passwd|--redis=redis://h", "", "",
+     "the file must hold one line, the password"},
+    {"--redis-password-file=/etc/hostname", "DUEPOST_REDIS=redis://:s@h", "",
+     "the address of Redis holds a password"},
+    {"", "", "max-body\n", "FILE:1: this line is not \"name = value\""},
+    {"", "", "\n  max-body = 1\n", "FILE:2: this line begins with a space"},
+    {"", "", "prefix = a:\n  b\n", "FILE:2: this line begins with a space"},
+    {"", "", "[duepost]\n", "FILE:1: this file has no sections"},
+    {"", "", "nope = 1\n", "FILE:1: there is no option 'nope' in this file"},
+    {"", "", "help = 1\n", "FILE:1: there is no option 'help' in this file"},
+    {"", "", "config = x\n", "FILE:1: there is no option 'config' in this file"},
+    {"", "", "max-jobs = 1\nmax-jobs = 2\n", "FILE:2: max-jobs stands in line 1 already"},
+    {"", "", "max-jobs = 1 ; many\n",
+     "FILE:1: max-jobs: must be a number from 0 to 1000000000000, not '1 ; many'"},
+    {"", "",
+     "prefix = a\x01"
+     "b\n",
+     "FILE:1: this line holds a control byte"},
+    {"", "", "junk\nmax-jobs = x y\n[z]\n", "FILE:3: this file has no sections"},
+};
+
+START_TEST(a_wrong_option_is_told_with_its_place)
+{
+    char expected[600];
+    const char *rest = refused[_i].problem;
+    write_file(refused[_i].file);
+    ck_assert_int_eq(load(refused[_i].flags, refused[_i].environment), STATUS_INVALID);
+    bool is_in_file = strncmp(rest, "FILE", 4) == 0;
+    snprintf(expected, sizeof expected, "%s%s", is_in_file ? file_path : "", is_in_file ? rest + 4 : rest);
+    ck_assert_msg(strstr(problem.text, expected) != NULL, "got: %s, expected: %s", problem.text, expected);
+    ck_assert_ptr_null(strstr(problem.text, "secret"));
+}
+END_TEST
+
+START_TEST(lines_are_bounded_and_nothing_is_cut)
+{
+    char line[256] = "log = /";
+    memset(line + 7, 'x', 183);
+    strcpy(line + 190, "\n");
+    write_file(line);
+    load_well("", "");
+    ck_assert_int_eq(strlen(options.log), 184);
+    options_fini(&options);
+    strcpy(line + 190, "y\n");
+    write_file(line);
+    ck_assert_int_eq(load("", ""), STATUS_INVALID);
+    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line is too long; 190 bytes are the most"));
+    write_bytes("prefix = a\0b\n", 13);
+    ck_assert_int_eq(load("", ""), STATUS_INVALID);
+    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line holds a control byte"));
+}
+END_TEST
+
+START_TEST(the_file_takes_values_as_they_stand)
+{
+    write_file("\xef\xbb\xbf; comment\r\n# comment\r\n   # comment = x\nlog\t=  /tmp/a ;b #c  \r\n"
+               "prefix=p=q;\nallow-target = ::1\nallow-target = 10.0.0.0/8\nlisten = [::1]:0");
+    load_well("", "");
+    ck_assert_str_eq(options.log, "/tmp/a ;b #c");
+    ck_assert_str_eq(options.prefix, "p=q;");
+    ck_assert_str_eq(options.settings[OPTION_ALLOW_TARGET].text, "::1,10.0.0.0/8");
+    ck_assert_str_eq(options.listen_host, "::1");
+    ck_assert_int_eq(options.listen_port, 0);
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(a_missing_default_file_is_fine)
+{
+    write_file("");
+    unlink(file_path);
+    load_well("", "");
+    ck_assert_ptr_null(options.config);
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(values_become_what_they_mean)
+{
+    struct address ten;
+    write_file("");
+    load_well(
+        "--max-body|512KiB|--drain-timeout|1.5|--retry-schedule|1s,2m|--durability|fsync|--log-format|json"
+        "|--log-level|debug",
+        "DUEPOST_ALLOW_TARGET=10.0.0.0/8");
+    ck_assert_int_eq(options.max_body_bytes, 512 * 1024);
+    ck_assert_int_eq(options.drain_timeout_ms, 1500);
+    ck_assert_int_eq(options.retry_schedule.count, 2);
+    ck_assert_int_eq(options.retry_schedule.wait_ms[1], 120000);
+    ck_assert_int_eq(options.durability, DURABILITY_FSYNC);
+    ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
+    ck_assert_int_eq(options.log_level, LOG_LEVEL_DEBUG);
+    ck_assert(address_parse(SLICE("10.1.2.3"), &ten));
+    ck_assert(target_policy_permits(options.targets, SLICE("10.1.2.3"), &ten, 80, false));
+    options_fini(&options);
+    load_well("--retry-schedule=|--durability=memory", "");
+    ck_assert_int_eq(options.retry_schedule.count, 0);
+    ck_assert_int_eq(options.durability, DURABILITY_MEMORY);
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(the_data_directory_is_where_state_belongs)
+{
+    write_file("");
+    load_well("", "STATE_DIRECTORY=/var/lib/duepost:/var/lib/other|XDG_STATE_HOME=/x");
+    ck_assert_str_eq(options.data_dir, "/var/lib/duepost");
+    options_fini(&options);
+    load_well("", "XDG_STATE_HOME=/x");
+    ck_assert_str_eq(options.data_dir, "/x/duepost");
+    options_fini(&options);
+    load_well("", "XDG_STATE_HOME=relative");
+    ck_assert_str_eq(options.data_dir, "/home/u/.local/state/duepost");
+    options_fini(&options);
+    load_well("--data|/d", "STATE_DIRECTORY=/var/lib/duepost");
+    ck_assert_str_eq(options.data_dir, "/d");
+    options_fini(&options);
+
+    char name[] = "duepost", *words[] = {name, NULL}, *none[] = {NULL};
+    struct options_input input = {.argc = 1, .argv = words, .environment = none};
+    ck_assert_int_eq(options_load(&options, &input, &problem), STATUS_INVALID);
+    ck_assert_ptr_nonnull(strstr(problem.text, "--data: neither STATE_DIRECTORY"));
+}
+END_TEST
+
+START_TEST(the_password_of_redis_comes_from_where_it_is_not_seen)
+{
+    write_file("redis = redis://u:sesame@h:1/2\n");
+    load_well("--print-config", "");
+    ck_assert(!options.is_embedded);
+    ck_assert_str_eq(options.redis_address.host, "h");
+    ck_assert_str_eq(options.redis_address.password, "sesame");
+    char *text = answer();
+    ck_assert_ptr_nonnull(strstr(text, "redis = redis://u:***@h:1/2\n"));
+    ck_assert_ptr_null(strstr(text, "sesame"));
+    free(text);
+    options_fini(&options);
+
+    load_well("", "DUEPOST_REDIS=redis://:other@h2");
+    ck_assert_str_eq(options.redis_address.host, "h2");
+    ck_assert_str_eq(options.redis_address.password, "other");
+    options_fini(&options);
+
+    write_file("from file\r\n"); /* the file of the password now; it is no configuration */
+    char flags[200];
+    snprintf(flags, sizeof flags, "--redis=redis://u@h|--redis-password-file|%s|--config=/dev/null",
+             file_path);
+    load_well(flags, "");
+    ck_assert_str_eq(options.redis_address.user, "u");
+    ck_assert_str_eq(options.redis_address.password, "from file");
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(an_unknown_variable_is_a_warning)
+{
+    write_file("");
+    load_well("", "DUEPOST_NOPE=1|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error");
+    ck_assert_int_eq(options.warning_count, 2);
+    ck_assert_str_eq(options.warnings[0],
+                     "DUEPOST_NOPE: duepost has no such option; the variable does nothing");
+    ck_assert_str_eq(options.warnings[1],
+                     "DUEPOST_HELP: duepost has no such option; the variable does nothing");
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(help_and_version_need_no_working_configuration)
+{
+    write_file("junk\n");
+    load_well("--version", "DUEPOST_MAX_BODY=junk");
+    char *text = answer();
+    ck_assert_str_eq(text, "duepost " DUEPOST_VERSION "\n");
+    free(text);
+    options_fini(&options);
+    load_well("--help", "");
+    text = answer();
+    ck_assert_ptr_nonnull(strstr(text, "\n  --listen HOST:PORT "));
+    ck_assert_ptr_nonnull(strstr(text, "\n  --help "));
+    ck_assert_ptr_null(strstr(text, "print-reference"));
+    free(text);
+    options_fini(&options);
+    ck_assert_int_eq(load("--print-config", ""), STATUS_INVALID);
+}
+END_TEST
+
+START_TEST(print_config_tells_values_and_where_they_come_from)
+{
+    char from_file[200];
+    write_file("\nmax-jobs = 7\n");
+    load_well("--print-config|--prefix=x:", "DUEPOST_LISTEN=localhost:1");
+    char *text = answer();
+    snprintf(from_file, sizeof from_file, "# from %s:2\nmax-jobs = 7\n", file_path);
+    ck_assert_ptr_nonnull(strstr(text, from_file));
+    ck_assert_ptr_nonnull(strstr(text, "# from --prefix\nprefix = x:\n"));
+    ck_assert_ptr_nonnull(strstr(text, "# from DUEPOST_LISTEN\nlisten = localhost:1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "# default\nmax-body = 1MiB\n"));
+    ck_assert_ptr_nonnull(strstr(text, "# not set\n#redis =\n"));
+    options_fini(&options);
+    write_file(text); /* it is a configuration file itself */
+    load_well("", "");
+    ck_assert_str_eq(options.prefix, "x:");
+    options_fini(&options);
+    free(text);
+}
+END_TEST
+
+/* config/duepost.conf beside the sources. Gives. */
+static char *read_reference(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s../../config/duepost.conf",
+             (int)(strlen(__FILE__) - strlen("test_options.c")), __FILE__);
+    char *text = calloc(1, 65536);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "cannot read %s", path);
+    ck_assert_int_gt(fread(text, 1, 65535, file), 0);
+    fclose(file);
+    return text;
+}
+
+/* When it fails: duepost --print-reference > config/duepost.conf */
+START_TEST(the_reference_configuration_is_what_the_table_says)
+{
+    write_file("");
+    load_well("--print-reference", "");
+    char *text = answer(), *reference = read_reference();
+    ck_assert_str_eq(text, reference);
+    options_fini(&options);
+    free(reference);
+    free(text);
+}
+END_TEST
+
+/* The option lines of the reference without their "#", where they have a value. */
+START_TEST(the_defaults_of_the_reference_can_be_given)
+{
+    char *reference = read_reference(), *save = NULL;
+    FILE *file = fopen(file_path, "w");
+    for (char *line = strtok_r(reference, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' && line[strlen(line) - 1] != '=')
+            fprintf(file, "%s\n", line + 1);
+    fclose(file);
+    free(reference);
+    load_well("", "");
+    ck_assert_int_eq(options.settings[OPTION_LISTEN].source, OPTION_SOURCE_FILE);
+    ck_assert_int_eq(options.settings[OPTION_DRAIN_TIMEOUT].source, OPTION_SOURCE_FILE);
+    ck_assert_int_eq(options.max_body_bytes, 1 << 20);
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(a_reload_takes_over_what_may_change_and_names_the_rest)
+{
+    struct options fresh;
+    struct buffer ignored;
+    write_file("");
+    load_well("--log-level=debug|--prefix=x:|--log=/l", "");
+    fresh = options;
+    load_well("", "");
+    buffer_init(&ignored, 1024);
+    options_reload(&options, &fresh, &ignored);
+    ck_assert_int_eq(options.log_level, LOG_LEVEL_DEBUG);
+    ck_assert_str_eq(options.settings[OPTION_LOG_LEVEL].text, "debug");
+    ck_assert_str_eq(options.prefix, "duepost:");
+    ck_assert_str_eq(buffer_text(&ignored), "prefix log");
+    buffer_fini(&ignored);
+    options_fini(&options);
+    options_fini(&fresh);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, make_file, remove_file);
+    tcase_add_test(tests, defaults_are_safe);
+    tcase_add_test(tests, a_flag_wins_over_the_environment_and_that_over_the_file);
+    tcase_add_loop_test(tests, a_wrong_option_is_told_with_its_place, 0,
+                        (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(tests, lines_are_bounded_and_nothing_is_cut);
+    tcase_add_test(tests, the_file_takes_values_as_they_stand);
+    tcase_add_test(tests, a_missing_default_file_is_fine);
+    tcase_add_test(tests, values_become_what_they_mean);
+    tcase_add_test(tests, the_data_directory_is_where_state_belongs);
+    tcase_add_test(tests, the_password_of_redis_comes_from_where_it_is_not_seen);
+    tcase_add_test(tests, an_unknown_variable_is_a_warning);
+    tcase_add_test(tests, help_and_version_need_no_working_configuration);
+    tcase_add_test(tests, print_config_tells_values_and_where_they_come_from);
+    tcase_add_test(tests, the_reference_configuration_is_what_the_table_says);
+    tcase_add_test(tests, the_defaults_of_the_reference_can_be_given);
+    tcase_add_test(tests, a_reload_takes_over_what_may_change_and_names_the_rest);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
