@@ -9,10 +9,14 @@ enum { OWNER_CALLS_MAX = 2 }; /* under way at once: the next one gathers while t
 /* Bytes around an item's texts in a command; only the order of magnitude matters. */
 enum { ITEM_OVERHEAD = 64 };
 
+/* What stands in place of a record that would make the answer to a batch too long: the item goes again. */
+enum { ANSWER_FULL = -2 };
+
 /* ---- schedule ---- */
 
 struct schedule {
     struct batch_item item;
+    struct store *store;
     struct slice id, record;
     char when[24];
     store_scheduled_fn *fn;
@@ -26,6 +30,7 @@ void store_schedule(struct store *store, struct slice id, struct store_when when
     struct buffer text = {
         .data = schedule->when, .capacity = sizeof schedule->when, .max = sizeof schedule->when - 1};
     schedule->item.bytes = id.size + record.size + ITEM_OVERHEAD;
+    schedule->store = store;
     schedule->id = id;
     schedule->record = record;
     schedule->fn = fn;
@@ -56,6 +61,10 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
     struct store_job job = {.id = schedule->id};
     int64_t due_ms = redis_reply_integer(result);
     (void)now_us;
+    if (status == STATUS_OK && due_ms == ANSWER_FULL) {
+        batch_add(&schedule->store->batches[STORE_BATCH_SCHEDULE], item);
+        return;
+    }
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = reply_read_job(result, &job) ? STATUS_EXISTS : STATUS_UNKNOWN;
     else if (status == STATUS_OK && due_ms < 0)
@@ -111,6 +120,7 @@ const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, NULL, can
 
 struct read {
     struct batch_item item;
+    struct store *store;
     struct slice id;
     store_read_fn *fn;
     void *arg;
@@ -119,7 +129,8 @@ struct read {
 void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
 {
     struct read *read = NEW(struct read);
-    read->item.bytes = BATCH_BYTES_MAX / 64; /* what comes back may be large, so few travel together */
+    read->item.bytes = id.size + ITEM_OVERHEAD;
+    read->store = store;
     read->id = id;
     read->fn = fn;
     read->arg = arg;
@@ -137,6 +148,10 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
     struct read *read = (struct read *)item;
     struct store_job job = {.id = read->id};
     (void)now_us;
+    if (status == STATUS_OK && redis_reply_integer(result) == ANSWER_FULL) {
+        batch_add(&read->store->batches[STORE_BATCH_READ], item);
+        return;
+    }
     if (status == STATUS_OK && redis_reply_size(result) == 0)
         status = STATUS_NOT_FOUND;
     else if (status == STATUS_OK && !reply_read_job(result, &job))

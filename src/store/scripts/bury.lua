@@ -2,6 +2,7 @@
 -- bury.lua - jobs that are given up: dead, kept, readable.
 --
 -- ARGV from 2: id, nonce, record, ...     Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 3)
 local verdicts = fence(2, 3)
 local replies = {now_us}
 for i = 2, #ARGV, 3 do

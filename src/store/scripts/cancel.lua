@@ -2,6 +2,7 @@
 -- cancel.lua - jobs leave the pool because their owner says so.
 --
 -- ARGV from 2: id, ...     Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job.
+check(2, 1)
 local replies = {now_us}
 for i = 2, #ARGV do
   local id = ARGV[i]

@@ -10,7 +10,7 @@ local READ_AT_ONCE = 16 -- records
 local replies = {now_us, 0}
 local deadline = integer(now + lease_ms)
 
--- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place.
+-- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past.
 local function lease(topic, ids)
   local places_left, leases, holders = {}, {}, {}
   for i = 1, #ids, 2 * READ_AT_ONCE do
@@ -24,7 +24,9 @@ local function lease(topic, ids)
         break
       end
       places_left[#places_left + 1] = some[k]
-      if record then
+      if not record then
+        forget_crashes(some[k])
+      else
         bytes_left = bytes_left - #record
         leases[#leases + 1] = deadline
         leases[#leases + 1] = some[k]
@@ -45,7 +47,12 @@ local function lease(topic, ids)
   end
 end
 
-while left > 0 and bytes_left > 0 do
+-- Each round gives a job, except where places have no records, the clock stepped back or the limit was
+-- lowered: that is cleared away in bounded steps, too.
+local rounds = 2 * left
+probe({})
+while left > 0 and bytes_left > 0 and rounds > 0 do
+  rounds = rounds - 1
   local topic = call('ZRANGE', TURNS, 0, 0)[1]
   if not topic then break end
   local free = MAX_IN_FLIGHT - call('HLEN', holders_of(topic))
@@ -56,7 +63,7 @@ while left > 0 and bytes_left > 0 do
   call('ZREM', TURNS, topic)
   offer(topic)
 end
-if #replies > 2 then ring() end
+ring()
 wake()
 replies[2] = call('ZCARD', TURNS)
 return replies

@@ -64,6 +64,22 @@ local function locate(id)
   if score then return 'dead', score end
 end
 
+-- How often the consumer of a job was lost since its last outcome.
+local function losses_of(id)
+  local crash = call('HGET', CRASHES, id)
+  return crash and tonumber(string.match(crash, '^%d+')) or 0
+end
+
+-- The record of a job, for the answer to an item; nothing when the answer is long enough. The first is
+-- always given.
+local answer_bytes_left = 4 * 1024 * 1024
+local function answer_record(id)
+  if answer_bytes_left <= 0 then return end
+  local record = call('HGET', JOBS, id)
+  answer_bytes_left = answer_bytes_left - #record
+  return record
+end
+
 -- Topics that this call has touched, in order; each is offered once, by finish.
 local touched, is_touched = {}, {}
 local function touch(topic)
@@ -168,42 +184,41 @@ end
 
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
 -- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost
--- but nobody has leased or changed the job since; nothing otherwise, nor for an id's second item.
+-- but nobody holds or has changed the job since; nothing otherwise. Once one of a call's items has
+-- ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
 -- Second result: what the claim noted, 'nonce due', for those with a lease.
-local function fence(first, size)
-  local ids, numbers = {}, {}
-  local topics, seen = {}, {}
+local function fence(first, size, keeps_lease)
+  local topics, ids, numbers = {}, {}, {}
   for i = first, #ARGV, size do
     local id = ARGV[i]
     local topic = topic_of(id)
-    if not seen[id] then
-      seen[id] = true
-      if not ids[topic] then
-        topics[#topics + 1] = topic
-        ids[topic], numbers[topic] = {}, {}
-      end
-      local list = ids[topic]
-      list[#list + 1] = id
-      numbers[topic][#list] = (i - first) / size + 1
+    if not ids[topic] then
+      topics[#topics + 1] = topic
+      ids[topic], numbers[topic] = {}, {}
     end
+    local list = ids[topic]
+    list[#list + 1] = id
+    numbers[topic][#list] = (i - first) / size + 1
   end
-  local verdicts, claims = {}, {}
+  local verdicts, claims, has_ended = {}, {}, {}
+  local function pass(number, id, verdict, claim)
+    if has_ended[id] then return end
+    verdicts[number], claims[number] = verdict, claim
+    has_ended[id] = not keeps_lease
+  end
   for t = 1, #topics do
     local topic = topics[t]
     local found = call('HMGET', holders_of(topic), unpack(ids[topic]))
     for k = 1, #found do
-      local number = numbers[topic][k]
+      local number, id = numbers[topic][k], ids[topic][k]
       local nonce = ARGV[first + (number - 1) * size + 1]
       if found[k] then
-        if string.sub(found[k], 1, #nonce + 1) == nonce .. ' ' then
-          verdicts[number], claims[number] = 'lease', found[k]
-        end
+        if string.match(found[k], '^%S+') == nonce then pass(number, id, 'lease', found[k]) end
       else
-        local crash = call('HGET', CRASHES, ids[topic][k])
-        if crash and string.match(crash, '^%d+ (%S+)$') == nonce then verdicts[number] = 'late' end
+        local crash = call('HGET', CRASHES, id)
+        if crash and string.match(crash, '%S+$') == nonce then pass(number, id, 'late') end
       end
     end
   end
   return verdicts, claims
 end
-

@@ -2,6 +2,7 @@
 -- complete.lua - jobs that were delivered leave the pool.
 --
 -- ARGV from 2: id, nonce, ...     Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 2)
 local verdicts = fence(2, 2)
 local replies = {now_us}
 local gone, by_topic = {}, {}

@@ -11,6 +11,15 @@ local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local places_of = {leased = LEASES, dead = DEAD}
 local key = places_of[state] or bucket_of(topic)
 
+-- Redis's order of ids. Lua's own < compares by the locale that Redis was started in.
+local function precedes(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+
 -- How many entries of key come before, or are, (score, id): the rank to go on from. The entry itself
 -- may be gone, so its place is found by halving.
 local function rank_after(score, id)
@@ -18,7 +27,7 @@ local function rank_after(score, id)
   local high = low + call('ZCOUNT', key, score, score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if call('ZRANGE', key, middle, middle)[1] <= id then low = middle + 1 else high = middle end
+    if precedes(id, call('ZRANGE', key, middle, middle)[1]) then high = middle else low = middle + 1 end
   end
   return low
 end
@@ -41,11 +50,10 @@ while from <= to and look > 0 and found < most and bytes_left > 0 do
     if topic == '' or topic_of(id) == topic then
       local record = call('HGET', JOBS, id)
       if record then
-        local crash = call('HGET', CRASHES, id)
         replies[#replies + 1] = id
         replies[#replies + 1] = tonumber(entries[i + 1])
         replies[#replies + 1] = record
-        replies[#replies + 1] = tonumber(crash and string.match(crash, '^%d+')) or 0
+        replies[#replies + 1] = losses_of(id)
         found, bytes_left = found + 1, bytes_left - #record
         if found == most or bytes_left <= 0 then break end
       end

@@ -3,7 +3,8 @@
 --
 -- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'due', 'turns'   [3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
--- bucket, dead; a place without a job is removed; a topic without an entry gets one.
+-- bucket, dead; a place without a job is removed, as is a holder without a lease; a topic without an
+-- entry gets one.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 16
@@ -27,8 +28,20 @@ local function mend_place(key, id)
   if call('HEXISTS', JOBS, id) == 0 then
     call('ZREM', key, id)
     call('HDEL', holders_of(topic_of(id)), id)
+    forget_crashes(id)
     touch(topic_of(id))
     mended('empty ' .. id)
+  end
+end
+
+-- A holder without a lease takes a place in flight for ever. There are no more of them than of those.
+local function mend_holders(topic)
+  local ids = call('HKEYS', holders_of(topic))
+  for i = 1, #ids do
+    if not call('ZSCORE', LEASES, ids[i]) then
+      call('HDEL', holders_of(topic), ids[i])
+      mended('holder ' .. ids[i])
+    end
   end
 end
 
@@ -54,6 +67,7 @@ else
     local entries = scan('ZSCAN', bucket_of(topic))
     for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i]) end
     touch(topic)
+    if replies[2] == '0' then mend_holders(topic) end
     replies[2] = replies[2] == '0' and tostring(rank + 1) or rank .. ' ' .. replies[2]
   end
 end

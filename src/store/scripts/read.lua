@@ -2,20 +2,20 @@
 -- read.lua - jobs as they are.
 --
 -- ARGV from 2: id, ...
--- Returns {now_us, result ...}: {} no such job, or {state, due or death or deadline, record, lost consumers}.
+-- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers},
+-- or -2 when the answer has become too long: ask again.
 local replies = {now_us}
 for i = 2, #ARGV do
   local id = ARGV[i]
-  local record = call('HGET', JOBS, id)
-  if not record then
+  if call('HEXISTS', JOBS, id) == 0 then
     replies[i] = {}
   else
+    local record = answer_record(id)
     local state, score = locate(id)
-    local crash = call('HGET', CRASHES, id)
-    replies[i] = {
+    replies[i] = record and {
       state or 'ready', -- nowhere: the janitor will make it ready
-      tonumber(score) or now, record, tonumber(crash and string.match(crash, '^%d+')) or 0,
-    }
+      tonumber(score) or now, record, losses_of(id),
+    } or -2
   end
 end
 return replies

@@ -13,12 +13,14 @@ if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 math.randomseed(tonumber(ARGV[5]))
 
 local ids = lost_leases(lease_ms, ARGV[4])
+local topics = {}
+for i = 1, #ids do topics[i] = topic_of(ids[i]) end
+probe(topics)
 for i = 1, #ids do
   local id = ids[i]
   local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
   local nonce, due = string.match(claim, '^(%S+) (%S+)$')
-  local crash = call('HGET', CRASHES, id)
-  local losses = 1 + (crash and tonumber(string.match(crash, '^%d+')) or 0)
+  local losses = losses_of(id) + 1
   take(id)
   call('HSET', CRASHES, id, losses .. ' ' .. nonce)
   if losses >= LOSSES_MAX then

@@ -2,6 +2,7 @@
 -- release.lua - leases given back unused: due again at the time they were due at.
 --
 -- ARGV from 2: id, nonce, ...     Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 2)
 local verdicts, claims = fence(2, 2)
 local replies = {now_us}
 for i = 2, #ARGV, 2 do

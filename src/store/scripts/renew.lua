@@ -2,7 +2,8 @@
 -- renew.lua - leases live on.
 --
 -- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done or 0 lost, ...}.
-local verdicts = fence(3, 2)
+check(3, 2)
+local verdicts = fence(3, 2, true)
 local deadline = integer(now + tonumber(ARGV[2]))
 local replies = {now_us}
 for i = 3, #ARGV, 2 do

@@ -2,6 +2,7 @@
 -- retry.lua - failed attempts: each job waits for its next one, from now.
 --
 -- ARGV from 2: id, nonce, wait in ms, record, ...     Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 4, 3)
 local verdicts = fence(2, 4)
 local replies = {now_us}
 for i = 2, #ARGV, 4 do

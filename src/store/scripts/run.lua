@@ -4,6 +4,7 @@
 --
 -- ARGV from 2: id, the record that was read, the record to write, ...
 -- Returns {now_us, result ...}: the due time, -1 no such job, -2 leased, -3 dead and changed.
+check(2, 3)
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
   local id = ARGV[i]
