@@ -1,0 +1,909 @@
+/* The client runs in the test's thread. Its receivers are threads that speak by hand: one accepts, one for
+ * each connection serves. */
+#include "io/http_client.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+enum { TIMEOUT_MS = 30 * 1000, POSTS_MAX = 512 };
+
+/* Serves one connection; number counts connections from 1. The connection is closed when it returns. */
+typedef void serve_fn(int fd, int number);
+
+struct receiver {
+    int listen_fd;
+    uint16_t port;
+    serve_fn *serve;
+    pthread_t thread;
+};
+
+/* What became of one post. */
+struct result {
+    bool is_done;
+    struct http_outcome outcome;
+};
+
+static struct fixture {
+    struct loop *loop;
+    struct http_client *client;
+    struct timer *deadline;
+    struct receiver receiver;
+    char url[64];
+    struct result results[POSTS_MAX];
+    size_t wanted; /* results that end run() */
+    size_t done;
+    atomic_int connections, requests, ended; /* seen by the receiver */
+    bool may_connect, may_send;
+    int connect_questions, send_questions;
+    char last[4096]; /* the last request's text */
+} fx;
+
+/* --- The receiver --- */
+
+struct connection {
+    int fd, number;
+};
+
+static void *serve_connection(void *arg)
+{
+    struct connection *connection = arg;
+    fx.receiver.serve(connection->fd, connection->number);
+    close(connection->fd);
+    free(connection);
+    fx.ended++;
+    return NULL;
+}
+
+static void *accept_connections(void *arg)
+{
+    struct receiver *receiver = arg;
+    for (int fd; (fd = wire_accept(receiver->listen_fd)) >= 0;) {
+        struct connection *connection = NEW(struct connection);
+        connection->fd = fd;
+        connection->number = ++fx.connections;
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, serve_connection, connection), 0);
+        pthread_detach(thread);
+    }
+    return NULL;
+}
+
+/* false when the client closed the connection. */
+static bool next_request(int fd)
+{
+    struct wire_text *text = memory_new(sizeof *text);
+    bool has_one = wire_read_message(fd, text);
+    if (has_one) {
+        memcpy(fx.last, text->data, sizeof fx.last - 1); /* its end keeps the NUL */
+        fx.requests++;
+    }
+    free(text);
+    return has_one;
+}
+
+static void serve_ok(int fd, int number)
+{
+    (void)number;
+    while (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+}
+
+/* --- The client --- */
+
+static void on_deadline(void *arg)
+{
+    (void)arg;
+    ck_abort_msg("%zu of %zu posts ended in time", fx.done, fx.wanted);
+}
+
+static void stop_loop(void *arg)
+{
+    (void)arg;
+    loop_stop(fx.loop);
+}
+
+static bool may_connect(void *arg, const struct sockaddr *address)
+{
+    (void)arg;
+    const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
+    fx.connect_questions++;
+    ck_assert_int_eq(address->sa_family, AF_INET);
+    ck_assert_uint_eq(ntohl(in->sin_addr.s_addr), INADDR_LOOPBACK);
+    return fx.may_connect;
+}
+
+static bool may_send(void *arg)
+{
+    (void)arg;
+    fx.send_questions++;
+    return fx.may_send;
+}
+
+static void on_done(void *arg, const struct http_outcome *outcome)
+{
+    struct result *result = arg;
+    ck_assert(!result->is_done);
+    result->is_done = true;
+    result->outcome = *outcome;
+    if (++fx.done == fx.wanted)
+        loop_stop(fx.loop);
+}
+
+static void start(void)
+{
+    fx.may_connect = true;
+    fx.may_send = true;
+    fx.loop = loop_new();
+    fx.deadline = timer_new(fx.loop, on_deadline, NULL);
+    fx.client = http_client_new(fx.loop, &(struct http_client_options){.max_idle = 400});
+    fx.receiver.listen_fd = wire_listen(&fx.receiver.port);
+    snprintf(fx.url, sizeof fx.url, "http://127.0.0.1:%d/hook/../a?q=1", fx.receiver.port);
+}
+
+static void stop(void)
+{
+    http_client_free(fx.client);
+    timer_free(fx.deadline);
+    loop_free(fx.loop);
+    shutdown(fx.receiver.listen_fd, SHUT_RDWR);
+    if (fx.receiver.serve)
+        pthread_join(fx.receiver.thread, NULL);
+    close(fx.receiver.listen_fd);
+    /* Under a leak checker the threads of the connections must be gone. */
+    for (int left_ms = WIRE_DEADLINE_MS; fx.ended != fx.connections; left_ms--) {
+        ck_assert_int_gt(left_ms, 0);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+static void receive_with(serve_fn *serve)
+{
+    fx.receiver.serve = serve;
+    ck_assert_int_eq(pthread_create(&fx.receiver.thread, NULL, accept_connections, &fx.receiver), 0);
+}
+
+static struct http_post *post_to(size_t index, const char *url, struct slice body, int64_t timeout_ms)
+{
+    static const struct slice headers[] = {SLICE("Content-Type: application/json"), SLICE("X-MiXed: a  b"),
+                                           SLICE("X-Empty: ")};
+    const struct http_post_request request = {
+        .url = slice_of(url),
+        .headers = headers,
+        .header_count = 3,
+        .body = body,
+        .timeout_ms = timeout_ms,
+        .may_connect = may_connect,
+        .may_send = may_send,
+        .on_done = on_done,
+        .arg = &fx.results[index],
+    };
+    return http_post(fx.client, &request);
+}
+
+static struct http_post *post(size_t index)
+{
+    return post_to(index, fx.url, SLICE("{\"a\":1}"), TIMEOUT_MS);
+}
+
+/* Until count posts more have ended. */
+static void run(size_t count)
+{
+    fx.wanted = fx.done + count;
+    timer_start(fx.deadline, WIRE_DEADLINE_MS * INT64_C(1000));
+    loop_run(fx.loop);
+    timer_stop(fx.deadline);
+}
+
+/* One post against serve, to its end. */
+static const struct http_outcome *post_against(serve_fn *serve)
+{
+    receive_with(serve);
+    post(0);
+    run(1);
+    return &fx.results[0].outcome;
+}
+
+static void ck_status(const struct http_outcome *outcome, int status)
+{
+    ck_assert_int_eq(outcome->error, HTTP_ERROR_NONE);
+    ck_assert_int_eq(outcome->status, status);
+    ck_assert(outcome->was_sent);
+}
+
+static void ck_error(const struct http_outcome *outcome, enum http_error error, bool was_sent)
+{
+    ck_assert_int_eq(outcome->error, error);
+    ck_assert_int_eq(outcome->was_sent, was_sent);
+    ck_assert_int_eq(outcome->retry_after_ms, -1);
+}
+
+/* --- Requests --- */
+
+START_TEST(request_is_exactly_what_the_caller_gave)
+{
+    ck_status(post_against(serve_ok), 200);
+    char wanted[512];
+    snprintf(wanted, sizeof wanted,
+             "POST /hook/../a?q=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+             "X-MiXed: a  b\r\nX-Empty:\r\nContent-Length: 7\r\n\r\n{\"a\":1}",
+             fx.receiver.port);
+    ck_assert_str_eq(fx.last, wanted);
+    ck_assert_int_eq(fx.results[0].outcome.retry_after_ms, -1);
+}
+END_TEST
+
+START_TEST(empty_body_says_so)
+{
+    receive_with(serve_ok);
+    post_to(0, fx.url, SLICE(""), TIMEOUT_MS);
+    run(1);
+    ck_status(&fx.results[0].outcome, 200);
+    ck_assert_msg(strstr(fx.last, "\r\nContent-Length: 0\r\n"), "%s", fx.last);
+}
+END_TEST
+
+START_TEST(headers_without_content_type_have_none)
+{
+    const struct http_post_request request = {.url = slice_of(fx.url),
+                                              .timeout_ms = TIMEOUT_MS,
+                                              .may_connect = may_connect,
+                                              .may_send = may_send,
+                                              .on_done = on_done,
+                                              .arg = &fx.results[0]};
+    receive_with(serve_ok);
+    http_post(fx.client, &request);
+    run(1);
+    ck_assert_ptr_null(strcasestr(fx.last, "content-type"));
+    ck_assert_ptr_null(strcasestr(fx.last, "accept"));
+}
+END_TEST
+
+START_TEST(large_body_with_nul_bytes_arrives_whole_without_expect)
+{
+    enum { BODY_BYTES = 200 * 1000 };
+    char *body = memory_new(BODY_BYTES);
+    receive_with(serve_ok);
+    post_to(0, fx.url, slice_from(body, BODY_BYTES), TIMEOUT_MS);
+    run(1);
+    ck_status(&fx.results[0].outcome, 200);
+    ck_assert_ptr_null(strcasestr(fx.last, "expect"));
+    free(body);
+}
+END_TEST
+
+START_TEST(connection_is_used_again)
+{
+    receive_with(serve_ok);
+    for (size_t i = 0; i < 50; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+    }
+    ck_assert_int_eq(fx.connections, 1);
+    ck_assert_int_eq(fx.requests, 50);
+    ck_assert_int_eq(fx.send_questions, 50);
+}
+END_TEST
+
+static pthread_barrier_t all_there;
+
+static void serve_together(int fd, int number)
+{
+    (void)number;
+    if (!next_request(fd))
+        return;
+    pthread_barrier_wait(&all_there);
+    wire_send(fd, SLICE("HTTP/1.1 204 No Content\r\n\r\n"));
+    next_request(fd);
+}
+
+START_TEST(three_hundred_posts_are_in_flight_at_once)
+{
+    enum { COUNT = 300 };
+    pthread_barrier_init(&all_there, NULL, COUNT);
+    receive_with(serve_together);
+    for (size_t i = 0; i < COUNT; i++)
+        post(i);
+    run(COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_status(&fx.results[i].outcome, 204);
+    ck_assert_int_eq(fx.connections, COUNT);
+}
+END_TEST
+
+/* --- Answers --- */
+
+static const struct answer_case {
+    const char *answer;
+    int status;
+    int64_t retry_after_ms;
+} answers[] = {
+    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, -1},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nTrailer: x\r\n\r\n", 200, -1},
+    {"HTTP/1.1 204 No Content\r\n\r\n", 204, -1},
+    {"HTTP/1.0 200 OK\r\n\r\nold", 200, -1},
+    {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n", 201, -1},
+    {"HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", 500,
+     -1},
+    {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", 302, -1},
+    {"HTTP/1.1 307 Again\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", 307, -1},
+    {"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", 401, -1},
+    {"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n", 410, -1},
+    {"HTTP/1.1 503 No\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n", 503, 120000},
+    {"HTTP/1.1 503 No\r\nretry-after: 0\r\nContent-Length: 0\r\n\r\n", 503, 0},
+    {"HTTP/1.1 503 No\r\nRetry-After: Thu, 01 Jan 1970 00:00:10 GMT\r\nContent-Length: 0\r\n\r\n", 503, 0},
+    {"HTTP/1.1 503 No\r\nRetry-After: soon\r\nContent-Length: 0\r\n\r\n", 503, 0},
+    {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", 200, -1},
+    /* cut, and with a length that is a lie */
+    {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", 200, -1},
+    {"HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nhalf", 500, -1},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 200, -1},
+};
+
+static int answer_index;
+
+static void serve_answer(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, slice_of(answers[answer_index].answer));
+}
+
+START_TEST(status_is_that_of_the_final_head)
+{
+    answer_index = _i;
+    const struct http_outcome *outcome = post_against(serve_answer);
+    ck_status(outcome, answers[_i].status);
+    ck_assert_int_eq(outcome->retry_after_ms, answers[_i].retry_after_ms);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+static void serve_retry_date(int fd, int number)
+{
+    (void)number;
+    char date[64], answer[256];
+    time_t then = time(NULL) + 3600;
+    struct tm parts;
+    gmtime_r(&then, &parts);
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    snprintf(answer, sizeof answer, "HTTP/1.1 429 Slow\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
+             date);
+    if (next_request(fd))
+        wire_send(fd, slice_of(answer));
+}
+
+START_TEST(retry_after_may_be_a_date)
+{
+    const struct http_outcome *outcome = post_against(serve_retry_date);
+    ck_status(outcome, 429);
+    ck_assert_int_ge(outcome->retry_after_ms, 3500 * 1000);
+    ck_assert_int_le(outcome->retry_after_ms, 3600 * 1000);
+}
+END_TEST
+
+/* Answers while the body still comes, and reads none of it. */
+static void serve_early(int fd, int number)
+{
+    (void)number;
+    struct wire_text *text = memory_new(sizeof *text);
+    if (wire_read_for(fd, text, "\r\n\r\n"))
+        wire_send(fd, SLICE("HTTP/1.1 413 Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
+    wire_read_for(fd, text, "never");
+    free(text);
+}
+
+START_TEST(answer_before_the_body_was_sent_counts)
+{
+    ck_status(post_against(serve_early), 413);
+}
+END_TEST
+
+static void serve_huge_body(int fd, int number)
+{
+    (void)number;
+    static const char zeros[64 * 1024];
+    if (!next_request(fd))
+        return;
+    wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n"));
+    for (int i = 0; i < 16 * 1024; i++) {
+        if (send(fd, zeros, sizeof zeros, MSG_NOSIGNAL) < 0)
+            return;
+    }
+    ck_abort_msg("the client read a gigabyte");
+}
+
+START_TEST(huge_body_is_cut_and_the_status_counts)
+{
+    ck_status(post_against(serve_huge_body), 200);
+}
+END_TEST
+
+static void serve_slow_body(int fd, int number)
+{
+    (void)number;
+    if (!next_request(fd))
+        return;
+    wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"));
+    next_request(fd); /* until the client closes */
+}
+
+START_TEST(slow_body_is_not_waited_for)
+{
+    int64_t before_us = clock_boot_us();
+    ck_status(post_against(serve_slow_body), 200);
+    ck_assert_int_lt(clock_boot_us() - before_us, TIMEOUT_MS * INT64_C(1000) / 3);
+}
+END_TEST
+
+static void serve_endless_headers(int fd, int number)
+{
+    (void)number;
+    if (!next_request(fd))
+        return;
+    wire_send(fd, SLICE("HTTP/1.1 200 OK\r\n"));
+    for (int i = 0; i < 1024 * 1024; i++) {
+        if (send(fd, "X-Some: thing\r\n", 15, MSG_NOSIGNAL) < 0)
+            return;
+    }
+    ck_abort_msg("the client read endless headers");
+}
+
+START_TEST(endless_headers_are_too_large)
+{
+    ck_error(post_against(serve_endless_headers), HTTP_ERROR_TOO_LARGE, true);
+}
+END_TEST
+
+static void serve_endless_line(int fd, int number)
+{
+    (void)number;
+    static const char line[64 * 1024] = "HTTP/1.1 200 OK\r\nX: ";
+    if (!next_request(fd))
+        return;
+    wire_send(fd, slice_of(line));
+    for (int i = 0; i < 1024 * 1024; i++) {
+        if (send(fd, "xxxxxxxxxxxxxxxx", 16, MSG_NOSIGNAL) < 0)
+            return;
+    }
+    ck_abort_msg("the client read an endless line");
+}
+
+START_TEST(endless_header_line_is_too_large)
+{
+    ck_error(post_against(serve_endless_line), HTTP_ERROR_TOO_LARGE, true);
+}
+END_TEST
+
+static void serve_endless_interim(int fd, int number)
+{
+    (void)number;
+    if (!next_request(fd))
+        return;
+    for (int i = 0; i < 1024 * 1024; i++) {
+        static const char interim[] = "HTTP/1.1 102 Processing\r\nX: y\r\n\r\n";
+        if (send(fd, interim, sizeof interim - 1, MSG_NOSIGNAL) < 0)
+            return;
+    }
+    ck_abort_msg("the client read endless interim answers");
+}
+
+START_TEST(endless_interim_answers_are_too_large)
+{
+    ck_error(post_against(serve_endless_interim), HTTP_ERROR_TOO_LARGE, true);
+}
+END_TEST
+
+static void serve_garbage(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, SLICE("SSH-2.0-OpenSSH_9.2\r\n\r\n"));
+}
+
+START_TEST(garbage_is_a_protocol_error)
+{
+    ck_error(post_against(serve_garbage), HTTP_ERROR_PROTOCOL, true);
+}
+END_TEST
+
+/* --- Failures --- */
+
+static void serve_nothing(int fd, int number)
+{
+    (void)number;
+    next_request(fd);
+}
+
+START_TEST(close_on_receipt_is_a_reset)
+{
+    ck_error(post_against(serve_nothing), HTTP_ERROR_RESET, true);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+static void reset_connection(int fd)
+{
+    const struct linger linger = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+static void serve_reset(int fd, int number)
+{
+    (void)number;
+    next_request(fd);
+    reset_connection(fd);
+}
+
+START_TEST(reset_on_receipt_is_a_reset)
+{
+    ck_error(post_against(serve_reset), HTTP_ERROR_RESET, true);
+}
+END_TEST
+
+/* The first connections are kept alive; the second request on any of them ends it unanswered. */
+static void serve_once(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd)) {
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+        if (next_request(fd) && number % 2)
+            reset_connection(fd);
+    }
+}
+
+START_TEST(request_is_never_repeated_when_a_kept_alive_connection_dies)
+{
+    receive_with(serve_once);
+    for (size_t i = 0; i < 3; i++)
+        post(i); /* three connections: libcurl would have others to repeat on */
+    run(3);
+    ck_assert_int_eq(fx.requests, 3);
+    post(3);
+    run(1);
+    ck_error(&fx.results[3].outcome, HTTP_ERROR_RESET, true);
+    ck_assert_int_eq(fx.requests, 4);
+    ck_assert_int_eq(fx.connections, 3);
+    ck_assert_int_eq(fx.send_questions, 4);
+}
+END_TEST
+
+START_TEST(request_is_never_repeated_on_a_new_connection)
+{
+    receive_with(serve_once);
+    for (size_t i = 0; i < 2; i++) {
+        post(i);
+        run(1);
+    }
+    ck_status(&fx.results[0].outcome, 200);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_RESET, true);
+    ck_assert_int_eq(fx.requests, 2);
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+static void serve_then_leave(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+}
+
+START_TEST(connection_that_died_idle_is_replaced)
+{
+    receive_with(serve_then_leave);
+    for (size_t i = 0; i < 3; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+        while (fx.ended != (int)i + 1)
+            sched_yield();
+    }
+    ck_assert_int_eq(fx.requests, 3);
+}
+END_TEST
+
+static void serve_silence(int fd, int number)
+{
+    (void)number;
+    while (next_request(fd))
+        ;
+}
+
+START_TEST(no_answer_is_a_timeout)
+{
+    receive_with(serve_silence);
+    post_to(0, fx.url, SLICE("x"), 200);
+    run(1);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_TIMEOUT, true);
+    ck_assert_int_ge(fx.results[0].outcome.duration_ms, 190);
+    ck_assert_int_lt(fx.results[0].outcome.duration_ms, WIRE_DEADLINE_MS);
+}
+END_TEST
+
+START_TEST(nobody_listening_is_a_connect_error)
+{
+    close(fx.receiver.listen_fd);
+    post(0);
+    run(1);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_CONNECT, false);
+    fx.receiver.listen_fd = wire_listen(&fx.receiver.port);
+}
+END_TEST
+
+static void serve_no_tls(int fd, int number)
+{
+    (void)number;
+    char byte;
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
+    wire_send(fd, SLICE("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"));
+}
+
+START_TEST(plain_http_behind_https_is_a_tls_error)
+{
+    char url[64];
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", fx.receiver.port);
+    receive_with(serve_no_tls);
+    post_to(0, url, SLICE("x"), TIMEOUT_MS);
+    run(1);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_TLS, false);
+}
+END_TEST
+
+START_TEST(dead_name_is_a_dns_error_and_stalls_nobody)
+{
+    receive_with(serve_ok);
+    post_to(0, "http://nonexistent.invalid/", SLICE("x"), TIMEOUT_MS);
+    for (size_t i = 1; i <= 20; i++)
+        post(i);
+    run(21);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_DNS, false);
+    for (size_t i = 1; i <= 20; i++) {
+        ck_status(&fx.results[i].outcome, 200);
+        ck_assert_int_lt(fx.results[i].outcome.duration_ms, 5000);
+    }
+}
+END_TEST
+
+/* --- The two questions --- */
+
+START_TEST(refused_address_gets_no_packet)
+{
+    receive_with(serve_ok);
+    fx.may_connect = false;
+    post(0);
+    run(1);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_REFUSED, false);
+    ck_assert_int_eq(fx.connections, 0);
+    ck_assert_int_eq(fx.send_questions, 0);
+}
+END_TEST
+
+START_TEST(address_of_a_reused_connection_is_asked_again)
+{
+    receive_with(serve_ok);
+    post(0);
+    run(1);
+    ck_status(&fx.results[0].outcome, 200);
+    fx.may_connect = false;
+    post(1);
+    run(1);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_REFUSED, false);
+    ck_assert_int_eq(fx.requests, 1);
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+START_TEST(post_that_may_not_be_sent_stays_unsent)
+{
+    receive_with(serve_ok);
+    fx.may_send = false;
+    post(0);
+    run(1);
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_UNSENT, false);
+    ck_assert_int_eq(fx.requests, 0);
+    fx.may_send = true;
+    post(1);
+    run(1);
+    ck_status(&fx.results[1].outcome, 200);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+/* A proxy in the environment would hide the address from the question. */
+START_TEST(proxy_of_the_environment_is_not_used)
+{
+    setenv("http_proxy", "http://127.0.0.1:1/", 1);
+    setenv("ALL_PROXY", "http://127.0.0.1:1/", 1);
+    ck_status(post_against(serve_ok), 200);
+}
+END_TEST
+
+/* --- Posts that start and end others --- */
+
+static struct http_post *others[2];
+
+static void post_next(void *arg, const struct http_outcome *outcome)
+{
+    size_t *index = arg;
+    fx.results[*index].outcome = *outcome;
+    if (*index < 99) {
+        (*index)++;
+        const struct http_post_request request = {.url = slice_of(fx.url),
+                                                  .body = SLICE("x"),
+                                                  .timeout_ms = TIMEOUT_MS,
+                                                  .may_connect = may_connect,
+                                                  .may_send = may_send,
+                                                  .on_done = post_next,
+                                                  .arg = index};
+        http_post(fx.client, &request);
+    } else {
+        loop_stop(fx.loop);
+    }
+}
+
+START_TEST(on_done_may_start_the_next_post)
+{
+    size_t index = 0;
+    receive_with(serve_ok);
+    const struct http_outcome nothing = {0};
+    post_next(&index, &nothing);
+    run(1000);
+    for (size_t i = 1; i <= 99; i++)
+        ck_status(&fx.results[i].outcome, 200);
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+static void abort_others(void *arg, const struct http_outcome *outcome)
+{
+    http_post_abort(others[0]);
+    http_post_abort(others[1]);
+    on_done(arg, outcome);
+}
+
+/* All three fail together; the first to be told ends the others, whose on_done must not come. */
+START_TEST(on_done_may_abort_posts_that_have_ended_too)
+{
+    struct http_post_request request = {.url = slice_of(fx.url),
+                                        .timeout_ms = TIMEOUT_MS,
+                                        .may_connect = may_connect,
+                                        .may_send = may_send,
+                                        .on_done = abort_others,
+                                        .arg = &fx.results[0]};
+    fx.may_connect = false;
+    http_post(fx.client, &request);
+    others[0] = post(1);
+    others[1] = post(2);
+    run(1);
+    ck_assert(!fx.results[1].is_done && !fx.results[2].is_done);
+}
+END_TEST
+
+START_TEST(aborted_post_is_not_told_and_its_connection_closed)
+{
+    receive_with(serve_silence);
+    struct http_post *aborted = post(0);
+    post_to(1, fx.url, SLICE("x"), 300);
+    while (fx.requests < 2) { /* both are on the wire */
+        struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
+        timer_start(timer, 1000);
+        loop_run(fx.loop);
+        timer_free(timer);
+    }
+    http_post_abort(aborted);
+    run(1);
+    ck_assert(!fx.results[0].is_done);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_TIMEOUT, true);
+}
+END_TEST
+
+START_TEST(aborted_before_its_turn_ends_nothing_is_sent)
+{
+    receive_with(serve_ok);
+    http_post_abort(post(0));
+    post(1);
+    run(1);
+    ck_status(&fx.results[1].outcome, 200);
+    ck_assert(!fx.results[0].is_done);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+/* Includes a name lookup that has not ended: it must not be waited for. */
+START_TEST(client_is_freed_with_posts_in_flight)
+{
+    receive_with(serve_silence);
+    post_to(0, "http://nonexistent.invalid/", SLICE("x"), TIMEOUT_MS);
+    for (size_t i = 1; i < 10; i++)
+        post(i);
+    post_to(10, fx.url, SLICE("x"), 300);
+    struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
+    timer_start(timer, 2000);
+    loop_run(fx.loop);
+    timer_free(timer);
+    int64_t before_us = clock_boot_us();
+    http_client_free(fx.client);
+    ck_assert_int_lt(clock_boot_us() - before_us, 3 * 1000 * 1000);
+    fx.client = NULL;
+    ck_assert(!fx.results[1].is_done);
+}
+END_TEST
+
+static TCase *add_case(Suite *s, const char *name)
+{
+    TCase *tc = tcase_create(name);
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, start, stop);
+    suite_add_tcase(s, tc);
+    return tc;
+}
+
+static void add_requests(TCase *tc)
+{
+    tcase_add_test(tc, request_is_exactly_what_the_caller_gave);
+    tcase_add_test(tc, empty_body_says_so);
+    tcase_add_test(tc, headers_without_content_type_have_none);
+    tcase_add_test(tc, large_body_with_nul_bytes_arrives_whole_without_expect);
+    tcase_add_test(tc, connection_is_used_again);
+    tcase_add_test(tc, three_hundred_posts_are_in_flight_at_once);
+    tcase_add_test(tc, proxy_of_the_environment_is_not_used);
+}
+
+static void add_answers(TCase *tc)
+{
+    tcase_add_loop_test(tc, status_is_that_of_the_final_head, 0, (int)(sizeof answers / sizeof *answers));
+    tcase_add_test(tc, retry_after_may_be_a_date);
+    tcase_add_test(tc, answer_before_the_body_was_sent_counts);
+    tcase_add_test(tc, huge_body_is_cut_and_the_status_counts);
+    tcase_add_test(tc, slow_body_is_not_waited_for);
+    tcase_add_test(tc, endless_headers_are_too_large);
+    tcase_add_test(tc, endless_header_line_is_too_large);
+    tcase_add_test(tc, endless_interim_answers_are_too_large);
+    tcase_add_test(tc, garbage_is_a_protocol_error);
+}
+
+static void add_failures(TCase *tc)
+{
+    tcase_add_test(tc, close_on_receipt_is_a_reset);
+    tcase_add_test(tc, reset_on_receipt_is_a_reset);
+    tcase_add_test(tc, request_is_never_repeated_when_a_kept_alive_connection_dies);
+    tcase_add_test(tc, request_is_never_repeated_on_a_new_connection);
+    tcase_add_test(tc, connection_that_died_idle_is_replaced);
+    tcase_add_test(tc, no_answer_is_a_timeout);
+    tcase_add_test(tc, nobody_listening_is_a_connect_error);
+    tcase_add_test(tc, plain_http_behind_https_is_a_tls_error);
+    tcase_add_test(tc, dead_name_is_a_dns_error_and_stalls_nobody);
+}
+
+static void add_questions_and_ends(TCase *tc)
+{
+    tcase_add_test(tc, refused_address_gets_no_packet);
+    tcase_add_test(tc, address_of_a_reused_connection_is_asked_again);
+    tcase_add_test(tc, post_that_may_not_be_sent_stays_unsent);
+    tcase_add_test(tc, on_done_may_start_the_next_post);
+    tcase_add_test(tc, on_done_may_abort_posts_that_have_ended_too);
+    tcase_add_test(tc, aborted_post_is_not_told_and_its_connection_closed);
+    tcase_add_test(tc, aborted_before_its_turn_ends_nothing_is_sent);
+    tcase_add_test(tc, client_is_freed_with_posts_in_flight);
+}
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("http_client");
+    add_requests(add_case(s, "requests"));
+    add_answers(add_case(s, "answers"));
+    add_failures(add_case(s, "failures"));
+    add_questions_and_ends(add_case(s, "questions and ends"));
+    return s;
+}
