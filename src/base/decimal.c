@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-enum { DIGITS_MAX = 18 }; /* that are kept: times a multiplier they fit into 128 bits */
+enum { DIGITS_MAX = 19 }; /* that are kept: as many as fit into 64 bits, and times a multiplier into 128 */
 
 /* Beyond it lies what no text is long enough to bring back. */
 #define EXPONENT_MAX INT64_C(1000000000000)
@@ -90,7 +90,7 @@ bool decimal_parse(struct slice text, int64_t multiplier, int64_t max, int64_t *
     if (number.is_negative && !is_zero)
         return false;
 
-    /* GCC's and Clang's 128 bits: 10^18 * 10^9 is under 2^90. */
+    /* GCC's and Clang's 128 bits: 10^19 * 10^9 is under 2^94. */
     __extension__ unsigned __int128 product = (unsigned __int128)number.significand * (uint64_t)multiplier;
     bool is_rounded = number.is_cut;
     for (; number.exponent > 0 && !is_zero; number.exponent--) {

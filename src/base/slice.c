@@ -36,7 +36,7 @@ bool slice_to_number(struct slice text, uint64_t max, uint64_t *value)
         return false;
     for (size_t i = 0; i < text.size; i++) {
         unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || sum > max / 10 || sum * 10 > max - digit)
+        if (digit > 9 || digit > max || sum > max / 10 || sum * 10 > max - digit)
             return false;
         sum = sum * 10 + digit;
     }

@@ -1,0 +1,77 @@
+#include "support/suite.h"
+
+#include <inttypes.h>
+
+#include "base/duration.h"
+
+#define DAY INT64_C(86400000)
+
+START_TEST(parses)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {
+        {"500ms", 500},    {"15s", 15000}, {"3m", 180000},    {"1h", 3600000},
+        {"2d", 2 * DAY},   {"0", 0},       {"15", 15000},     {"1.5", 1500},
+        {"1.5h", 5400000}, {"0.1ms", 1},   {"1.0001s", 1001}, {"365d", 365 * DAY},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t ms = -1;
+        ck_assert_msg(duration_parse(slice_of(cases[i].text), 365 * DAY, &ms) && ms == cases[i].ms,
+                      "%s: %" PRId64, cases[i].text, ms);
+    }
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    static const char *const cases[] = {"",   "s",   "ms",  "-1s",  "+1", "1e3",  "1 s",    "1S",
+                                        "1w", "1.s", ".5s", "1h3m", "d",  "366d", "365.1d", "1..5"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t ms;
+        ck_assert_msg(!duration_parse(slice_of(cases[i]), 365 * DAY, &ms), "'%s'", cases[i]);
+    }
+}
+END_TEST
+
+START_TEST(formats_so_that_it_reads_it_again)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "0s"},
+        {1, "1ms"},
+        {500, "500ms"},
+        {1000, "1s"},
+        {1500, "1.5s"},
+        {1001, "1.001s"},
+        {90000, "90s"},
+        {900000, "15m"},
+        {3600000, "1h"},
+        {5400000, "90m"},
+        {2 * DAY, "2d"},
+        {61230, "61.23s"},
+        {INT64_MAX, "9223372036854775.807s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[DURATION_TEXT_MAX];
+        int64_t ms;
+        duration_format(cases[i].ms, text);
+        ck_assert_str_eq(text, cases[i].text);
+        ck_assert_msg(duration_parse(slice_of(text), INT64_MAX, &ms) && ms == cases[i].ms, "%s", text);
+    }
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("duration");
+    TCase *tests = tcase_create("duration");
+    tcase_add_test(tests, parses);
+    tcase_add_test(tests, refuses);
+    tcase_add_test(tests, formats_so_that_it_reads_it_again);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,170 @@
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static char folder[] = "/tmp/duepost-log-XXXXXX";
+static char path[64], moved[64];
+static char text[20000];
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/log", folder);
+    snprintf(moved, sizeof moved, "%s/log.1", folder);
+}
+
+static void tear_down(void)
+{
+    unlink(path);
+    unlink(moved);
+    rmdir(folder);
+}
+
+static void open_log(enum log_format format, enum log_level level)
+{
+    struct problem problem;
+    ck_assert_int_eq(log_open(path, format, level, &problem), STATUS_OK);
+}
+
+static const char *read_file(const char *name)
+{
+    FILE *file = fopen(name, "r");
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* What stands behind the time, which is the only thing that differs. */
+static const char *behind_time(const char *line, const char *mark)
+{
+    const char *found = strstr(line, mark);
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+START_TEST(writes_logfmt)
+{
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_info("job_sent", LOG_TEXT("topic", "orders"), LOG_NUMBER("after_ms", -3), LOG_TEXT("why", "a b"),
+             LOG_TEXT("empty", ""), LOG_SLICE("quote", SLICE("\"")), LOG_SLICE("line", SLICE("a\nb")),
+             LOG_SLICE("high", SLICE("\xc3\xa9")));
+    const char *line = read_file(path);
+    ck_assert(strncmp(line, "time=20", 7) == 0);
+    ck_assert_str_eq(behind_time(line, " level"),
+                     " level=info event=job_sent topic=orders after_ms=-3 why=\"a b\" "
+                     "empty=\"\" quote=\"\\\"\" line=\"a\\nb\" high=\"\xc3\xa9\"\n");
+}
+END_TEST
+
+START_TEST(writes_json)
+{
+    open_log(LOG_FORMAT_JSON, LOG_LEVEL_INFO);
+    log_error("redis_lost", LOG_TEXT("why", "gone \"away\""), LOG_NUMBER("n", 7));
+    const char *line = read_file(path);
+    ck_assert(strncmp(line, "{\"time\":\"20", 11) == 0);
+    ck_assert_str_eq(behind_time(line, "Z\","), "Z\",\"level\":\"error\",\"event\":\"redis_lost\","
+                                                "\"why\":\"gone \\\"away\\\"\",\"n\":7}\n");
+}
+END_TEST
+
+START_TEST(leaves_out_what_is_below_its_level)
+{
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_WARNING);
+    log_debug("one", LOG_NUMBER("n", 1));
+    log_info("two", LOG_NUMBER("n", 2));
+    ck_assert_str_eq(read_file(path), "");
+    log_warning("three", LOG_NUMBER("n", 3));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "event=three n=3\n"));
+    log_set_level(LOG_LEVEL_DEBUG);
+    log_debug("four", LOG_NUMBER("n", 4));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "event=four n=4\n"));
+}
+END_TEST
+
+START_TEST(leaves_out_a_field_that_is_too_long)
+{
+    static char large[9000];
+    memset(large, 'x', sizeof large - 1);
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_info("big", LOG_TEXT("large", large), LOG_NUMBER("n", 1));
+    ck_assert_str_eq(behind_time(read_file(path), " event"), " event=big n=1\n");
+}
+END_TEST
+
+START_TEST(goes_on_in_a_new_file_after_rotation)
+{
+    struct problem problem;
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_info("before", LOG_NUMBER("n", 1));
+    ck_assert_int_eq(rename(path, moved), 0);
+    ck_assert_int_eq(log_reopen(&problem), STATUS_OK);
+    log_info("after", LOG_NUMBER("n", 2));
+    ck_assert_ptr_nonnull(strstr(read_file(moved), "event=before"));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "event=after"));
+    ck_assert_ptr_null(strstr(read_file(path), "event=before"));
+}
+END_TEST
+
+START_TEST(says_why_a_file_cannot_be_written)
+{
+    struct problem problem;
+    ck_assert_int_eq(log_open("/nowhere/log", LOG_FORMAT_JSON, LOG_LEVEL_INFO, &problem), STATUS_FAILED);
+    ck_assert_str_eq(problem.text, "cannot write the log file /nowhere/log: No such file or directory");
+}
+END_TEST
+
+START_TEST(keeps_the_old_file_when_the_new_one_cannot_be_opened)
+{
+    struct problem problem;
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert_int_eq(log_reopen(&problem), STATUS_FAILED);
+    log_info("still", LOG_NUMBER("n", 1));
+}
+END_TEST
+
+START_TEST(has_nothing_to_reopen_on_stderr)
+{
+    struct problem problem;
+    ck_assert_int_eq(log_open(NULL, LOG_FORMAT_JSON, LOG_LEVEL_ERROR, &problem), STATUS_OK);
+    ck_assert_int_eq(log_reopen(&problem), STATUS_OK);
+}
+END_TEST
+
+START_TEST(knows_its_words)
+{
+    enum log_level level;
+    enum log_format format;
+    ck_assert(log_level_parse(SLICE("debug"), &level) && level == LOG_LEVEL_DEBUG);
+    ck_assert(log_level_parse(SLICE("error"), &level) && level == LOG_LEVEL_ERROR);
+    ck_assert(!log_level_parse(SLICE("Error"), &level));
+    ck_assert(log_format_parse(SLICE("json"), &format) && format == LOG_FORMAT_JSON);
+    ck_assert(log_format_parse(SLICE("logfmt"), &format) && format == LOG_FORMAT_LOGFMT);
+    ck_assert(!log_format_parse(SLICE(""), &format));
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *tests = tcase_create("log");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, writes_logfmt);
+    tcase_add_test(tests, writes_json);
+    tcase_add_test(tests, leaves_out_what_is_below_its_level);
+    tcase_add_test(tests, leaves_out_a_field_that_is_too_long);
+    tcase_add_test(tests, goes_on_in_a_new_file_after_rotation);
+    tcase_add_test(tests, says_why_a_file_cannot_be_written);
+    tcase_add_test(tests, keeps_the_old_file_when_the_new_one_cannot_be_opened);
+    tcase_add_test(tests, has_nothing_to_reopen_on_stderr);
+    tcase_add_test(tests, knows_its_words);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
