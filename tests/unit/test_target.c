@@ -1,0 +1,118 @@
+#include "support/suite.h"
+
+#include "job/target.h"
+
+static struct target_policy *policy;
+static struct problem problem;
+
+static void set_up(void)
+{
+    policy = target_policy_new();
+}
+
+static void tear_down(void)
+{
+    target_policy_free(policy);
+}
+
+static bool permits(const char *host, const char *text, uint16_t port, bool is_local)
+{
+    struct address address;
+    ck_assert(address_parse(slice_of(text), &address));
+    return target_policy_permits(policy, slice_of(host), &address, port, is_local);
+}
+
+static void refuse(const char *text, uint16_t port)
+{
+    struct address address;
+    ck_assert(address_parse(slice_of(text), &address));
+    target_policy_refuse(policy, &address, port);
+}
+
+START_TEST(permits_public_addresses_only)
+{
+    ck_assert(permits("example.com", "93.184.216.34", 80, false));
+    ck_assert(permits("example.com", "2606:2800:220:1::1", 80, false));
+    ck_assert(!permits("example.com", "127.0.0.1", 80, true));
+    ck_assert(!permits("example.com", "::1", 80, true));
+    ck_assert(!permits("example.com", "::ffff:10.0.0.1", 80, false));
+}
+END_TEST
+
+START_TEST(permits_what_the_operator_allows)
+{
+    ck_assert_int_eq(
+        target_policy_allow(policy, SLICE("127.0.0.0/8,::1 10.0.0.7, Intern.example."), &problem), STATUS_OK);
+    ck_assert(permits("a", "127.9.9.9", 80, true));
+    ck_assert(permits("a", "::1", 80, true));
+    ck_assert(permits("a", "10.0.0.7", 80, false));
+    ck_assert(!permits("a", "10.0.0.8", 80, false));
+    ck_assert(permits("intern.EXAMPLE", "10.0.0.8", 80, false));
+    ck_assert(permits("intern.example.", "10.0.0.8", 80, false));
+    ck_assert(!permits("x.intern.example", "10.0.0.8", 80, false));
+    ck_assert_int_eq(target_policy_allow(policy, SLICE(" , "), &problem), STATUS_OK);
+}
+END_TEST
+
+START_TEST(says_what_it_does_not_understand)
+{
+    static const char *const bad[] = {"10.0.0.0/33", "127.1", "a/b", "[::1]", "a..b", "http://h"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(target_policy_allow(policy, slice_of(bad[i]), &problem) == STATUS_INVALID, "%s",
+                      bad[i]);
+    ck_assert_str_eq(problem.text, "'http://h' is no CIDR block, address or host name");
+}
+END_TEST
+
+START_TEST(refuses_ourselves_even_if_allowed)
+{
+    ck_assert_int_eq(target_policy_allow(policy, SLICE("127.0.0.0/8 ::1 0.0.0.0 :: me"), &problem),
+                     STATUS_OK);
+    refuse("127.0.0.1", 7700);
+    refuse("93.184.216.34", 6379);
+    ck_assert(!permits("me", "127.0.0.1", 7700, true));
+    ck_assert(!permits("me", "::ffff:127.0.0.1", 7700, true));
+    ck_assert(!permits("me", "0.0.0.0", 7700, true)); /* which Linux takes for 127.0.0.1 */
+    ck_assert(!permits("me", "::", 7700, true));
+    ck_assert(permits("me", "0.0.0.0", 7701, true));
+    ck_assert(permits("me", "127.0.0.1", 7701, true));
+    ck_assert(permits("me", "127.0.0.2", 7700, true));
+    ck_assert(!permits("me", "93.184.216.34", 6379, false));
+    ck_assert(permits("me", "93.184.216.34", 80, false));
+    ck_assert(!target_policy_asks_local(policy, 7700));
+}
+END_TEST
+
+START_TEST(refuses_every_address_of_this_host)
+{
+    ck_assert_int_eq(target_policy_allow(policy, SLICE("10.0.0.0/8"), &problem), STATUS_OK);
+    target_policy_refuse(policy, NULL, 7700);
+    ck_assert(target_policy_asks_local(policy, 7700));
+    ck_assert(!target_policy_asks_local(policy, 80));
+    ck_assert(!permits("a", "10.0.0.1", 7700, true));
+    ck_assert(permits("a", "10.0.0.1", 7700, false));
+    ck_assert(permits("a", "10.0.0.1", 80, true));
+    ck_assert(!permits("a", "93.184.216.34", 7700, true));
+}
+END_TEST
+
+START_TEST(frees_nothing)
+{
+    target_policy_free(NULL);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("target");
+    TCase *tests = tcase_create("target");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, permits_public_addresses_only);
+    tcase_add_test(tests, permits_what_the_operator_allows);
+    tcase_add_test(tests, says_what_it_does_not_understand);
+    tcase_add_test(tests, refuses_ourselves_even_if_allowed);
+    tcase_add_test(tests, refuses_every_address_of_this_host);
+    tcase_add_test(tests, frees_nothing);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
