@@ -32,6 +32,7 @@ enum {
     SEND_TIMEOUT_MS = 30 * 1000,
     MEMORY_BYTES = 32 * 1024, /* of a connection: the head has to fit into it */
     HEADERS_MAX = 128,
+    RUNS_MAX = 4,                         /* of the daemon in a row, before others have their turn */
     DISCARD_MAX_BYTES = 16 * 1024 * 1024, /* of a chunked body that is too large; past that no answer comes */
 };
 
@@ -448,32 +449,43 @@ static void on_log(void *arg, const char *format, va_list values)
     log_debug("microhttpd", LOG_TEXT("text", text));
 }
 
-static void arm_timer(struct http_server *server)
+/* False: it has work left for a further run. wait_us is negative when it waits for nothing but its
+ * descriptor. */
+static bool run_once(struct http_server *server, int64_t *wait_us)
 {
     unsigned long long wait_ms;
-    if (MHD_get_timeout(server->daemon, &wait_ms) != MHD_YES) {
+    server->has_closed = false;
+    MHD_run(server->daemon);
+    *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
+    /* At the limit of connections the listening socket is not watched; only the run after the one in which a
+     * connection was closed watches it again. */
+    return *wait_us != 0 && !server->has_closed;
+}
+
+static void arm_timer(struct http_server *server, int64_t wait_us)
+{
+    if (wait_us < 0) {
         timer_stop(server->timer);
         return;
     }
     /* Each request moves the idle timeout on: a timer that fires too early costs less than moving it each
      * time. */
-    int64_t at_us = loop_now_us(server->loop) + (int64_t)wait_ms * 1000;
-    if (wait_ms > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
+    int64_t at_us = wait_us > 0 ? loop_now_us(server->loop) + wait_us : 0;
+    if (at_us > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
         server->timer_at_us <= at_us)
         return;
-    server->timer_at_us = wait_ms > 0 ? at_us : 0;
-    timer_start(server->timer, (int64_t)wait_ms * 1000);
+    server->timer_at_us = at_us;
+    timer_start(server->timer, wait_us);
 }
 
-/* At the limit of connections the listening socket is not watched; only the run after the one in which a
- * connection was closed watches it again. */
+/* An answer takes libmicrohttpd up to three runs, and a run costs less than a turn of the loop. */
 static void run(struct http_server *server)
 {
-    do {
-        server->has_closed = false;
-        MHD_run(server->daemon);
-    } while (server->has_closed);
-    arm_timer(server);
+    int64_t wait_us = 0;
+    for (int runs = 0; runs < RUNS_MAX; runs++)
+        if (run_once(server, &wait_us))
+            break;
+    arm_timer(server, server->has_closed ? 0 : wait_us);
 }
 
 static void on_timer(void *arg)

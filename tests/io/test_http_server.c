@@ -196,6 +196,15 @@ static void in_loop(loop_fn *fn)
     }
 }
 
+static void await_nothing_pending(void)
+{
+    fx.pending = 1;
+    for (int left_ms = WIRE_DEADLINE_MS; fx.pending != 0; left_ms--) {
+        ck_assert_int_gt(left_ms, 0);
+        in_loop(ask_pending);
+    }
+}
+
 /* Sends all at once, reads until the server closes. */
 static void exchange(struct slice bytes)
 {
@@ -306,8 +315,7 @@ START_TEST(many_suspended_requests_are_answered_together)
         ck_has("[GET /hold () ]");
         close(fds[i]);
     }
-    in_loop(ask_pending);
-    ck_assert_int_eq(fx.pending, 0);
+    await_nothing_pending();
 }
 END_TEST
 
@@ -592,11 +600,7 @@ START_TEST(answer_for_a_client_that_left_is_dropped)
     loop_post(fx.loop, answer_held, NULL);
     exchange(SLICE("GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
     ck_has("[GET /next () ]");
-    fx.pending = 1;
-    for (int left_ms = WIRE_DEADLINE_MS; fx.pending != 0; left_ms--) {
-        ck_assert_int_gt(left_ms, 0);
-        in_loop(ask_pending);
-    }
+    await_nothing_pending();
 }
 END_TEST
 
