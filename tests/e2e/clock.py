@@ -2,28 +2,28 @@
 
 import functools
 import mmap
-import os
 import pathlib
 import struct
 import subprocess
-import tempfile
 import time
+
+import scratch
 
 
 @functools.lru_cache
 def _library():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="duepost-clock-")) / "clock.so"
+    path = scratch.file("clock.so")
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", path, pathlib.Path(__file__).with_name("clock.c")], check=True)
     return path
 
 
 class MovableClock:
     def __init__(self):
-        file, path = tempfile.mkstemp(prefix="duepost-clock-")
-        os.ftruncate(file, 8)
-        self._page = mmap.mmap(file, 8)
-        os.close(file)
-        self.environment = {"LD_PRELOAD": str(_library()), "CLOCK_OFFSET_FILE": path}
+        path = scratch.file("offset")
+        path.write_bytes(bytes(8))
+        with path.open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), 8)
+        self.environment = {"LD_PRELOAD": str(_library()), "CLOCK_OFFSET_FILE": str(path)}
 
     def move_to(self, ms):
         """From now on the clock goes on from ms."""

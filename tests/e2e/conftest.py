@@ -3,15 +3,14 @@
 import itertools
 import pathlib
 import re
-import shutil
 import sys
-import tempfile
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import contract  # noqa: E402
+import scratch  # noqa: E402
 from duepost import Duepost  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
@@ -65,15 +64,12 @@ def redis():
     yield one
     for each in started:
         each.stop()
-        shutil.rmtree(each.directory, ignore_errors=True)
 
 
 @pytest.fixture
 def data():
     """A data directory that outlives the processes of one test."""
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-data-"))
-    yield directory
-    Duepost.remove_data(directory)
+    return scratch.directory("data")
 
 
 def _is_whole_suite(session):
@@ -88,6 +84,7 @@ def pytest_sessionfinish(session, exitstatus):
     session.config.unseen = contract.unseen() if exitstatus in (0, 1) and _is_whole_suite(session) else []
     if session.config.unseen:
         session.exitstatus = 1
+    scratch.remove()
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -9,17 +9,16 @@ import os
 import pathlib
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 
 from patience import SLOW, until
 import contract
 import processes
+import scratch
 
 ROOT = pathlib.Path(__file__).parents[2]
 BINARY = os.environ.get("DUEPOST", str(ROOT / "build" / "release" / "duepost"))
@@ -57,7 +56,10 @@ class Client:
         if link is None:
             link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
         try:
-            link.request(method, target, body=body, headers=headers or {})
+            try:
+                link.request(method, target, body=body, headers=headers or {})
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before all of it was sent; the answer is there to be read
             answer = link.getresponse()
             reply = Reply(answer.status, answer.headers, answer.read())
         except (OSError, http.client.HTTPException):
@@ -158,8 +160,8 @@ class Duepost(Client):
 
     def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True):
         self.owns_data = data is None
-        self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="duepost-data-"))
-        self.log_path = pathlib.Path(tempfile.mkstemp(prefix="duepost-log-")[1])
+        self.data = pathlib.Path(data or scratch.directory("data"))
+        self.log_path = scratch.file("log")
         command = [BINARY]
         if listen:
             command += ["--listen", listen]
@@ -221,18 +223,20 @@ class Duepost(Client):
         """Whatever state it is in; its data stay if they were given to it."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
-            self.process.send_signal(signal.SIGTERM)
-            self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(5 * SLOW)
-            except subprocess.TimeoutExpired:
+                until(self._is_ended_by_sigterm, 5, "end")
+            except AssertionError:
                 self.kill()
         self.process.stdout.close()
         if self.owns_data:
-            self.remove_data(self.data)
+            for pid in self.redis_pids():
+                processes.end(pid)
 
-    @staticmethod
-    def remove_data(data):
-        for pid in processes.redis_servers_of(data):
-            processes.end(pid)
-        shutil.rmtree(data, ignore_errors=True)
+    def _is_ended_by_sigterm(self):
+        """The first one drains, another one ends it at once."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            return False
+        return True

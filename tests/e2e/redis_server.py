@@ -1,14 +1,13 @@
 """A private redis-server, on a unix socket or a free port."""
 
 import os
-import pathlib
 import signal
 import socket
 import subprocess
-import tempfile
 
 from patience import SLOW, until
 import processes
+import scratch
 
 
 def free_port():
@@ -21,7 +20,7 @@ class RedisServer:
     """started at once; stop(), and start() again, keep its data when aof is on."""
 
     def __init__(self, *, tcp=False, aof=True, password=None, environment=None):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-redis-"))
+        self.directory = scratch.directory("redis")
         self.socket = self.directory / "redis.sock"
         self.port = free_port() if tcp else 0
         self.address = f"redis://127.0.0.1:{self.port}/0" if tcp else f"unix:{self.socket}"

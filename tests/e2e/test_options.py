@@ -72,8 +72,8 @@ def test_a_wrong_line_is_named_with_file_and_number(tmp_path, line):
 
 
 def test_an_unknown_variable_is_a_warning(start):
-    server = start(extra={"DUEPOST_COLOUR": "red"})
-    assert "DUEPOST_COLOUR" in server.log() and "red" not in server.log()
+    server = start(extra={"DUEPOST_COLOUR": "violet"})
+    assert "DUEPOST_COLOUR" in server.log() and "violet" not in server.log()
 
 
 @pytest.mark.parametrize("text, ms", [("500ms", 500), ("2s", 2000), ("3m", 180000), ("1h", 3600000), ("2d", 172800000), ("7", 7000),

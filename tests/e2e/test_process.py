@@ -12,7 +12,7 @@ import time
 import pytest
 
 import processes
-from duepost import BINARY, Duepost, environment, run
+from duepost import BINARY, environment, run
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
 from timestamp import to_ms
@@ -29,8 +29,6 @@ def test_the_data_directory_is_private_and_redis_has_no_port(start, data):
     listening = [line.split() for line in open("/proc/net/tcp") if line.split()[3] == "0A"]
     inodes = {os.readlink(f"/proc/{redis_of(server)}/fd/{fd}") for fd in os.listdir(f"/proc/{redis_of(server)}/fd")}
     assert not any(f"socket:[{row[9]}]" in inodes for row in listening)
-    server.terminate()
-    Duepost.remove_data(data / "new" / "dir")
 
 
 def test_sigterm_stops_everything_cleanly(start, data, receiver, topic):

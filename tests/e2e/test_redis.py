@@ -201,7 +201,7 @@ def test_a_full_redis_refuses_new_jobs_and_goes_on_delivering(start, redis, rece
     server = start(redis=behind)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=1)
     behind.command("CONFIG", "SET", "maxmemory", "1")
-    server.post({"topic": topic, "jobId": "b", "url": receiver.url()}).expect(503)
+    server.post({"topic": topic, "jobId": "b", "url": receiver.url()}).expect(507)
     server.wait_for_state(topic, "a", None)
     assert receiver.count(topic) == 1
     behind.command("CONFIG", "SET", "maxmemory", "0")

@@ -11,8 +11,7 @@ def authority():
     made = Authority()
     made.issue("receiver", "IP:127.0.0.1,DNS:localhost")
     made.issue("stranger", "DNS:elsewhere.example")
-    yield made
-    made.remove()
+    return made
 
 
 @pytest.fixture(scope="module")

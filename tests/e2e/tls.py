@@ -1,14 +1,12 @@
 """A CA of the test's own, and an nginx with its certificate in front of a receiver."""
 
-import pathlib
-import shutil
 import socket
 import subprocess
-import tempfile
 
 from patience import until
 from redis_server import free_port
 import processes
+import scratch
 
 
 def _openssl(*words, directory):
@@ -19,7 +17,7 @@ class Authority:
     """ca.pem is what to trust."""
 
     def __init__(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-ca-"))
+        self.directory = scratch.directory("ca")
         self.certificate = self.directory / "ca.pem"
         _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test CA",
                  "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
@@ -31,9 +29,6 @@ class Authority:
                  "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
         _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
                  "-extfile", f"{name}.ext", "-out", f"{name}.pem", directory=self.directory)
-
-    def remove(self):
-        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 CONFIGURATION = """
@@ -59,7 +54,7 @@ class Nginx:
 
     def __init__(self, authority, name, receiver, http2=True):
         self.port = free_port()
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-nginx-"))
+        self.directory = scratch.directory("nginx")
         (self.directory / "nginx.conf").write_text(CONFIGURATION.format(
             port=self.port, http2=" http2" if http2 else "", authority=authority.directory, name=name, receiver=receiver.port))
         self.process = subprocess.Popen(["/usr/sbin/nginx", "-p", self.directory, "-c", "nginx.conf", "-e", "error.log"],
@@ -80,4 +75,3 @@ class Nginx:
     def stop(self):
         processes.end(self.process.pid)
         self.process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
