@@ -1,0 +1,383 @@
+#include "support/suite.h"
+
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "job/job.h"
+
+#define NOW_MS INT64_C(1700000000000)
+#define NEEDED "\"topic\":\"t\",\"url\":\"http://h/\""
+
+static struct job job;
+static struct job_errors errors;
+static struct buffer text;
+
+static void set_up(void)
+{
+    buffer_init(&text, 4 << 20);
+}
+
+static void tear_down(void)
+{
+    buffer_fini(&text);
+}
+
+static enum status parse(const char *json)
+{
+    return job_parse(slice_of(json), NOW_MS, &job, &errors);
+}
+
+/* A job with what it needs and one more piece of text behind. */
+static enum status parse_with(const char *members)
+{
+    buffer_clear(&text);
+    buffer_printf(&text, "{" NEEDED ",%s}", members);
+    return job_parse(buffer_slice(&text), NOW_MS, &job, &errors);
+}
+
+static void take(const char *members)
+{
+    ck_assert_msg(parse_with(members) == STATUS_OK, "%s: %s %s", members, errors.items[0].field,
+                  errors.items[0].detail);
+}
+
+START_TEST(reads_every_member)
+{
+    ck_assert_int_eq(parse("{\"topic\":\"orders\",\"jobId\":\"a:1\",\"url\":\"https://example.com/"
+                           "x?y\",\"body\":{\"a\": 1.10},"
+                           "\"delay\":1.5,\"retry\":2,\"retrySchedule\":[1,2.5,0],\"timeout\":0.1,"
+                           "\"headers\":{\"X-A\":\"1\",\"X-B\":\"\"}}"),
+                     STATUS_OK);
+    ck_assert(slice_equal(job.topic, SLICE("orders")));
+    ck_assert(slice_equal(job.job_id, SLICE("a:1")));
+    ck_assert(slice_equal(job.url, SLICE("https://example.com/x?y")));
+    ck_assert(slice_equal(job.body, SLICE("{\"a\": 1.10}")));
+    ck_assert(job.has_delay && job.delay_ms == 1500);
+    ck_assert(!job.has_due_at);
+    ck_assert(job.has_retry && job.retry == 2);
+    ck_assert(job.has_schedule && job.schedule.count == 3);
+    ck_assert(job.schedule.wait_ms[0] == 1000 && job.schedule.wait_ms[1] == 2500 &&
+              job.schedule.wait_ms[2] == 0);
+    ck_assert(job.has_timeout && job.timeout_ms == 100);
+    ck_assert(job.has_headers && job.header_count == 2);
+    ck_assert(slice_equal(*job_header(&job, SLICE("x-a")), SLICE("1")));
+    ck_assert(slice_equal(*job_header(&job, SLICE("X-B")), SLICE("")));
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(leaves_out_what_was_left_out)
+{
+    ck_assert_int_eq(parse(" \n{" NEEDED "} "), STATUS_OK);
+    ck_assert(!job.has_delay && !job.has_due_at && !job.has_retry && !job.has_schedule && !job.has_timeout &&
+              !job.has_headers);
+    ck_assert_int_eq(job.delay_ms, 0);
+    ck_assert_int_eq(job.timeout_ms, JOB_TIMEOUT_MS);
+    ck_assert_uint_eq(job.job_id.size, 0);
+    ck_assert_uint_eq(job.body.size, 0);
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(keeps_the_body_as_it_was_spelt)
+{
+    static const char *const bodies[] = {
+        "null",
+        "true",
+        "1.10",
+        "1E2",
+        "123456789012345678901234567890",
+        "1e99999",
+        "\"\\u0000\"",
+        "\"a\\u00e9\"",
+        "\"\"",
+        "[]",
+        "{ \"body\" : { \"body\" : [ 1 ,\t2\n] } }",
+        "{\"unknown\":1}",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        buffer_clear(&text);
+        buffer_printf(&text, "{\"body\" : %s , " NEEDED "}", bodies[i]);
+        ck_assert_msg(job_parse(buffer_slice(&text), NOW_MS, &job, &errors) == STATUS_OK, "%s", bodies[i]);
+        ck_assert_msg(slice_equal(job.body, slice_of(bodies[i])), "%s", bodies[i]);
+        job_fini(&job);
+    }
+    ck_assert_int_eq(parse("{\"b\\u006fdy\":1E2," NEEDED "}"), STATUS_OK);
+    ck_assert(slice_equal(job.body, SLICE("1E2")));
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(reads_large_texts)
+{
+    buffer_append(&text, SLICE("{" NEEDED ",\"headers\":{\"X\":\""));
+    for (int i = 0; i < 8000; i++)
+        buffer_append_byte(&text, 'h');
+    buffer_append(&text, SLICE("\"},\"body\":\""));
+    for (int i = 0; i < 1 << 20; i++)
+        buffer_append_byte(&text, 'b');
+    buffer_append(&text, SLICE("\",\"delay\":7}"));
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_OK);
+    ck_assert_uint_eq(job.body.size, (1 << 20) + 2);
+    ck_assert_uint_eq(job.headers[0].value.size, 8000);
+    ck_assert_int_eq(job.delay_ms, 7000);
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(reads_numbers_exactly)
+{
+    static const struct {
+        const char *number;
+        int64_t ms;
+    } cases[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"0.001", 1},
+        {"0.0001", 1},
+        {"1.1", 1100},
+        {"0.3", 300},
+        {"2.675", 2675},
+        {"2.6750000000000000001", 2676},
+        {"1e2", 100000},
+        {"315360000", JOB_DELAY_MAX_MS},
+        {"315360000.000", JOB_DELAY_MAX_MS},
+        {"0.1e1", 1000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char members[100];
+        snprintf(members, sizeof members, "\"delay\": %s ,\"body\":\"\\\"delay\\\":9\"", cases[i].number);
+        take(members);
+        ck_assert_msg(job.delay_ms == cases[i].ms, "%s", members);
+        job_fini(&job);
+    }
+    take("\"retry\":1e2");
+    ck_assert_int_eq(job.retry, 100);
+    job_fini(&job);
+    take("\"retry\":3.0");
+    ck_assert_int_eq(job.retry, 3);
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(reads_due_times)
+{
+    take("\"dueAt\":\"2033-11-11T22:13:20Z\"");
+    ck_assert(job.has_due_at && job.due_at_ms == INT64_C(2015360000000));
+    job_fini(&job);
+    take("\"dueAt\":\"1999-01-01T00:00:00Z\"");
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(takes_the_bounds)
+{
+    take("\"retry\":0,\"retrySchedule\":[]");
+    job_fini(&job);
+    take("\"retrySchedule\":[]");
+    job_fini(&job);
+    take("\"retrySchedule\":[31536000],\"timeout\":3600,\"retry\":100,\"headers\":{}");
+    ck_assert(job.has_headers && job.header_count == 0);
+    job_fini(&job);
+    take("\"timeout\":0.0995"); /* rounded up before it is judged */
+    job_fini(&job);
+}
+END_TEST
+
+/* Every broken rule as "field: detail", a line each. */
+static const char *said(void)
+{
+    static char lines[16000];
+    size_t size = 0;
+    for (size_t i = 0; i < errors.count; i++)
+        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
+                                 errors.items[i].field, errors.items[i].detail);
+    lines[size] = '\0';
+    return lines;
+}
+
+START_TEST(says_what_is_wrong_with_a_member)
+{
+    static const struct {
+        const char *members, *said;
+    } cases[] = {
+        {"\"jobId\":\"\"", "jobId: must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or .."},
+        {"\"jobId\":\"a\\u0000\"", "jobId: must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or .."},
+        {"\"jobId\":null", "jobId: must be a string"},
+        {"\"jobId\":1", "jobId: must be a string"},
+        {"\"delay\":-1", "delay: must be 0 to 315360000"},
+        {"\"delay\":315360000.0001", "delay: must be 0 to 315360000"},
+        {"\"delay\":123456789012345678901234567890", "delay: must be 0 to 315360000"},
+        {"\"delay\":1e300", "delay: must be 0 to 315360000"},
+        {"\"delay\":\"1\"", "delay: must be a number of seconds"},
+        {"\"delay\":null", "delay: must be a number of seconds"},
+        {"\"delay\":true", "delay: must be a number of seconds"},
+        {"\"delay\":1e999", ": has a number that is out of range"},
+        {"\"dueAt\":5", "dueAt: must be a string"},
+        {"\"dueAt\":\"tomorrow\"", "dueAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
+        {"\"dueAt\":\"2033-11-11T22:13:20.001Z\"", "dueAt: must be at most 10 years ahead"},
+        {"\"dueAt\":\"2024-01-01T00:00:00Z\",\"delay\":0", "dueAt: must not stand beside delay"},
+        {"\"dueAt\":null,\"delay\":null",
+         "delay: must be a number of seconds\ndueAt: must not stand beside delay\ndueAt: must be a string"},
+        {"\"retry\":-1", "retry: must be an integer from 0 to 100"},
+        {"\"retry\":101", "retry: must be an integer from 0 to 100"},
+        {"\"retry\":1.5", "retry: must be an integer from 0 to 100"},
+        {"\"retry\":\"1\"", "retry: must be an integer from 0 to 100"},
+        {"\"retry\":null", "retry: must be an integer from 0 to 100"},
+        {"\"retry\":99999999999999999999", "retry: must be an integer from 0 to 100"},
+        {"\"retrySchedule\":5", "retrySchedule: must be an array of seconds"},
+        {"\"retrySchedule\":{}", "retrySchedule: must be an array of seconds"},
+        {"\"retrySchedule\":null", "retrySchedule: must be an array of seconds"},
+        {"\"retrySchedule\":[1,-1,\"2\",31536000.001,null]",
+         "retrySchedule[1]: must be 0 to 31536000\nretrySchedule[2]: must be 0 to 31536000\n"
+         "retrySchedule[3]: must be 0 to 31536000\nretrySchedule[4]: must be 0 to 31536000"},
+        {"\"retrySchedule\":[],\"retry\":1", "retrySchedule: must not be empty when retry is over 0"},
+        {"\"timeout\":0.099", "timeout: must be 0.1 to 3600"},
+        {"\"timeout\":3600.0001", "timeout: must be 0.1 to 3600"},
+        {"\"timeout\":[]", "timeout: must be a number of seconds"},
+        {"\"headers\":[]", "headers: must be an object of strings"},
+        {"\"headers\":null", "headers: must be an object of strings"},
+        {"\"headers\":{\"\":\"a\",\"a b\":\"a\",\"HOST\":\"a\",\"proxy-x\":\"a\",\"Webhook-Id\":\"a\"}",
+         "headers.: must be a token, as header names are\nheaders.a b: must be a token, as header names are\n"
+         "headers.HOST: must not be set by a job\nheaders.proxy-x: must not be set by a job\n"
+         "headers.Webhook-Id: must not be set by a job"},
+        {"\"headers\":{\"A\":1,\"B\":null,\"C\":\"x\\ny\",\"D\":\"\\u0000\",\"E\":\"\\u00e9\"}",
+         "headers.A: must be a string\nheaders.B: must be a string\nheaders.C: must be visible ASCII, space "
+         "and tab\n"
+         "headers.D: must be visible ASCII, space and tab\nheaders.E: must be visible ASCII, space and tab"},
+        {"\"headers\":{\"X-A\":\"1\",\"x-a\":\"2\"}",
+         "headers.x-a: must not stand there twice, in whatever case"},
+        {"\"x\":1,\"Body\":2,\"y\\n\":{}",
+         "x: is no member of a job\nBody: is no member of a job\ny\n: is no member of a job"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_msg(parse_with(cases[i].members) == STATUS_INVALID, "%s", cases[i].members);
+        ck_assert_str_eq(said(), cases[i].said);
+    }
+}
+END_TEST
+
+START_TEST(says_all_at_once_in_the_order_of_the_table)
+{
+    ck_assert_int_eq(
+        parse("{\"zzz\":1,\"headers\":1,\"timeout\":0,\"retrySchedule\":[1,-2],\"retry\":-1,\"dueAt\":1,"
+              "\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\"/\",\"topic\":\"..\"}"),
+        STATUS_INVALID);
+    ck_assert_str_eq(said(), "topic: must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..\n"
+                             "jobId: must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..\n"
+                             "url: must begin with http:// or https://\n"
+                             "delay: must be 0 to 315360000\n"
+                             "dueAt: must not stand beside delay\n"
+                             "dueAt: must be a string\n"
+                             "retry: must be an integer from 0 to 100\n"
+                             "retrySchedule[1]: must be 0 to 31536000\n"
+                             "timeout: must be 0.1 to 3600\n"
+                             "headers: must be an object of strings\n"
+                             "zzz: is no member of a job");
+    ck_assert_int_eq(parse("{}"), STATUS_INVALID);
+    ck_assert_str_eq(said(), "topic: is required\nurl: is required");
+}
+END_TEST
+
+START_TEST(says_what_is_wrong_with_the_document)
+{
+    static const struct {
+        struct slice json;
+        const char *said;
+    } cases[] = {
+        {SLICE(""), ": ends too early, at byte 0"},
+        {SLICE("[]"), ": must be an object"},
+        {SLICE("\"{}\""), ": must be an object"},
+        {SLICE("null"), ": must be an object"},
+        {SLICE("{" NEEDED "}\0"), ": is not valid JSON, at byte 31"},
+        {SLICE("{" NEEDED ",\"topic\":\"u\"}"), ": has a member twice, at byte 31"},
+        {SLICE("{" NEEDED ",\"body\":{\"a\":1,\"a\":1}}"), ": has a member twice, at byte 45"},
+        {SLICE("{" NEEDED ",\"body\":\"\\ud800\"}"), ": has a broken escape or a lone surrogate, at byte 39"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(job_parse(cases[i].json, NOW_MS, &job, &errors), STATUS_INVALID);
+        ck_assert_str_eq(said(), cases[i].said);
+    }
+    buffer_printf(&text, "{" NEEDED ",\"body\":%0*d}", 5, 0);
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+}
+END_TEST
+
+START_TEST(bounds_schedules_and_headers)
+{
+    buffer_append(&text, SLICE("{" NEEDED ",\"retrySchedule\":[1"));
+    for (int i = 1; i < 101; i++)
+        buffer_append(&text, SLICE(",1"));
+    buffer_append(&text, SLICE("],\"headers\":{\"h\":\"\""));
+    for (int i = 1; i < 51; i++)
+        buffer_printf(&text, ",\"h%d\":\"\"", i);
+    buffer_append(&text, SLICE("}}"));
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(said(),
+                     "retrySchedule: must have at most 100 waits\nheaders: must have at most 50 headers");
+
+    for (int extra = 0; extra <= 1; extra++) {
+        buffer_clear(&text);
+        buffer_printf(&text, "{" NEEDED ",\"headers\":{\"h\":\"%0*d\"}}", JOB_HEADER_BYTES_MAX - 1 + extra,
+                      0);
+        ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors),
+                         extra ? STATUS_INVALID : STATUS_OK);
+        if (!extra)
+            job_fini(&job);
+    }
+    ck_assert_str_eq(said(), "headers: must have at most 8192 bytes in all");
+}
+END_TEST
+
+START_TEST(keeps_a_bounded_number_of_errors)
+{
+    buffer_append(&text, SLICE("{\"a\":0"));
+    for (int i = 0; i < 900; i++)
+        buffer_printf(&text, ",\"a%d\":0", i);
+    buffer_append_byte(&text, '}');
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_uint_eq(errors.count, JOB_ERRORS_MAX);
+    ck_assert_str_eq(errors.items[JOB_ERRORS_MAX - 1].field, "a60");
+}
+END_TEST
+
+START_TEST(cuts_long_names_between_characters)
+{
+    buffer_append(&text, SLICE("{" NEEDED ",\"x"));
+    for (int i = 0; i < 100; i++)
+        buffer_append(&text, SLICE("\xc3\xa9"));
+    buffer_append(&text, SLICE("\":1}"));
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    size_t size = strlen(errors.items[0].field);
+    ck_assert_uint_eq(size, sizeof errors.items[0].field - 1);
+    buffer_clear(&text);
+    buffer_append(&text, SLICE("{" NEEDED ",\""));
+    for (int i = 0; i < 100; i++)
+        buffer_append(&text, SLICE("\xc3\xa9"));
+    buffer_append(&text, SLICE("\":1}"));
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_uint_eq(strlen(errors.items[0].field), sizeof errors.items[0].field - 2);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("job_parse");
+    TCase *tests = tcase_create("job_parse");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, reads_every_member);
+    tcase_add_test(tests, leaves_out_what_was_left_out);
+    tcase_add_test(tests, keeps_the_body_as_it_was_spelt);
+    tcase_add_test(tests, reads_large_texts);
+    tcase_add_test(tests, reads_numbers_exactly);
+    tcase_add_test(tests, reads_due_times);
+    tcase_add_test(tests, takes_the_bounds);
+    tcase_add_test(tests, says_what_is_wrong_with_a_member);
+    tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);
+    tcase_add_test(tests, says_what_is_wrong_with_the_document);
+    tcase_add_test(tests, bounds_schedules_and_headers);
+    tcase_add_test(tests, keeps_a_bounded_number_of_errors);
+    tcase_add_test(tests, cuts_long_names_between_characters);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,345 @@
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "job/job.h"
+
+static struct job job, again;
+static struct job_errors errors;
+static struct buffer record;
+
+static void set_up(void)
+{
+    buffer_init(&record, 1 << 20);
+}
+
+static void tear_down(void)
+{
+    buffer_fini(&record);
+}
+
+static void parse(const char *json)
+{
+    ck_assert_msg(job_parse(slice_of(json), 0, &job, &errors) == STATUS_OK, "%s: %s", errors.items[0].field,
+                  errors.items[0].detail);
+}
+
+START_TEST(writes_members_in_their_order)
+{
+    parse("{\"body\":{ \"a\" : 1.10 },\"headers\":{\"X-B\":\"a\\\"b\\\\\",\"X-A\":\"\"},\"timeout\":0.1,"
+          "\"retrySchedule\":[1.5,60,0.001],\"retry\":3,\"delay\":2.50,\"url\":\"http://h/"
+          "\",\"topic\":\"t\",\"jobId\":\"i\"}");
+    job_write(&job, &record);
+    ck_assert_str_eq(buffer_text(&record),
+                     "\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\",\"delay\":2.5,\"retry\":3,"
+                     "\"retrySchedule\":[1.5,60,0.001],\"timeout\":0.1,"
+                     "\"headers\":{\"X-B\":\"a\\\"b\\\\\",\"X-A\":\"\"},\"body\":{ \"a\" : 1.10 }}");
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(writes_what_is_kept_with_a_job)
+{
+    parse("{\"url\":\"http://h/"
+          "\",\"topic\":\"t\",\"jobId\":\"i\",\"dueAt\":\"1975-01-01T01:00:00+01:00\",\"body\":null}");
+    job.created_ms = 1700000000000;
+    job.attempts = 2;
+    job.last_attempt = (struct attempt_result){1700000000123, 45, 503, ATTEMPT_ERROR_NONE};
+    job_write(&job, &record);
+    ck_assert_str_eq(
+        buffer_text(&record),
+        "{\"createdAt\":1700000000000,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\","
+        "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"attempts\":2,"
+        "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":45,\"status\":503},\"body\":null}");
+    buffer_clear(&record);
+    job.last_attempt = (struct attempt_result){1700000000123, 0, 0, ATTEMPT_ERROR_TARGET_REFUSED};
+    job.reason = SLICE("target_refused");
+    job.body.size = 0;
+    job_write(&job, &record);
+    ck_assert_str_eq(buffer_text(&record),
+                     "{\"createdAt\":1700000000000,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\","
+                     "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"attempts\":2,"
+                     "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":0,\"error\":\"target_refused\"},"
+                     "\"reason\":\"target_refused\"}");
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(reads_what_the_schedule_script_completed)
+{
+    parse("{\"url\":\"http://h/\",\"topic\":\"t\",\"jobId\":\"i\",\"body\":\"x\"}");
+    buffer_append(&record, SLICE("{\"createdAt\":5,"));
+    job_write(&job, &record);
+    ck_assert_int_eq(job_read(buffer_slice(&record), &again), STATUS_OK);
+    ck_assert(job_is_same(&job, &again));
+    ck_assert_int_eq(again.created_ms, 5);
+    ck_assert_int_eq(again.timeout_ms, JOB_TIMEOUT_MS);
+
+    struct buffer rewritten;
+    buffer_init(&rewritten, 1 << 20);
+    job_write(&again, &rewritten);
+    ck_assert(slice_equal(buffer_slice(&rewritten), buffer_slice(&record)));
+    buffer_fini(&rewritten);
+    job_fini(&again);
+    job_fini(&job);
+}
+END_TEST
+
+/* ---- random jobs ---- */
+
+static uint64_t seed;
+
+/* Knuth's MMIX generator: the same jobs each time. */
+static uint64_t roll(uint64_t below)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (seed >> 33) % below;
+}
+
+static struct slice random_text(char *room, size_t min, size_t max, const char *letters)
+{
+    size_t size = min + roll(max - min + 1), count = strlen(letters);
+    for (size_t i = 0; i < size; i++)
+        room[i] = letters[roll(count)];
+    return slice_from(room, size);
+}
+
+#define NAME_LETTERS "abcXYZ019._-"
+
+static char room[4][JOB_HEADER_BYTES_MAX];
+static char header_room[JOB_HEADERS_MAX][2][200];
+
+static void fill_headers(struct job *out)
+{
+    out->has_headers = roll(2);
+    out->header_count = out->has_headers ? roll(JOB_HEADERS_MAX + 1) : 0;
+    for (size_t i = 0; i < out->header_count; i++) {
+        size_t size = (size_t)snprintf(header_room[i][0], sizeof header_room[i][0], "X-%zu", i);
+        out->headers[i].name = slice_from(header_room[i][0], size);
+        out->headers[i].value = random_text(header_room[i][1], 0, 150, "ab \t\"\\/{}[],:~");
+    }
+}
+
+static void fill_times(struct job *out)
+{
+    out->has_delay = roll(2);
+    out->delay_ms = out->has_delay ? (int64_t)roll(JOB_DELAY_MAX_MS + 1) : 0;
+    out->has_due_at = !out->has_delay && roll(2);
+    out->due_at_ms = out->has_due_at ? (int64_t)roll(1000) * INT64_C(253402300799) : 0;
+    out->has_retry = roll(2);
+    out->retry = out->has_retry ? (int)roll(JOB_RETRY_MAX + 1) : 0;
+    out->has_schedule = roll(2);
+    out->schedule.count = out->has_schedule ? roll(RETRY_SCHEDULE_MAX + 1) : 0;
+    for (size_t i = 0; i < out->schedule.count; i++)
+        out->schedule.wait_ms[i] = (int64_t)(roll(2) ? roll(JOB_WAIT_MAX_MS + 1) : roll(100000));
+    out->has_timeout = roll(2);
+    out->timeout_ms = out->has_timeout ? JOB_TIMEOUT_MIN_MS + (int64_t)roll(3000000) : JOB_TIMEOUT_MS;
+}
+
+static void fill(struct job *out)
+{
+    static const char *const bodies[] = {"",     "null", "\"a\\u00e9\\\"}\"", "{ \"a\":[1.10,\"]\"] }", "1E2",
+                                         "\"\"", "[ ]"};
+    *out = (struct job){0};
+    out->topic = random_text(room[0], 3, JOB_TOPIC_MAX, NAME_LETTERS);
+    out->job_id = random_text(room[1], 3, JOB_ID_MAX, NAME_LETTERS "~:");
+    out->url = random_text(room[2], 1, JOB_URL_MAX, "abc/?=&%\"{}");
+    out->body = slice_of(bodies[roll(sizeof bodies / sizeof *bodies)]);
+    fill_times(out);
+    fill_headers(out);
+    out->created_ms = 1 + (int64_t)roll(INT64_C(1) << 31);
+    out->attempts = (int)roll(3);
+    out->last_attempt = (struct attempt_result){(int64_t)roll(2) * 1700000000000, 0, 0, ATTEMPT_ERROR_NONE};
+    if (out->last_attempt.at_ms) {
+        out->last_attempt.duration_ms = (int64_t)roll(100000);
+        out->last_attempt.error = (enum attempt_error)roll(ATTEMPT_ERROR_PROTOCOL + 1);
+        out->last_attempt.status = out->last_attempt.error ? 0 : 100 + (int)roll(500);
+    }
+    out->reason = roll(2) ? random_text(room[3], 1, 50, "abc_") : SLICE("");
+}
+
+static bool same_attempt(const struct attempt_result *a, const struct attempt_result *b)
+{
+    return a->at_ms == b->at_ms && a->duration_ms == b->duration_ms && a->status == b->status &&
+           a->error == b->error;
+}
+
+/* Everything, and headers and body in their order: the record of both is the same, too. */
+static void assert_equal(const struct job *a, const struct job *b)
+{
+    ck_assert(job_is_same(a, b));
+    ck_assert(job_is_same(b, a));
+    ck_assert_int_eq(a->created_ms, b->created_ms);
+    ck_assert_int_eq(a->attempts, b->attempts);
+    ck_assert(same_attempt(&a->last_attempt, &b->last_attempt));
+    ck_assert(slice_equal(a->reason, b->reason));
+}
+
+START_TEST(reads_back_any_job)
+{
+    struct buffer rewritten;
+    buffer_init(&rewritten, 1 << 20);
+    for (seed = 1; seed < 2000; seed++) {
+        uint64_t round = seed;
+        fill(&job);
+        buffer_clear(&record);
+        job_write(&job, &record);
+        ck_assert(!record.failed);
+        ck_assert_msg(job_read(buffer_slice(&record), &again) == STATUS_OK, "%s", buffer_text(&record));
+        assert_equal(&job, &again);
+        buffer_clear(&rewritten);
+        job_write(&again, &rewritten);
+        ck_assert(slice_equal(buffer_slice(&rewritten), buffer_slice(&record)));
+        job_fini(&again);
+        seed = round;
+    }
+    buffer_fini(&rewritten);
+}
+END_TEST
+
+/* ---- what somebody else wrote ---- */
+
+#define HEAD "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\""
+
+START_TEST(refuses_foreign_records)
+{
+    static const char *const cases[] = {
+        "",
+        "x",
+        "[]",
+        "null",
+        "\"a\"",
+        "{",
+        "{}",
+        "[1]",
+        "{\"createdAt\":1}",
+        "{\"createdAt\":0,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"t\"}",
+        "{\"createdAt\":-1,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"a/b\",\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":5,\"topic\":\"t\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"..\",\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":[],\"url\":\"http://h/\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"\"}",
+        "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"t\",\"url\":null}",
+        "{\"createdAt\":1,\"topic\":\"t\",\"jobId\":\"i\",\"url\":\"http://h/\"}",
+        HEAD,
+        HEAD " ",
+        HEAD "}}",
+        HEAD "} ",
+        HEAD "]",
+        HEAD ",}",
+        HEAD ",\"body\"}",
+        HEAD ",\"body\":}",
+        HEAD ",\"body\":[}",
+        HEAD ",\"other\":1}",
+        HEAD ",\"url\":\"http://h/\"}",
+        HEAD ",\"body\":1,\"delay\":1}",
+        HEAD ",\"delay\":\"1\"}",
+        HEAD ",\"delay\":-1}",
+        HEAD ",\"delay\":315360001}",
+        HEAD ",\"dueAt\":1}",
+        HEAD ",\"dueAt\":\"soon\"}",
+        HEAD ",\"dueAt\":\"}",
+        HEAD ",\"retry\":101}",
+        HEAD ",\"retry\":1.5}",
+        HEAD ",\"retrySchedule\":1}",
+        HEAD ",\"retrySchedule\":{}}",
+        HEAD ",\"retrySchedule\":[1,\"a\"]}",
+        HEAD ",\"retrySchedule\":[1 2]}",
+        HEAD ",\"timeout\":3601}",
+        HEAD ",\"headers\":[]}",
+        HEAD ",\"headers\":1}",
+        HEAD ",\"headers\":{\"a\":1}}",
+        HEAD ",\"headers\":{1:\"a\"}}",
+        HEAD ",\"headers\":{\"\\x\":\"a\"}}",
+        HEAD ",\"attempts\":-1}",
+        HEAD ",\"attempts\":2147483648}",
+        HEAD ",\"lastAttempt\":1}",
+        HEAD ",\"lastAttempt\":[]}",
+        HEAD ",\"lastAttempt\":{\"other\":1}}",
+        HEAD ",\"lastAttempt\":{\"at\":x}}",
+        HEAD ",\"lastAttempt\":{\"status\":1000}}",
+        HEAD ",\"lastAttempt\":{\"error\":\"\"}}",
+        HEAD ",\"lastAttempt\":{\"error\":1}}",
+        HEAD ",\"lastAttempt\":{\"durationMs\":\"1\"}}",
+        HEAD ",\"lastAttempt\":{\"at\" 1}}",
+        HEAD ",\"reason\":1}",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(job_read(slice_of(cases[i]), &again) == STATUS_INVALID, "%s", cases[i]);
+}
+END_TEST
+
+START_TEST(refuses_records_beyond_the_bounds)
+{
+    buffer_printf(&record, HEAD ",\"retrySchedule\":[0");
+    for (int i = 0; i < RETRY_SCHEDULE_MAX; i++)
+        buffer_append(&record, SLICE(",0"));
+    buffer_append(&record, SLICE("]}"));
+    ck_assert_int_eq(job_read(buffer_slice(&record), &again), STATUS_INVALID);
+
+    buffer_clear(&record);
+    buffer_printf(&record, HEAD ",\"headers\":{\"h\":\"\"");
+    for (int i = 0; i < JOB_HEADERS_MAX; i++)
+        buffer_append(&record, SLICE(",\"h\":\"\""));
+    buffer_append(&record, SLICE("}}"));
+    ck_assert_int_eq(job_read(buffer_slice(&record), &again), STATUS_INVALID);
+
+    buffer_clear(&record);
+    buffer_printf(&record, HEAD ",\"headers\":{\"h\":\"\\n%020000d\"}}", 0);
+    ck_assert_int_eq(job_read(buffer_slice(&record), &again), STATUS_INVALID);
+
+    buffer_clear(&record);
+    buffer_printf(&record, "{\"createdAt\":1,\"jobId\":\"i\",\"topic\":\"t\",\"url\":\"%02049d\"}", 0);
+    ck_assert_int_eq(job_read(buffer_slice(&record), &again), STATUS_INVALID);
+}
+END_TEST
+
+/* Whatever bytes are damaged: a status and no crash. The copy has no byte behind it, for the sanitizers. */
+START_TEST(survives_damaged_records)
+{
+    fill(&job);
+    for (seed = 1; job.header_count < 3 || job.schedule.count < 3 || !job.last_attempt.at_ms; seed += 7)
+        fill(&job);
+    job.headers[0].value = SLICE("\"\\");
+    job_write(&job, &record);
+    for (size_t size = 0; size < record.size; size++) {
+        char *copy = memory_resize(NULL, size);
+        memcpy(copy, record.data, size);
+        ck_assert_int_eq(job_read(slice_from(copy, size), &again), STATUS_INVALID);
+        free(copy);
+    }
+    for (int i = 0; i < 20000; i++) {
+        char *copy = memory_resize(NULL, record.size);
+        memcpy(copy, record.data, record.size);
+        for (int hits = 0; hits < 3; hits++)
+            copy[roll(record.size)] = "\"\\{}[],:0 a\0\xff"[roll(13)];
+        if (job_read(slice_from(copy, record.size), &again) == STATUS_OK)
+            job_fini(&again);
+        free(copy);
+    }
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("job_record");
+    TCase *tests = tcase_create("job_record");
+    tcase_set_timeout(tests, 30);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, writes_members_in_their_order);
+    tcase_add_test(tests, writes_what_is_kept_with_a_job);
+    tcase_add_test(tests, reads_what_the_schedule_script_completed);
+    tcase_add_test(tests, reads_back_any_job);
+    tcase_add_test(tests, refuses_foreign_records);
+    tcase_add_test(tests, refuses_records_beyond_the_bounds);
+    tcase_add_test(tests, survives_damaged_records);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
