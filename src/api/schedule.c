@@ -5,6 +5,7 @@
 #include "api/problem.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "io/local_address.h"
 #include "job/job_id.h"
 #include "job/timestamp.h"
 #include "job/url.h"
@@ -87,7 +88,10 @@ static bool check_target(struct exchange *exchange, const struct job *job)
     struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
     if (url_parse(job->url, &url, &detail) != STATUS_OK || !url.host_is_address)
         return true;
-    if (target_policy_permits(exchange->api->options.targets, url.host, &url.address, url.port, false))
+    const struct target_policy *targets = exchange->api->options.targets;
+    bool is_local =
+        target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
+    if (target_policy_permits(targets, url.host, &url.address, url.port, is_local))
         return true;
     problem_answer_errors(exchange, "job", &errors);
     return false;

@@ -3,23 +3,20 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Only a local address can be bound to; a datagram socket's port disturbs nobody. */
-bool address_is_local(const struct sockaddr *sockaddr)
+bool address_is_local(bool is_v6, const uint8_t *bytes)
 {
-    struct sockaddr_storage copy = {0};
-    socklen_t size =
-        sockaddr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    memcpy(&copy, sockaddr, size);
-    if (sockaddr->sa_family == AF_INET6)
-        ((struct sockaddr_in6 *)&copy)->sin6_port = 0;
-    else
-        ((struct sockaddr_in *)&copy)->sin_port = 0;
-    int fd = socket(sockaddr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    const struct sockaddr *address = is_v6 ? (const void *)&v6 : (const void *)&v4;
+    memcpy(is_v6 ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr, bytes, is_v6 ? 16 : 4);
+    int fd = socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
-    bool is_remote = bind(fd, (const struct sockaddr *)&copy, size) != 0 && errno == EADDRNOTAVAIL;
+    bool is_remote = bind(fd, address, is_v6 ? sizeof v6 : sizeof v4) != 0 && errno == EADDRNOTAVAIL;
     close(fd);
     return !is_remote;
 }

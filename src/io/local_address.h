@@ -3,9 +3,9 @@
 #define DUEPOST_IO_LOCAL_ADDRESS_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
+#include <stdint.h>
 
-/* IPv4 or IPv6; the port does not matter. True when that cannot be found out. */
-bool address_is_local(const struct sockaddr *);
+/* bytes: 4 of IPv4 or 16 of IPv6, in network order. True when it cannot be found out. */
+bool address_is_local(bool is_v6, const uint8_t *bytes);
 
 #endif

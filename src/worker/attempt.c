@@ -184,7 +184,7 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
     } else {
         return false;
     }
-    bool is_local = target_policy_asks_local(targets, port) && address_is_local(sockaddr);
+    bool is_local = target_policy_asks_local(targets, port) && address_is_local(address.is_v6, address.bytes);
     return target_policy_permits(targets, attempt->host, &address, port, is_local);
 }
 

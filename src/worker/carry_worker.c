@@ -29,6 +29,7 @@ struct carry_worker {
     int64_t redis_us, boot_us;
     int64_t disturbed_us; /* when the clocks last stepped, or Redis came (back) */
     int64_t due_ms;       /* what the due timer waits for; -1: nothing */
+    int64_t woken_ms;     /* earliest wake-up since the call under way was sent; -1: none */
     /* A lock that is another's, as last seen to change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
@@ -67,6 +68,14 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
 static bool is_quiet(const struct carry_worker *worker)
 {
     return clock_boot_us() - worker->disturbed_us < STORE_LEASE_MS * INT64_C(1000);
+}
+
+/* -1 is never. */
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
+    if (a_ms < 0 || b_ms < 0)
+        return a_ms < 0 ? b_ms : a_ms;
+    return a_ms < b_ms ? a_ms : b_ms;
 }
 
 static void arm_due(struct carry_worker *worker, int64_t due_ms)
@@ -113,7 +122,8 @@ static void own(struct carry_worker *worker, const struct store_carried *carried
 {
     become(worker, true);
     worker->owner[0] = '\0';
-    arm_due(worker, carried->next_due_ms);
+    /* A wake-up comes on another connection: it may tell of what happened after this reply was made. */
+    arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
     if (carried->is_full)
         worker->wants_carry = true;
     if (carried->has_lost_leases && !is_quiet(worker))
@@ -166,6 +176,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
         .stuck_beat = worker->beat,
     };
     worker->is_carrying = true;
+    worker->woken_ms = -1;
     worker->wants_tick = worker->wants_carry = false;
     worker->sent_us = clock_boot_us();
     store_carry(worker->options.store, &call, on_carried, worker);
@@ -193,6 +204,8 @@ static void on_due(void *arg)
 static void on_wake(void *arg, int64_t due_ms)
 {
     struct carry_worker *worker = arg;
+    if (worker->is_carrying)
+        worker->woken_ms = earlier(worker->woken_ms, due_ms);
     if (worker->is_owner && (worker->due_ms < 0 || due_ms < worker->due_ms))
         arm_due(worker, due_ms);
 }
