@@ -1,0 +1,51 @@
+/* http_post.h - inside the HTTP client: one post as libcurl sees it, from its options to its outcome.
+ *
+ * Only http_client.c and http_post.c include this. A post is used again and
+ * again: its easy handle keeps what is the same for each. */
+#ifndef DUEPOST_IO_HTTP_POST_H
+#define DUEPOST_IO_HTTP_POST_H
+
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "io/http_client.h"
+
+struct http_post {
+    struct list link;
+    struct list drain_link;
+    int64_t drain_until_us;
+    struct http_client *client;
+    CURL *easy;
+    struct http_post_request request;
+    struct http_outcome outcome;
+    enum http_error verdict; /* why a callback ended it */
+    struct curl_slist *lines;
+    size_t line_capacity;
+    char *text; /* url and lines, each with a NUL behind it */
+    size_t text_capacity;
+    size_t head_bytes;
+    size_t body_bytes;
+    int status;    /* of the head that is being read */
+    bool has_head; /* the final one, whole */
+    bool has_retry_after;
+    bool was_opened;  /* a socket, for an allowed address */
+    bool was_refused; /* an address, before connecting */
+};
+
+/* ca_file is borrowed, and may be NULL. */
+struct http_post *http_post_new(struct http_client *, const char *ca_file);
+void http_post_free(struct http_post *);
+
+/* Makes it ready to be given to the multi handle. */
+void http_post_prepare(struct http_post *, const struct http_post_request *);
+
+/* After its end, while the easy handle still has the answer. */
+void http_post_fill_outcome(struct http_post *, CURLcode);
+
+/* Of http_client.c: the status is known, the body may take a little longer. */
+void http_client_drain(struct http_client *, struct http_post *);
+
+/* Of http_client.c; arg is the client. */
+int http_client_close_socket(void *arg, curl_socket_t);
+
+#endif

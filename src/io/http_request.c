@@ -1,0 +1,336 @@
+/* The life of a request, as libmicrohttpd tells it:
+ *
+ *   http_request_begin   the request line is there: the request is born
+ *   take_head            first call of the handler: gate, on_head, on_too_large
+ *   take_body            a call for each piece of the body
+ *   take_end             last call: on_request; unanswered, the connection is suspended
+ *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
+ *   send_answer          in the handler's call, or in the one that resuming brings
+ *   http_request_end     sent, or the client left: the request dies, and only here
+ */
+#include "io/http_request.h"
+
+#include <assert.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "io/http_gate.h"
+
+enum {
+    HEADERS_MAX = 128,
+    DISCARD_MAX_BYTES = 16 * 1024 * 1024, /* of a chunked body that is too large; past that no answer comes */
+};
+
+/* --- What a request is --- */
+
+struct slice http_request_method(const struct http_request *request)
+{
+    return slice_of(request->method);
+}
+
+struct slice http_request_target(const struct http_request *request)
+{
+    return request->target;
+}
+
+struct slice http_request_header(const struct http_request *request, const char *name)
+{
+    const char *value = NULL;
+    size_t size = 0;
+    if (MHD_lookup_connection_value_n(request->connection, MHD_HEADER_KIND, name, strlen(name), &value,
+                                      &size) != MHD_YES ||
+        !value)
+        return SLICE("");
+    return slice_trim(slice_from(value, size));
+}
+
+bool http_request_has_header(const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value_n(request->connection, MHD_HEADER_KIND, name, strlen(name), NULL,
+                                         NULL) == MHD_YES;
+}
+
+struct slice http_request_body(const struct http_request *request)
+{
+    return buffer_slice(&request->body);
+}
+
+void http_request_set_context(struct http_request *request, void *context)
+{
+    request->context = context;
+}
+
+void *http_request_context(const struct http_request *request)
+{
+    return request->context;
+}
+
+/* --- Answers --- */
+
+static void add_header(struct MHD_Response *response, struct slice name, struct slice value)
+{
+    char *name_text = slice_dup(name);
+    char *value_text = slice_dup(value);
+    if (MHD_add_response_header(response, name_text, value_text) != MHD_YES)
+        log_debug("answer_header_dropped", LOG_TEXT("name", name_text));
+    free(name_text);
+    free(value_text);
+}
+
+static struct MHD_Response *make_response(const struct http_answer *answer)
+{
+    /* libmicrohttpd copies, and promises not to write; its prototype predates const. */
+    void *body = (void *)(uintptr_t)answer->body.data;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(answer->body.size, body, MHD_RESPMEM_MUST_COPY);
+    assert(response);
+    if (answer->content_type.size)
+        add_header(response, SLICE(MHD_HTTP_HEADER_CONTENT_TYPE), answer->content_type);
+    for (size_t i = 0; i < answer->header_count; i++)
+        add_header(response, answer->headers[i].name, answer->headers[i].value);
+    return response;
+}
+
+void http_answer(struct http_request *request, const struct http_answer *answer)
+{
+    struct http_server *server = request->server;
+    assert(!request->response && request->state != REQUEST_SENT);
+    request->response = make_response(answer);
+    request->status = answer->status;
+    if (request->is_called)
+        return;
+    assert(request->state == REQUEST_ANSWER);
+    list_remove(&request->link);
+    list_append(&server->answered, &request->link);
+    http_server_wake(server);
+}
+
+static enum MHD_Result send_answer(struct http_request *request)
+{
+    struct MHD_Response *response = request->response;
+    request->response = NULL;
+    request->state = REQUEST_SENT;
+    if (request->must_close || request->server->is_quiesced)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    http_deadline_start(request->server->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
+    enum MHD_Result result = MHD_queue_response(request->connection, request->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* After a callback that answers now or later. */
+static enum MHD_Result settle(struct http_request *request)
+{
+    if (request->response)
+        return send_answer(request);
+    request->state = REQUEST_ANSWER;
+    http_deadline_clear(&request->peer->deadline);
+    list_append(&request->server->waiting, &request->link);
+    MHD_suspend_connection(request->connection);
+    return MHD_YES;
+}
+
+/* --- Requests, in the order in which libmicrohttpd tells of them --- */
+
+void *http_request_begin(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    struct http_server *server = arg;
+    struct slice text = slice_of(target);
+    struct http_request *request = memory_new(sizeof *request + text.size);
+    char *copy = (char *)(request + 1);
+    list_init(&request->link);
+    request->server = server;
+    request->connection = connection;
+    request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->target_at = target;
+    if (text.size)
+        memcpy(copy, text.data, text.size);
+    request->target = slice_from(copy, text.size);
+    if (request->peer->deadline.step == HTTP_STEP_NEXT)
+        http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_HEAD);
+    return request;
+}
+
+struct header_list {
+    struct http_header headers[HEADERS_MAX];
+    size_t count;
+};
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t value_size)
+{
+    (void)kind;
+    struct header_list *list = arg;
+    if (list->count < HEADERS_MAX)
+        list->headers[list->count] = (struct http_header){{name, name_size}, {value, value_size}};
+    list->count++;
+    return MHD_YES;
+}
+
+/* libmicrohttpd 0.9 parses a head where it lies and puts NUL bytes in place of colons and line ends. It cuts
+ * a value at a NUL that was sent, joins folded lines and takes a lone LF for a line end, without a word. None
+ * of that leaves every part exactly where a plain head has it, so a gap tells. */
+static bool head_is_gapless(const struct http_request *request, const char *version,
+                            const struct header_list *list)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *at = request->method + strlen(request->method) + 1;
+    if (!size || at != request->target_at)
+        return false;
+    at += request->target.size + 1;
+    if (at != version)
+        return false;
+    at += strlen(version) + 2;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct http_header *header = &list->headers[i];
+        if (header->name.data != at)
+            return false;
+        at += header->name.size + 1;
+        while (*at == ' ' || *at == '\t')
+            at++;
+        if (header->value.data != at)
+            return false;
+        at += header->value.size + 2;
+    }
+    return at + 2 == request->method + size->header_size;
+}
+
+static const char *check_head(const struct http_request *request, const char *version,
+                              struct http_framing *framing)
+{
+    struct header_list list;
+    list.count = 0;
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &list);
+    if (list.count > HEADERS_MAX)
+        return "more than 128 headers";
+    struct http_head head = {
+        .method = slice_of(request->method),
+        .target = request->target,
+        .version = slice_of(version),
+        .headers = list.headers,
+        .header_count = list.count,
+    };
+    const char *why = http_gate_check(&head, framing);
+    if (!why && request->server->is_gapless && !head_is_gapless(request, version, &list))
+        why = "the head holds a NUL byte, a folded line, a line end other than CR LF, or needless spaces";
+    return why;
+}
+
+static void call(struct http_request *request, void (*fn)(void *, struct http_request *))
+{
+    request->is_called = true;
+    fn(request->server->options.arg, request);
+    request->is_called = false;
+}
+
+static enum MHD_Result refuse_malformed(struct http_request *request, const char *why)
+{
+    const struct http_server_options *options = &request->server->options;
+    request->must_close = true;
+    request->is_called = true;
+    options->on_malformed(options->arg, request, why);
+    request->is_called = false;
+    return settle(request);
+}
+
+static enum MHD_Result refuse_too_large(struct http_request *request)
+{
+    request->must_close = true;
+    call(request, request->server->options.on_too_large);
+    return settle(request);
+}
+
+static enum MHD_Result take_head(struct http_request *request, const char *method, const char *version)
+{
+    struct http_server *server = request->server;
+    struct http_framing framing;
+    request->method = method;
+    request->state = REQUEST_BODY;
+    server->pending++;
+    const char *why = check_head(request, version, &framing);
+    if (why)
+        return refuse_malformed(request, why);
+    request->has_body = framing.is_chunked || framing.content_length > 0;
+    call(request, server->options.on_head);
+    /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
+     * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */
+    if (request->response)
+        return request->has_body ? send_answer(request) : MHD_YES;
+    if (framing.content_length > server->options.max_body_bytes)
+        return refuse_too_large(request);
+    if (request->has_body)
+        http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
+    buffer_init(&request->body, server->options.max_body_bytes);
+    return MHD_YES;
+}
+
+/* No response can be queued between head and end, so what is too large is discarded up to the end. */
+static enum MHD_Result take_body(struct http_request *request, struct slice piece)
+{
+    if (!request->is_too_large) {
+        buffer_append(&request->body, piece);
+        if (!request->body.failed)
+            return MHD_YES;
+        buffer_fini(&request->body);
+        request->is_too_large = true;
+    }
+    request->discarded_bytes += piece.size;
+    return request->discarded_bytes <= DISCARD_MAX_BYTES ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result take_end(struct http_request *request)
+{
+    if (request->response)
+        return send_answer(request);
+    if (request->is_too_large)
+        return refuse_too_large(request);
+    call(request, request->server->options.on_request);
+    return settle(request);
+}
+
+enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *connection, const char *url,
+                                     const char *method, const char *version, const char *upload,
+                                     size_t *upload_size, void **context)
+{
+    (void)arg, (void)connection, (void)url;
+    struct http_request *request = *context;
+    enum MHD_Result result;
+    switch (request->state) {
+    case REQUEST_HEAD:
+        return take_head(request, method, version);
+    case REQUEST_BODY:
+        if (*upload_size == 0)
+            return take_end(request);
+        result = take_body(request, slice_from(upload, *upload_size));
+        *upload_size = 0;
+        return result;
+    case REQUEST_ANSWER:
+        return request->response ? send_answer(request) : MHD_NO;
+    case REQUEST_SENT:
+        break;
+    }
+    return MHD_NO;
+}
+
+void http_request_end(void *arg, struct MHD_Connection *connection, void **context,
+                      enum MHD_RequestTerminationCode why)
+{
+    (void)connection, (void)why;
+    struct http_server *server = arg;
+    struct http_request *request = *context;
+    if (!request)
+        return;
+    *context = NULL;
+    if (request->state != REQUEST_HEAD) {
+        server->pending--;
+        if (request->state != REQUEST_SENT && !request->response && server->options.on_gone)
+            server->options.on_gone(server->options.arg, request);
+    }
+    http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);
+    list_remove(&request->link);
+    buffer_fini(&request->body);
+    if (request->response)
+        MHD_destroy_response(request->response);
+    free(request);
+}

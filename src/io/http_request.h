@@ -1,0 +1,79 @@
+/* http_request.h - inside the HTTP server: one request, from its first line to its end.
+ *
+ * Only http_server.c and http_request.c include this. The functions are the
+ * callbacks that libmicrohttpd is given, in the order in which it calls them;
+ * arg is the server. */
+#ifndef DUEPOST_IO_HTTP_REQUEST_H
+#define DUEPOST_IO_HTTP_REQUEST_H
+
+#include <microhttpd.h>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "io/http_deadlines.h"
+#include "io/http_server.h"
+
+struct http_server {
+    struct loop *loop;
+    struct http_server_options options;
+    struct MHD_Daemon *daemon;
+    struct watch *watch;
+    struct timer *timer;
+    int64_t timer_at_us; /* when it runs */
+    struct hook *hook;
+    struct http_deadlines *deadlines;
+    struct list waiting;  /* suspended requests, without an answer */
+    struct list answered; /* suspended requests, to be resumed at the end of the turn */
+    size_t pending;
+    bool is_quiesced;
+    bool has_closed; /* a connection, in this run */
+    bool is_gapless; /* this libmicrohttpd leaves a head as it came: see head_is_gapless */
+};
+
+/* Lives as long as the connection. */
+struct peer {
+    struct http_deadline deadline;
+};
+
+enum request_state {
+    REQUEST_HEAD,   /* the handler has not been called yet */
+    REQUEST_BODY,   /* passed on_head; the body comes */
+    REQUEST_ANSWER, /* suspended, or resumed to be answered */
+    REQUEST_SENT,   /* the answer is libmicrohttpd's now */
+};
+
+struct http_request {
+    struct list link; /* in waiting or answered */
+    struct http_server *server;
+    struct peer *peer;
+    struct MHD_Connection *connection;
+    enum request_state state;
+    bool is_called;    /* a callback runs: its answer is sent when it returns */
+    bool is_too_large; /* a chunked body that exceeded the maximum; its rest is discarded */
+    bool must_close;
+    bool has_body;
+    const char *method;
+    const char *target_at; /* where libmicrohttpd has it; compared, never read */
+    struct slice target;   /* a copy, because the original is decoded in place */
+    struct buffer body;
+    size_t discarded_bytes;
+    unsigned status;
+    struct MHD_Response *response; /* made, and not yet queued */
+    void *context;
+};
+
+/* The request line is there: the request is born. */
+void *http_request_begin(void *arg, const char *target, struct MHD_Connection *);
+
+/* What libmicrohttpd calls the handler. */
+enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const char *url, const char *method,
+                                     const char *version, const char *upload, size_t *upload_size,
+                                     void **context);
+
+/* Sent, or the client left: the request dies, and only here. */
+void http_request_end(void *arg, struct MHD_Connection *, void **context, enum MHD_RequestTerminationCode);
+
+/* Of http_server.c: answered has one more; the turn's end must come even if nothing else does. */
+void http_server_wake(struct http_server *);
+
+#endif
