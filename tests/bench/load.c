@@ -1,0 +1,260 @@
+/* load.c - the load generator of the benchmarks: POST /jobs, one job a request, over kept-alive
+ * connections, the next request of a connection behind the answer to the last.
+ *
+ *   bench_load PORT CALLBACK_URL [name=value ...]
+ *
+ * Without a rate each connection sends as fast as it is answered. The body of a job, of exactly
+ * body= bytes, holds its number and its due time in ms. Prints one line of JSON. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "message.h"
+
+enum { ROOM = 4096, PAD_MAX = 1024, EVENTS_MAX = 256, SILENCE_MS = 10000 };
+
+enum setting {
+    CONNECTIONS,
+    JOBS,
+    FIRST,  /* number of the first job */
+    TOPICS, /* jobs take turns */
+    BODY,   /* bytes */
+    RATE,   /* jobs a second; 0: no limit */
+    DUE_MS, /* the due time of all; 0: see below */
+    DELAY_MIN_MS,
+    DELAY_MAX_MS, /* each due at a random time between; both 0: in a year */
+    SETTINGS,
+};
+
+static const char *const names[SETTINGS] = {"connections", "jobs", "first",        "topics",      "body",
+                                            "rate",        "due",  "delay_min_ms", "delay_max_ms"};
+
+struct load {
+    int64_t settings[SETTINGS];
+    const char *url;
+    const char *topic;
+    uint16_t port;
+    int epoll;
+    struct connection *connections;
+    struct connection *idle; /* those without a request, with a rate */
+    int64_t sent, answered, refused;
+    int64_t begin_us;
+    int32_t *took_us;
+    char pad[PAD_MAX];
+};
+
+struct connection {
+    struct connection *next; /* idle */
+    int fd;
+    int64_t sent_us;
+    size_t used;
+    char room[ROOM];
+};
+
+static int64_t now_us(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
+    exit(EXIT_FAILURE);
+}
+
+/* ---- requests ---- */
+
+static int64_t due_ms_of(const struct load *load)
+{
+    const int64_t *settings = load->settings;
+    int64_t span_ms = settings[DELAY_MAX_MS] - settings[DELAY_MIN_MS];
+    if (settings[DUE_MS])
+        return settings[DUE_MS];
+    int64_t now_ms = now_us(CLOCK_REALTIME) / 1000;
+    if (!settings[DELAY_MAX_MS])
+        return now_ms + INT64_C(365) * 86400000;
+    return now_ms + settings[DELAY_MIN_MS] + (span_ms ? random() % span_ms : 0);
+}
+
+static size_t write_job(const struct load *load, int64_t number, char *text)
+{
+    char body[PAD_MAX], due[32];
+    int64_t due_ms = due_ms_of(load);
+    time_t seconds = (time_t)(due_ms / 1000);
+    struct tm parts;
+    strftime(due, sizeof due, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+    int used = snprintf(body, sizeof body, "{\"n\":%lld,\"due\":%lld,\"pad\":\"", (long long)number,
+                        (long long)due_ms);
+    int pad = (int)load->settings[BODY] - used - 2;
+    int size = snprintf(text, ROOM,
+                        "{\"topic\":\"%s-%lld\",\"jobId\":\"%08lld\",\"url\":\"%s\",\"dueAt\":\"%s.%03dZ\","
+                        "\"body\":%s%.*s\"}}",
+                        load->topic, (long long)(number % load->settings[TOPICS]), (long long)number,
+                        load->url, due, (int)(due_ms % 1000), body, pad > 0 ? pad : 0, load->pad);
+    assert(size > 0 && size < ROOM);
+    return (size_t)size;
+}
+
+static void send_next(struct load *load, struct connection *connection)
+{
+    char job[ROOM], request[ROOM + 256];
+    size_t job_size = write_job(load, load->settings[FIRST] + load->sent++, job);
+    int size = snprintf(request, sizeof request,
+                        "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                        "Content-Length: %zu\r\n\r\n%.*s",
+                        load->port, job_size, (int)job_size, job);
+    connection->sent_us = now_us(CLOCK_MONOTONIC);
+    if (write(connection->fd, request, (size_t)size) != size)
+        fail("write");
+}
+
+static void on_answer(struct load *load, struct connection *connection, const struct message *message)
+{
+    int64_t took_us = now_us(CLOCK_MONOTONIC) - connection->sent_us;
+    load->took_us[load->answered++] = (int32_t)took_us;
+    if (!slice_starts_with(message->head, SLICE("HTTP/1.1 201 "))) {
+        if (load->refused++ == 0)
+            fprintf(stderr, "load: refused: %.*s\n", (int)message->size, message->head.data);
+    }
+    if (load->settings[RATE]) {
+        connection->next = load->idle;
+        load->idle = connection;
+    } else if (load->sent < load->settings[JOBS]) {
+        send_next(load, connection);
+    }
+}
+
+static void on_readable(struct load *load, struct connection *connection)
+{
+    struct message message;
+    ssize_t got = read(connection->fd, connection->room + connection->used, ROOM - connection->used);
+    if (got <= 0)
+        fail("duepost closed the connection");
+    connection->used += (size_t)got;
+    if (!message_read(slice_from(connection->room, connection->used), &message))
+        return;
+    connection->used = 0;
+    on_answer(load, connection, &message);
+}
+
+/* With a rate: sends what is due by now; the wait for the next one in ms. Falls back, and catches up
+ * later, when all connections wait for answers. */
+static int keep_rate(struct load *load)
+{
+    int64_t rate = load->settings[RATE];
+    if (!rate || load->sent == load->settings[JOBS])
+        return SILENCE_MS;
+    int64_t passed_us = now_us(CLOCK_MONOTONIC) - load->begin_us;
+    while (load->idle && load->sent < load->settings[JOBS] && load->sent * 1000000 / rate <= passed_us) {
+        struct connection *connection = load->idle;
+        load->idle = connection->next;
+        send_next(load, connection);
+    }
+    int64_t wait_us = load->sent * 1000000 / rate - passed_us;
+    return wait_us > 0 ? (int)(wait_us / 1000) + 1 : 1;
+}
+
+static void run(struct load *load)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int64_t heard_us = now_us(CLOCK_MONOTONIC);
+    load->begin_us = heard_us;
+    for (int i = 0; !load->settings[RATE] && i < load->settings[CONNECTIONS]; i++)
+        if (load->sent < load->settings[JOBS])
+            send_next(load, &load->connections[i]);
+    while (load->answered < load->settings[JOBS]) {
+        int count = epoll_wait(load->epoll, events, EVENTS_MAX, keep_rate(load));
+        for (int i = 0; i < count; i++)
+            on_readable(load, events[i].data.ptr);
+        if (count > 0)
+            heard_us = now_us(CLOCK_MONOTONIC);
+        else if (load->sent > load->answered &&
+                 now_us(CLOCK_MONOTONIC) - heard_us > SILENCE_MS * INT64_C(1000))
+            fail("no answer within 10 s");
+    }
+}
+
+/* ---- the frame ---- */
+
+static void connect_all(struct load *load)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(load->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (int i = 0; i < load->settings[CONNECTIONS]; i++) {
+        struct connection *connection = &load->connections[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
+            fail("connect");
+        setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        epoll_ctl(load->epoll, EPOLL_CTL_ADD, connection->fd, &event);
+        connection->next = load->idle;
+        load->idle = connection;
+    }
+}
+
+static void set(struct load *load, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (equals && slice_equal(slice_from(text, (size_t)(equals - text)), SLICE("topic"))) {
+        load->topic = equals + 1;
+        return;
+    }
+    for (int i = 0; equals && i < SETTINGS; i++) {
+        if (slice_equal(slice_from(text, (size_t)(equals - text)), slice_of(names[i]))) {
+            load->settings[i] = atoll(equals + 1);
+            return;
+        }
+    }
+    fprintf(stderr, "load: %s?\n", text);
+    exit(EXIT_FAILURE);
+}
+
+static int compare(const void *left, const void *right)
+{
+    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void report(const struct load *load)
+{
+    double seconds = (double)(now_us(CLOCK_MONOTONIC) - load->begin_us) / 1e6;
+    size_t count = (size_t)load->answered;
+    qsort(load->took_us, count, sizeof *load->took_us, compare);
+    printf(
+        "{\"jobs\":%zu,\"refused\":%lld,\"seconds\":%.6f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n",
+        count, (long long)load->refused, seconds, load->took_us[count / 2] / 1e3,
+        load->took_us[count * 99 / 100] / 1e3, load->took_us[count - 1] / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    static struct load load = {.settings = {[CONNECTIONS] = 64, [JOBS] = 1000, [TOPICS] = 1, [BODY] = 200},
+                               .topic = "bench"};
+    if (argc < 3) {
+        fprintf(stderr, "load PORT CALLBACK_URL [name=value ...]\n");
+        return EXIT_FAILURE;
+    }
+    load.port = (uint16_t)atoi(argv[1]);
+    load.url = argv[2];
+    for (int i = 3; i < argc; i++)
+        set(&load, argv[i]);
+    memset(load.pad, 'x', sizeof load.pad);
+    load.epoll = epoll_create1(EPOLL_CLOEXEC);
+    load.connections = NEW_ARRAY(struct connection, (size_t)load.settings[CONNECTIONS]);
+    load.took_us = NEW_ARRAY(int32_t, (size_t)load.settings[JOBS]);
+    connect_all(&load);
+    run(&load);
+    report(&load);
+    return load.refused ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,204 @@
+"""What the figures are measured with: processes of ours, their CPU, and a plain connection to Redis.
+
+Each part ends what it started, by its pid."""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def await_condition(condition, seconds, what, step=0.02):
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"gave up after {seconds:.0f} s: {what}")
+        time.sleep(step)
+    return result
+
+
+def first_line(process, seconds, what):
+    """What it says on stdout once it serves."""
+    line, deadline = b"", time.monotonic() + seconds
+    while not line.endswith(b"\n"):
+        if not select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
+            raise SystemExit(f"{what} said nothing within {seconds} s")
+        piece = os.read(process.stdout.fileno(), 1000)
+        if not piece:
+            raise SystemExit(f"{what} ended at once")
+        line += piece
+    return line.decode().strip()
+
+
+def cpu_seconds(pid):
+    """User and system time of all threads, to the ns where the kernel counts it, and of ended children."""
+    base = pathlib.Path(f"/proc/{pid}")
+    fields = (base / "stat").read_text().rpartition(")")[2].split()
+    children_s = (int(fields[13]) + int(fields[14])) * TICK_S
+    try:
+        threads = [(task / "schedstat").read_text() for task in (base / "task").iterdir()]
+        own_s = sum(int(text.split()[0]) for text in threads) / 1e9
+    except FileNotFoundError:
+        own_s = (int(fields[11]) + int(fields[12])) * TICK_S
+    return own_s + children_s
+
+
+def resident_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+class Redis:
+    """A few commands over a unix socket."""
+
+    def __init__(self, path):
+        # A socket's address is short, and a data directory's name may not be.
+        self._dir = os.open(os.path.dirname(path), os.O_PATH)
+        self._link = socket.socket(socket.AF_UNIX)
+        self._link.settimeout(60)
+        self._link.connect(f"/proc/self/fd/{self._dir}/{os.path.basename(path)}")
+        self._in = self._link.makefile("rb")
+
+    def send(self, *commands):
+        def bulk(word):
+            data = word if isinstance(word, bytes) else str(word).encode()
+            return b"$%d\r\n%s\r\n" % (len(data), data)
+        self._link.sendall(b"".join(b"*%d\r\n%s" % (len(words), b"".join(map(bulk, words))) for words in commands))
+
+    def read(self):
+        line = self._in.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return self._in.read(int(rest) + 2)[:-2].decode() if int(rest) >= 0 else None
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        if kind == b"+":
+            return rest.decode()
+        raise SystemExit(f"Redis: {rest.decode()}")
+
+    def call(self, *words):
+        self.send(words)
+        return self.read()
+
+    def info(self, section):
+        return dict(line.split(":", 1) for line in self.call("INFO", section).splitlines() if ":" in line)
+
+    def settle(self):
+        """No rewrite of the append-only file under way: it has its own process, and its own time."""
+        await_condition(lambda: self.info("persistence")["aof_rewrite_in_progress"] == "0", 120, "AOF rewrite", .1)
+
+    def close(self):
+        self._in.close()
+        self._link.close()
+        os.close(self._dir)
+
+
+class Receiver:
+    def __init__(self, binary):
+        self._process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.port = int(first_line(self._process, 10, "the receiver"))
+        self._link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def url(self, number):
+        return f"http://127.0.0.1:{self.port}/{number}"
+
+    def _get(self, target):
+        self._link.request("GET", target)
+        return json.loads(self._link.getresponse().read())
+
+    def take(self):
+        return self._get("/take")
+
+    def count(self):
+        return self._get("/count")
+
+    def stop(self):
+        self._link.close()
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+
+class Duepost:
+    """A server with its embedded Redis in a directory of its own."""
+
+    def __init__(self, binary, scratch, options=()):
+        self.data = pathlib.Path(tempfile.mkdtemp(prefix="duepost-bench-", dir=scratch))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DUEPOST_")}
+        self._log = (self.data / "log").open("w+")
+        self._process = subprocess.Popen(
+            [binary, "--config", "/dev/null", "--listen", "127.0.0.1:0", "--data", str(self.data / "redis"),
+             "--allow-target", "127.0.0.0/8", *options],
+            env=environment, stdout=subprocess.PIPE, stderr=self._log)
+        self.pid, self.redis_pid, self.redis = self._process.pid, 0, None
+        try:
+            self._await_start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _await_start(self):
+        self.port = int(first_line(self._process, 60, "duepost").rpartition(":")[2])
+        log = (self.data / "log").read_text()
+        self.redis_pid = int(re.search(r"embedded_redis_started pid=(\d+)", log)[1])
+        await_condition(self._is_ready, 30, "duepost ready")
+        self.redis = Redis(str(self.data / "redis" / "redis.sock"))
+
+    def _is_ready(self):
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            link.request("GET", "/readyz")
+            return link.getresponse().status == 200
+        finally:
+            link.close()
+
+    def cpu(self):
+        return cpu_seconds(self.pid), cpu_seconds(self.redis_pid)
+
+    def job_count(self):
+        return self.redis.call("HLEN", "duepost:{0}:jobs")
+
+    def stop(self):
+        if self.redis:
+            self.redis.close()
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            if self.redis_pid:
+                os.kill(self.redis_pid, signal.SIGKILL)
+        self._process.stdout.close()
+        self._log.close()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+class Load:
+    """One run of the load generator; result() waits for its end."""
+
+    def __init__(self, binary, server, url, **settings):
+        words = [f"{name}={value}" for name, value in settings.items()]
+        self._process = subprocess.Popen([binary, str(server.port), url, *words], stdout=subprocess.PIPE, text=True)
+
+    def result(self, seconds=900):
+        try:
+            out, _ = self._process.communicate(timeout=seconds)
+        finally:
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+        if self._process.returncode != 0:
+            raise SystemExit("the load generator failed")
+        return json.loads(out)
