@@ -48,6 +48,9 @@ static struct fixture {
     char last[4096]; /* the last request's text */
 } fx;
 
+/* Connections write fx.last side by side; it is read only by tests with one of them. */
+static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* --- The receiver --- */
 
 struct connection {
@@ -84,7 +87,9 @@ static bool next_request(int fd)
     struct wire_text *text = memory_new(sizeof *text);
     bool has_one = wire_read_message(fd, text);
     if (has_one) {
+        pthread_mutex_lock(&last_lock);
         memcpy(fx.last, text->data, sizeof fx.last - 1); /* its end keeps the NUL */
+        pthread_mutex_unlock(&last_lock);
         fx.requests++;
     }
     free(text);
