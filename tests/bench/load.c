@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "message.h"
 
@@ -44,7 +45,7 @@ struct load {
     uint16_t port;
     int epoll;
     struct connection *connections;
-    struct connection *idle; /* those without a request, with a rate */
+    struct list idle; /* with a rate: those without a request; all get their turn, or some would time out */
     int64_t sent, answered, refused;
     int64_t begin_us;
     int32_t *took_us;
@@ -52,7 +53,7 @@ struct load {
 };
 
 struct connection {
-    struct connection *next; /* idle */
+    struct list link;
     int fd;
     int64_t sent_us;
     size_t used;
@@ -127,8 +128,7 @@ static void on_answer(struct load *load, struct connection *connection, const st
             fprintf(stderr, "load: refused: %.*s\n", (int)message->size, message->head.data);
     }
     if (load->settings[RATE]) {
-        connection->next = load->idle;
-        load->idle = connection;
+        list_append(&load->idle, &connection->link);
     } else if (load->sent < load->settings[JOBS]) {
         send_next(load, connection);
     }
@@ -155,11 +155,9 @@ static int keep_rate(struct load *load)
     if (!rate || load->sent == load->settings[JOBS])
         return SILENCE_MS;
     int64_t passed_us = now_us(CLOCK_MONOTONIC) - load->begin_us;
-    while (load->idle && load->sent < load->settings[JOBS] && load->sent * 1000000 / rate <= passed_us) {
-        struct connection *connection = load->idle;
-        load->idle = connection->next;
-        send_next(load, connection);
-    }
+    while (!list_is_empty(&load->idle) && load->sent < load->settings[JOBS] &&
+           load->sent * 1000000 / rate <= passed_us)
+        send_next(load, LIST_ENTRY(list_take(&load->idle), struct connection, link));
     int64_t wait_us = load->sent * 1000000 / rate - passed_us;
     return wait_us > 0 ? (int)(wait_us / 1000) + 1 : 1;
 }
@@ -198,8 +196,7 @@ static void connect_all(struct load *load)
             fail("connect");
         setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         epoll_ctl(load->epoll, EPOLL_CTL_ADD, connection->fd, &event);
-        connection->next = load->idle;
-        load->idle = connection;
+        list_append(&load->idle, &connection->link);
     }
 }
 
@@ -250,6 +247,7 @@ int main(int argc, char **argv)
     for (int i = 3; i < argc; i++)
         set(&load, argv[i]);
     memset(load.pad, 'x', sizeof load.pad);
+    list_init(&load.idle);
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
     load.connections = NEW_ARRAY(struct connection, (size_t)load.settings[CONNECTIONS]);
     load.took_us = NEW_ARRAY(int32_t, (size_t)load.settings[JOBS]);
