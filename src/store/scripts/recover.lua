@@ -26,7 +26,8 @@ for i = 1, #ids do
   if losses >= LOSSES_MAX then
     call('ZADD', DEAD, integer(now), id)
   elseif losses > 1 then
-    put(id, now + math.random(0, 2 ^ losses * lease_ms))
+    -- A clock that stepped back makes no job early.
+    put(id, math.max(tonumber(due), now + math.random(0, 2 ^ losses * lease_ms)))
   else
     put(id, due)
   end
