@@ -119,10 +119,12 @@ int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
 /* The bytes that a receiver gets: the text of a string body, any other body as it
- * is, nothing without one. Borrows from job, or from scratch when a string had escapes. */
+ * is, nothing without one. Borrows from job, or from scratch when a string had escapes
+ * (scratch fails when it has no room for them). */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
-/* The Content-Type of that, unless headers name one. */
+/* The Content-Type of that, unless headers name one: JSON, or text/plain for a string
+ * whose text is not JSON that we would take as a body. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
 /* The value of the header with this name, in any case; NULL when there is none. */

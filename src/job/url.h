@@ -16,7 +16,7 @@ struct url {
     struct slice query;       /* with its '?', empty when there is none */
 };
 
-/* Absolute http or https, at most JOB_URL_MAX bytes, visible ASCII, no userinfo.
+/* Absolute http or https, at most JOB_URL_MAX bytes, visible ASCII, no userinfo, no fragment.
  * INVALID: *detail is a literal that says which rule. Borrows text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 

@@ -274,6 +274,8 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
                              "timeout: must be 0.1 to 3600\n"
                              "headers: must be an object of strings\n"
                              "zzz: is no member of a job");
+    ck_assert_int_eq(parse("{\"topic\":1,\"url\":null}"), STATUS_INVALID);
+    ck_assert_str_eq(said(), "topic: must be a string\nurl: must be a string");
     ck_assert_int_eq(parse("{}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: is required\nurl: is required");
 }

@@ -129,6 +129,8 @@ START_TEST(says_which_rule_is_broken)
         {"http://a.1/", number},
         {"http://a.0x1/", number},
         {"http://0x/", number},
+        {"http://a.0X1/", number},
+        {"http://a{/", host},
         {"http://08/", number},
         {"http://a.b.09./", number},
         {"http://a.0xyz/", number},
