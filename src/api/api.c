@@ -6,6 +6,7 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/route.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128 };
@@ -39,6 +40,8 @@ static struct exchange *exchange_new(struct api *api, struct http_request *reque
     struct exchange *exchange = NEW(struct exchange);
     exchange->api = api;
     exchange->request = request;
+    exchange->route = METRICS_ROUTE_OTHER;
+    exchange->began_us = clock_boot_us();
     buffer_init(&exchange->path, EXCHANGE_PATH_MAX);
     buffer_init(&exchange->record, RECORD_MAX);
     http_request_set_context(request, exchange);
@@ -62,6 +65,7 @@ static void on_head(void *arg, struct http_request *request)
         buffer_fini(&allow);
         return;
     }
+    exchange->route = exchange->method->route;
     if (exchange->method->takes_job && !check_media(exchange))
         return;
     if (route->ignores_query)
@@ -86,7 +90,8 @@ static void on_too_large(void *arg, struct http_request *request)
 
 static void on_malformed(void *arg, struct http_request *request, const char *detail)
 {
-    (void)arg;
+    struct api *api = arg;
+    metrics_request(api->options.metrics, METRICS_ROUTE_OTHER, 400, 0);
     problem_answer_request(request, 400, detail);
 }
 

@@ -5,6 +5,7 @@
 #ifndef DUEPOST_API_API_H
 #define DUEPOST_API_API_H
 
+#include "base/metrics.h"
 #include "io/http_server.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
@@ -20,6 +21,8 @@ struct api_options {
     int64_t max_jobs; /* for words only; the store counts */
     enum durability durability;
     bool is_durability_set; /* false: what Redis gives */
+    struct metrics_board *board;
+    struct metrics *metrics; /* this reactor's, of the board */
 };
 
 /* Borrows what options point to. */

@@ -20,6 +20,7 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
         problem_answer_status(exchange, status, "Repeat the cancel: a 404 then says that the job is gone.");
         return;
     }
+    metrics_ended(exchange->api->options.metrics, exchange->topic, METRICS_END_CANCELLED);
     struct slice body = was_leased ? SLICE("{\"state\":\"cancelled\",\"attemptInFlight\":true}")
                                    : SLICE("{\"state\":\"cancelled\",\"attemptInFlight\":false}");
     exchange_answer_json(exchange, 200, NULL, 0, body);

@@ -1,11 +1,21 @@
 #include "api/exchange.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 struct buffer *exchange_scratch(struct exchange *exchange)
 {
     buffer_clear(&exchange->api->scratch);
     return &exchange->api->scratch;
+}
+
+static void give(struct exchange *exchange, const struct http_answer *answer)
+{
+    struct http_request *request = exchange->request;
+    metrics_request(exchange->api->options.metrics, exchange->route, answer->status,
+                    clock_boot_us() - exchange->began_us);
+    exchange_free(exchange);
+    http_answer(request, answer);
 }
 
 void exchange_answer_json(struct exchange *exchange, unsigned status, const struct http_header *headers,
@@ -18,9 +28,13 @@ void exchange_answer_json(struct exchange *exchange, unsigned status, const stru
         .header_count = count,
         .body = body,
     };
-    struct http_request *request = exchange->request;
-    exchange_free(exchange);
-    http_answer(request, &answer);
+    give(exchange, &answer);
+}
+
+void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
+{
+    struct http_answer answer = {.status = 200, .content_type = content_type, .body = body};
+    give(exchange, &answer);
 }
 
 void exchange_free(struct exchange *exchange)

@@ -24,6 +24,8 @@ struct exchange {
     struct api *api;
     struct http_request *request;
     const struct method *method;
+    enum metrics_route route;
+    int64_t began_us;           /* CLOCK_BOOTTIME */
     struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
     struct slice key;           /* topic/jobId: of the path, or of the job that is POSTed */
     struct slice query;         /* without its '?' */
@@ -45,6 +47,9 @@ struct buffer *exchange_scratch(struct exchange *);
 /* These answer, and end the exchange. */
 void exchange_answer_json(struct exchange *, unsigned status, const struct http_header *headers, size_t count,
                           struct slice body);
+
+/* 200 with a text of this type. */
+void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 
 void exchange_free(struct exchange *);
 

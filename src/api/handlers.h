@@ -11,5 +11,6 @@ exchange_fn cancel_handle;   /* DELETE /jobs/<topic>/<jobId> */
 exchange_fn run_handle;      /* POST /jobs/<topic>/<jobId>/run */
 exchange_fn health_handle;   /* GET /healthz */
 exchange_fn ready_handle;    /* GET /readyz */
+exchange_fn metrics_handle;  /* GET /metrics */
 
 #endif

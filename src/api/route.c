@@ -6,16 +6,31 @@
 static const struct route routes[] = {
     {
         .path = "/jobs",
-        .methods = {{.name = "POST", .handle = schedule_handle, .takes_job = true},
-                    {.name = "GET", .handle = list_handle, .takes_query = true}},
+        .methods = {{"POST", METRICS_ROUTE_SCHEDULE, schedule_handle, .takes_job = true,
+                     .takes_query = false},
+                    {"GET", METRICS_ROUTE_LIST, list_handle, .takes_job = false, .takes_query = true}},
     },
     {
         .path = "/jobs/:/:",
-        .methods = {{.name = "GET", .handle = read_handle}, {.name = "DELETE", .handle = cancel_handle}},
+        .methods = {{"GET", METRICS_ROUTE_READ, read_handle, false, false},
+                    {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, false, false}},
     },
-    {.path = "/jobs/:/:/run", .methods = {{.name = "POST", .handle = run_handle}}},
-    {.path = "/healthz", .ignores_query = true, .methods = {{.name = "GET", .handle = health_handle}}},
-    {.path = "/readyz", .ignores_query = true, .methods = {{.name = "GET", .handle = ready_handle}}},
+    {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, false, false}}},
+    {
+        .path = "/healthz",
+        .ignores_query = true,
+        .methods = {{"GET", METRICS_ROUTE_HEALTH, health_handle, false, false}},
+    },
+    {
+        .path = "/readyz",
+        .ignores_query = true,
+        .methods = {{"GET", METRICS_ROUTE_READY, ready_handle, false, false}},
+    },
+    {
+        .path = "/metrics",
+        .ignores_query = true,
+        .methods = {{"GET", METRICS_ROUTE_METRICS, metrics_handle, false, false}},
+    },
 };
 
 static int hex_value(char digit)

@@ -6,6 +6,7 @@
 
 struct method {
     const char *name;
+    enum metrics_route route;
     exchange_fn *handle; /* all has come */
     bool takes_job;      /* its body is application/json */
     bool takes_query;    /* known parameters are the handler's to check; else there are none */

@@ -60,8 +60,11 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
 {
     struct exchange *exchange = arg;
     char consequence[256];
+    struct slice topic, job_id;
     switch (status) {
     case STATUS_OK:
+        job_key_parse(exchange->key, &topic, &job_id);
+        metrics_accepted(exchange->api->options.metrics, topic);
         answer_placed(exchange, 201, JOB_STATE_DELAYED, due_ms);
         break;
     case STATUS_EXISTS:

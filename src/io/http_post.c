@@ -22,6 +22,7 @@ enum {
     HEAD_MAX_BYTES = 64 * 1024, /* all heads of an answer, interim ones and trailers included */
     BODY_MAX_BYTES = 64 * 1024,
     DEFAULT_LINES = 3,
+    RETRY_AFTER_MAX_S = 366 * 24 * 3600,
 };
 
 /* libcurl's own headers, suppressed: a name without a value. The caller's come first and win. */
@@ -91,6 +92,21 @@ static int parse_status(struct slice line)
     return (int)status;
 }
 
+/* delay-seconds of any length (RFC 9110, 10.2.3), at most RETRY_AFTER_MAX_S; -1: no digits only. */
+static int64_t read_seconds(struct slice value)
+{
+    uint64_t seconds;
+    while (value.size && strchr("\r\n", value.data[value.size - 1]))
+        value.size--;
+    value = slice_trim(value);
+    for (size_t i = 0; i < value.size; i++)
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return -1;
+    if (value.size == 0)
+        return -1;
+    return slice_to_number(value, RETRY_AFTER_MAX_S, &seconds) ? (int64_t)seconds : RETRY_AFTER_MAX_S;
+}
+
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_post *post = arg;
@@ -107,6 +123,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
         post->has_retry_after = false;
     } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
         post->has_retry_after = true;
+        post->retry_after_s = read_seconds(slice_skip(line, strlen("Retry-After:")));
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         post->has_head = post->status >= 200;
         if (post->has_head)
@@ -324,15 +341,17 @@ static enum http_error error_of(const struct http_post *post, CURLcode code)
     }
 }
 
-/* Seconds or a date; libcurl parses both, and says 0 for a time in the past, for nonsense and without any. */
+/* Seconds, which libcurl would take for nonsense when they are very many; or a date, which it parses: 0 for a
+ * time in the past and for nonsense. */
 static int64_t retry_after_ms(const struct http_post *post)
 {
-    const int64_t max_s = INT64_C(366) * 24 * 3600;
     curl_off_t seconds = 0;
     if (!post->has_retry_after)
         return -1;
+    if (post->retry_after_s >= 0)
+        return post->retry_after_s * 1000;
     curl_easy_getinfo(post->easy, CURLINFO_RETRY_AFTER, &seconds);
-    return (seconds < 0 ? 0 : seconds > max_s ? max_s : seconds) * 1000;
+    return (seconds < 0 ? 0 : seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
 void http_post_fill_outcome(struct http_post *post, CURLcode code)

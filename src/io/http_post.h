@@ -28,6 +28,7 @@ struct http_post {
     int status;    /* of the head that is being read */
     bool has_head; /* the final one, whole */
     bool has_retry_after;
+    int64_t retry_after_s; /* -1: a date, or nonsense */
     bool was_opened;  /* a socket, for an allowed address */
     bool was_refused; /* an address, before connecting */
 };

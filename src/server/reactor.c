@@ -12,12 +12,13 @@
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
-enum { CONNECTIONS_MAX = 4096, IDLE_RECEIVERS_MAX = 256 };
+enum { CONNECTIONS_MAX = 4096, IDLE_RECEIVERS_MIN = 256 };
 
 struct reactor {
     struct reactor_options options;
     pthread_t thread;
     struct loop *loop;
+    struct metrics *metrics;
     struct store *store;
     struct api *api;
     struct http_server *server;
@@ -49,6 +50,8 @@ static void start_api(struct reactor *reactor)
         .max_jobs = options->max_jobs,
         .durability = reactor->options.store->durability,
         .is_durability_set = reactor->options.store->is_durability_set,
+        .board = reactor->options.board,
+        .metrics = reactor->metrics,
     };
     struct http_server_options server = {.listen_fd = reactor->options.listen_fd,
                                          .max_connections = CONNECTIONS_MAX};
@@ -60,7 +63,10 @@ static void start_api(struct reactor *reactor)
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    struct http_client_options client = {.ca_file = options->receiver_ca, .max_idle = IDLE_RECEIVERS_MAX};
+    /* libcurl counts connections in use, too. */
+    size_t max_idle = reactor->options.max_in_flight > IDLE_RECEIVERS_MIN ? reactor->options.max_in_flight
+                                                                          : IDLE_RECEIVERS_MIN;
+    struct http_client_options client = {.ca_file = options->receiver_ca, .max_idle = max_idle};
     reactor->client = http_client_new(reactor->loop, &client);
     struct consumer_options consumer = {
         .store = reactor->store,
@@ -68,6 +74,7 @@ static void start_consumer(struct reactor *reactor)
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .max_in_flight = reactor->options.max_in_flight,
+        .metrics = reactor->metrics,
     };
     reactor->consumer = consumer_new(reactor->loop, &consumer);
 }
@@ -82,8 +89,8 @@ static void start_carrying(struct reactor *reactor)
 {
     if (!reactor->options.carries)
         return;
-    reactor->recovery = recovery_new(reactor->store);
-    reactor->janitor = janitor_new(reactor->store);
+    reactor->recovery = recovery_new(reactor->store, reactor->metrics);
+    reactor->janitor = janitor_new(reactor->store, reactor->metrics);
     struct carry_worker_options carry_worker = {
         .store = reactor->store,
         .recovery = reactor->recovery,
@@ -100,7 +107,10 @@ struct reactor *reactor_start(const struct reactor_options *options)
     struct reactor *reactor = NEW(struct reactor);
     reactor->options = *options;
     reactor->loop = loop_new();
-    reactor->store = store_new(reactor->loop, options->store);
+    reactor->metrics = metrics_of(options->board, options->index);
+    struct store_options store = *options->store;
+    store.metrics = reactor->metrics;
+    reactor->store = store_new(reactor->loop, &store);
     start_api(reactor);
     start_consumer(reactor);
     start_carrying(reactor);

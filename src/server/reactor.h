@@ -5,6 +5,7 @@
 #ifndef DUEPOST_SERVER_REACTOR_H
 #define DUEPOST_SERVER_REACTOR_H
 
+#include "base/metrics.h"
 #include "server/options.h"
 #include "store/store.h"
 
@@ -14,6 +15,8 @@ struct reactor_options {
     const struct options *options;     /* borrowed, immutable while reactors run */
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
+    struct metrics_board *board;       /* borrowed */
+    size_t index;                      /* of this reactor's metrics on the board */
     size_t max_in_flight;              /* of this reactor */
     bool carries;                      /* has the carry worker of this process */
     bool is_alone;                     /* see carry_worker.h */

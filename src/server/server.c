@@ -26,6 +26,7 @@ struct server {
     struct embedded_redis *embedded;
     struct store_options store;
     struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
+    struct metrics_board *board;
     struct reactor **reactors;
     size_t reactor_count, drained_count;
     struct watch *signals;
@@ -170,6 +171,8 @@ static void start_reactors(struct server *server)
             .options = options,
             .store = &server->store,
             .listen_fd = listener_take(server->listener, i),
+            .board = server->board,
+            .index = i,
             .max_in_flight = ((size_t)options->max_in_flight + count - 1) / count,
             .carries = i == 0,
             .is_alone = server->embedded != NULL,
@@ -273,6 +276,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         .max_jobs = options->max_jobs,
         .durability = options->durability,
         .is_durability_set = options->durability != DURABILITY_UNKNOWN,
+        .metrics = metrics_of(server->board, 0), /* until there are reactors */
     };
     refuse_redis(&options->redis_address, options->targets);
     if (!options->is_embedded)
@@ -297,6 +301,7 @@ static void close_all(struct server *server)
     watch_free(server->signals);
     close(server->signal_fd);
     free(server->reactors);
+    metrics_board_free(server->board);
     loop_free(server->loop);
 }
 
@@ -305,6 +310,7 @@ int server_run(struct options *options)
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
+    server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);
     raise_file_limit();

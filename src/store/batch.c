@@ -43,11 +43,10 @@ static void send_call(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
     struct batch_call *call = NEW(struct batch_call);
-    struct script_call *script = script_call_new(kind->script, buffer_slice(&batch->store->jobs_key));
+    struct script_call *script = store_call(batch->store, kind->script);
     size_t items = 0, bytes = 0;
     call->batch = batch;
     list_init(&call->items);
-    script_call_number(script, batch->store->options.max_in_flight_topic);
     if (kind->add_shared)
         kind->add_shared(batch->store, script);
     while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && !list_is_empty(&batch->items)) {

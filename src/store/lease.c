@@ -47,6 +47,7 @@ void claim_flush(struct store *store)
     struct store_claim *claim = NEW(struct store_claim);
     struct script_call *call = store_call(store, SCRIPT_CLAIM);
     *claim = store->claim;
+    metrics_count(store->options.metrics, METRICS_COUNTER_CLAIMS, 1);
     store->claim.is_wanted = false;
     snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", store->nonce_prefix,
              (unsigned long long)++store->claims);
@@ -177,5 +178,6 @@ void store_wait_bell(struct store *store, store_done_fn *fn, void *arg)
     struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&store->ready_key), SLICE("1")};
     wait->fn = fn;
     wait->arg = arg;
+    metrics_count(store->options.metrics, METRICS_COUNTER_COMMANDS, 1);
     redis_send(store->bell, 3, argv, on_bell, wait);
 }

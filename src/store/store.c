@@ -23,6 +23,7 @@ struct script_call *store_call(struct store *store, enum script_id script)
 {
     struct script_call *call = script_call_new(script, buffer_slice(&store->jobs_key));
     script_call_number(call, store->options.max_in_flight_topic);
+    metrics_count(store->options.metrics, METRICS_COUNTER_COMMANDS, 1);
     return call;
 }
 

@@ -13,6 +13,7 @@
 #ifndef DUEPOST_STORE_STORE_H
 #define DUEPOST_STORE_STORE_H
 
+#include "base/metrics.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
@@ -36,6 +37,7 @@ struct store_options {
     int64_t max_jobs;                  /* in the pool; 0: no bound */
     enum durability durability;        /* what a confirmed change must have reached */
     bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
+    struct metrics *metrics;           /* borrowed */
 };
 
 struct store *store_new(struct loop *, const struct store_options *);
@@ -195,6 +197,7 @@ void store_recover(struct store *, int64_t expected_ms, store_recover_fn *, void
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
+    int64_t ready; /* of the waiting */
 };
 typedef void store_audit_fn(void *arg, enum status, const struct store_counts *);
 void store_audit(struct store *, store_audit_fn *, void *arg);

@@ -89,6 +89,7 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .leased = redis_reply_integer(redis_reply_at(reply, 3)),
         .dead = redis_reply_integer(redis_reply_at(reply, 4)),
         .topics = redis_reply_integer(redis_reply_at(reply, 5)),
+        .ready = redis_reply_integer(redis_reply_at(reply, 6)),
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

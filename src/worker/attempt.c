@@ -50,10 +50,20 @@ void attempt_renew(struct attempt *attempt)
 
 /* ---- recording ---- */
 
+static void count_end(const struct attempt *attempt)
+{
+    if (attempt->next_step == ATTEMPT_STEP_COMPLETE)
+        metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DELIVERED);
+    else if (attempt->next_step == ATTEMPT_STEP_BURY)
+        metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DEAD);
+}
+
 static void on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     const struct attempt_context *context = attempt->context;
+    if (status == STATUS_OK)
+        count_end(attempt);
     if (status != STATUS_OK && status != STATUS_STALE)
         context->on_unrecorded(context->arg, attempt);
     else if (attempt->is_renewing)
@@ -146,15 +156,46 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     log_failure(attempt, &outcome);
 }
 
+static enum metrics_result metrics_result_of(const struct http_outcome *http)
+{
+    static const enum metrics_result errors[] = {
+        [HTTP_ERROR_DNS] = METRICS_RESULT_DNS,
+        [HTTP_ERROR_CONNECT] = METRICS_RESULT_CONNECT,
+        [HTTP_ERROR_TLS] = METRICS_RESULT_TLS,
+        [HTTP_ERROR_TIMEOUT] = METRICS_RESULT_TIMEOUT,
+        [HTTP_ERROR_RESET] = METRICS_RESULT_RESET,
+        [HTTP_ERROR_REFUSED] = METRICS_RESULT_TARGET_REFUSED,
+        [HTTP_ERROR_TOO_LARGE] = METRICS_RESULT_ANSWER_TOO_LARGE,
+        [HTTP_ERROR_PROTOCOL] = METRICS_RESULT_PROTOCOL,
+    };
+    if (http->error != HTTP_ERROR_NONE)
+        return errors[http->error];
+    switch (http->status / 100) {
+    case 2:
+        return METRICS_RESULT_DELIVERED;
+    case 3:
+        return METRICS_RESULT_3XX;
+    case 4:
+        return METRICS_RESULT_4XX;
+    case 5:
+        return METRICS_RESULT_5XX;
+    default:
+        return METRICS_RESULT_PROTOCOL; /* no status that HTTP knows */
+    }
+}
+
 static void on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
     attempt->is_running = false;
     attempt->post = NULL;
-    if (http->error == HTTP_ERROR_UNSENT)
+    if (http->error == HTTP_ERROR_UNSENT) {
         attempt->next_step = ATTEMPT_STEP_RELEASE; /* a lost lease makes that stale, which is as good */
-    else
+    } else {
+        metrics_attempt(attempt->context->metrics, attempt->job.topic, metrics_result_of(http),
+                        http->duration_ms * 1000);
         decide(attempt, http);
+    }
     attempt_record(attempt);
 }
 

@@ -20,6 +20,7 @@ struct attempt_context {
     struct http_client *client;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */
+    struct metrics *metrics;
     /* The attempt is over, its outcome recorded or lost to another holder; it frees itself after that. */
     void (*on_end)(void *arg, struct attempt *);
     /* Redis did not take the outcome; attempt_record tries again. */

@@ -44,6 +44,7 @@ static void on_attempt_end(void *arg, struct attempt *attempt)
     struct consumer *consumer = arg;
     attempt_free(attempt);
     consumer->in_flight--;
+    metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     tell_drained(consumer);
 }
 
@@ -124,7 +125,9 @@ static void on_claimed(void *arg, enum status status, const struct nonce *nonce,
             attempt_start(&consumer->context, &jobs[i], nonce, consumer->claim_us, now_ms);
         list_append(&consumer->attempts, &attempt->link);
         consumer->in_flight++;
+        metrics_lateness(consumer->options.metrics, (now_ms - jobs[i].due_ms) * 1000);
     }
+    metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     if (count > 0 && !timer_is_running(consumer->renew))
         timer_start(consumer->renew, RENEW_TICK_US);
     if (status == STATUS_OK && more > 0)
@@ -168,6 +171,7 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
         .client = options->client,
         .targets = options->targets,
         .schedule = options->schedule,
+        .metrics = options->metrics,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,
         .arg = consumer,

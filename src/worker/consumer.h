@@ -20,6 +20,7 @@ struct consumer_options {
     const struct target_policy *targets;
     const struct retry_schedule *schedule;
     size_t max_in_flight;
+    struct metrics *metrics;
 };
 
 /* Borrows everything in options. Starts to claim when the store is there. */

@@ -14,13 +14,14 @@ enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
     struct store *store;
+    struct metrics *metrics;
     struct store_counts counts;
     int64_t ticks_to_skip;
     bool is_auditing;
     bool is_mending;
     size_t walk; /* the one under way */
     char cursor[CURSOR_MAX];
-    uint64_t total;
+    size_t mended; /* in this round */
 };
 
 static void step(struct janitor *);
@@ -35,7 +36,8 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
     }
     for (size_t i = 0; i < count; i++)
         log_error("mended", LOG_SLICE("what", mended[i]));
-    janitor->total += count;
+    janitor->mended += count;
+    metrics_count(janitor->metrics, METRICS_COUNTER_MENDED, count);
     snprintf(janitor->cursor, sizeof janitor->cursor, "%.*s", SLICE_ARG(cursor));
     if (slice_equal(cursor, SLICE("0")))
         janitor->walk++;
@@ -46,7 +48,7 @@ static void step(struct janitor *janitor)
 {
     if (janitor->walk == WALKS) {
         janitor->is_mending = false;
-        log_warning("mending_done", LOG_NUMBER("mended_in_all", janitor->total));
+        log_warning("mending_done", LOG_NUMBER("mended", janitor->mended));
         return;
     }
     store_mend(janitor->store, walks[janitor->walk], slice_of(janitor->cursor), on_mended, janitor);
@@ -59,6 +61,7 @@ static void start_mending(struct janitor *janitor)
               LOG_NUMBER("dead", janitor->counts.dead));
     janitor->is_mending = true;
     janitor->walk = 0;
+    janitor->mended = 0;
     snprintf(janitor->cursor, sizeof janitor->cursor, "0");
     step(janitor);
 }
@@ -75,10 +78,11 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
         start_mending(janitor);
 }
 
-struct janitor *janitor_new(struct store *store)
+struct janitor *janitor_new(struct store *store, struct metrics *metrics)
 {
     struct janitor *janitor = NEW(struct janitor);
     janitor->store = store;
+    janitor->metrics = metrics;
     return janitor;
 }
 
@@ -88,16 +92,6 @@ void janitor_tick(struct janitor *janitor)
         return;
     janitor->is_auditing = true;
     store_audit(janitor->store, on_audited, janitor);
-}
-
-const struct store_counts *janitor_counts(const struct janitor *janitor)
-{
-    return &janitor->counts;
-}
-
-uint64_t janitor_total(const struct janitor *janitor)
-{
-    return janitor->total;
 }
 
 void janitor_free(struct janitor *janitor)

@@ -10,17 +10,11 @@
 
 struct janitor;
 
-/* Borrows store. */
-struct janitor *janitor_new(struct store *);
+/* Borrows both. */
+struct janitor *janitor_new(struct store *, struct metrics *);
 
 /* Once a second, by the owner of the carry lock. */
 void janitor_tick(struct janitor *);
-
-/* The last audit; all 0 before the first. */
-const struct store_counts *janitor_counts(const struct janitor *);
-
-/* Repairs since the start. */
-uint64_t janitor_total(const struct janitor *);
 
 void janitor_free(struct janitor *);
 

@@ -6,7 +6,7 @@
 struct recovery {
     struct store *store;
     bool is_running;
-    uint64_t total;
+    struct metrics *metrics;
 };
 
 /* What one call leaves, the next tick of the carry worker finds. */
@@ -16,14 +16,15 @@ static void on_recovered(void *arg, enum status status, size_t count)
     recovery->is_running = false;
     if (status != STATUS_OK || count == 0)
         return;
-    recovery->total += count;
+    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, count);
     log_warning("leases_recovered", LOG_NUMBER("jobs", count));
 }
 
-struct recovery *recovery_new(struct store *store)
+struct recovery *recovery_new(struct store *store, struct metrics *metrics)
 {
     struct recovery *recovery = NEW(struct recovery);
     recovery->store = store;
+    recovery->metrics = metrics;
     return recovery;
 }
 
@@ -33,11 +34,6 @@ void recovery_run(struct recovery *recovery, int64_t expected_ms)
         return;
     recovery->is_running = true;
     store_recover(recovery->store, expected_ms, on_recovered, recovery);
-}
-
-uint64_t recovery_total(const struct recovery *recovery)
-{
-    return recovery->total;
 }
 
 void recovery_free(struct recovery *recovery)

@@ -6,15 +6,12 @@
 
 struct recovery;
 
-/* Borrows store. */
-struct recovery *recovery_new(struct store *);
+/* Borrows both. */
+struct recovery *recovery_new(struct store *, struct metrics *);
 
 /* There are lost leases, and live consumers have had the time to renew theirs. expected_ms: Redis's clock as
  * far as we know; Redis does nothing when it has stepped since. */
 void recovery_run(struct recovery *, int64_t expected_ms);
-
-/* Jobs returned since the start. */
-uint64_t recovery_total(const struct recovery *);
 
 void recovery_free(struct recovery *);
 

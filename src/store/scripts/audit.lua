@@ -1,10 +1,17 @@
 #!lua flags=no-writes
 -- audit.lua - counts. Each job's id is in exactly one place, so the sum must come out.
 --
--- Returns {now_us, jobs, waiting, leased, dead, topics}. jobs = waiting + leased + dead when all is well.
-local topics = call('ZRANGE', DUE, 0, -1)
-local ready = call('ZRANGE', TURNS, 0, -1)
-for i = 1, #ready do topics[#topics + 1] = ready[i] end
-local waiting = 0
-for i = 1, #topics do waiting = waiting + call('ZCARD', bucket_of(topics[i])) end
-return {now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), call('ZCARD', DEAD), #topics}
+-- Returns {now_us, jobs, waiting, leased, dead, topics, ready}: ready is the part of waiting whose time has
+-- come. jobs = waiting + leased + dead when all is well.
+local waiting, ready = 0, 0
+local function count(topic, may_be_ready)
+  waiting = waiting + call('ZCARD', bucket_of(topic))
+  if may_be_ready then ready = ready + call('ZCOUNT', bucket_of(topic), '-inf', now) end
+end
+local due = call('ZRANGE', DUE, 0, -1, 'WITHSCORES')
+for i = 1, #due, 2 do count(due[i], due[i + 1] == 'inf' or tonumber(due[i + 1]) <= now) end
+local turns = call('ZRANGE', TURNS, 0, -1)
+for i = 1, #turns do count(turns[i], true) end
+return {
+  now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), call('ZCARD', DEAD), #due / 2 + #turns, ready,
+}

@@ -1,0 +1,38 @@
+/* metrics.c - GET /metrics */
+#include "api/handlers.h"
+#include "api/problem.h"
+
+static void write_jobs(struct buffer *body, const struct store_counts *counts)
+{
+    buffer_append(body, SLICE("# HELP duepost_jobs Jobs in the pool, of all processes, by state.\n"
+                              "# TYPE duepost_jobs gauge\n"));
+    buffer_printf(body, "duepost_jobs{state=\"delayed\"} %lld\n",
+                  (long long)(counts->waiting - counts->ready));
+    buffer_printf(body, "duepost_jobs{state=\"ready\"} %lld\n", (long long)counts->ready);
+    buffer_printf(body, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
+    buffer_printf(body, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
+}
+
+static void write_up(struct buffer *body, bool is_up)
+{
+    buffer_printf(body,
+                  "# HELP duepost_redis_up Whether Redis answered this very request.\n"
+                  "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
+                  is_up);
+}
+
+static void on_audited(void *arg, enum status status, const struct store_counts *counts)
+{
+    struct exchange *exchange = arg;
+    struct buffer *body = exchange_scratch(exchange);
+    metrics_write(exchange->api->options.board, body);
+    write_up(body, status == STATUS_OK);
+    if (status == STATUS_OK)
+        write_jobs(body, counts);
+    exchange_answer_text(exchange, SLICE("text/plain; version=0.0.4; charset=utf-8"), buffer_slice(body));
+}
+
+void metrics_handle(struct exchange *exchange)
+{
+    store_audit(exchange->api->options.store, on_audited, exchange);
+}

@@ -1,0 +1,130 @@
+#include "base/metrics.h"
+
+#include "base/memory.h"
+#include "base/metrics_private.h"
+
+struct metrics_board *metrics_board_new(size_t reactors)
+{
+    struct metrics_board *board = memory_new(sizeof *board + reactors * sizeof(struct metrics));
+    pthread_mutex_init(&board->lock, NULL);
+    board->reactor_count = reactors;
+    for (size_t i = 0; i < reactors; i++)
+        board->reactors[i].board = board;
+    return board;
+}
+
+void metrics_board_free(struct metrics_board *board)
+{
+    if (!board)
+        return;
+    pthread_mutex_destroy(&board->lock);
+    free(board);
+}
+
+struct metrics *metrics_of(struct metrics_board *board, size_t index)
+{
+    return &board->reactors[index];
+}
+
+/* ---- topics ---- */
+
+static size_t hash(struct slice name)
+{
+    uint32_t sum = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < name.size; i++)
+        sum = (sum ^ (unsigned char)name.data[i]) * 16777619u;
+    return sum;
+}
+
+/* The slot that holds name, or the free one where it would be put. */
+static _Atomic unsigned *find_slot(struct metrics_board *board, struct slice name, size_t *row)
+{
+    for (size_t at = hash(name);; at++) {
+        _Atomic unsigned *slot = &board->slots[at % TOPIC_SLOTS];
+        unsigned number = atomic_load_explicit(slot, memory_order_acquire);
+        *row = number ? number - 1 : METRICS_TOPICS_MAX;
+        if (!number || slice_equal(slice_of(board->names[number - 1]), name))
+            return slot;
+    }
+}
+
+static size_t add_topic(struct metrics_board *board, struct slice name)
+{
+    size_t row;
+    pthread_mutex_lock(&board->lock);
+    _Atomic unsigned *slot = find_slot(board, name, &row);
+    size_t count = atomic_load_explicit(&board->topic_count, memory_order_relaxed);
+    if (row == METRICS_TOPICS_MAX && count < METRICS_TOPICS_MAX) {
+        row = count;
+        memcpy(board->names[row], name.data, name.size);
+        atomic_store_explicit(slot, (unsigned)row + 1, memory_order_release);
+        atomic_store_explicit(&board->topic_count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&board->lock);
+    return row;
+}
+
+static struct topic_row *row_of(struct metrics *metrics, struct slice topic)
+{
+    struct metrics_board *board = metrics->board;
+    size_t row;
+    find_slot(board, topic, &row);
+    bool is_new = row == METRICS_TOPICS_MAX && topic.size <= TOPIC_NAME_MAX;
+    if (is_new && atomic_load_explicit(&board->topic_count, memory_order_acquire) < METRICS_TOPICS_MAX)
+        row = add_topic(board, topic);
+    return &metrics->topics[row];
+}
+
+/* ---- counting: one thread writes, so load and store need not be one step ---- */
+
+static void raise(counter *number, uint64_t by)
+{
+    uint64_t old = atomic_load_explicit(number, memory_order_relaxed);
+    atomic_store_explicit(number, old + by, memory_order_relaxed);
+}
+
+void metrics_accepted(struct metrics *metrics, struct slice topic)
+{
+    raise(&row_of(metrics, topic)->accepted, 1);
+}
+
+void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_result result,
+                     int64_t duration_us)
+{
+    raise(&row_of(metrics, topic)->attempts[result], 1);
+    histogram_observe(&metrics->attempt, duration_us);
+}
+
+void metrics_lateness(struct metrics *metrics, int64_t late_us)
+{
+    histogram_observe(&metrics->lateness, late_us);
+}
+
+void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end end)
+{
+    raise(&row_of(metrics, topic)->ended[end], 1);
+}
+
+void metrics_request(struct metrics *metrics, enum metrics_route route, unsigned status, int64_t duration_us)
+{
+    struct status_row *row = metrics->requests[route];
+    for (size_t i = 0; i < METRICS_STATUSES_MAX; i++, row++) {
+        unsigned known = atomic_load_explicit(&row->status, memory_order_relaxed);
+        if (known == 0)
+            atomic_store_explicit(&row->status, status, memory_order_relaxed);
+        if (known == 0 || known == status) {
+            histogram_observe(&row->seconds, duration_us);
+            return;
+        }
+    }
+}
+
+void metrics_count(struct metrics *metrics, enum metrics_counter which, uint64_t by)
+{
+    raise(&metrics->counters[which], by);
+}
+
+void metrics_in_flight(struct metrics *metrics, size_t attempts)
+{
+    atomic_store_explicit(&metrics->in_flight, attempts, memory_order_relaxed);
+}

@@ -1,0 +1,75 @@
+/* metrics.h - what duepost counts, as Prometheus text.
+ *
+ * Each reactor has its own metrics and is the only one to write them; any
+ * reactor may write the sum of all as text. Topics come from outside and are
+ * without bound, so the first METRICS_TOPICS_MAX that this process meets are counted
+ * by name and the rest as "_other". */
+#ifndef DUEPOST_BASE_METRICS_H
+#define DUEPOST_BASE_METRICS_H
+
+#include "base/buffer.h"
+#include "base/slice.h"
+
+enum { METRICS_TOPICS_MAX = 100, METRICS_STATUSES_MAX = 16 };
+
+/* Of one attempt. The words are those of the API, or a class of statuses. */
+enum metrics_result {
+    METRICS_RESULT_DELIVERED,
+    METRICS_RESULT_3XX,
+    METRICS_RESULT_4XX,
+    METRICS_RESULT_5XX,
+    METRICS_RESULT_DNS,
+    METRICS_RESULT_CONNECT,
+    METRICS_RESULT_TLS,
+    METRICS_RESULT_TIMEOUT,
+    METRICS_RESULT_RESET,
+    METRICS_RESULT_TARGET_REFUSED,
+    METRICS_RESULT_ANSWER_TOO_LARGE,
+    METRICS_RESULT_PROTOCOL,
+    METRICS_RESULT_COUNT,
+};
+
+enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEAD, METRICS_END_COUNT };
+
+enum metrics_route {
+    METRICS_ROUTE_SCHEDULE,
+    METRICS_ROUTE_LIST,
+    METRICS_ROUTE_READ,
+    METRICS_ROUTE_CANCEL,
+    METRICS_ROUTE_RUN,
+    METRICS_ROUTE_HEALTH,
+    METRICS_ROUTE_READY,
+    METRICS_ROUTE_METRICS,
+    METRICS_ROUTE_OTHER, /* no route of ours, or refused before it was known */
+    METRICS_ROUTE_COUNT,
+};
+
+enum metrics_counter {
+    METRICS_COUNTER_RECOVERED, /* jobs whose lease was lost */
+    METRICS_COUNTER_MENDED,    /* repairs by the janitor */
+    METRICS_COUNTER_COMMANDS,  /* commands to Redis */
+    METRICS_COUNTER_CLAIMS,    /* calls that asked for due jobs */
+    METRICS_COUNTER_COUNT,
+};
+
+struct metrics_board; /* all reactors' metrics, and the names of topics they share */
+struct metrics;       /* one reactor's */
+
+struct metrics_board *metrics_board_new(size_t reactors);
+void metrics_board_free(struct metrics_board *);
+
+/* The metrics of reactor index; borrowed. */
+struct metrics *metrics_of(struct metrics_board *, size_t index);
+
+void metrics_accepted(struct metrics *, struct slice topic);
+void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
+void metrics_lateness(struct metrics *, int64_t late_us);
+void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
+void metrics_request(struct metrics *, enum metrics_route, unsigned status, int64_t duration_us);
+void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
+void metrics_in_flight(struct metrics *, size_t attempts);
+
+/* Appends the sum of all reactors' metrics in Prometheus's text format. */
+void metrics_write(struct metrics_board *, struct buffer *);
+
+#endif

@@ -1,0 +1,49 @@
+/* metrics_private.h - the numbers, for metrics.c, which counts, and metrics_text.c, which tells. */
+#ifndef DUEPOST_BASE_METRICS_PRIVATE_H
+#define DUEPOST_BASE_METRICS_PRIVATE_H
+
+#include <pthread.h>
+
+#include "base/histogram.h"
+#include "base/metrics.h"
+
+enum {
+    TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */
+    TOPIC_NAME_MAX = 128,
+    TOPIC_SLOTS = 512, /* of the hash table; a power of two, never more than a fifth full */
+};
+
+typedef _Atomic uint64_t counter;
+
+struct topic_row {
+    counter accepted;
+    counter attempts[METRICS_RESULT_COUNT];
+    counter ended[METRICS_END_COUNT];
+};
+
+struct status_row {
+    _Atomic unsigned status; /* 0: unused */
+    struct histogram seconds;
+};
+
+struct metrics {
+    struct metrics_board *board;
+    struct topic_row topics[TOPIC_ROWS];
+    struct status_row requests[METRICS_ROUTE_COUNT][METRICS_STATUSES_MAX];
+    struct histogram lateness, attempt;
+    counter counters[METRICS_COUNTER_COUNT];
+    counter in_flight;
+};
+
+/* Names are added under the lock and never changed or removed, so that whoever sees a
+ * number in slots, or count, may read them without it. */
+struct metrics_board {
+    pthread_mutex_t lock;
+    _Atomic size_t topic_count;
+    char names[METRICS_TOPICS_MAX][TOPIC_NAME_MAX + 1];
+    _Atomic unsigned slots[TOPIC_SLOTS]; /* row + 1; 0: free */
+    size_t reactor_count;
+    struct metrics reactors[];
+};
+
+#endif

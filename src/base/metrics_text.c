@@ -1,0 +1,200 @@
+#include "base/metrics_private.h"
+
+static const char *const result_words[METRICS_RESULT_COUNT] = {
+    "delivered",
+
+    "3xx",
+    "4xx",
+    "5xx",
+    "dns",
+    "connect",
+    "tls",
+    "timeout",
+    "reset",
+    "target_refused",
+    "answer_too_large",
+    "protocol",
+};
+
+static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled", "dead"};
+
+static const char *const route_words[METRICS_ROUTE_COUNT] = {
+    "POST /jobs",
+    "GET /jobs",
+    "GET /jobs/{topic}/{jobId}",
+    "DELETE /jobs/{topic}/{jobId}",
+    "POST /jobs/{topic}/{jobId}/run",
+    "GET /healthz",
+    "GET /readyz",
+    "GET /metrics",
+    "other",
+};
+
+static const struct {
+    const char *name, *help;
+} counter_words[METRICS_COUNTER_COUNT] = {
+    {"duepost_leases_recovered_total", "Jobs that came back because their consumer was lost."},
+    {"duepost_repairs_total", "Repairs that the janitor made; each is a fault worth a report."},
+    {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
+    {"duepost_claims_total", "Calls that asked for due jobs."},
+};
+
+static void write_head(struct buffer *text, const char *name, const char *type, const char *help)
+{
+    buffer_printf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static const char *topic_name(const struct metrics_board *board, size_t row)
+{
+    return row == METRICS_TOPICS_MAX ? "_other" : board->names[row];
+}
+
+/* The row after row that is in use; the one for the rest comes last, and then TOPIC_ROWS. */
+static size_t next_row(const struct metrics_board *board, size_t row)
+{
+    if (row == METRICS_TOPICS_MAX)
+        return TOPIC_ROWS;
+    return row + 1 < atomic_load_explicit(&board->topic_count, memory_order_acquire) ? row + 1
+                                                                                     : METRICS_TOPICS_MAX;
+}
+
+static size_t first_row(const struct metrics_board *board)
+{
+    return atomic_load_explicit(&board->topic_count, memory_order_acquire) > 0 ? 0 : METRICS_TOPICS_MAX;
+}
+
+/* The sum over all reactors of the counter that lies offset bytes into struct metrics. */
+static uint64_t sum(const struct metrics_board *board, size_t offset)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const counter *number = (const void *)((const char *)&board->reactors[i] + offset);
+        total += atomic_load_explicit(number, memory_order_relaxed);
+    }
+    return total;
+}
+
+static size_t row_offset(size_t row, size_t within)
+{
+    return offsetof(struct metrics, topics) + row * sizeof(struct topic_row) + within;
+}
+
+static void write_accepted(const struct metrics_board *board, struct buffer *text)
+{
+    write_head(text, "duepost_jobs_accepted_total", "counter", "Jobs that were scheduled.");
+    for (size_t row = first_row(board); row < TOPIC_ROWS; row = next_row(board, row)) {
+        uint64_t total = sum(board, row_offset(row, offsetof(struct topic_row, accepted)));
+        if (total)
+            buffer_printf(text, "duepost_jobs_accepted_total{topic=\"%s\"} %llu\n", topic_name(board, row),
+                          (unsigned long long)total);
+    }
+}
+
+static void write_by_topic(const struct metrics_board *board, struct buffer *text, const char *name,
+                           const char *label, const char *const *words, size_t count, size_t within)
+{
+    for (size_t row = first_row(board); row < TOPIC_ROWS; row = next_row(board, row)) {
+        for (size_t i = 0; i < count; i++) {
+            uint64_t total = sum(board, row_offset(row, within + i * sizeof(counter)));
+            if (total)
+                buffer_printf(text, "%s{topic=\"%s\",%s=\"%s\"} %llu\n", name, topic_name(board, row), label,
+                              words[i], (unsigned long long)total);
+        }
+    }
+}
+
+static void write_seconds(struct buffer *text, int64_t us)
+{
+    buffer_printf(text, "%lld.%06lld", (long long)(us / 1000000), (long long)(us % 1000000));
+}
+
+/* labels: "" or "a=\"b\",", in front of le. */
+static void write_histogram(struct buffer *text, const char *name, const char *labels,
+                            const struct histogram *histogram)
+{
+    uint64_t cumulated = 0;
+    int size = (int)strlen(labels);
+    for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        cumulated += histogram->counts[i];
+        buffer_printf(text, "%s_bucket{%sle=\"", name, labels);
+        if (i < HISTOGRAM_BUCKETS - 1)
+            buffer_printf(text, "%g", (double)histogram_bounds_us[i] / 1e6);
+        else
+            buffer_append(text, SLICE("+Inf"));
+        buffer_printf(text, "\"} %llu\n", (unsigned long long)cumulated);
+    }
+    if (size > 0)
+        buffer_printf(text, "%s_sum{%.*s} ", name, size - 1, labels);
+    else
+        buffer_printf(text, "%s_sum ", name);
+    write_seconds(text, (int64_t)histogram->sum_us);
+    if (size > 0)
+        buffer_printf(text, "\n%s_count{%.*s} %llu\n", name, size - 1, labels, (unsigned long long)cumulated);
+    else
+        buffer_printf(text, "\n%s_count %llu\n", name, (unsigned long long)cumulated);
+}
+
+static void write_whole_histogram(const struct metrics_board *board, struct buffer *text, const char *name,
+                                  const char *help, size_t offset)
+{
+    struct histogram total = {0};
+    for (size_t i = 0; i < board->reactor_count; i++)
+        histogram_add(&total, (const void *)((const char *)&board->reactors[i] + offset));
+    write_head(text, name, "histogram", help);
+    write_histogram(text, name, "", &total);
+}
+
+static void add_status(const struct metrics_board *board, enum metrics_route route, unsigned status,
+                       struct histogram *total)
+{
+    for (size_t i = 0; i < board->reactor_count; i++)
+        for (size_t k = 0; k < METRICS_STATUSES_MAX; k++)
+            if (board->reactors[i].requests[route][k].status == status)
+                histogram_add(total, &board->reactors[i].requests[route][k].seconds);
+}
+
+static void write_requests(const struct metrics_board *board, struct buffer *text)
+{
+    write_head(text, "duepost_http_request_seconds", "histogram", "From a request's head to its answer.");
+    for (int route = 0; route < METRICS_ROUTE_COUNT; route++) {
+        for (unsigned status = 100; status < 600; status++) {
+            struct histogram total = {0};
+            uint64_t count = 0;
+            char labels[96];
+            add_status(board, (enum metrics_route)route, status, &total);
+            for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+                count += total.counts[i];
+            if (count == 0)
+                continue;
+            struct buffer label = {.data = labels, .capacity = sizeof labels, .max = sizeof labels - 1};
+            buffer_printf(&label, "route=\"%s\",status=\"%u\",", route_words[route], status);
+            write_histogram(text, "duepost_http_request_seconds", buffer_text(&label), &total);
+        }
+    }
+}
+
+void metrics_write(struct metrics_board *board, struct buffer *text)
+{
+    write_accepted(board, text);
+    write_head(text, "duepost_attempts_total", "counter", "POSTs to receivers, by what came of them.");
+    write_by_topic(board, text, "duepost_attempts_total", "result", result_words, METRICS_RESULT_COUNT,
+                   offsetof(struct topic_row, attempts));
+    write_head(text, "duepost_jobs_ended_total", "counter", "Jobs that ended, by how.");
+    write_by_topic(board, text, "duepost_jobs_ended_total", "how", end_words, METRICS_END_COUNT,
+                   offsetof(struct topic_row, ended));
+    write_whole_histogram(board, text, "duepost_lateness_seconds", "From a job's due time to its attempt.",
+                          offsetof(struct metrics, lateness));
+    write_whole_histogram(board, text, "duepost_attempt_seconds", "From an attempt's name lookup to its end.",
+                          offsetof(struct metrics, attempt));
+    write_requests(board, text);
+    for (size_t i = 0; i < METRICS_COUNTER_COUNT; i++) {
+        write_head(text, counter_words[i].name, "counter", counter_words[i].help);
+        buffer_printf(
+            text, "%s %llu\n", counter_words[i].name,
+            (unsigned long long)sum(board, offsetof(struct metrics, counters) + i * sizeof(counter)));
+    }
+    write_head(text, "duepost_in_flight", "gauge",
+               "Attempts that run or are being recorded in this process.");
+    buffer_printf(text, "duepost_in_flight %llu\n",
+                  (unsigned long long)sum(board, offsetof(struct metrics, in_flight)));
+}
