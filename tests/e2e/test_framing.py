@@ -55,5 +55,16 @@ def test_a_chunked_body_is_read(server, topic):
     assert answer.startswith(b"HTTP/1.1 201 ")
 
 
+def test_a_client_that_asks_first_is_told_to_go_on_or_not(server, topic):
+    body = b'{"topic":"%s","url":"http://127.0.0.1:9/","delay":60}' % topic.encode()
+
+    def ask(size):
+        return post(b"Host: x", b"Content-Type: application/json", b"Expect: 100-continue", b"Connection: close",
+                    b"Content-Length: %d" % size)
+    answer = server.raw(ask(len(body)) + body, check=False)
+    assert b"HTTP/1.1 201 " in answer
+    assert server.raw(ask(2_000_000), "POST", "/jobs").startswith(b"HTTP/1.1 413 ")
+
+
 def test_a_client_of_http_1_0_is_served(server):
     assert server.raw(b"GET /healthz HTTP/1.0\r\n\r\n", "GET", "/healthz").split()[1] == b"200"

@@ -56,8 +56,8 @@ def test_a_running_attempt_finishes_within_the_drain(start, data, receiver, topi
     server = start(data=data)
     receiver.script(topic, Answer(200, delay=1.5))
     server.schedule(topic=topic, jobId="a", url=receiver.url())
-    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=0.5)
-    until(lambda: receiver.count(topic) == 1, 5, "the attempt")
+    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=1)
+    until(lambda: receiver.count(topic), 5, "the attempt")
     assert server.terminate() == 0
     assert receiver.of(topic)[0].answered_at_ms, "it was cut"
     assert receiver.count(topic) == 1, "a claim during the drain"
@@ -163,6 +163,22 @@ def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
     server.process.wait()
     start(data=data)
     until(lambda: {a.job_id for a in receiver.of(topic)} == set(accepted), 15, lambda: f"{receiver.count(topic)} of 50")
+
+
+def test_it_listens_on_ipv6(start, receiver, topic):
+    server = start(listen="[::1]:0")
+    assert server.host == "::1"
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+
+
+def test_the_first_job_after_a_start_arrives_at_once(start, receiver, topic):
+    """Ready means that deliveries, too, are under way."""
+    for number in range(3):
+        server = start()
+        due = to_ms(server.schedule(topic=topic, jobId=str(number), url=receiver.url())["dueAt"])
+        until(lambda: receiver.count(topic) > number, 5, "delivery")
+        assert receiver.of(topic)[-1].at_ms - due < 300 * SLOW
 
 
 def test_stdout_has_one_line(start):
