@@ -1,0 +1,688 @@
+#!/usr/bin/python3
+"""The random model test: the real scripts on a real Redis, under everything that goes wrong.
+
+Consumers crash, freeze, are cut off, lose replies, repeat outcomes and send them late; owners schedule,
+cancel, run and read meanwhile; the carry workers' lock changes hands; Redis's clock steps and Redis is
+away. After each step the keyspace has to be what pool.py says, and the promises of the design have to
+hold for what the consumers saw. At the end everything recovers and each job has to arrive.
+
+A run is a list of steps, each a seed of its own, so that what fails can be made shorter. The controls
+are scripts with a bug put in: the test has to find each of them.
+"""
+
+import argparse
+import pathlib
+import random
+import sys
+import time
+
+from pool import INF, LEASE_MS, STEP_MS, Pool, topic_of
+from redis_link import Redis, RedisError, script_texts
+
+KEY = "model:{0}:jobs"
+BASE = KEY[:-len("jobs")]
+TOPICS = ("a", "b", "c")
+IDS = [f"{topic}/{name}" for topic in TOPICS for name in "1234"]
+LIMIT = 2  # in flight of one topic
+SHARE = 2
+SLOTS = 3
+SPARE_US = 1_000_000  # a consumer begins no POST so shortly before its lease ends
+STUCK_US = 3_000_000
+MANY = 100
+START_US = 1_900_000_000_000_000
+
+
+class Broken(Exception):
+    """A promise."""
+
+
+def expect(is_kept, *words):
+    if not is_kept:
+        raise Broken(" ".join(str(word) for word in words))
+
+
+class Attempt:
+    def __init__(self, claim, nonce, sent_us, life):
+        self.id, self.due, self.record = claim
+        self.nonce = nonce
+        self.renewed_us = sent_us  # by the consumer's own clock, before the claim or renewal was sent
+        self.life = life
+        self.is_posting = False
+        self.outcome = None  # once known: (script, what follows id and nonce)
+        self.is_lost = False
+
+
+class Consumer:
+    def __init__(self):
+        self.attempts = []
+        self.is_frozen = self.is_cut = False
+        self.renew_at_us = 0
+
+
+class CarryWorker:
+    """As src/worker/carry_worker.c."""
+
+    def __init__(self, name):
+        self.name = name
+        self.is_owner = self.is_frozen = False
+        self.clock = None  # (Redis's, ours), us
+        self.disturbed_us = 0
+        self.seen, self.seen_us = None, 0
+        self.armed_ms = INF
+        self.tick_at_us = 0
+
+    def hear(self, now_us, boot_us):
+        if self.clock is None or abs(now_us - self.clock[0] - (boot_us - self.clock[1])) > STEP_MS * 1000:
+            self.disturbed_us = boot_us
+        self.clock = (now_us, boot_us)
+
+
+class Life:
+    """One job from its 201 on."""
+
+    def __init__(self, job_id, due):
+        self.id, self.due = job_id, due
+        self.ended = None  # how
+        self.changes = 0  # by its owner
+        self.posts = 0
+
+
+class World:
+    def __init__(self, redis, link, digests):
+        self.redis, self.link, self.digests = redis, link, digests
+        self.listener = redis.connect()
+        self.listener("SUBSCRIBE", BASE + "wake")
+        self.pool = Pool(LIMIT)
+        self.boot_us, self.offset_us = 0, START_US
+        self.small_step_us = 0  # when the last one was
+        self.away_until_us = 0
+        self.consumers = [Consumer() for _ in range(3)]
+        self.workers = [CarryWorker("x"), CarryWorker("y")]
+        self.lives = {}  # id -> the life that is in the pool
+        self.nonces = 0
+        self.chance = random.Random(0)
+        link("FLUSHALL")
+        self.set_clock()
+
+    def close(self):
+        self.listener.close()
+
+    # ---- time ----
+
+    def set_clock(self):
+        self.redis.set_time(self.boot_us + self.offset_us)
+        self.pool.now_us = self.boot_us + self.offset_us
+
+    @property
+    def is_away(self):
+        return self.boot_us < self.away_until_us
+
+    def pass_time(self, us):
+        """Timers run when they are due, except those of frozen ones."""
+        end_us = self.boot_us + us
+        while self.boot_us < end_us:
+            self.boot_us = min(self.boot_us + 250_000, end_us)
+            self.set_clock()
+            for worker in self.workers:
+                self.run_carry_worker(worker)
+            for consumer in self.consumers:
+                if self.boot_us >= consumer.renew_at_us:
+                    self.renew(consumer)
+
+    # ---- calls ----
+
+    def call(self, script, *arguments):
+        digest = self.digests[script]
+        answer = self.link("EVALSHA", digest, 1, KEY, LIMIT, *arguments)
+        expect(answer[0] == self.pool.now_us, "the time", answer[0])
+        return answer[1:]
+
+    def check(self, script, arguments, answer, expected):
+        expect(answer == expected, script, arguments, "answered", answer, "instead of", expected)
+        self.check_keyspace(f"{script} {arguments}")
+
+    def call_items(self, script, shared, items):
+        """A script of items, beside the model."""
+        flat = [word for item in items for word in item]
+        answer = self.call(script, *shared, *flat)
+        self.check(script, flat, answer, getattr(self.pool, script)(*shared[:script == "schedule"], items))
+        return answer
+
+    # ---- what has to hold ----
+
+    def read_keyspace(self):
+        commands = [("HGETALL", BASE + "jobs"), ("HGETALL", BASE + "crashes")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due")]
+        commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
+        commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
+        commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
+        commands += [("KEYS", "*")]
+        replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
+                   else reply for words, reply in zip(commands, self.link.pipeline(commands))]
+        jobs, crashes, leases, dead, due, turns, ready = replies[:7]
+        buckets, holders = replies[7:7 + len(TOPICS)], replies[7 + len(TOPICS):-1]
+        self.keys = replies[-1]
+
+        def scores(entries):
+            return {name: INF if score == "inf" else int(score) for name, score in entries.items()}
+
+        def notes(entries):
+            return {name: tuple(text.split(" ")) for name, text in entries.items()}
+
+        return {
+            "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "due": scores(due), "turns": turns,
+            "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
+            "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
+            "holders": {name: (nonce, int(at)) for part in holders
+                        for name, (nonce, at) in notes(part).items()},
+            "places": sum(len(part) for part in buckets),
+        }
+
+    def check_keyspace(self, after):
+        found = self.read_keyspace()
+        self.check_invariants(found, after)
+        for name, expected in self.pool.keyspace().items():
+            expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
+        names = [BASE + name for name in
+                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "carry")]
+        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders") for topic in TOPICS]
+        expect(not set(self.keys) - set(names), "keys", self.keys)
+        self.listen()
+        for worker in self.workers:
+            first = min(found["due"].values(), default=INF)
+            if worker.is_owner and worker.clock and not worker.is_frozen and first < INF:
+                expect(worker.armed_ms <= max(first, self.pool.now), "the carry worker sleeps until",
+                       worker.armed_ms, "but", first, "is due, after", after)
+
+    def check_invariants(self, found, after):
+        jobs, bucket, leases, dead = (found[name] for name in ("jobs", "bucket", "leases", "dead"))
+        for job_id in jobs:
+            places = [job_id in place for place in (bucket, leases, dead)]
+            expect(sum(places) == 1, job_id, "is in", places, "after", after)
+        expect(len(jobs) == found["places"] + len(leases) + len(dead), "places without a job after", after)
+        expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
+        expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
+        expect(len(found["ready"]) <= 1, "bells", found["ready"])
+        for topic in TOPICS:
+            times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
+            calendar = [topic in found["due"], topic in found["turns"]]
+            expect(sum(calendar) == bool(times), topic, "is in due, turns:", calendar, "after", after)
+            at = found["due"].get(topic)
+            in_flight = sum(topic_of(job_id) == topic for job_id in leases)
+            expect(in_flight <= LIMIT, topic, "has", in_flight, "in flight after", after)
+            expect(at is None or at == (INF if in_flight == LIMIT and at == INF else min(times)),
+                   topic, "is due", at, "after", after)
+
+    def listen(self):
+        """What was published reaches the carry workers."""
+        self.listener.send("PING")
+        while (message := self.listener.receive())[0] == "message":
+            for worker in self.workers:
+                if worker.is_owner and not worker.is_frozen:
+                    worker.armed_ms = min(worker.armed_ms, int(message[2]))
+
+    # ---- upkeep ----
+
+    def run_carry_worker(self, worker):
+        while not worker.is_frozen:
+            is_tick = self.boot_us >= worker.tick_at_us
+            if is_tick:
+                worker.tick_at_us = self.boot_us + 1_000_000
+            if not is_tick and not (worker.is_owner and worker.armed_ms <= self.pool.now):
+                return
+            if self.is_away:
+                worker.clock, worker.armed_ms = None, INF
+                return
+            self.carry(worker, is_tick)
+
+    def carry(self, worker, is_tick, most=None):
+        most = most or self.chance.choice((1, 2, 256))
+        is_stuck = not worker.is_owner and worker.seen and self.boot_us - worker.seen_us >= STUCK_US
+        owner, beat = worker.seen if is_stuck else ("", 0)
+        answer = self.call("carry", worker.name, int(is_tick), most, owner, beat, LEASE_MS)
+        worker.hear(self.pool.now_us, self.boot_us)
+        if answer[0] != worker.name:
+            worker.is_owner, worker.armed_ms = False, INF
+            if worker.seen != (answer[0], answer[1]):
+                worker.seen, worker.seen_us = (answer[0], answer[1]), self.boot_us
+            self.check("carry", (), answer[2:], [-1, 0, 0])
+            return
+        if not worker.is_owner:
+            worker.is_owner, worker.seen = True, None
+            worker.disturbed_us = self.boot_us
+        next_due, has_lost, offered = self.pool.carry(most, is_tick)
+        worker.armed_ms = INF if answer[2] < 0 else answer[2]
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, has_lost, offered])
+        if offered < most:
+            self.check_calendar()
+        if has_lost and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
+            expected = self.pool.now
+            if self.chance.random() < 0.1:
+                self.step_clock()  # between the two calls
+            self.recover(expected, self.chance.choice((1, MANY)))
+
+    def check_calendar(self):
+        """Behind a carry: in turns exactly the topics with a due job and a place in flight."""
+        for topic in TOPICS:
+            waiting = self.pool.waiting(topic)
+            if waiting and waiting[0][0] <= self.pool.now:
+                expect(topic in self.pool.turns or self.pool.in_flight(topic) == LIMIT, topic, "is stuck")
+
+    def recover(self, expected, most):
+        answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32))
+        waits = self.read_keyspace()["bucket"]
+        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, waits))
+
+    # ---- consumers ----
+
+    def can_call(self, consumer):
+        return not (consumer.is_frozen or consumer.is_cut or self.is_away)
+
+    def renew(self, consumer):
+        if not self.can_call(consumer):
+            return
+        consumer.renew_at_us = self.boot_us + 2_000_000
+        attempts = [attempt for attempt in consumer.attempts if not attempt.is_lost]
+        if not attempts:
+            return
+        items = [(attempt.id, attempt.nonce) for attempt in attempts]
+        answer = self.call("renew", LEASE_MS, *[word for item in items for word in item])
+        self.check("renew", items, answer, self.pool.renew(items))
+        for attempt, is_held in zip(attempts, answer):
+            attempt.is_lost = not is_held
+            if is_held:
+                attempt.renewed_us = self.boot_us
+
+    def may_post(self, attempt):
+        return not attempt.is_lost and self.boot_us < attempt.renewed_us + LEASE_MS * 1000 - SPARE_US
+
+    def claim(self, consumer, loses_reply):
+        slots = SLOTS - len(consumer.attempts)
+        if slots <= 0 or not self.can_call(consumer):
+            return
+        self.nonces += 1
+        nonce = f"n{self.nonces:x}"
+        most_bytes = self.chance.choice((1, 80, 1_000_000))
+        answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
+        claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
+        flat = [word for claim in claims for word in claim]
+        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), *flat])
+        for claim in claims:
+            life = self.lives.get(claim.id)
+            expect(life, claim.id, "was claimed after its end")
+            expect(life.due <= self.pool.now, claim.id, "was claimed early:", life.due, self.pool.now)
+            if not loses_reply:
+                consumer.attempts.append(Attempt(claim, nonce, self.boot_us, life))
+
+    def post(self, attempt):
+        life = attempt.life
+        attempt.is_posting = True
+        attempt.changes = life.changes
+        life.posts += 1
+        expect(life.ended in (None, "cancelled while leased"), attempt.id, "is POSTed although", life.ended)
+        for consumer in self.consumers:
+            for other in consumer.attempts:
+                is_same = other is not attempt and other.life is life and other.is_posting
+                expect(not (is_same and self.may_post(other) and not other.outcome), attempt.id,
+                       "is POSTed by two within their leases")
+
+    def learn(self, attempt):
+        what = self.chance.choices(("complete", "retry", "bury"), (6, 3, 1))[0]
+        record = attempt.record[:40] + f'"{attempt.nonce}":1}}'
+        more = {"complete": (), "retry": (self.chance.choice((0, 500, 4000)), record), "bury": (record,)}
+        attempt.outcome = (what, more[what])
+
+    def record(self, attempts, loses_reply, is_doubled):
+        """Outcomes of one kind in one call; attempts may be of several consumers."""
+        script = attempts[0].outcome[0]
+        attempts = [attempt for attempt in attempts if attempt.outcome[0] == script]
+        items = [(attempt.id, attempt.nonce, *attempt.outcome[1]) for attempt in attempts]
+        if is_doubled:
+            items *= 2
+        before = dict(self.pool.holders)
+        answer = self.call_items(script, (), items)
+        for attempt, is_done in zip(attempts, answer):
+            life = attempt.life
+            if is_done:
+                expect(self.lives.get(attempt.id) is life, attempt.id, "is another job that an outcome met")
+                self.end_attempt(script, attempt)
+            else:
+                holder = before.get(attempt.id, (attempt.nonce, 0))[0]
+                is_superseded = (life.ended or life.changes > attempt.changes or holder != attempt.nonce
+                                 or self.pool.crashes.get(attempt.id, (0, attempt.nonce))[1] != attempt.nonce)
+                expect(is_superseded, attempt.id, script, "was refused for no reason")
+        if not loses_reply:
+            for consumer in self.consumers:
+                consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in attempts]
+
+    def end_attempt(self, script, attempt):
+        life = attempt.life
+        life.changes += 1
+        if script == "complete":
+            life.ended = "delivered"
+            del self.lives[attempt.id]
+        elif script == "retry":
+            life.due = self.pool.soonest + attempt.outcome[1][0]
+
+    # ---- steps ----
+
+    def some_ids(self):
+        return [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
+
+    def step_schedule(self):
+        if self.is_away:
+            return
+        max_jobs = self.chance.choice((0, 0, 0, 6))
+        items = []
+        for job_id in self.some_ids():
+            due = self.pool.now + self.chance.randrange(-5000, 5000)
+            when = self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
+            items.append((job_id, when, f'"r":{self.chance.randrange(1000)}}}'))
+        answer = self.call_items("schedule", (max_jobs,), items)
+        for item, due in zip(items, answer):
+            if isinstance(due, int) and due >= 0:
+                expect(item[0] not in self.lives, item[0], "was accepted twice")
+                self.lives[item[0]] = Life(item[0], due)
+
+    def step_cancel(self):
+        if self.is_away:
+            return
+        ids = self.some_ids()
+        answer = self.call("cancel", *ids)
+        self.check("cancel", ids, answer, self.pool.cancel(ids))
+        for job_id, was_leased in zip(ids, answer):
+            expect((was_leased >= 0) == (job_id in self.lives), job_id, "cancelled:", was_leased)
+            if was_leased >= 0:
+                self.lives.pop(job_id).ended = "cancelled while leased" if was_leased else "cancelled"
+
+    def step_run(self):
+        if self.is_away:
+            return
+        items = []
+        for job_id in self.some_ids():
+            old = self.pool.jobs.get(job_id, "")
+            items.append((job_id, self.chance.choice((old, old, "else")), old + " "))
+        for (job_id, *_), due in zip(items, self.call_items("run", (), items)):
+            if due >= 0:
+                self.lives[job_id].due = due
+                self.lives[job_id].changes += 1
+
+    def step_look(self):
+        """What only reads, or mends what is whole."""
+        if self.is_away:
+            return
+        ids = self.some_ids()
+        self.check("read", ids, self.call("read", *ids), self.pool.read(ids))
+        state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
+        most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
+        while answer is None or last:
+            answer = self.call("list", state, topic, most, score, last, 5, 1000)
+            expected = self.pool.list(state, topic, len(answer[2:]) // 4, score, last)
+            self.check("list", (state, topic, score, last), answer[2:], expected)
+            score, last = answer[:2]
+        pool = self.pool
+        counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
+                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values())]
+        self.check("audit", (), self.call("audit"), counts)
+
+    def step_mend(self):
+        """Where nothing is broken, a walk mends nothing and leaves topics where a carry has put them."""
+        owner = next((worker for worker in self.workers if worker.is_owner and not worker.is_frozen), None)
+        if self.is_away or not owner:
+            return
+        self.carry(owner, True, 256)
+        for walk in ("jobs", "leases", "dead", "due", "turns"):
+            cursor = None
+            while cursor != "0":
+                cursor, *mended = self.call("mend", walk, cursor or "0")
+                expect(not mended, "mended", mended)
+        self.pool.touched = {topic_of(job_id): True for job_id in self.pool.jobs}
+        self.pool.finish()
+        self.check_keyspace("mend")
+
+    def some_consumer(self):
+        return self.chance.choice(self.consumers)
+
+    def step_claim(self):
+        self.claim(self.some_consumer(), self.chance.random() < 0.2)
+
+    def step_bell(self):
+        """Who takes the bell may die before it claims."""
+        if self.is_away:
+            return
+        popped = self.link("LPOP", BASE + "ready")
+        expect([popped] == (self.pool.bell or [None]), "the bell was", popped)
+        self.pool.bell = []
+        if self.chance.random() < 0.7:
+            self.step_claim()
+
+    def begin(self, consumer):
+        """What waits is POSTed, or dropped when its lease may be over."""
+        consumer.attempts = [attempt for attempt in consumer.attempts
+                             if attempt.is_posting or self.may_post(attempt)]
+        for attempt in consumer.attempts:
+            if not attempt.is_posting:
+                self.post(attempt)
+
+    def step_post(self):
+        consumer = self.some_consumer()
+        if not consumer.is_frozen:
+            self.begin(consumer)
+
+    def step_learn(self):
+        consumer = self.some_consumer()
+        for attempt in consumer.attempts:
+            is_running = attempt.is_posting and not attempt.outcome and not consumer.is_frozen
+            if is_running and self.chance.random() < 0.7:
+                self.learn(attempt)
+
+    def step_record(self):
+        attempts = [attempt for consumer in self.consumers if self.can_call(consumer)
+                    for attempt in consumer.attempts if attempt.outcome]
+        self.chance.shuffle(attempts)
+        attempts = attempts[:self.chance.choice((1, 3))]
+        if attempts:
+            self.record(attempts, self.chance.random() < 0.15, self.chance.random() < 0.1)
+
+    def step_release(self):
+        consumer = self.some_consumer()
+        unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting]
+        if unsent and self.can_call(consumer):
+            items = [(attempt.id, attempt.nonce) for attempt in unsent]
+            self.call_items("release", (), items * self.chance.choice((1, 1, 2)))
+            consumer.attempts = [attempt for attempt in consumer.attempts if attempt.is_posting]
+
+    def step_crash(self):
+        self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
+
+    def step_freeze(self):
+        frozen = [one for one in self.consumers + self.workers if one.is_frozen]
+        wakes = frozen and self.chance.random() < 0.7
+        one = self.chance.choice(frozen if wakes else self.consumers + self.workers)
+        one.is_frozen = not wakes
+        if one in self.workers:
+            one.armed_ms, one.tick_at_us = self.pool.now, 0  # what it missed it finds when it wakes up
+
+    def step_cut(self):
+        cut = [consumer for consumer in self.consumers if consumer.is_cut]
+        heals = cut and self.chance.random() < 0.7
+        consumer = self.chance.choice(cut) if heals else self.some_consumer()
+        consumer.is_cut = not heals
+
+    def step_outage(self):
+        if not self.is_away:
+            self.away_until_us = self.boot_us + self.chance.choice((2_000_000, 8_000_000))
+            for worker in self.workers:
+                worker.clock, worker.armed_ms = None, INF
+            self.pass_time(self.away_until_us - self.boot_us)
+            for worker in self.workers:
+                worker.tick_at_us = 0  # connected again
+
+    def step_time(self):
+        self.pass_time(self.chance.choice((1, 400, 1000, 60_000, 700_000, 2_500_000, 6_000_000, 25_000_000)))
+
+    def step_clock(self):
+        steps = (3_600_000_000, -3_600_000_000, 7_000_001, -7_000_001, 1_300_000, -1_300_000)
+        if self.boot_us - self.small_step_us > 20_000_000 and self.chance.random() < 0.5:
+            steps = (400_000, -400_000)
+            self.small_step_us = self.boot_us
+        self.offset_us += self.chance.choice(steps)
+        self.set_clock()
+        for worker in self.workers:
+            worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
+
+    STEPS = {
+        "schedule": 24, "cancel": 3, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "learn": 14, "record": 14, "release": 1, "time": 12,
+    }
+    TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
+
+    def step(self, kind, seed):
+        self.chance.seed(seed)
+        getattr(self, "step_" + kind)()
+
+    def settle(self):
+        """Everybody is well again: each job that was accepted and not cancelled arrives."""
+        self.chance.seed(0)
+        for one in self.consumers + self.workers:
+            one.is_frozen = False
+        for worker in self.workers:
+            worker.armed_ms, worker.tick_at_us = self.pool.now, 0
+        for consumer in self.consumers:
+            consumer.is_cut = False
+        for _ in range(400):
+            if not self.pool.jobs:
+                return
+            dead = [(job_id, self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
+            for (job_id, *_), due in zip(dead, self.call_items("run", (), dead) if dead else ()):
+                self.lives[job_id].due = due
+                self.lives[job_id].changes += 1
+            for consumer in self.consumers:
+                self.claim(consumer, False)
+                self.begin(consumer)
+                for attempt in consumer.attempts:
+                    attempt.outcome = attempt.outcome or ("complete", ())
+            for kind in ("complete", "retry", "bury"):
+                known = [attempt for consumer in self.consumers for attempt in consumer.attempts
+                         if attempt.outcome[0] == kind]
+                if known:
+                    self.record(known, False, False)
+            first = min(self.pool.bucket.values(), default=0)
+            self.pass_time(min(max(first - self.pool.now, 1000), 4_000_000) * 1000)
+        raise Broken("still in the pool: " + str(self.pool.jobs))
+
+
+def make_steps(seed, count):
+    chance = random.Random(seed)
+    more = chance.choice((0.2, 1, 5))
+    weights_of = World.STEPS | {kind: weight * more for kind, weight in World.TROUBLE.items()}
+    kinds, weights = zip(*weights_of.items())
+    return [(kind, chance.randrange(2 ** 32)) for kind in chance.choices(kinds, weights, k=count)]
+
+
+class Bench:
+    """One Redis and one version of the scripts."""
+
+    def __init__(self, redis, link, scripts):
+        self.redis, self.link = redis, link
+        self.digests = {name: link("SCRIPT", "LOAD", text) for name, text in scripts.items()}
+
+    def run(self, steps):
+        """What broke, or None."""
+        world = World(self.redis, self.link, self.digests)
+        try:
+            for number, (kind, seed) in enumerate(steps):
+                try:
+                    world.step(kind, seed)
+                except (Broken, RedisError) as error:
+                    return f"step {number} ({kind}): {error}"
+            try:
+                world.settle()
+            except (Broken, RedisError) as error:
+                return f"settling: {error}"
+            return None
+        finally:
+            world.close()
+
+    def shrink(self, steps, seconds):
+        deadline = time.monotonic() + seconds
+        size = len(steps) // 2
+        while size and time.monotonic() < deadline:
+            at = 0
+            while at < len(steps) and time.monotonic() < deadline:
+                shorter = steps[:at] + steps[at + size:]
+                if self.run(shorter):
+                    steps = shorter
+                else:
+                    at += size
+            size //= 2
+        return steps
+
+
+CONTROLS = {
+    "no fence": [("common", "if string.match(found[k], '^%S+') == nonce then", "if true then")],
+    "no fence after a loss": [("common", "if crash and string.match(crash, '%S+$') == nonce then",
+                               "if crash then")],
+    "nothing recorded after a loss": [("recover", "call('HSET', CRASHES, id, losses .. ' ' .. nonce)",
+                                       "call('HSET', CRASHES, id, losses .. ' -')")],
+    "two outcomes in a batch": [("common", "if has_ended[id] then return end", "")],
+    "not offered after complete": [("complete", "      touch(topic)\n", "")],
+    "limit ignored": [("claim", "math.min(left, share, free)", "math.min(left, share)")],
+    "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
+                                 "    return 'leased'")],
+    "cancel keeps the losses": [("cancel", "    forget_crashes(id)\n", "")],
+    "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 300, 'WITHSCORES'")],
+    "early by a fraction": [("retry", "soonest + ", "now + ")],
+    "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
+    "lost after the clock went back": [("common", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",
+                                        "return {} or call('ZRANGEBYSCORE', LEASES, '(' .. integer")],
+    "no wake-up": [("common", "call('PUBLISH', base .. 'wake', first_after)", "return")],
+    "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
+    "no bell": [("common", "if first then call('RPUSH', READY, first) end", "")],
+    "pages by rank": [("list", "from = math.max(from, rank_after(ARGV[5], ARGV[6]))",
+                       "from = math.max(from, rank_after(ARGV[5], ''))")],
+}
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--clock-preload", required=True, help="the library made of support/clock_preload.c")
+    options.add_argument("--scripts", default=here.parent.parent / "src/store/scripts")
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2 ** 32))
+    options.add_argument("--steps", type=int, default=12000, help="in all")
+    options.add_argument("--run-steps", type=int, default=600, help="in one run, which begins with nothing")
+    options.add_argument("--control-steps", type=int, default=12000,
+                         help="within which each bug has to be found")
+    options = options.parse_args()
+    print(f"seed {options.seed}", flush=True)
+
+    redis = Redis(options.clock_preload)
+    try:
+        link = redis.connect()
+        bench = Bench(redis, link, script_texts(options.scripts))
+        for number in range(options.steps // options.run_steps):
+            steps = make_steps(f"{options.seed} {number}", options.run_steps)
+            failure = bench.run(steps)
+            if failure:
+                print(f"run {number}: {failure}", flush=True)
+                steps = bench.shrink(steps, 30)
+                print(f"{len(steps)} steps are enough:", *steps, bench.run(steps), sep="\n")
+                return 1
+        print(f"{options.steps} steps: all promises kept", flush=True)
+        missed = 0
+        for name, changes in CONTROLS.items():
+            bench = Bench(redis, link, script_texts(options.scripts, changes))
+            failure, number = None, 0
+            while not failure and number * options.run_steps < options.control_steps:
+                failure = bench.run(make_steps(f"{options.seed} control {number}", options.run_steps))
+                number += 1
+            print(f"control, {name}: {failure or 'NOT FOUND'}"[:200], flush=True)
+            missed += not failure
+        return 1 if missed else 0
+    finally:
+        redis.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

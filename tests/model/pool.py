@@ -1,0 +1,293 @@
+"""The states of jobs in plain Python: what every script has to answer, and the keyspace it has to leave.
+
+A method has the name of its script and returns the script's answer without the time. A topic's place
+in turns and due is worked out only when a script touches it, as in the product.
+"""
+
+import collections
+
+LEASE_MS = 5000
+STEP_MS = 1000  # a larger difference of the clocks is a step
+LOSSES_MAX = 5
+INF = float("inf")
+
+Claim = collections.namedtuple("Claim", "id due record")
+
+
+def topic_of(job_id):
+    return job_id.split("/")[0]
+
+
+class Pool:
+    def __init__(self, limit):
+        self.limit = limit
+        self.now_us = 0
+        self.jobs = {}  # id -> record
+        self.bucket, self.leases, self.dead = {}, {}, {}  # id -> ms
+        self.holders = {}  # id -> (nonce, due)
+        self.crashes = {}  # id -> (losses, nonce)
+        self.due = {}  # topic -> ms
+        self.turns = []
+        self.bell = []
+        self.touched = {}
+
+    @property
+    def now(self):
+        return self.now_us // 1000
+
+    @property
+    def soonest(self):
+        return -(-self.now_us // 1000)
+
+    # ---- places ----
+
+    def waiting(self, topic):
+        """(due, id) of a topic's jobs, in order."""
+        return sorted((due, job_id) for job_id, due in self.bucket.items() if topic_of(job_id) == topic)
+
+    def in_flight(self, topic):
+        return sum(topic_of(job_id) == topic for job_id in self.holders)
+
+    def offer(self, topic):
+        waiting = self.waiting(topic)
+        is_due = waiting and waiting[0][0] <= self.now
+        is_full = self.in_flight(topic) >= self.limit
+        self.due.pop(topic, None)
+        if waiting and (not is_due or is_full):
+            self.due[topic] = INF if is_due else waiting[0][0]
+        if not is_due or is_full:
+            self.turns = [other for other in self.turns if other != topic]
+        elif topic not in self.turns:
+            self.turns.append(topic)
+
+    def ring(self):
+        if self.turns and not self.bell:
+            self.bell = [self.turns[0]]
+
+    def finish(self):
+        for topic in self.touched:
+            self.offer(topic)
+        if self.touched:
+            self.ring()
+        self.touched = {}
+
+    def put(self, job_id, at):
+        self.touched[topic_of(job_id)] = True
+        self.bucket[job_id] = at
+
+    def take(self, job_id):
+        """Where the id was."""
+        self.touched[topic_of(job_id)] = True
+        self.holders.pop(job_id, None)
+        for name in ("leases", "bucket", "dead"):
+            if getattr(self, name).pop(job_id, None) is not None:
+                return name
+        return None
+
+    def state(self, job_id):
+        if job_id in self.leases:
+            return "leased", self.leases[job_id]
+        if job_id in self.bucket:
+            return ("delayed" if self.bucket[job_id] > self.now else "ready"), self.bucket[job_id]
+        return "dead", self.dead[job_id]
+
+    def losses(self, job_id):
+        return self.crashes.get(job_id, (0, ""))[0]
+
+    def verdict(self, job_id, nonce):
+        if job_id in self.holders:
+            return "lease" if self.holders[job_id][0] == nonce else None
+        return "late" if self.crashes.get(job_id, (0, None))[1] == nonce else None
+
+    # ---- what owners do ----
+
+    def schedule(self, max_jobs, items):
+        answers = []
+        for job_id, when, record in items:
+            if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
+                answers.append(-1)
+            elif job_id in self.jobs:
+                answers.append([*self.state(job_id), self.jobs[job_id]])
+            else:
+                start = self.now if when == "0" or when[0] == "@" else self.soonest
+                at = max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)
+                self.jobs[job_id] = f'{{"createdAt":{start},{record}'
+                self.put(job_id, at)
+                answers.append(at)
+        self.finish()
+        return answers
+
+    def cancel(self, ids):
+        answers = []
+        for job_id in ids:
+            if self.jobs.pop(job_id, None) is None:
+                answers.append(-1)
+            else:
+                answers.append(int(self.take(job_id) == "leases"))
+                self.crashes.pop(job_id, None)
+        self.finish()
+        return answers
+
+    def run(self, items):
+        answers = []
+        for job_id, old, new in items:
+            if job_id not in self.jobs:
+                answers.append(-1)
+                continue
+            state, at = self.state(job_id)
+            if state == "leased":
+                answers.append(-2)
+                continue
+            if state == "dead" and self.jobs[job_id] != old:
+                answers.append(-3)
+                continue
+            self.crashes.pop(job_id, None)
+            if state != "ready":
+                self.take(job_id)
+                at = self.now
+                self.put(job_id, at)
+            if state == "dead":
+                self.jobs[job_id] = new
+            answers.append(at)
+        self.finish()
+        return answers
+
+    def read(self, ids):
+        return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id)] if job_id in self.jobs else []
+                for job_id in ids]
+
+    def list(self, state, topic, most, score, last):
+        places = {"leased": self.leases, "dead": self.dead}.get(state, self.bucket)
+        entries = sorted((at, job_id) for job_id, at in places.items()
+                         if (not topic or topic_of(job_id) == topic) and self.state(job_id)[0] == state)
+        if last:
+            entries = [entry for entry in entries if entry > (int(score), last)]
+        answer = []
+        for at, job_id in entries[:most]:
+            answer += [job_id, at, self.jobs[job_id], self.losses(job_id)]
+        return answer
+
+    # ---- what consumers do ----
+
+    def claim(self, most, nonce, share, most_bytes):
+        claims, rounds, full = [], 2 * most, False
+        while len(claims) < most and rounds and self.turns and not full and most_bytes > 0:
+            rounds -= 1
+            topic = self.turns[0]
+            free = min(most - len(claims), share, self.limit - self.in_flight(topic))
+            for due, job_id in self.waiting(topic)[:max(free, 0)]:
+                record = self.jobs[job_id]
+                if due > self.now or full:
+                    break
+                if len(record) > most_bytes and claims:
+                    full = True
+                    break
+                most_bytes -= len(record)
+                del self.bucket[job_id]
+                self.leases[job_id] = self.now + LEASE_MS
+                self.holders[job_id] = (nonce, due)
+                claims.append(Claim(job_id, due, record))
+            self.turns.remove(topic)
+            self.offer(topic)
+        self.ring()
+        return claims
+
+    def end(self, items, finish_item, verdicts=("lease", "late")):
+        answers = []
+        for item in items:
+            job_id, nonce = item[:2]
+            is_held = self.verdict(job_id, nonce) in verdicts
+            answers.append(int(is_held))
+            if is_held:
+                finish_item(*item)
+        self.finish()
+        return answers
+
+    def complete(self, items):
+        def finish_item(job_id, nonce):
+            self.take(job_id)
+            del self.jobs[job_id]
+            self.crashes.pop(job_id, None)
+        return self.end(items, finish_item)
+
+    def retry(self, items):
+        def finish_item(job_id, nonce, wait, record):
+            self.take(job_id)
+            self.jobs[job_id] = record
+            self.crashes.pop(job_id, None)
+            self.put(job_id, self.soonest + wait)
+        return self.end(items, finish_item)
+
+    def bury(self, items):
+        def finish_item(job_id, nonce, record):
+            self.take(job_id)
+            self.jobs[job_id] = record
+            self.crashes.pop(job_id, None)
+            self.dead[job_id] = self.now
+        return self.end(items, finish_item)
+
+    def release(self, items):
+        def finish_item(job_id, nonce):
+            due = self.holders[job_id][1]
+            self.take(job_id)
+            self.put(job_id, due)
+        return self.end(items, finish_item, ("lease",))
+
+    def renew(self, items):
+        answers = []
+        for job_id, nonce in items:
+            is_held = self.verdict(job_id, nonce) == "lease"
+            answers.append(int(is_held))
+            if is_held:
+                self.leases[job_id] = self.now + LEASE_MS
+        return answers
+
+    # ---- upkeep ----
+
+    def carry(self, most, is_tick):
+        topics = [topic for at, topic in sorted((at, topic) for topic, at in self.due.items())
+                  if at <= self.now][:most]
+        for topic in topics:
+            self.touched[topic] = True
+        self.finish()
+        if is_tick:
+            self.ring()
+        first = min(self.due.values(), default=INF)
+        return -1 if first == INF else first, int(bool(self.lost(1))), len(topics)
+
+    def lost(self, most):
+        entries = sorted((at, job_id) for job_id, at in self.leases.items())
+        lost = [job_id for at, job_id in entries if at <= self.now]
+        if not lost:
+            lost = [job_id for at, job_id in entries if at > self.now + LEASE_MS + STEP_MS]
+        return lost[:most]
+
+    def recover(self, expected, most, waits):
+        """waits: id -> the time that chance gave, for those where it decides."""
+        if abs(self.now - expected) > STEP_MS:
+            return [-1]
+        ids = self.lost(most)
+        for job_id in ids:
+            nonce, due = self.holders[job_id]
+            losses = self.losses(job_id) + 1
+            self.take(job_id)
+            self.crashes[job_id] = (losses, nonce)
+            if losses >= LOSSES_MAX:
+                self.dead[job_id] = self.now
+            elif losses > 1:
+                at = waits.get(job_id, -1)
+                latest = max(due, self.now + 2 ** losses * LEASE_MS)
+                self.put(job_id, min(max(at, due, self.now), latest))
+            else:
+                self.put(job_id, due)
+        self.finish()
+        return [len(ids), *ids]
+
+    # ---- the whole keyspace ----
+
+    def keyspace(self):
+        return {
+            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead,
+            "holders": self.holders, "crashes": self.crashes, "due": self.due, "turns": self.turns,
+            "ready": self.bell,
+        }

@@ -1,0 +1,117 @@
+"""A private redis-server with a clock that the test sets, and a connection to it."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+
+class RedisError(Exception):
+    """An error reply."""
+
+
+class Link:
+    """Commands in, values out; several commands may travel together."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(path)
+        self.stream = self.socket.makefile("rb")
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+
+    def send(self, *words):
+        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
+        self.socket.sendall(b"".join(parts))
+
+    def receive(self):
+        line = self.stream.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("Redis closed the connection")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return RedisError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return None if rest == b"-1" else self.stream.read(int(rest) + 2)[:-2].decode()
+        if kind == b"*":
+            return None if rest == b"-1" else [self.receive() for _ in range(int(rest))]
+        raise ConnectionError(f"not RESP: {line!r}")
+
+    def __call__(self, *words):
+        return self.pipeline([words])[0]
+
+    def pipeline(self, commands):
+        for words in commands:
+            self.send(*words)
+        replies = [self.receive() for _ in commands]
+        for reply in replies:
+            if isinstance(reply, RedisError):
+                raise reply
+        return replies
+
+
+class Redis:
+    """Started at once; stop() ends it and removes its directory."""
+
+    def __init__(self, clock_preload):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-model-"))
+        self.path = str(self.directory / "redis.sock")
+        self.clock = self.directory / "clock"
+        self.clock.write_bytes(bytes(16))
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
+             "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction"],
+            env={**os.environ, "LD_PRELOAD": str(clock_preload), "TEST_CLOCK": str(self.clock)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.clock_file = open(self.clock, "r+b", buffering=0)
+
+    def connect(self):
+        deadline = time.monotonic() + 50
+        while True:
+            try:
+                return Link(self.path)
+            except OSError:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+
+    def set_time(self, us):
+        """From now on Redis's clock stands still at us."""
+        self.clock_file.seek(0)
+        self.clock_file.write(struct.pack("=q", us))
+
+    def stop(self):
+        self.clock_file.close()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        shutil.rmtree(self.directory)
+
+
+def script_texts(folder, changes=()):
+    """The scripts as they are embedded. changes: (file, old text, new text), to seed a bug."""
+    texts = {path.stem: path.read_text() for path in pathlib.Path(folder).glob("*.lua")}
+    for name, old, new in changes:
+        if texts[name].count(old) != 1:
+            raise ValueError(f"{name}.lua holds {texts[name].count(old)} times: {old}")
+        texts[name] = texts[name].replace(old, new)
+    common = texts.pop("common")
+    scripts = {}
+    for name, text in texts.items():
+        flags, rest = text.split("\n", 1) if text.startswith("#!") else ("#!lua", text)
+        scripts[name] = f"{flags}\n{common}{rest}"
+    return scripts
