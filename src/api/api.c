@@ -111,6 +111,14 @@ struct api *api_new(const struct api_options *options)
     return api;
 }
 
+void api_reload(struct api *api, const struct target_policy *targets, const struct retry_schedule *schedule,
+                int64_t max_jobs)
+{
+    api->options.targets = targets;
+    api->options.schedule = schedule;
+    api->options.max_jobs = max_jobs;
+}
+
 void api_free(struct api *api)
 {
     if (!api)

@@ -28,6 +28,9 @@ struct api_options {
 /* Borrows what options point to. */
 struct api *api_new(const struct api_options *);
 
+/* New values for these; borrowed like those before, which are let go of. */
+void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *, int64_t max_jobs);
+
 /* After the server and the store are gone. NULL is fine. */
 void api_free(struct api *);
 

@@ -259,22 +259,13 @@ static bool is_equal(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-void options_reload(struct options *live, const struct options *fresh, struct buffer *ignored)
+void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
+                     struct buffer *fixed)
 {
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
-        const struct option_setting *setting = &fresh->settings[id];
-        struct problem problem;
-        if (is_equal(live->settings[id].text, setting->text))
+        if (is_equal(live->settings[id].text, fresh->settings[id].text))
             continue;
-        if (!option_table[id].may_reload) {
-            buffer_printf(ignored, "%s%s", ignored->size ? " " : "", option_table[id].name);
-            continue;
-        }
-        /* It is the text of an option that has a default, and it was set once without an error. */
-        enum status status = option_set(live, id, setting->source, slice_of(setting->text), &problem);
-        assert(status == STATUS_OK);
-        free(live->settings[id].text);
-        live->settings[id] = *setting;
-        live->settings[id].text = slice_dup(slice_of(setting->text));
+        struct buffer *names = option_table[id].may_reload ? changed : fixed;
+        buffer_printf(names, "%s%s", names->size ? " " : "", option_table[id].name);
     }
 }

@@ -106,8 +106,9 @@ void options_fini(struct options *);
 /* --help, --version and --print-config: writes the answer and returns true; there is nothing else to do. */
 bool options_answer(const struct options *, FILE *out);
 
-/* Takes over from fresh what may change while duepost runs; appends the names of the other options
- * that differ, separated by spaces, to ignored. */
-void options_reload(struct options *live, const struct options *fresh, struct buffer *ignored);
+/* Appends the names of the options that differ, separated by spaces: to changed those that may change
+ * while duepost runs, to fixed the others. */
+void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
+                     struct buffer *fixed);
 
 #endif

@@ -89,6 +89,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 65536,
             .fallback = "1024",
             .help = "most attempts that this process runs at once",
+            .may_reload = true,
         },
     [OPTION_MAX_IN_FLIGHT_TOPIC] =
         {
@@ -101,6 +102,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "256",
             .help = "most attempts of one topic at once",
             .text = "A topic whose receiver hangs leaves the other attempts to the other topics.",
+            .may_reload = true,
         },
     [OPTION_MAX_BODY] =
         {
@@ -124,6 +126,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(1000000000000),
             .fallback = "0",
             .help = "most jobs that may wait; beyond: 507; 0 is no bound",
+            .may_reload = true,
         },
     [OPTION_RETRY_SCHEDULE] =
         {
@@ -135,6 +138,7 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "At most 100 durations (500ms 15s 3m 1h 2d, or seconds) with spaces or commas between them,\n"
                 "each counted from the end of the failed attempt. Nothing: one attempt, no retries.",
+            .may_reload = true,
         },
     [OPTION_ALLOW_TARGET] =
         {
@@ -148,6 +152,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "resolves\n"
                 "to. May be given more than once; the lists add up. duepost's own port and its Redis stay\n"
                 "refused.",
+            .may_reload = true,
         },
     [OPTION_RECEIVER_CA] =
         {
@@ -203,6 +208,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "30s",
             .help = "how long running attempts may go on after SIGTERM",
             .text = "What still runs then is cut and left to others.",
+            .may_reload = true,
         },
     [OPTION_HELP] = {.name = "help", .kind = OPTION_KIND_SWITCH, .help = "print this and exit"},
     [OPTION_VERSION] = {.name = "version", .kind = OPTION_KIND_SWITCH, .help = "print the version and exit"},

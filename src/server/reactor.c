@@ -60,12 +60,19 @@ static void start_api(struct reactor *reactor)
     reactor->server = http_server_new(reactor->loop, &server);
 }
 
+/* Of this reactor. */
+static size_t max_in_flight(const struct reactor *reactor)
+{
+    size_t count = reactor->options.count;
+    return ((size_t)reactor->options.options->max_in_flight + count - 1) / count;
+}
+
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
     /* libcurl counts connections in use, too. */
-    size_t max_idle = reactor->options.max_in_flight > IDLE_RECEIVERS_MIN ? reactor->options.max_in_flight
-                                                                          : IDLE_RECEIVERS_MIN;
+    size_t max_idle =
+        max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {.ca_file = options->receiver_ca, .max_idle = max_idle};
     reactor->client = http_client_new(reactor->loop, &client);
     struct consumer_options consumer = {
@@ -73,7 +80,7 @@ static void start_consumer(struct reactor *reactor)
         .client = reactor->client,
         .targets = options->targets,
         .schedule = &options->retry_schedule,
-        .max_in_flight = reactor->options.max_in_flight,
+        .max_in_flight = max_in_flight(reactor),
         .metrics = reactor->metrics,
     };
     reactor->consumer = consumer_new(reactor->loop, &consumer);
@@ -117,6 +124,35 @@ struct reactor *reactor_start(const struct reactor_options *options)
     if (pthread_create(&reactor->thread, NULL, run, reactor) != 0)
         abort();
     return reactor;
+}
+
+/* ---- reload ---- */
+
+struct reload_call {
+    struct reactor *reactor;
+    const struct options *options;
+    loop_fn *on_reloaded;
+    void *arg;
+};
+
+static void reload(void *arg)
+{
+    struct reload_call *call = arg;
+    struct reactor *reactor = call->reactor;
+    const struct options *options = call->options;
+    reactor->options.options = options;
+    store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
+    api_reload(reactor->api, options->targets, &options->retry_schedule, options->max_jobs);
+    consumer_reload(reactor->consumer, options->targets, &options->retry_schedule, max_in_flight(reactor));
+    call->on_reloaded(call->arg);
+    free(call);
+}
+
+void reactor_reload(struct reactor *reactor, const struct options *options, loop_fn *on_reloaded, void *arg)
+{
+    struct reload_call *call = NEW(struct reload_call);
+    *call = (struct reload_call){reactor, options, on_reloaded, arg};
+    loop_post(reactor->loop, reload, call);
 }
 
 /* ---- drain: server, carry worker and consumer stop taking; then the last answer and outcome are awaited

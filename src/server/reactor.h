@@ -12,12 +12,12 @@
 struct reactor;
 
 struct reactor_options {
-    const struct options *options;     /* borrowed, immutable while reactors run */
+    const struct options *options;     /* borrowed, immutable; replaced by reactor_reload */
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
     struct metrics_board *board;       /* borrowed */
     size_t index;                      /* of this reactor's metrics on the board */
-    size_t max_in_flight;              /* of this reactor */
+    size_t count;                      /* of all reactors, which share max_in_flight */
     bool carries;                      /* has the carry worker of this process */
     bool is_alone;                     /* see carry_worker.h */
     /* Called in the reactor's thread, once, when a drain has come to its end. */
@@ -27,6 +27,10 @@ struct reactor_options {
 
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
+
+/* Takes over from options what may change while reactors run, and lets go of those before; on_reloaded comes
+ * then, in the reactor's thread. options is borrowed like those at the start. From any thread. */
+void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
 /* No new connections and no claims; what runs ends. From any thread. */
 void reactor_drain(struct reactor *);

@@ -14,15 +14,18 @@
 #include "server/embedded_redis.h"
 #include "server/listener.h"
 #include "server/reactor.h"
+#include "server/reload.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* Redis away does not stop the start */
 #define CUT_US       INT64_C(3000000) /* for recording what a cut leaves behind */
 
 struct server {
-    struct options *options;
+    struct options *options; /* the live ones */
+    struct reload *reload;
     struct loop *loop;
     struct listener *listener;
-    struct redis_address redis; /* of the embedded one */
+    struct redis_address redis; /* where it is */
+    char *prefix;
     struct embedded_redis *embedded;
     struct store_options store;
     struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
@@ -119,13 +122,12 @@ static void on_signal(void *arg, bool readable, bool writable)
 {
     struct server *server = arg;
     struct signalfd_siginfo info;
-    struct problem problem;
     (void)readable, (void)writable;
     if (read(server->signal_fd, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGHUP) {
-        if (log_reopen(&problem) != STATUS_OK)
-            log_error("log_not_reopened", LOG_TEXT("why", problem.text));
+        if (!server->is_stopping)
+            reload_run(server->reload, &server->options, server->reactors, server->reactor_count);
     } else if (server->is_stopping) {
         end_at_once(server);
     } else {
@@ -173,7 +175,7 @@ static void start_reactors(struct server *server)
             .listen_fd = listener_take(server->listener, i),
             .board = server->board,
             .index = i,
-            .max_in_flight = ((size_t)options->max_in_flight + count - 1) / count,
+            .count = count,
             .carries = i == 0,
             .is_alone = server->embedded != NULL,
             .on_drained = on_reactor_drained,
@@ -241,7 +243,8 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
-/* Jobs may not lead to the Redis that they are kept in. */
+/* Jobs may not lead to the Redis that they are kept in. It is the one of the start, whatever a reload says.
+ */
 static void refuse_redis(const struct redis_address *redis, struct target_policy *targets)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -258,6 +261,13 @@ static void refuse_redis(const struct redis_address *redis, struct target_policy
     freeaddrinfo(found);
 }
 
+static void refuse_ourselves(void *arg, struct options *options)
+{
+    struct server *server = arg;
+    listener_refuse(server->listener, options->targets);
+    refuse_redis(&server->redis, options->targets);
+}
+
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
@@ -265,27 +275,28 @@ static enum status open_all(struct server *server, struct problem *problem)
                                        &server->listener, problem);
     if (status != STATUS_OK)
         return status;
-    listener_refuse(server->listener, options->targets);
+    server->redis = options->redis_address; /* these two outlive the options of the start */
+    options->redis_address = (struct redis_address){0};
+    server->prefix = slice_dup(slice_of(options->prefix));
+    refuse_ourselves(server, options);
     if (!listener_is_loopback(server->listener))
         log_warning("listens_beyond_loopback", LOG_TEXT("at", listener_url(server->listener)),
                     LOG_TEXT("risk", "whoever reaches this address can schedule and cancel jobs"));
     server->store = (struct store_options){
-        .redis = &options->redis_address,
-        .prefix = options->prefix,
+        .redis = &server->redis,
+        .prefix = server->prefix,
         .max_in_flight_topic = options->max_in_flight_topic,
         .max_jobs = options->max_jobs,
         .durability = options->durability,
         .is_durability_set = options->durability != DURABILITY_UNKNOWN,
         .metrics = metrics_of(server->board, 0), /* until there are reactors */
     };
-    refuse_redis(&options->redis_address, options->targets);
     if (!options->is_embedded)
         return STATUS_OK;
     status = embedded_redis_new(server->loop, options->data_dir, &server->embedded, problem);
     if (status != STATUS_OK)
         return status;
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
-    server->store.redis = &server->redis;
     if (!server->store.is_durability_set)
         server->store.durability = DURABILITY_FSYNC;
     server->store.is_durability_set = true;
@@ -296,6 +307,10 @@ static void close_all(struct server *server)
 {
     embedded_redis_free(server->embedded);
     redis_address_fini(&server->redis);
+    free(server->prefix);
+    reload_free(server->reload);
+    options_fini(server->options);
+    free(server->options);
     listener_free(server->listener);
     timer_free(server->timer);
     watch_free(server->signals);
@@ -305,11 +320,12 @@ static void close_all(struct server *server)
     loop_free(server->loop);
 }
 
-int server_run(struct options *options)
+int server_run(struct options *options, const struct options_input *input)
 {
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
+    server.reload = reload_new(server.loop, input, refuse_ourselves, &server);
     server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);

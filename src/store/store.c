@@ -179,6 +179,12 @@ void store_free(struct store *store)
     free(store);
 }
 
+void store_set_limits(struct store *store, int64_t max_in_flight_topic, int64_t max_jobs)
+{
+    store->options.max_in_flight_topic = max_in_flight_topic;
+    store->options.max_jobs = max_jobs;
+}
+
 /* ---- is it there? ---- */
 
 const struct store_facts *store_facts(const struct store *store)

@@ -42,6 +42,9 @@ struct store_options {
 
 struct store *store_new(struct loop *, const struct store_options *);
 
+/* New values for these two of the options; from the next call on. */
+void store_set_limits(struct store *, int64_t max_in_flight_topic, int64_t max_jobs);
+
 /* Pending callbacks come now, with UNAVAILABLE or UNKNOWN. NULL is fine. */
 void store_free(struct store *);
 

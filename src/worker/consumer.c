@@ -185,6 +185,14 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     return consumer;
 }
 
+void consumer_reload(struct consumer *consumer, const struct target_policy *targets,
+                     const struct retry_schedule *schedule, size_t max_in_flight)
+{
+    consumer->context.targets = targets;
+    consumer->context.schedule = schedule;
+    consumer->options.max_in_flight = max_in_flight;
+}
+
 void consumer_drain(struct consumer *consumer, loop_fn *on_drained, void *arg)
 {
     consumer->is_draining = true;

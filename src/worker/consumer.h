@@ -26,6 +26,11 @@ struct consumer_options {
 /* Borrows everything in options. Starts to claim when the store is there. */
 struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
+/* New values for these; borrowed like those before, which are let go of. Attempts that run end by the new
+ * ones. */
+void consumer_reload(struct consumer *, const struct target_policy *, const struct retry_schedule *,
+                     size_t max_in_flight);
+
 /* There is work for sure: claim at the end of this turn. */
 void consumer_poke(struct consumer *);
 
