@@ -9,26 +9,28 @@ import time
 
 import scratch
 
+SOURCE = pathlib.Path(__file__).parents[1] / "support" / "clock_preload.c"
+
 
 @functools.lru_cache
 def _library():
-    path = scratch.file("clock.so")
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", path, pathlib.Path(__file__).with_name("clock.c")], check=True)
+    path = scratch.file("clock_preload.so")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", path, SOURCE], check=True)
     return path
 
 
 class MovableClock:
     def __init__(self):
         path = scratch.file("offset")
-        path.write_bytes(bytes(8))
+        path.write_bytes(bytes(16))
         with path.open("r+b") as file:
-            self._page = mmap.mmap(file.fileno(), 8)
-        self.environment = {"LD_PRELOAD": str(_library()), "CLOCK_OFFSET_FILE": str(path)}
+            self._page = mmap.mmap(file.fileno(), 16)
+        self.environment = {"LD_PRELOAD": str(_library()), "TEST_CLOCK": str(path)}
 
     def move_to(self, ms):
         """From now on the clock goes on from ms."""
-        self._page[:] = struct.pack("=q", ms * 1_000_000 - time.time_ns())
+        self.move_by(ms / 1000 - time.time())
 
     def move_by(self, seconds):
         """Against the true time, not against the last move."""
-        self._page[:] = struct.pack("=q", int(seconds * 1e9))
+        self._page[8:] = struct.pack("=q", int(seconds * 1e6))

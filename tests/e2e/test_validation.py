@@ -161,7 +161,8 @@ def test_checks_come_in_the_order_of_the_contract(server, topic):
 
 
 @pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST"), ("/jobs/a/b", "GET HEAD DELETE"), ("/jobs/a/b/run", "POST"),
-                                         ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD")])
+                                         ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
+                                         ("/metrics", "GET HEAD")])
 def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allow):
     for method in ("PUT", "PATCH", "OPTIONS"):
         reply = server.request(method, path)
