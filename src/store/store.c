@@ -57,22 +57,17 @@ static void on_api_down(void *arg, const char *why)
     tell_change(store);
 }
 
-static void on_worker_up(void *arg)
+static void on_delivery_up(void *arg)
 {
     struct store *store = arg;
-    if (store->on_worker_up.fn)
-        store->on_worker_up.fn(store->on_worker_up.arg);
+    if (store->on_up.fn)
+        store->on_up.fn(store->on_up.arg);
 }
 
 static void on_worker_down(void *arg, const char *why)
 {
     (void)arg;
     log_down("worker", why);
-}
-
-static void on_bell_up(void *arg)
-{
-    (void)arg;
 }
 
 static void on_bell_down(void *arg, const char *why)
@@ -151,8 +146,8 @@ struct store *store_new(struct loop *loop, const struct store_options *options)
     init_key(store, &store->ready_key, "ready");
     init_key(store, &store->wake_channel, "wake");
     store->api = connect_link(store, REPLY_DEADLINE_US, on_api_up, on_api_down);
-    store->worker = connect_link(store, REPLY_DEADLINE_US, on_worker_up, on_worker_down);
-    store->bell = connect_link(store, BELL_DEADLINE_US, on_bell_up, on_bell_down);
+    store->worker = connect_link(store, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
+    store->bell = connect_link(store, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
     store->subscriber = connect_link(store, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
     store->facts = facts_new(loop, store->api, buffer_slice(&store->jobs_key), tell_change, store);
     init_batches(store);
@@ -234,10 +229,10 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
     store->on_change.arg = arg;
 }
 
-void store_on_worker_up(struct store *store, loop_fn *fn, void *arg)
+void store_on_up(struct store *store, loop_fn *fn, void *arg)
 {
-    store->on_worker_up.fn = fn;
-    store->on_worker_up.arg = arg;
+    store->on_up.fn = fn;
+    store->on_up.arg = arg;
 }
 
 void store_on_wake(struct store *store, store_wake_fn *fn, void *arg)

@@ -168,8 +168,9 @@ void store_renew(struct store *, const struct lease *, store_done_fn *, void *ar
 /* Waits up to a second for the doorbell. status is OK whether it rang or not. */
 void store_wait_bell(struct store *, store_done_fn *, void *arg);
 
-/* The connection for outcomes came up: what could not be recorded can be now. One listener. */
-void store_on_worker_up(struct store *, loop_fn *, void *arg);
+/* A connection that deliveries need came up: what could not be recorded or claimed can be now. One listener.
+ */
+void store_on_up(struct store *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */
 

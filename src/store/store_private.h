@@ -46,7 +46,7 @@ struct store {
     struct {
         loop_fn *fn;
         void *arg;
-    } on_change, on_worker_up;
+    } on_change, on_up;
     struct {
         store_wake_fn *fn;
         void *arg;

@@ -69,16 +69,12 @@ static void record_again(struct consumer *consumer)
     }
 }
 
-static void on_worker_up(void *arg)
+static void on_up(void *arg)
 {
     struct consumer *consumer = arg;
+    timer_stop(consumer->retry);
     record_again(consumer);
     consumer->wants_claim = true;
-}
-
-static void on_retry(void *arg)
-{
-    on_worker_up(arg);
 }
 
 static void on_renew_tick(void *arg)
@@ -179,9 +175,9 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     list_init(&consumer->attempts);
     list_init(&consumer->unrecorded);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
-    consumer->retry = timer_new(loop, on_retry, consumer);
+    consumer->retry = timer_new(loop, on_up, consumer);
     consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, on_turn_end, consumer);
-    store_on_worker_up(options->store, on_worker_up, consumer);
+    store_on_up(options->store, on_up, consumer);
     return consumer;
 }
 
