@@ -53,7 +53,8 @@ class Client:
         if isinstance(body, str):
             body = body.encode()
         link = getattr(self._local, "link", None)
-        if link is None:
+        if link is None or not link.sock or select.select([link.sock], [], [], 0)[0]:  # closed while it was idle
+            self.close()
             link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
         try:
             try:
