@@ -1,0 +1,338 @@
+/* What the scripts do when there is much of something, or too little: a Redis that forgot them or has no
+ * memory left, pages of long lists, large records, 100,000 jobs due at once. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "support/keyspace.h"
+#include "support/redis_server.h"
+#include "support/script_runner.h"
+#include "support/suite.h"
+
+#define NOW_MS INT64_C(1700000000123)
+#define NOW_US (NOW_MS * 1000 + 456)
+#define KEY    KEYSPACE_PREFIX
+
+static struct redis_server *server;
+static redisContext *redis;
+
+static void start(void)
+{
+    server = redis_server_start();
+    redis_server_set_time(server, NOW_US);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+    server = NULL;
+}
+
+static void set_up(void)
+{
+    redis = redis_server_connect(server);
+    redis_do(redis, "FLUSHALL");
+    scripts_load(redis);
+}
+
+static void tear_down(void)
+{
+    redis_do(redis, "CONFIG SET maxmemory 0");
+    redisFree(redis);
+}
+
+/* The answer to a call, which must begin with this. */
+static void check_answer(const char *call, const char *beginning)
+{
+    struct buffer answer;
+    buffer_init(&answer, 8 * 1024 * 1024);
+    redisReply *reply = script_run_text(redis, call, NOW_MS);
+    script_answer_text(&answer, reply, NOW_US);
+    ck_assert_msg(strncmp(buffer_text(&answer), beginning, strlen(beginning)) == 0, "%s answered %.200s",
+                  call, buffer_text(&answer));
+    freeReplyObject(reply);
+    buffer_fini(&answer);
+}
+
+static void check_keyspace(const char *expected)
+{
+    struct buffer text;
+    buffer_init(&text, 1024 * 1024);
+    keyspace_dump(redis, &text, NOW_MS);
+    ck_assert_str_eq(buffer_text(&text), expected);
+    buffer_fini(&text);
+}
+
+START_TEST(a_script_that_redis_forgot_is_named_and_works_again_with_its_text)
+{
+    redis_do(redis, "SCRIPT FLUSH");
+    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
+        redisReply *reply = redisCommand(redis, "EVALSHA %s 1 " KEY "jobs 2", script_texts[i].digest);
+        ck_assert_int_eq(reply->type, REDIS_REPLY_ERROR);
+        ck_assert_msg(strncmp(reply->str, "NOSCRIPT ", 9) == 0, "%s", reply->str);
+        freeReplyObject(reply);
+    }
+    redis_do(redis, "EVAL %s 1 " KEY "jobs 2 t/a", script_texts[SCRIPT_CANCEL].text);
+    check_answer("cancel t/a", "-1");
+}
+END_TEST
+
+/* ---- out of memory ---- */
+
+#define HALFWAY                                                                                              \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "dead: t/c@now-5000\n"                                                                                   \
+    "holders:t: t/b=n1,now-1000\n"                                                                           \
+    "holders:u: u/a=n1,now-1000 u/b=n1,now-1000\n"                                                           \
+    "jobs: t/a={r} t/b={r} t/c={r} u/a={r} u/b={r}\n"                                                        \
+    "leases: t/b@now-1 u/a@now u/b@now\n"                                                                    \
+    "turns: t@1\n"
+
+START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
+{
+    keyspace_load(redis, HALFWAY, NOW_MS);
+    redis_do(redis, "CONFIG SET maxmemory 1");
+    check_answer("schedule 0 t/d 0 \"x\"} t/e 0 \"y\"}", "OOM");
+    check_answer("schedule 0 t/a 0 \"x\"}", "OOM");
+    check_keyspace(HALFWAY);
+
+    check_answer("read t/a", "(ready now-1000 {r} 0)");
+    check_answer("list dead '' 10 '' '' 100 1000", "'' '' t/c now-5000");
+    check_answer("audit", "5 1 3 1 1 1");
+    check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
+    check_answer("claim 1 n5 5000 2 1000", "0 t/a now-1000 {r}");
+    check_answer("recover 5000 now 1 1", "1 t/b");
+    check_answer("renew 5000 t/a n5", "1");
+    check_answer("retry t/a n5 5000 {longer}", "1");
+    check_answer("release u/a n1", "1");
+    check_answer("bury u/b n1 {d}", "1");
+    check_answer("run t/c {r} {f}", "now");
+    check_answer("complete t/b n1", "1");
+    check_answer("mend jobs 0", "0");
+    check_answer("open 1 1", "1 1");
+    check_answer("cancel t/a", "0");
+    check_keyspace("bucket:t: t/c@now\n"
+                   "bucket:u: u/a@now-1000\n"
+                   "carry: at=now beat=1 owner=me\n"
+                   "dead: u/b@now\n"
+                   "jobs: t/c={f} u/a={r} u/b={d}\n"
+                   "meta: format=1 shards=1\n"
+                   "ready: t\n"
+                   "turns: t@1 u@2\n");
+}
+END_TEST
+
+/* ---- large records ---- */
+
+enum { LARGE = 1024 * 1024 };
+
+static void store_large(const char *id, char *record)
+{
+    redis_do(redis, "HSET " KEY "jobs %s %b", id, record, (size_t)LARGE);
+    redis_do(redis, "ZADD " KEY "dead 1 %s", id);
+}
+
+START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
+{
+    static const char *const read[] = {"read", "t/0", "t/1", "t/2", "t/3", "t/4", "t/no", "t/5"};
+    static const char *const schedule[] = {"schedule", "0",   "t/0", "0",      "x}",  "t/1", "0",   "x}",
+                                           "t/2",      "0",   "x}",  "t/3",    "0",   "x}",  "t/4", "0",
+                                           "x}",       "t/6", "5",   "\"x\"}", "t/5", "0",   "x}"};
+    char *record = memory_new(LARGE);
+    memset(record, 'r', LARGE);
+    for (size_t i = 1; i <= 5; i++)
+        store_large(read[i], record);
+    store_large("t/5", record);
+
+    redisReply *reply = script_run(redis, 8, read);
+    ck_assert_uint_eq(reply->elements, 8);
+    for (size_t i = 1; i <= 4; i++)
+        ck_assert_uint_eq(reply->element[i]->element[2]->len, LARGE);
+    ck_assert_int_eq(reply->element[5]->integer, -2);
+    ck_assert_int_eq(reply->element[6]->type, REDIS_REPLY_ARRAY);
+    ck_assert_uint_eq(reply->element[6]->elements, 0);
+    ck_assert_int_eq(reply->element[7]->integer, -2);
+    freeReplyObject(reply);
+
+    reply = script_run(redis, sizeof schedule / sizeof *schedule, schedule);
+    ck_assert_uint_eq(reply->elements, 8);
+    for (size_t i = 1; i <= 4; i++)
+        ck_assert_uint_eq(reply->element[i]->element[2]->len, LARGE);
+    ck_assert_int_eq(reply->element[5]->integer, -2);
+    ck_assert_int_eq(reply->element[6]->integer, NOW_MS + 6);
+    ck_assert_int_eq(reply->element[7]->integer, -2);
+    freeReplyObject(reply);
+    free(record);
+}
+END_TEST
+
+/* ---- pages ---- */
+
+enum { LISTED = 2000, PAGE = 7, CHANGED_A_PAGE = 10 };
+
+/* Jobs with even numbers stay as they are; the others come and go. Forty share each time. */
+static void put_dead(int number)
+{
+    redis_do(redis, "ZADD " KEY "dead %d t/%d", 1000 + number / 40, number);
+    redis_do(redis, "HSET " KEY "jobs t/%d r%d", number, number);
+}
+
+static void change_others(uint64_t *chance)
+{
+    for (int i = 0; i < CHANGED_A_PAGE; i++) {
+        *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        int number = (int)(*chance >> 33) % LISTED | 1;
+        if (*chance & UINT64_C(1) << 40) {
+            put_dead(number);
+        } else {
+            redis_do(redis, "ZREM " KEY "dead t/%d", number);
+            redis_do(redis, "HDEL " KEY "jobs t/%d", number);
+        }
+    }
+}
+
+START_TEST(pages_show_each_job_that_stays_exactly_once)
+{
+    int seen[LISTED + 2] = {0}, pages = 0;
+    uint64_t chance = 1;
+    char score[40] = "", last[40] = "";
+    for (int i = 0; i < LISTED; i++)
+        put_dead(i);
+    do {
+        const char *const words[] = {"list", "dead", "t", "7", score, last, "10000", "1000000"};
+        redisReply *page = script_run(redis, 8, words);
+        ck_assert_uint_le((page->elements - 3) / 4, PAGE);
+        for (size_t i = 3; i < page->elements; i += 4)
+            seen[atoi(page->element[i]->str + 2)]++;
+        snprintf(score, sizeof score, "%s", page->element[1]->str);
+        snprintf(last, sizeof last, "%s", page->element[2]->str);
+        freeReplyObject(page);
+        change_others(&chance);
+        ck_assert_int_lt(pages++, LISTED);
+    } while (last[0]);
+    for (int i = 0; i < LISTED; i++) {
+        ck_assert_msg(i % 2 || seen[i] == 1, "t/%d was shown %d times", i, seen[i]);
+        ck_assert_int_le(seen[i], 1);
+    }
+}
+END_TEST
+
+/* ---- 100,000 jobs due at one instant ---- */
+
+enum { CROWD = 100 * 1000, OTHERS = 100, AT_ONCE = 128 };
+
+/* The longest call of each script, there and back. */
+static int64_t longest_us[SCRIPT_COUNT];
+
+static redisReply *run_timed(enum script_id script, size_t count, const char *const *words)
+{
+    int64_t before_us = clock_boot_us();
+    redisReply *reply = script_run(redis, count, words);
+    int64_t us = clock_boot_us() - before_us;
+    ck_assert_str_eq(words[0], script_texts[script].name);
+    if (us > longest_us[script])
+        longest_us[script] = us;
+    return reply;
+}
+
+static void print_longest(void)
+{
+    printf("longest calls, us:");
+    for (size_t i = 0; i < SCRIPT_COUNT; i++)
+        if (longest_us[i] > 0)
+            printf(" %s %lld", script_texts[i].name, (long long)longest_us[i]);
+    printf("\n");
+}
+
+static void schedule_many(const char *topic, int count)
+{
+    enum { BATCH = 256, WORDS = 3 };
+    static char ids[BATCH][32];
+    for (int done = 0; done < count;) {
+        const char *words[2 + BATCH * WORDS] = {"schedule", "0"};
+        size_t used = 2;
+        for (int i = 0; i < BATCH && done < count; i++, done++) {
+            snprintf(ids[i], sizeof ids[i], "%s/%d", topic, done);
+            words[used++] = ids[i];
+            words[used++] = "60000";
+            words[used++] = "\"url\":\"http://127.0.0.1:8000/hook\",\"body\":\"something to be said\"}";
+        }
+        freeReplyObject(run_timed(SCRIPT_SCHEDULE, used, words));
+    }
+}
+
+struct served {
+    size_t crowd, others;
+};
+
+static struct served claim_and_complete(void)
+{
+    static const char *const claim[] = {"claim", "128", "n1", "5000", "16", "4194304"};
+    const char *ends[1 + 2 * AT_ONCE] = {"complete"};
+    struct served served = {0, 0};
+    size_t used = 1;
+    redisReply *claimed = run_timed(SCRIPT_CLAIM, 6, claim);
+    for (size_t i = 2; i < claimed->elements; i += 3) {
+        ends[used++] = claimed->element[i]->str;
+        ends[used++] = "n1";
+        if (claimed->element[i]->str[0] == 'c')
+            served.crowd++;
+        else
+            served.others++;
+    }
+    freeReplyObject(run_timed(SCRIPT_COMPLETE, used, ends));
+    freeReplyObject(claimed);
+    return served;
+}
+
+START_TEST(a_crowd_delays_nobody_elses_jobs)
+{
+    scripts_limit = 256;
+    schedule_many("crowd", CROWD);
+    schedule_many("others", OTHERS);
+    redis_server_set_time(server, NOW_US + 61 * INT64_C(1000000));
+    const char *const carry[] = {"carry", "me", "1", "256", "", "0", "5000"};
+    redisReply *reply = run_timed(SCRIPT_CARRY, 7, carry);
+    ck_assert_int_eq(reply->element[5]->integer, 2); /* topics, not jobs */
+    freeReplyObject(reply);
+
+    struct served all = {0, 0};
+    size_t calls = 0;
+    for (; all.others < OTHERS; calls++) {
+        struct served served = claim_and_complete();
+        all.crowd += served.crowd;
+        all.others += served.others;
+    }
+    ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
+
+    const char *const page[] = {"list", "ready", "crowd", "100", "", "", "10000", "4194304"};
+    const char *const none[] = {"list", "dead", "none", "100", "", "", "10000", "4194304"};
+    const char *const audit[] = {"audit"}, *const mend[] = {"mend", "jobs", "0"};
+    freeReplyObject(run_timed(SCRIPT_LIST, 8, page));
+    freeReplyObject(run_timed(SCRIPT_LIST, 8, none));
+    freeReplyObject(run_timed(SCRIPT_MEND, 3, mend));
+    reply = run_timed(SCRIPT_AUDIT, 1, audit);
+    ck_assert_int_eq(reply->element[1]->integer, (long long)(CROWD - all.crowd));
+    ck_assert_int_eq(reply->element[2]->integer, (long long)(CROWD - all.crowd));
+    freeReplyObject(reply);
+    print_longest();
+    scripts_limit = RUNNER_LIMIT;
+    redis_server_set_time(server, NOW_US);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_bounds");
+    TCase *group = tcase_create("script_bounds");
+    tcase_add_unchecked_fixture(group, start, stop);
+    tcase_add_checked_fixture(group, set_up, tear_down);
+    tcase_set_timeout(group, 60);
+    tcase_add_test(group, a_script_that_redis_forgot_is_named_and_works_again_with_its_text);
+    tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
+    tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
+    tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
+    tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);
+    suite_add_tcase(suite, group);
+    return suite;
+}

@@ -1,0 +1,813 @@
+/* Every script on every state of a job: its answer, the wake-ups that it publishes, and all that is in
+ * Redis afterwards, as text (see support/keyspace.h). Redis's clock stands still 456 us behind a whole
+ * ms, so that what counts from the next one shows as now+1. */
+#include "base/memory.h"
+#include "support/keyspace.h"
+#include "support/redis_server.h"
+#include "support/script_runner.h"
+#include "support/suite.h"
+
+#define NOW_MS INT64_C(1700000000123)
+#define NOW_US (NOW_MS * 1000 + 456)
+
+/* ---- the states of t/a; n1 is the nonce that held it last ---- */
+
+#define ABSENT ""
+
+#define DELAYED                                                                                              \
+    "bucket:t: t/a@now+60000\n"                                                                              \
+    "due: t@now+60000\n"                                                                                     \
+    "jobs: t/a={r}\n"
+
+/* Its time has come, but nobody has carried its topic. */
+#define COME                                                                                                 \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "due: t@now-1000\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+#define READY                                                                                                \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "jobs: t/a={r}\n"                                                                                        \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+#define LEASED                                                                                               \
+    "holders:t: t/a=n1,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+3000\n"
+
+/* n1 lost it; now n2 has it. */
+#define LEASED_AGAIN                                                                                         \
+    "crashes: t/a=1,n1\n"                                                                                    \
+    "holders:t: t/a=n2,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+3000\n"
+
+/* The lease ran out; not recovered yet. */
+#define EXPIRED                                                                                              \
+    "holders:t: t/a=n1,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now\n"
+
+#define LOST                                                                                                 \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "crashes: t/a=1,n1\n"                                                                                    \
+    "jobs: t/a={r}\n"                                                                                        \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+#define LOST_THRICE                                                                                          \
+    "bucket:t: t/a@now+7000\n"                                                                               \
+    "crashes: t/a=3,n1\n"                                                                                    \
+    "due: t@now+7000\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+#define DEAD                                                                                                 \
+    "dead: t/a@now-5000\n"                                                                                   \
+    "jobs: t/a={r}\n"
+
+#define DEAD_BY_LOSSES                                                                                       \
+    "crashes: t/a=5,n1\n"                                                                                    \
+    "dead: t/a@now-5000\n"                                                                                   \
+    "jobs: t/a={r}\n"
+
+/* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */
+#define BELL "ready: t\n"
+
+#define DUE_NOW(record)                                                                                      \
+    "bucket:t: t/a@now\n"                                                                                    \
+    "jobs: t/a=" record "\n"                                                                                 \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+struct example {
+    const char *before;
+    const char *call;
+    const char *answer; /* and what is published */
+    const char *after;  /* NULL: nothing has changed */
+};
+
+static struct redis_server *server;
+static redisContext *redis, *subscriber;
+
+static void start(void)
+{
+    server = redis_server_start();
+    redis_server_set_time(server, NOW_US);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+    server = NULL;
+}
+
+static void set_up(void)
+{
+    redis = redis_server_connect(server);
+    subscriber = redis_server_connect(server);
+    scripts_load(redis);
+    redis_do(subscriber, "SUBSCRIBE " KEYSPACE_PREFIX "wake");
+}
+
+static void tear_down(void)
+{
+    redisFree(redis);
+    redisFree(subscriber);
+}
+
+/* What was published since the last time. */
+static void append_wakes(struct buffer *text)
+{
+    redisReply *reply;
+    redisAppendCommand(subscriber, "PING");
+    for (bool is_last = false; !is_last;) {
+        ck_assert_int_eq(redisGetReply(subscriber, (void **)&reply), REDIS_OK);
+        is_last = strcmp(reply->element[0]->str, "message") != 0;
+        if (!is_last) {
+            buffer_append(text, SLICE(" wake "));
+            numbers_to_times(text, reply->element[2]->str, NOW_MS);
+        }
+        freeReplyObject(reply);
+    }
+}
+
+static void check_example(const struct example *example)
+{
+    struct buffer answer, after;
+    buffer_init(&answer, 64 * 1024);
+    buffer_init(&after, 64 * 1024);
+    keyspace_load(redis, example->before, NOW_MS);
+    redisReply *reply = script_run_text(redis, example->call, NOW_MS);
+    script_answer_text(&answer, reply, NOW_US);
+    append_wakes(&answer);
+    keyspace_dump(redis, &after, NOW_MS);
+    const char *expected = example->after ? example->after : example->before;
+    ck_assert_msg(strcmp(buffer_text(&answer), example->answer) == 0,
+                  "%s\nanswered   %s\ninstead of %s\non\n%s", example->call, buffer_text(&answer),
+                  example->answer, example->before);
+    ck_assert_msg(strcmp(buffer_text(&after), expected) == 0, "%s\non\n%smade\n%sinstead of\n%s",
+                  example->call, example->before, buffer_text(&after), expected);
+    freeReplyObject(reply);
+    buffer_fini(&answer);
+    buffer_fini(&after);
+}
+
+#define CHECK_EXAMPLES(...)                                                                                  \
+    do {                                                                                                     \
+        static const struct example examples[] = {__VA_ARGS__};                                              \
+        for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)                                      \
+            check_example(&examples[i]);                                                                     \
+    } while (0)
+
+/* ---- owners ---- */
+
+#define SCHEDULED(due, created)                                                                              \
+    "bucket:t: t/a@" due "\n"                                                                                \
+    "due: t@" due "\n"                                                                                       \
+    "jobs: t/a={\"createdAt\":" created ",\"x\":1}\n"
+
+START_TEST(schedule_accepts_a_job_once)
+{
+    static const char delay[] = "schedule 0 t/a 60000 \"x\":1}";
+    CHECK_EXAMPLES( //
+        {ABSENT, delay, "now+60001 wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {ABSENT, "schedule 0 t/a 1 \"x\":1}", "now+2 wake now+2", SCHEDULED("now+2", "now+1")},
+        {ABSENT, "schedule 0 t/a @now+60000 \"x\":1}", "now+60000 wake now+60000",
+         SCHEDULED("now+60000", "now")},
+        {ABSENT, "schedule 0 t/a 0 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {ABSENT, "schedule 0 t/a @now-9000 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {ABSENT, "schedule 0 t/a @-9000 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {DELAYED, delay, "(delayed now+60000 {r})", NULL}, {COME, delay, "(ready now-1000 {r})", NULL},
+        {READY, delay, "(ready now-1000 {r})", NULL}, {LEASED, delay, "(leased now+3000 {r})", NULL},
+        {LEASED_AGAIN, delay, "(leased now+3000 {r})", NULL}, {EXPIRED, delay, "(leased now {r})", NULL},
+        {LOST, delay, "(ready now-1000 {r})", NULL}, {LOST_THRICE, delay, "(delayed now+7000 {r})", NULL},
+        {DEAD, delay, "(dead now-5000 {r})", NULL}, {DEAD_BY_LOSSES, delay, "(dead now-5000 {r})", NULL}, );
+}
+END_TEST
+
+START_TEST(schedule_takes_each_item_after_the_one_before)
+{
+    CHECK_EXAMPLES({ABSENT, "schedule 0 t/a 60000 \"x\":1} t/a 5 \"y\":1}",
+                    "now+60001 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
+                    SCHEDULED("now+60001", "now+1")},
+                   {ABSENT, "schedule 0 t/a 0 \"x\":1} t/a 5 \"y\":1}",
+                    "now (ready now {\"createdAt\":now,\"x\":1})", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+                   {ABSENT, "schedule 0 u/b 0 \"1\"} t/b 9 \"2\"} u/a 9 \"3\"} t/a 8 \"4\"}",
+                    "now now+10 now+10 now+9 wake now+9",
+                    "bucket:t: t/a@now+9 t/b@now+10\n"
+                    "bucket:u: u/b@now u/a@now+10\n"
+                    "due: t@now+9\n"
+                    "jobs: t/a={\"createdAt\":now+1,\"4\"} t/b={\"createdAt\":now+1,\"2\"} "
+                    "u/a={\"createdAt\":now+1,\"3\"} u/b={\"createdAt\":now,\"1\"}\n"
+                    "ready: u\n"
+                    "turns: u@1\n"},
+                   /* An earlier time of a later topic wakes nobody; the first time of all does. */
+                   {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n", "schedule 0 t/a @now+9 \"x\"}",
+                    "now+9",
+                    "bucket:s: s/a@now+5\n"
+                    "bucket:t: t/a@now+9\n"
+                    "due: s@now+5 t@now+9\n"
+                    "jobs: s/a={r} t/a={\"createdAt\":now,\"x\"}\n"},
+                   {"bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n", "schedule 0 t/a @now+5 \"x\"}",
+                    "now+5 wake now+5",
+                    "bucket:t: t/a@now+5 t/b@now+9\n"
+                    "due: t@now+5\n"
+                    "jobs: t/a={\"createdAt\":now,\"x\"} t/b={r}\n"}, );
+}
+END_TEST
+
+START_TEST(schedule_keeps_to_the_most_jobs)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "schedule 1 t/b 60000 \"x\":1}", "-1", NULL},
+        {DELAYED, "schedule 1 t/a 60000 \"x\":1}", "(delayed now+60000 {r})", NULL},
+        {ABSENT, "schedule 1 t/a 60000 \"x\":1} t/b 60000 \"y\":1} t/a 1 \"y\":1}",
+         "now+60001 -1 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
+         SCHEDULED("now+60001", "now+1")}, );
+}
+END_TEST
+
+START_TEST(a_call_of_the_wrong_shape_changes_nothing)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule 0 t/a 5 \"x\"} t/b", "ERR", NULL},
+        {ABSENT, "schedule 0 t/a 5 \"x\"} t/b soon \"y\"}", "ERR", NULL},
+        {ABSENT, "schedule 0 t/a 5 \"x\"} t 5 \"y\"}", "ERR", NULL},
+        {LEASED, "retry t/a n1 1.5 {e}", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
+        {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a t", "ERR", NULL},
+        {ABSENT, "schedule 0", "", NULL}, {LEASED, "complete", "", NULL}, {LEASED, "renew 5000", "", NULL},
+        {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL}, {LEASED, "read", "", NULL}, );
+}
+END_TEST
+
+START_TEST(cancel_removes_a_job_from_any_state)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "cancel t/a", "-1", NULL}, {DELAYED, "cancel t/a", "0", ABSENT},
+        {COME, "cancel t/a", "0", ABSENT}, {READY, "cancel t/a", "0", BELL},
+        {LEASED, "cancel t/a", "1", ABSENT}, {LEASED_AGAIN, "cancel t/a", "1", ABSENT},
+        {EXPIRED, "cancel t/a", "1", ABSENT}, {LOST, "cancel t/a", "0", BELL},
+        {LOST_THRICE, "cancel t/a", "0", ABSENT}, {DEAD, "cancel t/a", "0", ABSENT},
+        {DEAD_BY_LOSSES, "cancel t/a", "0", ABSENT}, {DELAYED, "cancel t/a t/a", "0 -1", ABSENT},
+        {LEASED, "cancel t/b u/a t/a", "-1 -1 1", ABSENT},
+        /* The topic's next job takes its place in the calendar, and may be the first of all. */
+        {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a", "0",
+         "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"},
+        {"bucket:t: t/a@now-5 t/b@now+9\njobs: t/a={r} t/b={r}\nturns: t@1\n", "cancel t/a", "0 wake now+9",
+         "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"}, );
+}
+END_TEST
+
+START_TEST(run_makes_a_job_due)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "run t/a '' ''", "-1", NULL}, {DELAYED, "run t/a '' ''", "now", DUE_NOW("{r}")},
+        {COME, "run t/a '' ''", "now-1000", NULL}, {READY, "run t/a '' ''", "now-1000", NULL},
+        {LEASED, "run t/a '' ''", "-2", NULL}, {LEASED_AGAIN, "run t/a '' ''", "-2", NULL},
+        {EXPIRED, "run t/a '' ''", "-2", NULL}, {LOST, "run t/a '' ''", "now-1000", READY},
+        {LOST_THRICE, "run t/a '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a '' ''", "-3", NULL},
+        {DEAD, "run t/a {q} {f}", "-3", NULL}, {DEAD, "run t/a {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD_BY_LOSSES, "run t/a {q} {f}", "-3", NULL},
+        {DEAD_BY_LOSSES, "run t/a {r} {f}", "now", DUE_NOW("{f}")},
+        {DELAYED, "run t/a '' '' t/a '' ''", "now now", DUE_NOW("{r}")},
+        {DEAD, "run t/a {r} {f} t/a {r} {f}", "now now", DUE_NOW("{f}")}, );
+}
+END_TEST
+
+START_TEST(read_says_how_a_job_is)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "read t/a", "()", NULL}, {DELAYED, "read t/a", "(delayed now+60000 {r} 0)", NULL},
+        {COME, "read t/a", "(ready now-1000 {r} 0)", NULL},
+        {READY, "read t/a", "(ready now-1000 {r} 0)", NULL},
+        {LEASED, "read t/a", "(leased now+3000 {r} 0)", NULL},
+        {LEASED_AGAIN, "read t/a", "(leased now+3000 {r} 1)", NULL},
+        {EXPIRED, "read t/a", "(leased now {r} 0)", NULL}, {LOST, "read t/a", "(ready now-1000 {r} 1)", NULL},
+        {LOST_THRICE, "read t/a", "(delayed now+7000 {r} 3)", NULL},
+        {DEAD, "read t/a", "(dead now-5000 {r} 0)", NULL},
+        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5)", NULL},
+        {DEAD, "read t/b t/a t/a", "() (dead now-5000 {r} 0) (dead now-5000 {r} 0)", NULL}, );
+}
+END_TEST
+
+START_TEST(list_shows_the_jobs_of_a_state)
+{
+    static const char both[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1\n"
+                               "jobs: t/a={a} t/b={b} t/c={c}\n"
+                               "turns: t@1\n";
+    static const char dead[] = "crashes: u/a=5,n1\n"
+                               "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
+                               "jobs: t/a={a} t/b={b} u/a={c}\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, "list delayed t 10 '' '' 100 1000", "'' ''", NULL},
+        {both, "list delayed t 10 '' '' 100 1000", "'' '' t/c now+1 {c} 0", NULL},
+        {both, "list ready t 10 '' '' 100 1000", "'' '' t/a now-5 {a} 0 t/b now {b} 0", NULL},
+        {both, "list ready t 1 '' '' 100 1000", "now-5 t/a t/a now-5 {a} 0", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000", "'' '' t/b now {b} 0", NULL},
+        {both, "list ready t 1 now t/b 100 1000", "'' ''", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000", "'' '' t/a now+3000 {r} 0", NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000", "'' ''", NULL},
+        {dead, "list dead '' 10 '' '' 100 1000", "'' '' t/a now-9 {a} 0 u/a now-9 {c} 5 t/b now-8 {b} 0",
+         NULL},
+        {dead, "list dead t 10 '' '' 100 1000", "'' '' t/a now-9 {a} 0 t/b now-8 {b} 0", NULL},
+        /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
+        {dead, "list dead '' 2 '' '' 100 1000", "now-9 u/a t/a now-9 {a} 0 u/a now-9 {c} 5", NULL},
+        {dead, "list dead u 2 '' '' 1 1000", "now-9 t/a", NULL},
+        {dead, "list dead '' 9 '' '' 100 1", "now-9 t/a t/a now-9 {a} 0", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000", "now-9 u/a u/a now-9 {c} 5", NULL},
+        {dead, "list dead '' 1 now-8 t/a 100 1000", "'' '' t/b now-8 {b} 0", NULL}, );
+}
+END_TEST
+
+/* ---- consumers ---- */
+
+#define CLAIM "claim 10 n5 5000 2 1000"
+#define CLAIMED                                                                                              \
+    "holders:t: t/a=n5,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+5000\n"
+
+START_TEST(claim_leases_what_is_ready)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, CLAIM, "0", NULL}, {DELAYED, CLAIM, "0", NULL}, {COME, CLAIM, "0", NULL},
+        {READY, CLAIM, "0 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0", NULL},
+        {LEASED_AGAIN, CLAIM, "0", NULL}, {EXPIRED, CLAIM, "0", NULL},
+        {LOST, CLAIM, "0 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
+        {LOST_THRICE, CLAIM, "0", NULL}, {DEAD, CLAIM, "0", NULL}, {DEAD_BY_LOSSES, CLAIM, "0", NULL}, );
+}
+END_TEST
+
+/* Three topics: t has three due jobs and one to come, u two due ones, v one to come. */
+#define MANY                                                                                                 \
+    "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"                                                      \
+    "bucket:u: u/a@now-9 u/b@now-9\n"                                                                        \
+    "bucket:v: v/a@now+9\n"                                                                                  \
+    "due: v@now+9\n"                                                                                         \
+    "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
+
+START_TEST(claim_goes_by_turns_within_its_bounds)
+{
+    CHECK_EXAMPLES(
+        /* One at a time; who was served stands behind. */
+        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 t/a now-9 {1}",
+         "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
+         "bucket:u: u/a@now-9 u/b@now-9\n"
+         "bucket:v: v/a@now+9\n"
+         "due: v@now+9\n"
+         "holders:t: t/a=n5,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
+         "leases: t/a@now+5000\n"
+         "ready: u\n"
+         "turns: u@4 t@5\n"},
+        /* A share of one in a row; at its limit of two in flight t waits without a time. */
+        {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000",
+         "0 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
+         "bucket:t: t/c@now t/d@now+5\n"
+         "bucket:v: v/a@now+9\n"
+         "due: v@now+9 t@inf\n"
+         "holders:t: t/a=n5,now-9 t/b=n5,now-8\n"
+         "holders:u: u/a=n5,now-9 u/b=n5,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
+         "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
+        /* Bytes: one job is always given; nothing that does not fit is touched. */
+        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 t/a now-9 {1}",
+         "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
+         "bucket:u: u/a@now-9 u/b@now-9\n"
+         "bucket:v: v/a@now+9\n"
+         "due: v@now+9\n"
+         "holders:t: t/a=n5,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
+         "leases: t/a@now+5000\n"
+         "ready: t\n"
+         "turns: u@4 t@5\n"},
+        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 u/a now-9 {5}",
+         "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"
+         "bucket:u: u/b@now-9\n"
+         "bucket:v: v/a@now+9\n"
+         "due: v@now+9\n"
+         "holders:u: u/a=n5,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
+         "leases: u/a@now+5000\n"
+         "ready: t\n"
+         "turns: u@1\n"},
+        /* What is left of the topic is to come, before all else: the carry worker is woken. */
+        {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
+         "0 t/a now-9 {1} wake now+5",
+         "bucket:t: t/b@now+5\n"
+         "due: t@now+5\n"
+         "holders:t: t/a=n5,now-9\n"
+         "jobs: t/a={1} t/b={2}\n"
+         "leases: t/a@now+5000\n"},
+        /* In turns although nothing is due: the clock went back. */
+        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 wake now+5",
+         "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
+        /* In turns although at its limit: another process has a higher one. */
+        {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
+         "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
+         "claim 10 n5 5000 2 1000", "0",
+         "bucket:t: t/a@now-5\n"
+         "due: t@inf\n"
+         "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3}\n"
+         "leases: t/b@now+9 t/c@now+9\n"},
+        /* Places without a job are left behind, with their past. */
+        {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
+         "claim 10 n5 5000 2 1000", "0 t/b now-4 {2}",
+         "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
+}
+END_TEST
+
+START_TEST(complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "complete t/a n1", "0", NULL}, {DELAYED, "complete t/a n1", "0", NULL},
+        {COME, "complete t/a n1", "0", NULL}, {READY, "complete t/a n1", "0", NULL},
+        {LEASED, "complete t/a n1", "1", ABSENT}, {LEASED, "complete t/a nx", "0", NULL},
+        {LEASED, "complete t/a n", "0", NULL}, {LEASED_AGAIN, "complete t/a n1", "0", NULL},
+        {LEASED_AGAIN, "complete t/a n2", "1", ABSENT}, {LEASED_AGAIN, "complete t/a nx", "0", NULL},
+        {EXPIRED, "complete t/a n1", "1", ABSENT}, {EXPIRED, "complete t/a nx", "0", NULL},
+        {LOST, "complete t/a n1", "1", BELL}, {LOST, "complete t/a nx", "0", NULL},
+        {LOST_THRICE, "complete t/a n1", "1", ABSENT}, {LOST_THRICE, "complete t/a nx", "0", NULL},
+        {DEAD, "complete t/a n1", "0", NULL}, {DEAD_BY_LOSSES, "complete t/a n1", "1", ABSENT},
+        {DEAD_BY_LOSSES, "complete t/a nx", "0", NULL}, );
+}
+END_TEST
+
+#define RETRIED                                                                                              \
+    "bucket:t: t/a@now+5001\n"                                                                               \
+    "due: t@now+5001\n"                                                                                      \
+    "jobs: t/a={e}\n"
+
+START_TEST(retry_lets_a_job_wait_from_now)
+{
+    static const char stale[] = "retry t/a nx 5000 {e}", retry[] = "retry t/a n1 5000 {e}";
+    CHECK_EXAMPLES( //
+        {ABSENT, retry, "0", NULL}, {DELAYED, retry, "0", NULL}, {COME, retry, "0", NULL},
+        {READY, retry, "0", NULL}, {LEASED, retry, "1 wake now+5001", RETRIED}, {LEASED, stale, "0", NULL},
+        {LEASED_AGAIN, retry, "0", NULL}, {LEASED_AGAIN, "retry t/a n2 5000 {e}", "1 wake now+5001", RETRIED},
+        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, retry, "1 wake now+5001", RETRIED},
+        {EXPIRED, stale, "0", NULL}, {LOST, retry, "1 wake now+5001", RETRIED BELL}, {LOST, stale, "0", NULL},
+        {LOST_THRICE, retry, "1 wake now+5001", RETRIED}, {LOST_THRICE, stale, "0", NULL},
+        {LOST_THRICE, "retry t/a n1 6999 {r}", "1",
+         "bucket:t: t/a@now+7000\ndue: t@now+7000\njobs: t/a={r}\n"},
+        {DEAD, retry, "0", NULL}, {DEAD_BY_LOSSES, retry, "1 wake now+5001", RETRIED},
+        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+#define BURIED                                                                                               \
+    "dead: t/a@now\n"                                                                                        \
+    "jobs: t/a={d}\n"
+
+START_TEST(bury_keeps_a_dead_job)
+{
+    static const char stale[] = "bury t/a nx {d}", bury[] = "bury t/a n1 {d}";
+    CHECK_EXAMPLES( //
+        {ABSENT, bury, "0", NULL}, {DELAYED, bury, "0", NULL}, {COME, bury, "0", NULL},
+        {READY, bury, "0", NULL}, {LEASED, bury, "1", BURIED}, {LEASED, stale, "0", NULL},
+        {LEASED_AGAIN, bury, "0", NULL}, {LEASED_AGAIN, "bury t/a n2 {d}", "1", BURIED},
+        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, bury, "1", BURIED}, {EXPIRED, stale, "0", NULL},
+        {LOST, bury, "1", BURIED BELL}, {LOST, stale, "0", NULL}, {LOST_THRICE, bury, "1", BURIED},
+        {LOST_THRICE, stale, "0", NULL}, {DEAD, bury, "0", NULL}, {DEAD_BY_LOSSES, bury, "1", BURIED},
+        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+START_TEST(release_gives_a_lease_back_and_nothing_else)
+{
+    static const char stale[] = "release t/a nx", release[] = "release t/a n1";
+    CHECK_EXAMPLES( //
+        {ABSENT, release, "0", NULL}, {DELAYED, release, "0", NULL}, {COME, release, "0", NULL},
+        {READY, release, "0", NULL}, {LEASED, release, "1", READY}, {LEASED, stale, "0", NULL},
+        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2", "1", LOST},
+        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, release, "1", READY}, {EXPIRED, stale, "0", NULL},
+        {LOST, release, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, release, "0", NULL},
+        {LOST_THRICE, stale, "0", NULL}, {DEAD, release, "0", NULL}, {DEAD_BY_LOSSES, release, "0", NULL},
+        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+#define RENEWED(nonce)                                                                                       \
+    "holders:t: t/a=" nonce ",now-1000\n"                                                                    \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+5000\n"
+
+START_TEST(renew_lets_a_held_lease_live_on)
+{
+    static const char stale[] = "renew 5000 t/a nx", renew[] = "renew 5000 t/a n1";
+    CHECK_EXAMPLES( //
+        {ABSENT, renew, "0", NULL}, {DELAYED, renew, "0", NULL}, {COME, renew, "0", NULL},
+        {READY, renew, "0", NULL}, {LEASED, renew, "1", RENEWED("n1")}, {LEASED, stale, "0", NULL},
+        {LEASED_AGAIN, renew, "0", NULL},
+        {LEASED_AGAIN, "renew 5000 t/a n2", "1", "crashes: t/a=1,n1\n" RENEWED("n2")},
+        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, renew, "1", RENEWED("n1")}, {EXPIRED, stale, "0", NULL},
+        {LOST, renew, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, renew, "0", NULL},
+        {LOST_THRICE, stale, "0", NULL}, {DEAD, renew, "0", NULL}, {DEAD_BY_LOSSES, renew, "0", NULL},
+        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
+{
+    CHECK_EXAMPLES(
+        {LEASED, "complete t/a n1 t/a n1", "1 0", ABSENT}, {LEASED, "complete t/a nx t/a n1", "0 1", ABSENT},
+        {LOST, "complete t/a n1 t/a n1", "1 0", BELL},
+        {LEASED, "retry t/a nx 1 {x} t/a n1 5000 {e} t/a n1 1 {x}", "0 1 0 wake now+5001", RETRIED},
+        {LEASED, "bury t/a nx {x} t/a n1 {d} t/a n1 {x}", "0 1 0", BURIED},
+        {LEASED, "release t/a nx t/a n1 t/a n1", "0 1 0", READY},
+        {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
+}
+END_TEST
+
+/* Two topics; t is at its limit and has one more due. */
+#define BUSY                                                                                                 \
+    "bucket:t: t/c@now-1\n"                                                                                  \
+    "due: t@inf\n"                                                                                           \
+    "holders:t: t/a=n1,now-9 t/b=n2,now-8\n"                                                                 \
+    "holders:u: u/a=n1,now-7\n"                                                                              \
+    "jobs: t/a={1} t/b={2} t/c={3} u/a={4}\n"                                                                \
+    "leases: t/a@now+9 t/b@now+9 u/a@now+9\n"
+
+START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
+{
+    CHECK_EXAMPLES( //
+        {BUSY, "claim 10 n5 5000 2 1000", "0", NULL},
+        {BUSY, "complete u/a n1 t/a n2 t/a n1", "1 0 1",
+         "bucket:t: t/c@now-1\n"
+         "holders:t: t/b=n2,now-8\n"
+         "jobs: t/b={2} t/c={3}\n"
+         "leases: t/b@now+9\n"
+         "ready: t\n"
+         "turns: t@1\n"},
+        {BUSY, "bury u/a n1 {d} t/b n2 {d}", "1 1",
+         "bucket:t: t/c@now-1\n"
+         "dead: t/b@now u/a@now\n"
+         "holders:t: t/a=n1,now-9\n"
+         "jobs: t/a={1} t/b={d} t/c={3} u/a={d}\n"
+         "leases: t/a@now+9\n"
+         "ready: t\n"
+         "turns: t@1\n"},
+        {BUSY, "release u/a n1 t/b n2", "1 1",
+         "bucket:t: t/b@now-8 t/c@now-1\n"
+         "bucket:u: u/a@now-7\n"
+         "holders:t: t/a=n1,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3} u/a={4}\n"
+         "leases: t/a@now+9\n"
+         "ready: u\n"
+         "turns: u@1 t@2\n"},
+        {BUSY, "cancel t/b", "1",
+         "bucket:t: t/c@now-1\n"
+         "holders:t: t/a=n1,now-9\n"
+         "holders:u: u/a=n1,now-7\n"
+         "jobs: t/a={1} t/c={3} u/a={4}\n"
+         "leases: t/a@now+9 u/a@now+9\n"
+         "ready: t\n"
+         "turns: t@1\n"}, );
+}
+END_TEST
+
+/* ---- upkeep ---- */
+
+#define RECOVER "recover 5000 now 256 1"
+#define LAST_LEASE(losses)                                                                                   \
+    "crashes: t/a=" losses ",n0\n"                                                                           \
+    "holders:t: t/a=n1,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now\n"
+
+START_TEST(recover_returns_jobs_whose_lease_ran_out)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, RECOVER, "0", NULL}, {DELAYED, RECOVER, "0", NULL}, {COME, RECOVER, "0", NULL},
+        {READY, RECOVER, "0", NULL}, {LEASED, RECOVER, "0", NULL}, {LEASED_AGAIN, RECOVER, "0", NULL},
+        {EXPIRED, RECOVER, "1 t/a", LOST}, {LOST, RECOVER, "0", NULL}, {LOST_THRICE, RECOVER, "0", NULL},
+        {DEAD, RECOVER, "0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0", NULL},
+        {LAST_LEASE("4"), RECOVER, "1 t/a", "crashes: t/a=5,n1\ndead: t/a@now\njobs: t/a={r}\n"},
+        /* Redis's clock is not where the caller expects it. */
+        {EXPIRED, "recover 5000 now+1000 256 1", "1 t/a", LOST},
+        {EXPIRED, "recover 5000 now+1001 256 1", "-1", NULL},
+        {EXPIRED, "recover 5000 now-1001 256 1", "-1", NULL},
+        /* A deadline further off than any lease is from before the clock went back. */
+        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0", NULL},
+        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 t/a", LOST},
+        /* Of several, the longest lost; the limit has room again. */
+        {BUSY, "recover 5000 now 1 1", "0", NULL},
+        {"bucket:t: t/c@now-1\n"
+         "due: t@inf\n"
+         "holders:t: t/a=n1,now-9 t/b=n2,now-8\n"
+         "jobs: t/a={1} t/b={2} t/c={3}\n"
+         "leases: t/b@now-2 t/a@now-1\n",
+         "recover 5000 now 1 1", "1 t/b",
+         "bucket:t: t/b@now-8 t/c@now-1\n"
+         "crashes: t/b=1,n2\n"
+         "holders:t: t/a=n1,now-9\n"
+         "jobs: t/a={1} t/b={2} t/c={3}\n"
+         "leases: t/a@now-1\n"
+         "ready: t\n"
+         "turns: t@1\n"},
+        /* A lease without a holder: nobody knows when the job was due. */
+        {"jobs: t/a={r}\nleases: t/a@now-1\n", RECOVER, "1 t/a",
+         "bucket:t: t/a@now\ncrashes: t/a=1,-\njobs: t/a={r}\nready: t\nturns: t@1\n"}, );
+}
+END_TEST
+
+static int64_t wait_after_loss(const char *before, int seed)
+{
+    char call[64];
+    keyspace_load(redis, before, NOW_MS);
+    snprintf(call, sizeof call, "recover 5000 now 256 %d", seed);
+    freeReplyObject(script_run_text(redis, call, NOW_MS));
+    redisReply *score = redis_command(redis, "ZSCORE " KEYSPACE_PREFIX "bucket:t t/a");
+    int64_t wait_ms = strtoll(score->str, NULL, 10) - NOW_MS;
+    freeReplyObject(score);
+    return wait_ms;
+}
+
+START_TEST(lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases)
+{
+    static const char *const before[] = {LAST_LEASE("1"), LAST_LEASE("2"), LAST_LEASE("3")};
+    int64_t most_ms = 4 * 5000;
+    for (int i = 0; i < 3; i++, most_ms *= 2) {
+        int64_t least = INT64_MAX, largest = 0;
+        for (int seed = 0; seed < 100; seed++) {
+            int64_t wait_ms = wait_after_loss(before[i], seed);
+            least = wait_ms < least ? wait_ms : least;
+            largest = wait_ms > largest ? wait_ms : largest;
+        }
+        ck_assert_int_ge(least, 0);
+        ck_assert_int_le(least, most_ms / 4);
+        ck_assert_int_ge(largest, most_ms * 3 / 4);
+        ck_assert_int_le(largest, most_ms);
+    }
+    /* The clock went back by an hour since the claim: not before the job was due. */
+    static const char stepped[] = "crashes: t/a=3,n0\n"
+                                  "holders:t: t/a=n1,now+3600000\n"
+                                  "jobs: t/a={r}\n"
+                                  "leases: t/a@now+3605000\n";
+    ck_assert_int_eq(wait_after_loss(stepped, 1), 3600000);
+}
+END_TEST
+
+#define TICK "carry me 1 256 '' 0 5000"
+#define MINE "carry: at=now beat=1 owner=me\n"
+
+START_TEST(carry_offers_the_topics_whose_time_has_come)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, TICK, "me 1 -1 0 0", MINE},
+        {DELAYED, TICK, "me 1 now+60000 0 0",
+         "bucket:t: t/a@now+60000\n" MINE "due: t@now+60000\njobs: t/a={r}\n"},
+        {COME, TICK, "me 1 -1 0 1", "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
+        {READY, TICK, "me 1 -1 0 0", "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
+        {LEASED, TICK, "me 1 -1 0 0", MINE LEASED}, {EXPIRED, TICK, "me 1 -1 1 0", MINE EXPIRED},
+        {DEAD, TICK, "me 1 -1 0 0", MINE DEAD},
+        {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 1 0",
+         MINE "holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n"},
+        /* As many topics as asked for; what comes next is then due already. */
+        {MINE "bucket:t: t/a@now-1 t/b@now+5\nbucket:u: u/a@now\ndue: t@now-1 u@now\n"
+              "jobs: t/a={1} t/b={2} u/a={3}\n",
+         "carry me 0 1 '' 0 5000", "me 1 now 0 1",
+         "bucket:t: t/a@now-1 t/b@now+5\n"
+         "bucket:u: u/a@now\n" MINE "due: u@now\n"
+         "jobs: t/a={1} t/b={2} u/a={3}\n"
+         "ready: t\n"
+         "turns: t@1\n"},
+        /* At its limit a topic is not looked at; a tick rings again for who stands in turns. */
+        {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000",
+         "me 1 -1 0 0", NULL},
+        {MINE "turns: t@1\n", TICK, "me 2 -1 0 0", "carry: at=now beat=2 owner=me\nready: t\nturns: t@1\n"},
+        {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000", "me 1 -1 0 0", NULL}, );
+}
+END_TEST
+
+#define YOURS "carry: at=now-9 beat=7 owner=you\n"
+
+START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
+{
+    CHECK_EXAMPLES( //
+        {YOURS, TICK, "you 7 -1 0 0", NULL}, {YOURS, "carry me 1 256 you 6 5000", "you 7 -1 0 0", NULL},
+        {YOURS, "carry me 1 256 she 7 5000", "you 7 -1 0 0", NULL},
+        {YOURS, "carry me 1 256 you 7 5000", "me 8 -1 0 0", "carry: at=now beat=8 owner=me\n"},
+        {YOURS, "carry you 1 256 '' 0 5000", "you 8 -1 0 0", "carry: at=now beat=8 owner=you\n"},
+        {YOURS, "carry you 0 256 '' 0 5000", "you 7 -1 0 0", NULL},
+        {YOURS, "carry you -1 256 '' 0 5000", "'' 7 -1 0 0", ABSENT},
+        {YOURS, "carry me -1 256 '' 0 5000", "you 7 -1 0 0", NULL},
+        {ABSENT, "carry me 0 256 '' 0 5000", "me 1 -1 0 0", MINE}, );
+}
+END_TEST
+
+START_TEST(open_learns_the_layout_of_the_data)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "open 1 1", "1 1", "meta: format=1 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 1 1", "1 1", NULL},
+        {"meta: format=2 shards=16\n", "open 1 1", "2 16", NULL}, );
+}
+END_TEST
+
+/* ---- the books ---- */
+
+START_TEST(audit_counts)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "audit", "0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0", NULL},
+        {COME, "audit", "1 1 0 0 1 1", NULL}, {READY, "audit", "1 1 0 0 1 1", NULL},
+        {LEASED, "audit", "1 0 1 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0", NULL},
+        {BUSY, "audit", "4 1 3 0 1 1", NULL}, {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5", NULL},
+        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0", NULL}, );
+}
+END_TEST
+
+START_TEST(mend_leaves_what_is_whole)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "mend jobs 0", "0", NULL}, {DELAYED, "mend due 0", "1", NULL},
+        {DELAYED, "mend due 1", "0", NULL}, {READY, "mend jobs 0", "0", NULL},
+        {READY, "mend turns 0", "1", NULL}, {LEASED, "mend jobs 0", "0", NULL},
+        {LEASED, "mend leases 0", "0", NULL}, {LOST, "mend jobs 0", "0", NULL},
+        {DEAD, "mend jobs 0", "0", NULL}, {DEAD, "mend dead 0", "0", NULL}, {BUSY, "mend jobs 0", "0", NULL},
+        {BUSY, "mend due 0", "1", NULL}, );
+}
+END_TEST
+
+START_TEST(mend_repairs_each_kind_of_damage)
+{
+    CHECK_EXAMPLES(
+        /* Nowhere: late beats lost. */
+        {"jobs: t/a={r}\n", "mend jobs 0", "0 lost t/a", DUE_NOW("{r}")},
+        {"crashes: t/a=2,n1\nholders:t: t/a=n1,now\njobs: t/a={r}\n", "mend jobs 0", "0 lost t/a holder t/a",
+         "bucket:t: t/a@now\ncrashes: t/a=2,n1\njobs: t/a={r}\nready: t\nturns: t@1\n"},
+        /* In two places, and in three. */
+        {"bucket:t: t/a@now-1\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a", LEASED},
+        {"bucket:t: t/a@now+60000\ndead: t/a@now\ndue: t@now+60000\njobs: t/a={r}\n", "mend jobs 0",
+         "0 doubled t/a", DELAYED},
+        {"dead: t/a@now\n" LEASED, "mend jobs 0", "0 doubled t/a", LEASED},
+        {"bucket:t: t/a@now-1\ndead: t/a@now\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a",
+         LEASED},
+        /* A place without a job. */
+        {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "1 empty t/a", ABSENT},
+        {"bucket:t: t/a@now-5\nturns: t@1\n", "mend turns 0", "1 empty t/a", ABSENT},
+        {"crashes: t/a=2,n0\nholders:t: t/a=n1,now\nleases: t/a@now+5\n", "mend leases 0", "0 empty t/a",
+         ABSENT},
+        {"dead: t/a@now-5\n", "mend dead 0", "0 empty t/a", ABSENT},
+        /* A holder without a lease; the topic was full with it. */
+        {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
+         "mend due 0", "1 holder t/x holder t/y", READY},
+        /* A topic that nobody would ever serve, one that is served twice, one at the wrong time. */
+        {"bucket:t: t/a@now+60000\njobs: t/a={r}\n", "mend jobs 0", "0 wake now+60000", DELAYED},
+        {"bucket:t: t/a@now-1000\njobs: t/a={r}\n", "mend jobs 0", "0", READY},
+        {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
+        {"bucket:t: t/a@now+60000\ndue: t@inf\njobs: t/a={r}\n", "mend due 0", "1 wake now+60000", DELAYED},
+        {"bucket:t: t/a@now+60000\ndue: t@now+5\njobs: t/a={r}\n", "mend due 0", "1", DELAYED}, );
+}
+END_TEST
+
+START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
+{
+    CHECK_EXAMPLES( //
+        {"jobs: t/a={r}\n", "read t/a", "(ready now {r} 0)", NULL},
+        {"jobs: t/a={r}\n", "schedule 0 t/b 5 \"x\"} t/a 5 \"x\"}", "now+6 (ready now {r}) wake now+6",
+         "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
+        {"jobs: t/a={r}\n", "cancel t/a", "0", ABSENT},
+        {"jobs: t/a={r}\n", "run t/a '' ''", "now", DUE_NOW("{r}")}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("scripts");
+    TCase *group = tcase_create("scripts");
+    tcase_add_unchecked_fixture(group, start, stop);
+    tcase_add_checked_fixture(group, set_up, tear_down);
+    tcase_set_timeout(group, 20);
+    tcase_add_test(group, schedule_accepts_a_job_once);
+    tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
+    tcase_add_test(group, schedule_keeps_to_the_most_jobs);
+    tcase_add_test(group, a_call_of_the_wrong_shape_changes_nothing);
+    tcase_add_test(group, cancel_removes_a_job_from_any_state);
+    tcase_add_test(group, run_makes_a_job_due);
+    tcase_add_test(group, read_says_how_a_job_is);
+    tcase_add_test(group, list_shows_the_jobs_of_a_state);
+    tcase_add_test(group, claim_leases_what_is_ready);
+    tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
+    tcase_add_test(group, complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job);
+    tcase_add_test(group, retry_lets_a_job_wait_from_now);
+    tcase_add_test(group, bury_keeps_a_dead_job);
+    tcase_add_test(group, release_gives_a_lease_back_and_nothing_else);
+    tcase_add_test(group, renew_lets_a_held_lease_live_on);
+    tcase_add_test(group, of_two_items_of_one_id_the_first_that_holds_the_lease_counts);
+    tcase_add_test(group, the_end_of_a_lease_makes_room_below_the_limit);
+    tcase_add_test(group, recover_returns_jobs_whose_lease_ran_out);
+    tcase_add_test(group, lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases);
+    tcase_add_test(group, carry_offers_the_topics_whose_time_has_come);
+    tcase_add_test(group, the_lock_of_the_carry_worker_moves_by_beat);
+    tcase_add_test(group, open_learns_the_layout_of_the_data);
+    tcase_add_test(group, audit_counts);
+    tcase_add_test(group, mend_leaves_what_is_whole);
+    tcase_add_test(group, mend_repairs_each_kind_of_damage);
+    tcase_add_test(group, a_job_that_is_nowhere_is_answered_as_ready);
+    suite_add_tcase(suite, group);
+    return suite;
+}

@@ -1,0 +1,168 @@
+#include "support/keyspace.h"
+
+#include <check.h>
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "support/redis_server.h"
+
+enum { TIME_DIGITS = 13 };
+
+void times_to_numbers(struct buffer *numbers, const char *text, int64_t now_ms)
+{
+    for (char before = ' '; *text; before = text[-1]) {
+        bool is_time = strncmp(text, "now", 3) == 0 && !isalnum((unsigned char)before);
+        if (!is_time) {
+            buffer_append_byte(numbers, *text++);
+            continue;
+        }
+        text += 3;
+        char *end = (char *)(uintptr_t)text;
+        int64_t more_ms = *text == '+' || *text == '-' ? strtoll(text, &end, 10) : 0;
+        buffer_append_number(numbers, now_ms + more_ms);
+        text = end;
+    }
+}
+
+void numbers_to_times(struct buffer *times, const char *text, int64_t now_ms)
+{
+    while (*text) {
+        size_t digits = strspn(text, "0123456789");
+        if (digits == TIME_DIGITS) {
+            int64_t more_ms = strtoll(text, NULL, 10) - now_ms;
+            buffer_printf(times, more_ms ? "now%+lld" : "now", (long long)more_ms);
+            text += digits;
+        } else {
+            size_t size = digits ? digits : 1;
+            buffer_append(times, slice_from(text, size));
+            text += size;
+        }
+    }
+}
+
+/* ---- load ---- */
+
+static bool is_one_of(struct slice name, const char *const *names)
+{
+    for (; *names; names++)
+        if (slice_starts_with(name, slice_of(*names)))
+            return true;
+    return false;
+}
+
+static bool is_hash(struct slice name)
+{
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", NULL});
+}
+
+static bool has_words(struct slice name)
+{
+    return is_one_of(name, (const char *const[]){"holders:", "crashes", NULL});
+}
+
+static void swap(struct slice text, char from, char to)
+{
+    char *at = (char *)(uintptr_t)text.data;
+    for (size_t i = 0; i < text.size; i++)
+        if (at[i] == from)
+            at[i] = to;
+}
+
+static void load_entry(redisContext *redis, struct slice name, struct slice entry)
+{
+    struct slice field, value;
+    if (slice_equal(name, SLICE("ready"))) {
+        redis_do(redis, "RPUSH " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
+    } else if (is_hash(name)) {
+        ck_assert(slice_cut(entry, '=', &field, &value));
+        if (has_words(name))
+            swap(value, ',', ' ');
+        redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
+                 value.data, value.size);
+    } else {
+        ck_assert(slice_cut(entry, '@', &field, &value));
+        redis_do(redis, "ZADD " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, value.data, value.size,
+                 field.data, field.size);
+    }
+}
+
+void keyspace_load(redisContext *redis, const char *text, int64_t now_ms)
+{
+    struct buffer numbers;
+    buffer_init(&numbers, 1024 * 1024);
+    times_to_numbers(&numbers, text, now_ms);
+    redis_do(redis, "FLUSHALL");
+    struct slice line, name, entry, rest = buffer_slice(&numbers);
+    while (rest.size) {
+        slice_cut(rest, '\n', &line, &rest);
+        const char *end = memmem(line.data, line.size, ": ", 2);
+        ck_assert_msg(end != NULL, "no key: %.*s", SLICE_ARG(line));
+        name = slice_from(line.data, (size_t)(end - line.data));
+        line = slice_skip(line, name.size + 2);
+        while (line.size) {
+            slice_cut(line, ' ', &entry, &line);
+            load_entry(redis, name, entry);
+        }
+    }
+    buffer_fini(&numbers);
+}
+
+/* ---- dump ---- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    const redisReply *const *left = a, *const *right = b;
+    return strcmp((*left)->str, (*right)->str);
+}
+
+/* A hash's fields are sorted with their values behind them. */
+static void sort(redisReply *reply, size_t step)
+{
+    if (reply->elements)
+        qsort(reply->element, reply->elements / step, step * sizeof *reply->element, compare_texts);
+}
+
+static void dump_pairs(struct buffer *text, redisReply *pairs, char separator, bool are_words)
+{
+    for (size_t i = 0; i < pairs->elements; i += 2) {
+        redisReply *value = pairs->element[i + 1];
+        if (are_words)
+            swap(slice_from(value->str, value->len), ' ', ',');
+        buffer_printf(text, " %s%c%s", pairs->element[i]->str, separator, value->str);
+    }
+}
+
+static void dump_key(redisContext *redis, struct buffer *text, const char *key)
+{
+    ck_assert_msg(strncmp(key, KEYSPACE_PREFIX, strlen(KEYSPACE_PREFIX)) == 0, "a key %s", key);
+    const char *name = key + strlen(KEYSPACE_PREFIX);
+    redisReply *entries;
+    buffer_printf(text, "%s:", name);
+    if (strcmp(name, "ready") == 0) {
+        entries = redis_command(redis, "LRANGE %s 0 -1", key);
+        for (size_t i = 0; i < entries->elements; i++)
+            buffer_printf(text, " %s", entries->element[i]->str);
+    } else if (is_hash(slice_of(name))) {
+        entries = redis_command(redis, "HGETALL %s", key);
+        sort(entries, 2);
+        dump_pairs(text, entries, '=', has_words(slice_of(name)));
+    } else {
+        entries = redis_command(redis, "ZRANGE %s 0 -1 WITHSCORES", key);
+        dump_pairs(text, entries, '@', false);
+    }
+    buffer_append_byte(text, '\n');
+    freeReplyObject(entries);
+}
+
+void keyspace_dump(redisContext *redis, struct buffer *text, int64_t now_ms)
+{
+    struct buffer numbers;
+    buffer_init(&numbers, 1024 * 1024);
+    redisReply *keys = redis_command(redis, "KEYS *");
+    sort(keys, 1);
+    for (size_t i = 0; i < keys->elements; i++)
+        dump_key(redis, &numbers, keys->element[i]->str);
+    numbers_to_times(text, buffer_text(&numbers), now_ms);
+    freeReplyObject(keys);
+    buffer_fini(&numbers);
+}
