@@ -66,7 +66,7 @@ class Link:
 
 
 class Redis:
-    """Started at once; stop() ends it and removes its directory."""
+    """Started at once; stop() ends it and removes its directory. It does not outlive this program."""
 
     def __init__(self, clock_preload):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-model-"))
@@ -74,8 +74,9 @@ class Redis:
         self.clock = self.directory / "clock"
         self.clock.write_bytes(bytes(16))
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
-             "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction"],
+            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.path,
+             "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+             "--dir", str(self.directory), "--logfile", "redis.log"],
             env={**os.environ, "LD_PRELOAD": str(clock_preload), "TEST_CLOCK": str(self.clock)},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.clock_file = open(self.clock, "r+b", buffering=0)
