@@ -28,6 +28,7 @@ struct reactor {
     struct janitor *janitor;
     struct carry_worker *carry_worker;
     struct hook *drain_watch; /* only while draining */
+    bool was_ready;
     bool is_consumer_drained;
     bool is_drained;
 };
@@ -109,6 +110,16 @@ static void start_carrying(struct reactor *reactor)
     reactor->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
 }
 
+static void on_store_change(void *arg)
+{
+    struct reactor *reactor = arg;
+    struct problem why;
+    if (reactor->was_ready || !store_is_ready(reactor->store, &why))
+        return;
+    reactor->was_ready = true;
+    reactor->options.on_ready(reactor->options.arg);
+}
+
 struct reactor *reactor_start(const struct reactor_options *options)
 {
     struct reactor *reactor = NEW(struct reactor);
@@ -118,6 +129,7 @@ struct reactor *reactor_start(const struct reactor_options *options)
     struct store_options store = *options->store;
     store.metrics = reactor->metrics;
     reactor->store = store_new(reactor->loop, &store);
+    store_on_change(reactor->store, on_store_change, reactor);
     start_api(reactor);
     start_consumer(reactor);
     start_carrying(reactor);

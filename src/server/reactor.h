@@ -20,7 +20,9 @@ struct reactor_options {
     size_t count;                      /* of all reactors, which share max_in_flight */
     bool carries;                      /* has the carry worker of this process */
     bool is_alone;                     /* see carry_worker.h */
-    /* Called in the reactor's thread, once, when a drain has come to its end. */
+    /* Called in the reactor's thread, once each: when it can promise what it confirms for the first time,
+     * and when a drain has come to its end. */
+    loop_fn *on_ready;
     loop_fn *on_drained;
     void *arg;
 };

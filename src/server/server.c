@@ -31,10 +31,11 @@ struct server {
     struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
     struct metrics_board *board;
     struct reactor **reactors;
-    size_t reactor_count, drained_count;
+    size_t reactor_count, ready_count, drained_count;
+    bool is_listening_told;
     struct watch *signals;
     int signal_fd;
-    struct timer *timer; /* of the step under way: preflight, drain, cut */
+    struct timer *timer; /* of the step under way: preflight, reactors' connections, drain, cut */
     bool is_stopping, is_cut;
     int exit_code;
 };
@@ -163,6 +164,30 @@ static void raise_file_limit(void)
         log_warning("file_limit_not_raised", LOG_NUMBER("limit", limit.rlim_cur));
 }
 
+/* Who waits for this line may send jobs at once. */
+static void tell_listening(struct server *server)
+{
+    if (server->is_listening_told)
+        return;
+    server->is_listening_told = true;
+    timer_stop(server->timer);
+    printf("duepost listening on %s\n", listener_url(server->listener));
+    fflush(stdout);
+}
+
+static void count_ready(void *arg)
+{
+    struct server *server = arg;
+    if (++server->ready_count == server->reactor_count && !server->is_stopping)
+        tell_listening(server);
+}
+
+static void on_reactor_ready(void *arg)
+{
+    struct server *server = arg;
+    loop_post(server->loop, count_ready, server);
+}
+
 static void start_reactors(struct server *server)
 {
     const struct options *options = server->options;
@@ -178,13 +203,12 @@ static void start_reactors(struct server *server)
             .count = count,
             .carries = i == 0,
             .is_alone = server->embedded != NULL,
+            .on_ready = on_reactor_ready,
             .on_drained = on_reactor_drained,
             .arg = server,
         };
         server->reactors[server->reactor_count++] = reactor_start(&reactor);
     }
-    printf("duepost listening on %s\n", listener_url(server->listener));
-    fflush(stdout);
 }
 
 static void end_preflight(void *arg)
@@ -199,11 +223,16 @@ static void end_preflight(void *arg)
         stop_all(server);
         return;
     }
-    if (!store_is_ready(server->preflight, &why))
-        log_warning("not_ready", LOG_TEXT("why", why.text));
+    bool is_ready = store_is_ready(server->preflight, &why);
     store_free(server->preflight);
     server->preflight = NULL;
     start_reactors(server);
+    if (is_ready) {
+        timer_start(server->timer, PREFLIGHT_US);
+        return;
+    }
+    log_warning("not_ready", LOG_TEXT("why", why.text));
+    tell_listening(server);
 }
 
 static void on_timer(void *arg)
@@ -211,8 +240,10 @@ static void on_timer(void *arg)
     struct server *server = arg;
     if (server->is_stopping)
         on_drain_timeout(server);
-    else
+    else if (server->preflight)
         end_preflight(server);
+    else
+        tell_listening(server);
 }
 
 /* Redis has said what it is. The store is freed in a turn of its own: not within its callback. */

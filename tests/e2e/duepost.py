@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -172,6 +173,7 @@ class Duepost(Client):
             command += ["--data", str(self.data)]
         if allow:
             command += ["--allow-target", allow]
+        command += shlex.split(os.environ.get("DUEPOST_TEST_OPTIONS", ""))
         with self.log_path.open("w") as log:
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
                                             stdout=subprocess.PIPE, stderr=log)

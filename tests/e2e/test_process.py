@@ -224,3 +224,31 @@ def test_without_a_redis_server_to_run_it_says_so(tmp_path):
     result = subprocess.run([BINARY, "--listen", "127.0.0.1:0", "--data", str(tmp_path / "d")],
                             env={**environment(), "PATH": str(tmp_path)}, capture_output=True, text=True, timeout=10 * SLOW, check=False)
     assert result.returncode > 0 and "redis-server" in result.stderr
+
+
+def test_a_hangup_reads_the_options_again(start, receiver, topic, tmp_path):
+    """What may change changes for all reactors; what may not is named, and so is a mistake."""
+    config = tmp_path / "duepost.conf"
+    config.write_text("allow-target = 127.0.0.0/8\n")
+    server = start("--config", str(config), allow=None)
+    server.post({"topic": topic, "url": receiver.url()}).expect(201)
+    config.write_text("allow-target = ::1\nprefix = other:\n")
+    server.process.send_signal(signal.SIGHUP)
+    until(lambda: "event=options_reloaded" in server.log(), 5, "the reload")
+    assert "options_need_a_restart options=prefix" in server.log()
+    for _ in range(20):
+        server.post({"topic": topic, "url": receiver.url()}).expect(400)
+    config.write_text("allow-targets = 127.0.0.0/8\n")
+    server.process.send_signal(signal.SIGHUP)
+    until(lambda: "event=options_not_reloaded" in server.log(), 5, "the refusal")
+    assert "duepost.conf:1" in server.log()
+    server.post({"topic": topic, "url": receiver.url()}).expect(400)
+
+
+def test_a_hangup_opens_the_log_file_again(start, receiver, topic, tmp_path):
+    log = tmp_path / "duepost.log"
+    server = start("--log", str(log), "--log-level", "debug")
+    log.rename(tmp_path / "duepost.log.1")
+    server.process.send_signal(signal.SIGHUP)
+    until(log.exists, 5, "a new log file")
+    until(lambda: "event=options_reloaded" in log.read_text(), 5, "a line in it")

@@ -339,7 +339,7 @@ class World:
         items = [(attempt.id, attempt.nonce, *attempt.outcome[1]) for attempt in attempts]
         if is_doubled:
             items *= 2
-        before = dict(self.pool.holders)
+        holders, crashes = dict(self.pool.holders), dict(self.pool.crashes)
         answer = self.call_items(script, (), items)
         for attempt, is_done in zip(attempts, answer):
             life = attempt.life
@@ -347,9 +347,8 @@ class World:
                 expect(self.lives.get(attempt.id) is life, attempt.id, "is another job that an outcome met")
                 self.end_attempt(script, attempt)
             else:
-                holder = before.get(attempt.id, (attempt.nonce, 0))[0]
-                is_superseded = (life.ended or life.changes > attempt.changes or holder != attempt.nonce
-                                 or self.pool.crashes.get(attempt.id, (0, attempt.nonce))[1] != attempt.nonce)
+                last = holders[attempt.id][0] if attempt.id in holders else crashes.get(attempt.id, (0, None))[1]
+                is_superseded = life.ended or life.changes > attempt.changes or last not in (None, attempt.nonce)
                 expect(is_superseded, attempt.id, script, "was refused for no reason")
         if not loses_reply:
             for consumer in self.consumers:
