@@ -347,8 +347,10 @@ class World:
                 expect(self.lives.get(attempt.id) is life, attempt.id, "is another job that an outcome met")
                 self.end_attempt(script, attempt)
             else:
-                last = holders[attempt.id][0] if attempt.id in holders else crashes.get(attempt.id, (0, None))[1]
-                is_superseded = life.ended or life.changes > attempt.changes or last not in (None, attempt.nonce)
+                last = crashes.get(attempt.id, (0, attempt.nonce))[1]
+                if attempt.id in holders:
+                    last = holders[attempt.id][0]
+                is_superseded = life.ended or life.changes > attempt.changes or last != attempt.nonce
                 expect(is_superseded, attempt.id, script, "was refused for no reason")
         if not loses_reply:
             for consumer in self.consumers:
