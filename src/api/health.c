@@ -33,10 +33,14 @@ void ready_handle(struct exchange *exchange)
     }
     if (facts->is_known)
         write_redis(body, facts);
-    buffer_printf(body, ",\"durability\":{\"configured\":\"%s\"",
-                  options->is_durability_set ? durability_word(options->durability) : "auto");
-    if (facts->is_known)
-        buffer_printf(body, ",\"inForce\":\"%s\"", durability_word(facts->in_force));
+    char word[DURABILITY_TEXT_MAX] = "auto";
+    if (options->is_durability_set)
+        durability_format(options->durability, word);
+    buffer_printf(body, ",\"durability\":{\"configured\":\"%s\"", word);
+    if (facts->is_known) {
+        store_facts_durability(facts, word);
+        buffer_printf(body, ",\"inForce\":\"%s\"", word);
+    }
     buffer_append(body, SLICE("}}"));
     exchange_answer_json(exchange, is_ready ? 200 : 503, &problem_retry_after, !is_ready, buffer_slice(body));
 }

@@ -502,3 +502,19 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t
         return NULL;
     return (const struct redis_reply *)(const void *)raw(reply)->element[index];
 }
+
+/* hiredis frees a reply after its callback; of one that was emptied it frees the shell only. */
+struct redis_reply *redis_reply_take(const struct redis_reply *reply)
+{
+    redisReply *from = (redisReply *)(uintptr_t)reply;
+    redisReply *to = NEW(redisReply);
+    *to = *from;
+    *from = (redisReply){.type = REDIS_REPLY_NIL};
+    return (struct redis_reply *)(void *)to;
+}
+
+void redis_reply_free(struct redis_reply *reply)
+{
+    if (reply)
+        freeReplyObject(reply);
+}

@@ -18,11 +18,11 @@ struct redis_reply;
 
 /* Where Redis is. Strings are owned; redis_address_fini frees them. */
 struct redis_address {
-    char *host;      /* NULL: unix socket */
+    char *host; /* NULL: unix socket */
     uint16_t port;
-    char *path;      /* of the unix socket */
-    char *user;      /* NULL: the default user */
-    char *password;  /* NULL: no AUTH */
+    char *path;     /* of the unix socket */
+    char *user;     /* NULL: the default user */
+    char *password; /* NULL: no AUTH */
     uint32_t database;
 };
 
@@ -65,9 +65,14 @@ enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIN
 
 /* Readers of a borrowed reply. A reader of the wrong kind gives 0, an empty slice or NULL. */
 enum redis_kind redis_reply_kind(const struct redis_reply *);
-int64_t redis_reply_integer(const struct redis_reply *); /* of a text, too, when it is a decimal number */
+int64_t redis_reply_integer(const struct redis_reply *);   /* of a text, too, when it is a decimal number */
 struct slice redis_reply_text(const struct redis_reply *); /* of an error, too */
 size_t redis_reply_size(const struct redis_reply *);       /* elements of an array */
 const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t index);
+
+/* Takes what a reply holds out of the callback that it was borrowed in, where it reads as nil afterwards.
+ * Gives: redis_reply_free. */
+struct redis_reply *redis_reply_take(const struct redis_reply *);
+void redis_reply_free(struct redis_reply *); /* NULL is fine */
 
 #endif

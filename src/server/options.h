@@ -72,7 +72,8 @@ struct options {
     char *redis_password_file;
     char *data_dir; /* not NULL when is_embedded */
     char *config;
-    enum durability durability; /* UNKNOWN is auto: fsync with the embedded Redis, else what Redis gives */
+    struct durability durability;
+    bool is_durability_set; /* false is auto: fsync with the embedded Redis, else what Redis gives */
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;

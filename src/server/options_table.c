@@ -60,13 +60,15 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "CLASS",
             .kind = OPTION_KIND_DURABILITY,
             .fallback = "auto",
-            .help = "what a confirmed change survives: memory, fsync or auto",
+            .help = "what a confirmed change survives: memory, fsync, replicated:N or auto",
             .text =
                 "memory: a crash of duepost, but not of Redis. fsync: a power cut, too, because Redis has\n"
-                "written it to disk (append-only file, fsync always) before it is confirmed. auto: fsync "
-                "with\n"
-                "the private Redis, and what it gives with another one. Where Redis does not keep the class\n"
-                "that is set, duepost answers 503 and says why.",
+                "written it to disk (append-only file, fsync always) before it is confirmed. replicated:N:\n"
+                "the loss of the primary, because N replicas have it (WAIT); fsync+replicated:N: both. "
+                "auto:\n"
+                "fsync with the private Redis, and what it gives with another one. Where Redis does not "
+                "keep\n"
+                "the class that is set, duepost answers 503 and says why.",
         },
     [OPTION_REACTORS] =
         {

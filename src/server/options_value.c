@@ -150,9 +150,12 @@ static enum status set_durability(struct options *options, const struct option *
 {
     (void)option, (void)source;
     if (slice_equal(text, SLICE("auto"))) {
-        options->durability = DURABILITY_UNKNOWN;
-    } else if (!durability_parse(text, &options->durability)) {
-        problem_set(problem, "must be memory, fsync or auto, not '%.*s'", SLICE_ARG(text));
+        options->is_durability_set = false;
+    } else if (durability_parse(text, &options->durability)) {
+        options->is_durability_set = true;
+    } else {
+        problem_set(problem, "must be memory, fsync, replicated:N, fsync+replicated:N or auto, not '%.*s'",
+                    SLICE_ARG(text));
         return STATUS_INVALID;
     }
     return STATUS_OK;

@@ -319,7 +319,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         .max_in_flight_topic = options->max_in_flight_topic,
         .max_jobs = options->max_jobs,
         .durability = options->durability,
-        .is_durability_set = options->durability != DURABILITY_UNKNOWN,
+        .is_durability_set = options->is_durability_set,
         .metrics = metrics_of(server->board, 0), /* until there are reactors */
     };
     if (!options->is_embedded)
@@ -329,7 +329,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         return status;
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
     if (!server->store.is_durability_set)
-        server->store.durability = DURABILITY_FSYNC;
+        server->store.durability.is_synced = true;
     server->store.is_durability_set = true;
     return STATUS_OK;
 }

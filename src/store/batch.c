@@ -1,14 +1,20 @@
 #include "store/batch.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "store/store_private.h"
+
+/* How long replicas may take to have a change before its outcome is called unknown. */
+#define REPLICAS_DEADLINE "1000" /* ms */
 
 /* One call under way and the items in it, in the order of its arguments. */
 struct batch_call {
     struct batch *batch;
     struct list items;
+    /* The script's reply, kept until WAIT says that enough replicas have what it did. */
+    struct redis_reply *reply;
 };
 
 void batch_init(struct batch *batch, const struct batch_kind *kind, struct store *store,
@@ -24,9 +30,8 @@ void batch_add(struct batch *batch, struct batch_item *item)
     batch->count++;
 }
 
-static void on_reply(void *arg, enum status status, const struct redis_reply *reply)
+static void end_call(struct batch_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct batch_call *call = arg;
     const struct batch_kind *kind = call->batch->kind;
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     size_t index = 1;
@@ -36,7 +41,42 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
         enum status item_status = status == STATUS_OK && !result ? STATUS_UNKNOWN : status;
         kind->end_item(LIST_ENTRY(link, struct batch_item, link), item_status, now_us, result);
     }
+    redis_reply_free(call->reply);
     free(call);
+}
+
+static unsigned replicas_wanted(const struct batch *batch)
+{
+    const struct store_options *options = &batch->store->options;
+    return batch->kind->is_confirmed && options->is_durability_set ? options->durability.replicas : 0;
+}
+
+static void on_waited(void *arg, const struct redis_reply *reply)
+{
+    struct batch_call *call = arg;
+    bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
+    end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
+}
+
+/* Sent within the callback of the script's reply, WAIT goes to the very connection, and so to the very
+ * Redis, that ran the script, and waits for what it wrote. Replies behind it have to wait, too. */
+static void wait_for_replicas(struct batch_call *call)
+{
+    char replicas[8];
+    snprintf(replicas, sizeof replicas, "%u", replicas_wanted(call->batch));
+    struct slice argv[] = {SLICE("WAIT"), slice_of(replicas), SLICE(REPLICAS_DEADLINE)};
+    redis_send(call->batch->link, 3, argv, on_waited, call);
+}
+
+static void on_reply(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct batch_call *call = arg;
+    if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
+        end_call(call, status, reply);
+        return;
+    }
+    call->reply = redis_reply_take(reply);
+    wait_for_replicas(call);
 }
 
 static void send_call(struct batch *batch)

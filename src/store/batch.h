@@ -25,6 +25,7 @@ struct batch_item {
 struct batch_kind {
     enum script_id script;
     unsigned max_calls; /* under way at once */
+    bool is_confirmed;  /* somebody relies on the outcome: it must have reached the durability that is set */
     /* The arguments that all items share; NULL: none but the first, the limit. */
     void (*add_shared)(const struct store *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);

@@ -4,15 +4,19 @@
 
 #include "base/slice.h"
 
-enum durability {
-    DURABILITY_UNKNOWN, /* Redis does not say */
-    DURABILITY_MEMORY,  /* Redis has it */
-    DURABILITY_FSYNC,   /* Redis has it on disk: append-only file, fsync always */
+/* Nothing set: Redis has it in memory. */
+struct durability {
+    bool is_synced;    /* on Redis's disk: append-only file, fsync always */
+    unsigned replicas; /* so many have it, besides the primary: WAIT */
 };
 
-/* "unknown", "memory", "fsync" */
-const char *durability_word(enum durability);
+enum { DURABILITY_REPLICAS_MAX = 16, DURABILITY_TEXT_MAX = 32 };
 
-bool durability_parse(struct slice text, enum durability *);
+/* "memory", "fsync", "replicated:N", "fsync+replicated:N" with N from 1 */
+bool durability_parse(struct slice text, struct durability *);
+void durability_format(struct durability, char text[DURABILITY_TEXT_MAX]);
+
+/* What is given is at least what is wanted. */
+bool durability_covers(struct durability given, struct durability wanted);
 
 #endif

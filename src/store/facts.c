@@ -64,6 +64,20 @@ static void judge_eviction(struct facts *facts)
     facts->was_told_eviction = !is_safe;
 }
 
+/* Those that take part: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
+static unsigned count_replicas(struct slice info)
+{
+    unsigned online = 0;
+    for (unsigned i = 0; i < DURABILITY_REPLICAS_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "slave%u", i);
+        struct slice line = info_value(info, name);
+        if (line.size && memmem(line.data, line.size, "state=online", strlen("state=online")))
+            online++;
+    }
+    return online;
+}
+
 static void on_info(void *arg, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
@@ -75,6 +89,7 @@ static void on_info(void *arg, const struct redis_reply *reply)
     copy(facts->facts.eviction, sizeof facts->facts.eviction, info_value(info, "maxmemory_policy"));
     facts->has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1"));
     facts->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
+    facts->facts.in_force.replicas = count_replicas(info);
     judge_version(facts);
     judge_eviction(facts);
 }
@@ -86,12 +101,9 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     if (!reply)
         return;
     struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
-    if (!facts->has_aof || facts->aof_is_broken)
-        facts->facts.in_force = DURABILITY_MEMORY;
-    else if (mode.size == 0)
-        facts->facts.in_force = DURABILITY_UNKNOWN; /* CONFIG is forbidden here */
-    else
-        facts->facts.in_force = slice_equal(mode, SLICE("always")) ? DURABILITY_FSYNC : DURABILITY_MEMORY;
+    bool is_kept = facts->has_aof && !facts->aof_is_broken;
+    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden here */
+    facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     facts->facts.is_known = facts->facts.version[0] != '\0';
     memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
     facts->on_change(facts->arg);

@@ -120,11 +120,14 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, NULL, add_lease, end_lease_item};
-const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, NULL, add_retry, end_lease_item};
-const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, NULL, add_bury, end_lease_item};
-const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, NULL, add_lease, end_lease_item};
-const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, add_lease_ms, add_lease, end_lease_item};
+const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, false, NULL,
+                                         add_lease,       end_lease_item};
+const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, false, NULL, add_retry, end_lease_item};
+const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_lease_item};
+const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
+                                        NULL,           add_lease,       end_lease_item};
+const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
+                                      add_lease_ms, add_lease,       end_lease_item};
 
 static const struct slice no_record;
 

@@ -66,5 +66,5 @@ void store_list(struct store *store, const struct store_list *list, store_list_f
     script_call_text(call, list->from.id);
     script_call_number(call, LOOK_MAX);
     script_call_number(call, BATCH_BYTES_MAX);
-    script_call_send(call, store->api, on_page, walk);
+    script_call_send(call, store->reads, on_page, walk);
 }

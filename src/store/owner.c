@@ -74,7 +74,7 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
 }
 
 const struct batch_kind schedule_kind = {
-    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, schedule_add_shared, schedule_add_item, schedule_end_item,
+    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, true, schedule_add_shared, schedule_add_item, schedule_end_item,
 };
 
 /* ---- cancel ---- */
@@ -113,8 +113,8 @@ static void cancel_end_item(struct batch_item *item, enum status status, int64_t
     free(cancel);
 }
 
-const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, NULL, cancel_add_item,
-                                       cancel_end_item};
+const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, true,
+                                       NULL,          cancel_add_item, cancel_end_item};
 
 /* ---- read ---- */
 
@@ -160,7 +160,7 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
     free(read);
 }
 
-const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, NULL, read_add_item, read_end_item};
+const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, false, NULL, read_add_item, read_end_item};
 
 /* ---- run ----
  *
@@ -248,7 +248,7 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
     run_end(run, status, code);
 }
 
-const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, NULL, run_add_item, run_end_item};
+const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run_add_item, run_end_item};
 
 void store_run(struct store *store, struct slice id, store_run_fn *fn, void *arg)
 {

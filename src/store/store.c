@@ -41,18 +41,30 @@ static void log_down(const char *which, const char *why)
     log_warning("redis_lost", LOG_TEXT("connection", which), LOG_TEXT("why", why));
 }
 
-static void on_api_up(void *arg)
+static void on_changes_up(void *arg)
 {
     struct store *store = arg;
-    log_info("redis_connected", LOG_TEXT("connection", "api"));
-    script_load_all(store->api);
+    script_load_all(store->changes);
+    tell_change(store);
+}
+
+static void on_changes_down(void *arg, const char *why)
+{
+    log_down("changes", why);
+    tell_change(arg);
+}
+
+static void on_reads_up(void *arg)
+{
+    struct store *store = arg;
+    log_info("redis_connected", LOG_TEXT("prefix", store->options.prefix));
     facts_start(store->facts);
 }
 
-static void on_api_down(void *arg, const char *why)
+static void on_reads_down(void *arg, const char *why)
 {
     struct store *store = arg;
-    log_down("api", why);
+    log_down("reads", why);
     facts_stop(store->facts);
     tell_change(store);
 }
@@ -125,7 +137,9 @@ static void init_batches(struct store *store)
     };
     for (int i = 0; i < STORE_BATCH_COUNT; i++)
         batch_init(&store->batches[i], kinds[i], store,
-                   i < STORE_BATCH_COMPLETE ? store->api : store->worker);
+                   i < STORE_BATCH_READ    ? store->changes
+                   : i == STORE_BATCH_READ ? store->reads
+                                           : store->worker);
 }
 
 static void init_key(struct store *store, struct buffer *key, const char *name)
@@ -145,11 +159,12 @@ struct store *store_new(struct loop *loop, const struct store_options *options)
     init_key(store, &store->jobs_key, "jobs");
     init_key(store, &store->ready_key, "ready");
     init_key(store, &store->wake_channel, "wake");
-    store->api = connect_link(store, REPLY_DEADLINE_US, on_api_up, on_api_down);
+    store->changes = connect_link(store, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
+    store->reads = connect_link(store, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
     store->worker = connect_link(store, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
     store->bell = connect_link(store, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
     store->subscriber = connect_link(store, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
-    store->facts = facts_new(loop, store->api, buffer_slice(&store->jobs_key), tell_change, store);
+    store->facts = facts_new(loop, store->reads, buffer_slice(&store->jobs_key), tell_change, store);
     init_batches(store);
     store->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, store);
     return store;
@@ -160,11 +175,12 @@ void store_free(struct store *store)
     if (!store)
         return;
     hook_free(store->gather);
-    redis_link_free(store->api);
+    redis_link_free(store->changes);
+    redis_link_free(store->reads);
     redis_link_free(store->worker);
     redis_link_free(store->bell);
     redis_link_free(store->subscriber);
-    store->api = NULL; /* what the last callbacks ask finds it away */
+    store->changes = NULL; /* what the last callbacks ask finds it away */
     for (int i = 0; i < STORE_BATCH_COUNT; i++)
         batch_fini(&store->batches[i]);
     facts_free(store->facts);
@@ -195,11 +211,32 @@ bool store_is_refused(const struct store *store, struct problem *problem)
     return refusal;
 }
 
+void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
+{
+    if (facts->is_fsync_hidden && facts->in_force.replicas == 0)
+        snprintf(text, DURABILITY_TEXT_MAX, "unknown");
+    else
+        durability_format(facts->in_force, text);
+}
+
+static void tell_shortfall(const struct store *store, const struct store_facts *facts,
+                           struct problem *problem)
+{
+    char wanted[DURABILITY_TEXT_MAX], given[DURABILITY_TEXT_MAX];
+    bool lacks_fsync = store->options.durability.is_synced && !facts->in_force.is_synced;
+    durability_format(store->options.durability, wanted);
+    store_facts_durability(facts, given);
+    problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
+                !lacks_fsync             ? "too few replicas are online"
+                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync)"
+                                         : "it needs appendonly yes and appendfsync always");
+}
+
 bool store_is_ready(const struct store *store, struct problem *problem)
 {
     const struct store_facts *facts = store_facts(store);
-    if (!store->api || !redis_link_is_up(store->api)) {
-        const char *why = store->api ? redis_link_why(store->api) : "duepost stops";
+    if (!store->changes || !redis_link_is_up(store->changes)) {
+        const char *why = store->changes ? redis_link_why(store->changes) : "duepost stops";
         problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
         return false;
     }
@@ -213,11 +250,8 @@ bool store_is_ready(const struct store *store, struct problem *problem)
         problem_set(problem, "this Redis is a replica, which takes no writes");
         return false;
     }
-    if (store->options.is_durability_set && facts->in_force < store->options.durability) {
-        problem_set(problem, "durability %s is configured, but Redis gives %s%s",
-                    durability_word(store->options.durability), durability_word(facts->in_force),
-                    facts->in_force == DURABILITY_MEMORY ? ": it needs appendonly yes and appendfsync always"
-                                                         : "");
+    if (store->options.is_durability_set && !durability_covers(facts->in_force, store->options.durability)) {
+        tell_shortfall(store, facts, problem);
         return false;
     }
     return true;

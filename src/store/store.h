@@ -35,7 +35,7 @@ struct store_options {
     const char *prefix;                /* of all keys; borrowed */
     int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
     int64_t max_jobs;                  /* in the pool; 0: no bound */
-    enum durability durability;        /* what a confirmed change must have reached */
+    struct durability durability;      /* what a confirmed change must have reached */
     bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
     struct metrics *metrics;           /* borrowed */
 };
@@ -55,8 +55,12 @@ struct store_facts {
     char version[32];
     char role[16];
     char eviction[32];
-    enum durability in_force;
+    struct durability in_force; /* replicas: that are online; each answer is proven by WAIT */
+    bool is_fsync_hidden;       /* CONFIG is forbidden: only what an answer proves counts */
 };
+
+/* in_force as a word: "unknown" where Redis hides it. */
+void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
 const struct store_facts *store_facts(const struct store *);
 

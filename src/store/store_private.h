@@ -12,7 +12,7 @@ enum store_batch {
     STORE_BATCH_SCHEDULE,
     STORE_BATCH_CANCEL,
     STORE_BATCH_RUN,
-    STORE_BATCH_READ,
+    STORE_BATCH_READ, /* on a connection of its own */
     /* On the worker's connection: outcomes stand before the claim that uses their slots. */
     STORE_BATCH_COMPLETE,
     STORE_BATCH_RETRY,
@@ -36,7 +36,11 @@ struct store {
     struct buffer jobs_key; /* KEYS[1] of all scripts */
     struct buffer ready_key, wake_channel;
     /* A blocked or slow connection holds up nobody else. */
-    struct redis_link *api, *worker, *bell, *subscriber;
+    struct redis_link *changes; /* by the owners of jobs; WAIT holds back what comes behind it */
+    struct redis_link *reads;
+    struct redis_link *worker; /* claims, outcomes, carrying */
+    struct redis_link *bell;   /* BLPOP blocks it */
+    struct redis_link *subscriber;
     struct batch batches[STORE_BATCH_COUNT];
     struct store_claim claim;
     uint64_t claims; /* counts up, for nonces */

@@ -47,7 +47,7 @@ def test_the_environment_names_the_file(tmp_path):
     (["--nonsense"], {}, "nonsense"), (["--max-body", "x"], {}, "max-body"), (["--max-body"], {}, "max-body"),
     (["--listen", "nowhere"], {}, "listen"), (["--listen", "127.0.0.1:99999"], {}, "listen"),
     (["--retry-schedule", "5s never"], {}, "retry-schedule"), (["--drain-timeout", "soon"], {}, "drain-timeout"),
-    (["--durability", "replicated:1"], {}, "durability"), (["--durability", "eternal"], {}, "durability"),
+    (["--durability", "replicated:0"], {}, "durability"), (["--durability", "eternal"], {}, "durability"),
     (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
     (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--log-level", "loud"], {}, "log-level"),
     (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),

@@ -90,7 +90,7 @@ START_TEST(defaults_are_safe)
     ck_assert_int_eq(options.listen_port, 7700);
     ck_assert(options.is_embedded);
     ck_assert_str_eq(options.data_dir, "/home/u/.local/state/duepost");
-    ck_assert_int_eq(options.durability, DURABILITY_UNKNOWN);
+    ck_assert(!options.is_durability_set);
     ck_assert_int_ge(options.reactors, 1);
     ck_assert_int_le(options.reactors, 4);
     ck_assert_int_eq(options.max_in_flight, 1024);
@@ -167,7 +167,7 @@ static const struct {
     {"--listen=h:", "", "", "--listen: must be HOST:PORT"},
     {"--redis=localhost", "", "", "--redis: this is no address of a Redis"},
     {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by everybody"},
-    {"--durability=disk", "", "", "--durability: must be memory, fsync or auto, not 'disk'"},
+    {"--durability=disk", "", "", "--durability: must be memory, fsync, replicated:N, fsync+replicated:N or auto, not 'disk'"},
     {"--retry-schedule=1s soon", "", "", "--retry-schedule: 'soon' is not a wait"},
     {"--allow-target=10.0.0.0/99", "", "", "--allow-target: '10.0.0.0/99' is no CIDR block"},
     {"--prefix={x}", "", "", "--prefix: must be 1 to 64 bytes without braces"},
@@ -274,7 +274,7 @@ START_TEST(values_become_what_they_mean)
     ck_assert_int_eq(options.drain_timeout_ms, 1500);
     ck_assert_int_eq(options.retry_schedule.count, 2);
     ck_assert_int_eq(options.retry_schedule.wait_ms[1], 120000);
-    ck_assert_int_eq(options.durability, DURABILITY_FSYNC);
+    ck_assert(options.is_durability_set && options.durability.is_synced);
     ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
     ck_assert_int_eq(options.log_level, LOG_LEVEL_DEBUG);
     ck_assert(address_parse(SLICE("10.1.2.3"), &ten));
@@ -282,7 +282,7 @@ START_TEST(values_become_what_they_mean)
     options_fini(&options);
     load_well("--retry-schedule=|--durability=memory", "");
     ck_assert_int_eq(options.retry_schedule.count, 0);
-    ck_assert_int_eq(options.durability, DURABILITY_MEMORY);
+    ck_assert(options.is_durability_set && !options.durability.is_synced);
     options_fini(&options);
 }
 END_TEST
