@@ -1,6 +1,13 @@
-"""The numbers for Prometheus move as jobs do."""
+"""The numbers for Prometheus move as jobs do, and Prometheus can read them."""
 
+import shutil
+import subprocess
+
+import pytest
+
+from duepost import ROOT
 from patience import until
+from receiver import CLOSE
 
 
 def numbers(server):
@@ -26,3 +33,56 @@ def test_a_jobs_way_is_counted(start, receiver, topic):
 def test_metrics_hold_no_secrets(server, topic):
     server.schedule(topic=topic, jobId="s3cret", url="http://127.0.0.1:9/?t=s3cret", headers={"A": "s3cret"}, body="s3cret", delay=60)
     assert "s3cret" not in server.get("/metrics").body.decode()
+
+
+def test_ends_and_errors_are_counted(start, receiver, topic):
+    server = start()
+    receiver.script(topic, 404, CLOSE, 410)
+    for job_id, retries in ("refused", 0), ("cut", 0), ("gone", 5):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retry=retries)
+        server.wait_for_state(topic, job_id, "dead")
+    server.schedule(topic=topic, jobId="cancelled", url=receiver.url(), delay=60)
+    server.cancel(topic, "cancelled").expect(200)
+    server.cancel(topic, "gone").expect(200)
+    expected = {f'duepost_attempts_total{{topic="{topic}",result="4xx"}}': 2,
+                f'duepost_attempts_total{{topic="{topic}",result="reset"}}': 1,
+                f'duepost_jobs_ended_total{{topic="{topic}",how="dead"}}': 3,
+                f'duepost_jobs_ended_total{{topic="{topic}",how="cancelled"}}': 2,
+                'duepost_jobs{state="delayed"}': 0, 'duepost_jobs{state="dead"}': 2, 'duepost_jobs{state="leased"}': 0,
+                'duepost_http_request_seconds_count{route="DELETE /jobs/{topic}/{jobId}",status="200"}': 2,
+                "duepost_attempt_seconds_count": 3, "duepost_lateness_seconds_count": 3}
+    until(lambda: expected.items() <= numbers(server).items(), 5, lambda: numbers(server))
+
+
+def test_topics_beyond_a_hundred_are_counted_as_one(start):
+    server = start()
+    server.schedule_many({"topic": f"t{i % 150}", "url": "http://127.0.0.1:9/", "delay": 600} for i in range(300))
+    accepted = {series: value for series, value in numbers(server).items() if series.startswith("duepost_jobs_accepted_total")}
+    assert len(accepted) == 101 and sum(accepted.values()) == 300
+    assert accepted['duepost_jobs_accepted_total{topic="_other"}'] == 100
+    assert numbers(server)['duepost_jobs{state="delayed"}'] == 300
+
+
+def test_without_redis_there_are_numbers_still(start, redis):
+    kept = redis()
+    server = start(redis=kept)
+    kept.stop()
+    until(lambda: numbers(server)["duepost_redis_up"] == 0, 5, lambda: numbers(server))
+    assert not [series for series in numbers(server) if series.startswith("duepost_jobs{")]
+
+
+@pytest.mark.parametrize("scene", ["fresh", "used"])
+def test_promtool_finds_nothing(start, receiver, topic, scene):
+    promtool = shutil.which("promtool", path=f"{ROOT / 'build' / 'tools'}:/usr/bin")
+    if not promtool:
+        pytest.skip("there is no promtool; script/bootstrap brings it")
+    server = start()
+    if scene == "used":
+        receiver.script(topic, 500, 200)
+        for job_id in "a", "b":
+            server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retry=0)
+            server.wait_for_state(topic, job_id, "dead" if job_id == "a" else None)
+        server.cancel(topic, "nothing").expect(404)
+    text = server.get("/metrics").body
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=30, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, b""), checked.stderr.decode()
