@@ -1,0 +1,61 @@
+# The Debian package: (cd build/release && cpack). Its tree is a component of its own, so that a plain
+# "cmake --install" gives the binary and nothing else.
+set(tree COMPONENT debian EXCLUDE_FROM_ALL)
+install(TARGETS duepost RUNTIME DESTINATION usr/bin ${tree})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.conf DESTINATION etc/duepost ${tree})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION lib/systemd/system ${tree})
+install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json DESTINATION usr/share/doc/duepost ${tree})
+
+# Debian wants two changelogs, ours and the packaging's, compressed, with neither name nor time in the
+# gzip's head. The time of the second follows SOURCE_DATE_EPOCH if it is set.
+set(maintainer "duepost maintainers <maintainers@duepost.example>")
+set(release 1)
+string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(CONFIGURE OUTPUT changelog.Debian @ONLY CONTENT
+"duepost (@PROJECT_VERSION@-@release@) unstable; urgency=medium
+
+  * See changelog.gz.
+
+ -- @maintainer@  @now@
+")
+file(COPY_FILE CHANGELOG.md ${CMAKE_CURRENT_BINARY_DIR}/changelog ONLY_IF_DIFFERENT)
+foreach(name changelog changelog.Debian)
+  add_custom_command(OUTPUT ${name}.gz COMMAND gzip --best --no-name --keep --force ${name}
+    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name} VERBATIM)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.gz DESTINATION usr/share/doc/duepost ${tree})
+endforeach()
+add_custom_target(changelogs ALL DEPENDS changelog.gz changelog.Debian.gz)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME duepost)
+set(CPACK_PACKAGE_CONTACT ${maintainer})
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};duepost;debian;/")
+set(CPACK_PACKAGING_INSTALL_PREFIX /)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "POSTs jobs to URLs when they are due")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Takes a job over HTTP now and POSTs it to a URL when it is due, retrying until
+the receiver has it. What is confirmed is on disk: it survives the death of any
+process and a power cut.
+
+Jobs are kept in Redis. Without the address of one, duepost runs a private
+redis-server; any number of processes may share one.")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# redis-server: the program that duepost runs when no Redis is named (redis-tools has the same
+# binary, but not under that name). Its own service on port 6379 is not used.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "redis-server (>= 5:7.0), adduser, ca-certificates")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_CURRENT_LIST_DIR}/debian/conffiles
+  ${CMAKE_CURRENT_LIST_DIR}/debian/postinst
+  ${CMAKE_CURRENT_LIST_DIR}/debian/prerm
+  ${CMAKE_CURRENT_LIST_DIR}/debian/postrm)
+
+include(CPack)
