@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/test_point.h"
 #include "io/http_post.h"
 
 enum {
@@ -81,6 +82,7 @@ static void deliver(struct http_client *client)
 {
     for (struct list *link; (link = list_take(&client->ended));) {
         struct http_post *post = LIST_ENTRY(link, struct http_post, link);
+        TEST_POINT("after", "http_post");
         post->request.on_done(post->request.arg, &post->outcome);
         recycle(post);
     }
@@ -229,6 +231,7 @@ static struct http_post *take_post(struct http_client *client)
 
 struct http_post *http_post(struct http_client *client, const struct http_post_request *request)
 {
+    TEST_POINT("before", "http_post");
     struct http_post *post = take_post(client);
     http_post_prepare(post, request);
     list_append(&client->running, &post->link);

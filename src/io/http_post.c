@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/test_point.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -69,6 +70,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     struct http_post *post = arg;
     const struct http_post_request *request = &post->request;
     struct sockaddr_storage address;
+    TEST_POINT("before", "may_send");
     if (post->outcome.was_sent)
         post->verdict = HTTP_ERROR_RESET; /* a repetition, over another kept-alive connection */
     else if (!parse_address(remote_ip, remote_port, &address) ||

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/test_point.h"
 #include "store/store_private.h"
 
 enum {
@@ -170,6 +171,7 @@ struct bell_wait {
 static void on_bell(void *arg, const struct redis_reply *reply)
 {
     struct bell_wait *wait = arg;
+    TEST_POINT("after", "wait_bell");
     bool failed = !reply || redis_reply_kind(reply) == REDIS_KIND_ERROR;
     wait->fn(wait->arg, failed ? STATUS_UNAVAILABLE : STATUS_OK);
     free(wait);
@@ -181,6 +183,7 @@ void store_wait_bell(struct store *store, store_done_fn *fn, void *arg)
     struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&store->ready_key), SLICE("1")};
     wait->fn = fn;
     wait->arg = arg;
+    TEST_POINT("before", "wait_bell");
     metrics_count(store->options.metrics, METRICS_COUNTER_COMMANDS, 1);
     redis_send(store->bell, 3, argv, on_bell, wait);
 }

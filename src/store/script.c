@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/test_point.h"
 
 enum {
     FIXED_ARGS = 4, /* command, digest or text, number of keys, key */
@@ -135,6 +136,7 @@ static enum status status_of(const struct script_call *call, const struct redis_
 static void on_reply(void *arg, const struct redis_reply *reply)
 {
     struct script_call *call = arg;
+    TEST_POINT("after", script_texts[call->script].name);
     if (is_no_script(reply) && !call->has_text_sent && redis_link_is_up(call->link)) {
         call->has_text_sent = true;
         call->argv[0] = SLICE("EVAL");
@@ -161,6 +163,7 @@ static void on_down(void *arg, const struct redis_reply *reply)
 
 static void send(struct script_call *call)
 {
+    TEST_POINT("before", script_texts[call->script].name);
     redis_send(call->link, call->argc, call->argv, redis_link_is_up(call->link) ? on_reply : on_down, call);
 }
 
