@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/test_point.h"
+#include "io/freeze_guard.h"
 #include "io/http_post.h"
 
 enum {
@@ -24,6 +25,7 @@ struct http_client {
     struct timer *curl_timer; /* libcurl's */
     struct timer *own_timer;  /* for ended and draining */
     struct hook *hook;
+    struct freeze_guard *guard;
     char *ca_file;
     struct socket **sockets; /* by descriptor */
     size_t socket_count;
@@ -40,6 +42,7 @@ struct socket {
     struct http_client *client;
     struct watch *watch;
     int fd;
+    bool is_connection; /* to a receiver, and not one of libcurl's own */
 };
 
 /* --- How a post ends --- */
@@ -105,6 +108,7 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
     curl_multi_socket_action(client->multi, fd, events, &running);
+    freeze_guard_leave(client->guard);
     collect(client);
 }
 
@@ -199,6 +203,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 {
     (void)easy, (void)unused;
     struct http_client *client = arg;
+    freeze_guard_leave(client->guard); /* libcurl tells this after it has sent */
     struct socket *socket = find_socket(client, fd);
     if (what == CURL_POLL_REMOVE) {
         if (socket)
@@ -209,6 +214,29 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
         socket = add_socket(client, fd);
     watch_set(socket->watch, what & CURL_POLL_IN, what & CURL_POLL_OUT);
     return 0;
+}
+
+void http_client_add_connection(struct http_client *client, curl_socket_t fd)
+{
+    struct socket *socket = find_socket(client, fd);
+    if (!socket)
+        socket = add_socket(client, fd);
+    socket->is_connection = true;
+}
+
+/* In a signal handler: this thread was frozen for longer than the right to send lasts. Which connection
+ * libcurl is about to write to cannot be asked here, so all are shut; their leases are as old. */
+static void shut_connections(void *arg)
+{
+    struct http_client *client = arg;
+    for (size_t fd = 0; fd < client->socket_count; fd++)
+        if (client->sockets[fd] && client->sockets[fd]->is_connection)
+            shutdown((int)fd, SHUT_RDWR);
+}
+
+struct freeze_guard *http_client_guard(struct http_client *client)
+{
+    return client->guard;
 }
 
 /* A socket may be closed while libcurl has it watched: closing has to end the watch, too. */
@@ -269,6 +297,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->curl_timer = timer_new(loop, on_curl_timer, client);
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
+    client->guard = freeze_guard_new(shut_connections, client);
     client->multi = curl_multi_init();
     assert(client->multi);
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -297,6 +326,7 @@ void http_client_free(struct http_client *client)
         client->multi); /* closes the kept-alive connections through http_client_close_socket */
     for (size_t fd = 0; fd < client->socket_count; fd++)
         free_socket(client, (curl_socket_t)fd);
+    freeze_guard_free(client->guard);
     hook_free(client->hook);
     timer_free(client->curl_timer);
     timer_free(client->own_timer);

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/test_point.h"
+#include "io/freeze_guard.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -46,7 +47,10 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
         return CURL_SOCKET_BAD;
     }
     post->was_opened = true;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd >= 0)
+        http_client_add_connection(post->client, fd);
+    return fd;
 }
 
 static bool parse_address(const char *ip, int port, struct sockaddr_storage *address)
@@ -71,6 +75,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     const struct http_post_request *request = &post->request;
     struct sockaddr_storage address;
     TEST_POINT("before", "may_send");
+    freeze_guard_enter(http_client_guard(post->client), post); /* until libcurl has sent */
     if (post->outcome.was_sent)
         post->verdict = HTTP_ERROR_RESET; /* a repetition, over another kept-alive connection */
     else if (!parse_address(remote_ip, remote_port, &address) ||
@@ -368,5 +373,9 @@ void http_post_fill_outcome(struct http_post *post, CURLcode code)
         outcome->retry_after_ms = retry_after_ms(post);
     } else {
         outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);
+    }
+    if (freeze_guard_has_struck(http_client_guard(post->client), post) && !post->has_head) {
+        outcome->error = HTTP_ERROR_UNSENT;
+        outcome->was_sent = false;
     }
 }

@@ -29,8 +29,8 @@ struct http_post {
     bool has_head; /* the final one, whole */
     bool has_retry_after;
     int64_t retry_after_s; /* -1: a date, or nonsense */
-    bool was_opened;  /* a socket, for an allowed address */
-    bool was_refused; /* an address, before connecting */
+    bool was_opened;       /* a socket, for an allowed address */
+    bool was_refused;      /* an address, before connecting */
 };
 
 /* ca_file is borrowed, and may be NULL. */
@@ -46,7 +46,13 @@ void http_post_fill_outcome(struct http_post *, CURLcode);
 /* Of http_client.c: the status is known, the body may take a little longer. */
 void http_client_drain(struct http_client *, struct http_post *);
 
+/* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
+void http_client_add_connection(struct http_client *, curl_socket_t);
+
 /* Of http_client.c; arg is the client. */
 int http_client_close_socket(void *arg, curl_socket_t);
+
+/* Of http_client.c. */
+struct freeze_guard *http_client_guard(struct http_client *);
 
 #endif
