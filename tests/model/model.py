@@ -100,6 +100,7 @@ class World:
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
         self.nonces = 0
+        self.past = []  # (id, nonce) of all claims
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -311,6 +312,7 @@ class World:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
             expect(life.due <= self.pool.now, claim.id, "was claimed early:", life.due, self.pool.now)
+            self.past.append((claim.id, nonce))
             if not loses_reply:
                 consumer.attempts.append(Attempt(claim, nonce, self.boot_us, life))
 
@@ -485,6 +487,15 @@ class World:
         if attempts:
             self.record(attempts, self.chance.random() < 0.15, self.chance.random() < 0.1)
 
+    def step_stray(self):
+        """Outcomes that come when they count no more."""
+        strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim)]
+        self.chance.shuffle(strays)
+        if strays and not self.is_away:
+            more = {"complete": (), "retry": (0, "stray"), "bury": ("stray",)}
+            script = self.chance.choice(list(more))
+            self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
+
     def step_release(self):
         consumer = self.some_consumer()
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting]
@@ -534,7 +545,7 @@ class World:
 
     STEPS = {
         "schedule": 24, "cancel": 3, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "release": 1, "time": 12,
+        "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -632,7 +643,7 @@ CONTROLS = {
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel keeps the losses": [("cancel", "    forget_crashes(id)\n", "")],
-    "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 300, 'WITHSCORES'")],
+    "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "lost after the clock went back": [("common", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",
