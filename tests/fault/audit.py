@@ -1,0 +1,115 @@
+"""Reads Redis at rest and says what is not as DESIGN's table of keys promises.
+
+The product's own audit.lua is run beside it: both must find the same numbers."""
+
+import collections
+import math
+
+import place
+from redis import KEYS
+from redis_link import RedisError, script_texts
+
+NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
+         "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash"}
+MAX_IN_FLIGHT = 256
+
+
+class Books:
+    """Everything in the keyspace of one prefix, in one transaction."""
+
+    def __init__(self, link, keys=KEYS):
+        names = link("KEYS", keys.replace("{", "\\{") + "*")
+        types = link.pipeline([("TYPE", name) for name in names]) if names else []
+        read = {"hash": lambda n: ("HGETALL", n), "zset": lambda n: ("ZRANGE", n, 0, -1, "WITHSCORES"),
+                "list": lambda n: ("LRANGE", n, 0, -1), "string": lambda n: ("GET", n), "set": lambda n: ("SMEMBERS", n)}
+        self.keys = keys
+        self.types = {name.removeprefix(keys): kind for name, kind in zip(names, types)}
+        values = link.pipeline([read[kind](name) for name, kind in zip(names, types)]) if names else []
+        self.values = {}
+        for name, kind, value in zip(names, types, values):
+            if kind in ("hash", "zset"):
+                value = dict(zip(value[::2], value[1::2]))
+            if kind == "zset":
+                value = {member: float(score) for member, score in value.items()}
+            self.values[name.removeprefix(keys)] = value
+        seconds, us = link("TIME")
+        self.now_ms = int(seconds) * 1000 + int(us) / 1000
+        self.counted = link("EVAL", script_texts(place.SCRIPTS)["audit"], 1, keys + "jobs", MAX_IN_FLIGHT)
+
+    def get(self, name):
+        return self.values.get(name, {})
+
+    def by_topic(self, kind):
+        return {name.removeprefix(kind + ":"): value for name, value in self.values.items() if name.startswith(kind + ":")}
+
+    @property
+    def buckets(self):
+        return self.by_topic("bucket")
+
+    @property
+    def dead(self):
+        """Job, and how many consumers were lost with it."""
+        losses = self.get("crashes")
+        return {key: int(losses.get(key, "0").split()[0]) for key in self.get("dead")}
+
+
+def faults(books):
+    """Each broken promise, in words."""
+    jobs, leases, dead = set(books.get("jobs")), books.get("leases"), books.get("dead")
+    places = collections.defaultdict(list)
+    for topic, bucket in books.buckets.items():
+        for key in bucket:
+            places[key].append("bucket:" + topic)
+            if key.split("/")[0] != topic:
+                yield f"{key} is in the bucket of {topic}"
+    for name, keys in (("leases", leases), ("dead", dead)):
+        for key in keys:
+            places[key].append(name)
+    for key in jobs:
+        if len(places[key]) != 1:
+            yield f"{key} is in {places[key] or 'no place'}"
+    for key in places.keys() - jobs:
+        if places[key]:
+            yield f"{key} is in {places[key]}, and there is no such job"
+    held = {key: holder for holders in books.by_topic("holders").values() for key, holder in holders.items()}
+    for key in held.keys() ^ leases.keys():
+        yield f"{key} has a {'holder' if key in held else 'lease'} only"
+    for key, holder in held.items():
+        if len(holder.split(" ")) != 2 or not holder.split(" ")[1].lstrip("-").isdigit():
+            yield f"{key} has the holder {holder!r}"
+    for key in books.get("crashes").keys() - jobs:
+        yield f"{key} has crashes, and there is no such job"
+    yield from calendar_faults(books)
+    yield from keyspace_faults(books)
+    waiting = sum(map(len, books.buckets.values()))
+    mine = [len(jobs), waiting, len(leases), len(dead), len(books.buckets)]
+    if isinstance(books.counted, RedisError) or books.counted[1:6] != mine:
+        yield f"audit.lua counts {books.counted[1:6]}, and there are {mine}"
+
+
+def calendar_faults(books):
+    """Each topic with a bucket is in one of due and turns."""
+    due, turns = books.get("due"), books.get("turns")
+    for topic in due.keys() & turns.keys():
+        yield f"topic {topic} is in due and in turns"
+    for topic in (due.keys() | turns.keys()) - books.buckets.keys():
+        yield f"topic {topic} is in {'due' if topic in due else 'turns'} without a bucket"
+    for topic, bucket in books.buckets.items():
+        first = min(bucket.values())
+        if topic not in due and topic not in turns:
+            yield f"topic {topic} is in neither due nor turns"
+        elif topic in turns and first > books.now_ms:
+            yield f"topic {topic} is in turns, and its first job is due in {first - books.now_ms:.0f} ms"
+        elif topic in due and due[topic] != first:
+            in_flight = len(books.by_topic("holders").get(topic, ()))
+            if not math.isinf(due[topic]) or in_flight < MAX_IN_FLIGHT:
+                yield f"topic {topic} is in due with {due[topic]:.0f}, its first job with {first:.0f}"
+
+
+def keyspace_faults(books):
+    for name, kind in books.types.items():
+        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash"}.get(name.split(":")[0])
+        if kind != expected:
+            yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
+    if len(books.get("ready")) > 1:
+        yield f"ready holds {len(books.get('ready'))} names"

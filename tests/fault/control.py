@@ -1,0 +1,70 @@
+"""Dueposts without one of their safeguards: what a run proves is worth what it finds in these.
+
+The scripts stand in the binary as text, beside their digests; a copy gets other texts of the same length."""
+
+import functools
+import hashlib
+import pathlib
+
+import place
+from redis_link import script_texts
+import scratch
+
+# Name: (script's file, old, new).
+CONTROLS = {
+    # What is claimed is in the claiming process only.
+    "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, some[k])\n")],
+    # Whoever comes may end a lease.
+    "no nonce check": [("common", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
+    # A lost lease's job waits for nobody to renew, and each recovery is a failure of the receiver.
+    "no recovery": [("recover", "local ids = lost_leases(lease_ms, ARGV[4])", "local ids = {}")],
+    # A failed attempt is the last one.
+    "no retry": [("retry", "call('HSET', JOBS, id, ARGV[i + 3])\n    put(id, soonest + tonumber(ARGV[i + 2]))",
+                  "call('HDEL', JOBS, id)")],
+    # The time is the asker's business.
+    "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
+                    ("common", "elseif tonumber(first[2]) > now then", "elseif false then")],
+    # A cancelled job's lease lives on.
+    "no cancel": [("cancel", "replies[i] = take(id) == 'leased' and 1 or 0", "replies[i] = 0 call('HSET', JOBS, id, '{}')")],
+    # The lock's owner recovers at once what seems lost.
+    "no quiet time": [("recover", "if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end", "")],
+    # A job that kills its consumer does so for ever.
+    "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
+}
+PAD = b"\n--"
+
+
+@functools.lru_cache(None)
+def without(name):
+    """The path of a duepost without this safeguard."""
+    return patched(name.replace(" ", "-"), CONTROLS[name])
+
+
+def patched(name, changes):
+    image = pathlib.Path(place.BINARY).read_bytes()
+    originals, others = script_texts(place.SCRIPTS), script_texts(place.SCRIPTS, changes)
+    for script, old in originals.items():
+        if others[script] != old:
+            image = replace(image, old.encode(), fit(others[script].encode(), len(old.encode())))
+    path = scratch.directory("control") / ("duepost-" + name)
+    path.write_bytes(image)
+    path.chmod(0o700)
+    return path
+
+
+def fit(text, size):
+    """As long as size: comments are left out, spaces come in."""
+    lines = text.split(b"\n")
+    kept = [line for i, line in enumerate(lines) if i == 0 or not line.startswith(b"--")]
+    text = b"\n".join(kept)
+    assert len(text) + len(PAD) <= size, "the changed script has become too long"
+    return text + PAD + b" " * (size - len(text) - len(PAD))
+
+
+def replace(image, old, new):
+    """The text, and its digest."""
+    for before, after in ((old + b"\0", new + b"\0"),
+                          (hashlib.sha1(old).hexdigest().encode(), hashlib.sha1(new).hexdigest().encode())):
+        assert image.count(before) == 1, f"the binary holds {image.count(before)} times what is to be changed"
+        image = image.replace(before, after)
+    return image

@@ -1,0 +1,74 @@
+"""A private redis-server that faults are done to, and a few words with it."""
+
+import os
+import re
+
+import place  # noqa: F401 - the folders of what is shared
+from patience import until
+from redis_link import Link
+from redis_server import RedisServer, free_port
+import processes
+import scratch
+
+KEYS = "duepost:{0}:"
+
+
+class Redis(RedisServer):
+    def __init__(self, *, fsync="always", preloads=(), environment=None, directory=None, options=()):
+        extra = dict(environment or {})
+        if preloads:
+            extra["LD_PRELOAD"] = ":".join(preloads)
+        self.directory = directory or scratch.directory("redis")
+        self.socket = self.directory / "redis.sock"
+        self.port = free_port()
+        self.address = f"unix:{self.socket}"
+        self.password = None
+        self.options = ["--appendonly", "yes" if fsync else "no", "--enable-debug-command", "yes", *options]
+        if fsync:
+            self.options += ["--appendfsync", fsync]
+        self.environment = extra
+        self.process = None
+        self.start()
+
+    @property
+    def tcp(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def link(self):
+        return Link(str(self.socket))
+
+    def ask(self, *words):
+        """The value of one command."""
+        link = self.link()
+        try:
+            return link(*words)
+        finally:
+            link.close()
+
+    def counts(self, keys=KEYS):
+        """Jobs in the pool, leases, dead."""
+        link = self.link()
+        try:
+            return link.pipeline([("HLEN", keys + "jobs"), ("ZCARD", keys + "leases"), ("ZCARD", keys + "dead")])
+        finally:
+            link.close()
+
+    def await_answer(self):
+        until(lambda: self.try_command("PING") == b"+PONG\r\n", 20, "redis-server answers")
+
+    def end(self):
+        if self.process.poll() is None:
+            processes.end(self.pid)
+        self.process.wait()
+
+
+def log_of(directory):
+    return (directory / "redis.log").read_text(errors="replace")[-3000:]
+
+
+def version():
+    return re.search(r"v=(\S+)", os.popen("redis-server --version").read())[1]

@@ -1,0 +1,132 @@
+"""Counts after a run: what was accepted, what came, and whether each difference has its fault.
+
+    accepted is a part of delivered, cancelled and dead
+    nothing was early, by Redis's clock; nothing came after a confirmed cancel
+    what was refused with "nothing changed" never came
+    each repetition follows an attempt whose outcome was lost in a recorded fault
+    a crash of ours spends none of a job's attempts"""
+
+import collections
+import dataclasses
+
+LEASE_US = 5_000_000
+RETRY_MS = 500  # of the jobs here: see client.MIX
+RECORD_US = 1_000_000  # from an answer to its record in Redis, at most, on a busy host
+DRIP_US = 2_000_000    # what a body may take before that, once its status is known
+
+
+@dataclasses.dataclass
+class Fault:
+    """Outcomes may have been lost from begin_us to end_us; sources None: anybody's."""
+    kind: str
+    begin_us: int
+    end_us: int = None
+    sources: tuple = None
+
+    def explains(self, arrival, next_us):
+        """That this attempt was repeated."""
+        if self.sources is not None and arrival.source not in self.sources:
+            return False
+        end_us = next_us
+        if arrival.answered_us is not None:
+            end_us = arrival.answered_us + RECORD_US + DRIP_US * (arrival.action == "drip")
+        return self.begin_us <= end_us and arrival.at_us - RECORD_US <= (self.end_us or self.begin_us)
+
+
+@dataclasses.dataclass
+class Verdict:
+    counts: collections.Counter
+    broken: list  # promises, in words
+
+    def __bool__(self):
+        return not self.broken
+
+    def __str__(self):
+        c = self.counts
+        return (f"{c['accepted']} accepted, {c['delivered']} delivered, {c['cancelled']} cancelled, {c['dead']} dead "
+                f"({c['consumer lost']} consumer_lost), {c['repeated']} repeated, {c['unknown']} unknown, "
+                f"{c['refused']} refused; {len(self.broken)} broken promises")
+
+
+class Case:
+    """One job."""
+
+    def __init__(self, key, told, arrivals, dead, faults, clock_ms):
+        self.key, self.told, self.arrivals = key, told, arrivals
+        self.dead, self.faults, self.clock_ms = dead, faults, clock_ms
+        self.is_accepted = told is not None and told.scheduled in (200, 201)
+        self.is_delivered = any(a.is_success for a in arrivals)
+        self.is_cancelled = told is not None and told.cancel == 200
+        self.repetitions = 0
+
+    def broken(self):
+        yield from self.lost()
+        yield from self.uninvited()
+        yield from self.early()
+        yield from self.after_cancel()
+        yield from self.repeated()
+        yield from self.spent()
+
+    def lost(self):
+        if self.is_accepted and not (self.is_delivered or self.is_cancelled or self.dead is not None):
+            if self.told.cancel != 0:  # a cancel whose answer was lost may have been done
+                yield "lost"
+
+    def uninvited(self):
+        if self.arrivals and self.told is None:
+            yield "came, and nobody scheduled it"
+        elif self.arrivals and self.told.nothing_changed:
+            yield "came, and its schedule was answered with 'nothing changed'"
+
+    def early(self):
+        due_ms = self.told.due_ms if self.told else 0
+        if self.arrivals and due_ms and self.clock_ms(self.arrivals[0].at_us) < due_ms:
+            yield f"early by {due_ms - self.clock_ms(self.arrivals[0].at_us):.1f} ms"
+        for arrival in self.arrivals:
+            ends_us = [a.answered_us or a.at_us for a in self.arrivals if a.attempt == arrival.attempt - 1]
+            if ends_us and self.clock_ms(arrival.at_us) < min(ends_us) / 1000 + RETRY_MS:
+                yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
+
+    def after_cancel(self):
+        if not self.is_cancelled:
+            return
+        end_us = self.told.cancelled_us + (LEASE_US if self.told.was_running else 0)
+        for arrival in self.arrivals:
+            if arrival.at_us > end_us:
+                yield f"came {(arrival.at_us - self.told.cancelled_us) / 1e6:.3f} s after its cancel"
+
+    def repeated(self):
+        """An attempt that ended, and came again."""
+        for before, after in zip(self.arrivals, self.arrivals[1:]):
+            if after.attempt > before.attempt and not before.is_success:
+                continue
+            self.repetitions += 1
+            if not any(fault.explains(before, after.at_us) for fault in self.faults):
+                yield (f"attempt {after.attempt} at {after.at_us} repeats attempt {before.attempt} ({before.action}) of "
+                       f"{before.source} at {before.at_us}, answered at {before.answered_us}, without a fault")
+
+    def spent(self):
+        """Each attempt but the last has failed by what the receiver did."""
+        last = max((a.attempt for a in self.arrivals), default=0)
+        for number in range(1, last):
+            if not any(a.attempt == number and a.is_failure for a in self.arrivals):
+                yield f"attempt {number} of {last} was spent without a failure of the receiver"
+
+
+def judge(told, arrivals, dead, faults, clock_ms=lambda at_us: at_us / 1000):
+    """told, arrivals: by job. dead: job to number of lost consumers. clock_ms: the latest that Redis's clock
+    may have said before that moment."""
+    counts, broken = collections.Counter(), []
+    for key in told.keys() | arrivals.keys():
+        case = Case(key, told.get(key), arrivals.get(key, []), dead.get(key), faults, clock_ms)
+        broken += [f"{key}: {what}" for what in case.broken()]
+        scheduled = case.told.scheduled if case.told else None
+        counts["accepted"] += case.is_accepted
+        counts["delivered"] += case.is_delivered
+        counts["cancelled"] += case.is_cancelled
+        counts["dead"] += case.dead is not None
+        counts["consumer lost"] += (case.dead or 0) >= 5
+        counts["repeated"] += case.repetitions
+        counts["unknown"] += scheduled is not None and scheduled not in (200, 201) and not case.told.nothing_changed
+        counts["refused"] += scheduled is not None and case.told.nothing_changed
+    return Verdict(counts, broken)
