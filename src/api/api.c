@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128 };
+enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128, ONCE_MAX = 512 };
 
 /* "application/json", maybe with "charset=utf-8". */
 static bool is_json(struct slice type)
@@ -44,6 +44,8 @@ static struct exchange *exchange_new(struct api *api, struct http_request *reque
     exchange->began_us = clock_boot_us();
     buffer_init(&exchange->path, EXCHANGE_PATH_MAX);
     buffer_init(&exchange->record, RECORD_MAX);
+    buffer_init(&exchange->once, ONCE_MAX);
+    list_init(&exchange->key_link);
     http_request_set_context(request, exchange);
     return exchange;
 }
@@ -108,6 +110,8 @@ struct api *api_new(const struct api_options *options)
     struct api *api = NEW(struct api);
     api->options = *options;
     buffer_init(&api->scratch, SCRATCH_MAX);
+    for (size_t i = 0; i < API_KEY_BUCKETS; i++)
+        list_init(&api->keys[i]);
     return api;
 }
 

@@ -42,5 +42,7 @@ void exchange_free(struct exchange *exchange)
     http_request_set_context(exchange->request, NULL);
     buffer_fini(&exchange->path);
     buffer_fini(&exchange->record);
+    buffer_fini(&exchange->once);
+    list_remove(&exchange->key_link);
     free(exchange);
 }

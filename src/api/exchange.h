@@ -7,17 +7,19 @@
 
 #include "api/api.h"
 #include "base/buffer.h"
+#include "base/list.h"
 #include "job/job.h"
 
 struct exchange;
 
 typedef void exchange_fn(struct exchange *);
 
-enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_CURSOR_MAX = 1024 };
+enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_CURSOR_MAX = 1024, API_KEY_BUCKETS = 256 };
 
 struct api {
     struct api_options options;
-    struct buffer scratch; /* for the body of one answer */
+    struct buffer scratch;             /* for the body of one answer */
+    struct list keys[API_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
 };
 
 struct exchange {
@@ -32,6 +34,8 @@ struct exchange {
     struct buffer path;         /* topic, job_id and key point into it */
     struct buffer record;       /* of the job that is POSTed */
     bool is_id_ours;            /* the job that is POSTed came without a jobId */
+    struct buffer once; /* its fingerprint and idempotency key, see store_schedule; empty without one */
+    struct list key_link;
     struct {
         enum job_state state;
         struct slice topic;

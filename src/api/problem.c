@@ -24,6 +24,8 @@ static const char *title_of(unsigned status)
         return "Content Too Large";
     case 415:
         return "Unsupported Media Type";
+    case 422:
+        return "Unprocessable Content";
     case 507:
         return "Insufficient Storage";
     default:

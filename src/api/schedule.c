@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/handlers.h"
+#include "api/idempotency.h"
 #include "api/problem.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -56,16 +57,36 @@ static bool is_same_job(const struct exchange *exchange, struct slice record)
     return is_same;
 }
 
+/* What repeating a request does whose outcome is unknown. */
+static void tell_consequence(const struct exchange *exchange, char *text, size_t size)
+{
+    if (exchange->once.size)
+        snprintf(text, size, "Repeating it with the same Idempotency-Key is safe.");
+    else if (exchange->is_id_ours)
+        snprintf(text, size, "Repeating it without a jobId may schedule a second job; this one is %.*s.",
+                 SLICE_ARG(exchange->key));
+    else
+        snprintf(text, size, "Repeating the same request is safe: it schedules %.*s once.",
+                 SLICE_ARG(exchange->key));
+}
+
 static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
 {
     struct exchange *exchange = arg;
-    char consequence[256];
+    char consequence[320];
     struct slice topic, job_id;
     switch (status) {
     case STATUS_OK:
         job_key_parse(exchange->key, &topic, &job_id);
         metrics_accepted(exchange->api->options.metrics, topic);
         answer_placed(exchange, 201, JOB_STATE_DELAYED, due_ms);
+        break;
+    case STATUS_REPEATED:
+        exchange->key = job->id;
+        answer_placed(exchange, 201, JOB_STATE_DELAYED, due_ms);
+        break;
+    case STATUS_REUSED:
+        problem_answer(exchange, 422, "This Idempotency-Key was used for another request.");
         break;
     case STATUS_EXISTS:
         if (is_same_job(exchange, job->record))
@@ -74,11 +95,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
             problem_answer_conflict(exchange, "Another job has this id.", job);
         break;
     default:
-        snprintf(consequence, sizeof consequence, "%s%.*s%s",
-                 exchange->is_id_ours
-                     ? "Repeating without a jobId may schedule a second job; this one's id is "
-                     : "Repeating the same request schedules the job once (",
-                 SLICE_ARG(exchange->key), exchange->is_id_ours ? "." : ").");
+        tell_consequence(exchange, consequence, sizeof consequence);
         problem_answer_status(exchange, status, consequence);
     }
 }
@@ -121,9 +138,13 @@ static void schedule(struct exchange *exchange, struct job *job)
     }
     take_key(exchange, job);
     job_write(job, &exchange->record);
-    struct store_when when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms};
-    store_schedule(exchange->api->options.store, exchange->key, when, buffer_slice(&exchange->record),
-                   on_scheduled, exchange);
+    struct store_schedule call = {
+        .id = exchange->key,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .record = buffer_slice(&exchange->record),
+        .once = buffer_slice(&exchange->once),
+    };
+    store_schedule(exchange->api->options.store, &call, on_scheduled, exchange);
 }
 
 void schedule_handle(struct exchange *exchange)
@@ -137,10 +158,10 @@ void schedule_handle(struct exchange *exchange)
         return;
     }
     if (check_target(exchange, &job)) {
-        if (store_is_ready(exchange->api->options.store, &why))
-            schedule(exchange, &job);
-        else
+        if (!store_is_ready(exchange->api->options.store, &why))
             problem_answer(exchange, 503, "%s; nothing changed.", why.text);
+        else if (idempotency_begin(exchange, job.topic))
+            schedule(exchange, &job);
     }
     job_fini(&job);
 }

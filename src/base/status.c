@@ -12,6 +12,10 @@ const char *status_name(enum status status)
         return "invalid";
     case STATUS_EXISTS:
         return "exists";
+    case STATUS_REPEATED:
+        return "repeated";
+    case STATUS_REUSED:
+        return "reused";
     case STATUS_NOT_FOUND:
         return "not_found";
     case STATUS_LEASED:

@@ -11,6 +11,8 @@ enum status {
     STATUS_OK = 0,
     STATUS_INVALID,     /* the input breaks a rule */
     STATUS_EXISTS,      /* another job has this id */
+    STATUS_REPEATED,    /* this very request was answered before */
+    STATUS_REUSED,      /* its idempotency key belongs to another request */
     STATUS_NOT_FOUND,   /* no job has this id */
     STATUS_LEASED,      /* refused, because an attempt is running */
     STATUS_STALE,       /* someone else holds or changed the job; nothing changed */

@@ -33,6 +33,7 @@ enum option_id {
     OPTION_MAX_IN_FLIGHT_TOPIC,
     OPTION_MAX_BODY,
     OPTION_MAX_JOBS,
+    OPTION_IDEMPOTENCY_WINDOW,
     OPTION_RETRY_SCHEDULE,
     OPTION_ALLOW_TARGET,
     OPTION_RECEIVER_CA,
@@ -79,6 +80,7 @@ struct options {
     int64_t max_in_flight_topic;
     int64_t max_body_bytes;
     int64_t max_jobs; /* 0: no bound */
+    int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
     struct target_policy *targets;
     char *receiver_ca;

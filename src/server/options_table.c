@@ -130,6 +130,18 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "most jobs that may wait; beyond: 507; 0 is no bound",
             .may_reload = true,
         },
+    [OPTION_IDEMPOTENCY_WINDOW] =
+        {
+            .name = "idempotency-window",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(idempotency_window_ms),
+            .min = 1000,
+            .max = 30 * DAY_MS,
+            .fallback = "24h",
+            .help = "how long the answer to an Idempotency-Key is kept",
+            .text = "From 1s to 30d. The same request within it is answered the same again.",
+        },
     [OPTION_RETRY_SCHEDULE] =
         {
             .name = "retry-schedule",

@@ -12,38 +12,42 @@ enum { ITEM_OVERHEAD = 64 };
 /* What stands in place of a record that would make the answer to a batch too long: the item goes again. */
 enum { ANSWER_FULL = -2 };
 
+/* The idempotency key of a new job belongs to another request. */
+enum { ANSWER_REUSED = -3 };
+
 /* ---- schedule ---- */
 
 struct schedule {
     struct batch_item item;
     struct store *store;
-    struct slice id, record;
+    struct slice id, record, once;
     char when[24];
     store_scheduled_fn *fn;
     void *arg;
 };
 
-void store_schedule(struct store *store, struct slice id, struct store_when when, struct slice record,
-                    store_scheduled_fn *fn, void *arg)
+void store_schedule(struct store *store, const struct store_schedule *job, store_scheduled_fn *fn, void *arg)
 {
     struct schedule *schedule = NEW(struct schedule);
     struct buffer text = {
         .data = schedule->when, .capacity = sizeof schedule->when, .max = sizeof schedule->when - 1};
-    schedule->item.bytes = id.size + record.size + ITEM_OVERHEAD;
+    schedule->item.bytes = job->id.size + job->record.size + job->once.size + ITEM_OVERHEAD;
     schedule->store = store;
-    schedule->id = id;
-    schedule->record = record;
+    schedule->id = job->id;
+    schedule->record = job->record;
+    schedule->once = job->once;
     schedule->fn = fn;
     schedule->arg = arg;
-    if (when.is_absolute)
+    if (job->when.is_absolute)
         buffer_append_byte(&text, '@');
-    buffer_append_number(&text, when.ms);
+    buffer_append_number(&text, job->when.ms);
     batch_add(&store->batches[STORE_BATCH_SCHEDULE], &schedule->item);
 }
 
 static void schedule_add_shared(const struct store *store, struct script_call *call)
 {
     script_call_number(call, store->options.max_jobs);
+    script_call_number(call, store->options.idempotency_window_ms);
 }
 
 static void schedule_add_item(const struct batch_item *item, struct script_call *call)
@@ -52,6 +56,18 @@ static void schedule_add_item(const struct batch_item *item, struct script_call 
     script_call_text(call, schedule->id);
     script_call_text(call, slice_of(schedule->when));
     script_call_text(call, schedule->record);
+    script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
+}
+
+/* Who has the id, or what was answered before. */
+static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
+{
+    if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {
+        *due_ms = redis_reply_integer(redis_reply_at(result, 1));
+        job->id = redis_reply_text(redis_reply_at(result, 2));
+        return STATUS_REPEATED;
+    }
+    return reply_read_job(result, job) ? STATUS_EXISTS : STATUS_UNKNOWN;
 }
 
 static void schedule_end_item(struct batch_item *item, enum status status, int64_t now_us,
@@ -65,11 +81,14 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
         batch_add(&schedule->store->batches[STORE_BATCH_SCHEDULE], item);
         return;
     }
-    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
-        status = reply_read_job(result, &job) ? STATUS_EXISTS : STATUS_UNKNOWN;
+    if (status == STATUS_OK && due_ms == ANSWER_REUSED)
+        status = STATUS_REUSED;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;
-    schedule->fn(schedule->arg, status, due_ms, status == STATUS_EXISTS ? &job : NULL);
+    else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+        status = read_holder(result, &job, &due_ms);
+    schedule->fn(schedule->arg, status, due_ms,
+                 status == STATUS_EXISTS || status == STATUS_REPEATED ? &job : NULL);
     free(schedule);
 }
 

@@ -35,6 +35,7 @@ struct store_options {
     const char *prefix;                /* of all keys; borrowed */
     int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
     int64_t max_jobs;                  /* in the pool; 0: no bound */
+    int64_t idempotency_window_ms;     /* how long an idempotency key is kept */
     struct durability durability;      /* what a confirmed change must have reached */
     bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
     struct metrics *metrics;           /* borrowed */
@@ -90,7 +91,8 @@ struct store_job {
     int64_t losses; /* consumers lost in a row with it */
 };
 
-/* OK: due_ms. EXISTS: job has the id. FULL, UNAVAILABLE, UNKNOWN: neither. */
+/* OK: due_ms. EXISTS: job has the id. REPEATED: due_ms and job->id are those of the first answer.
+ * FULL, REUSED, UNAVAILABLE, UNKNOWN: neither. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
 
 struct store_when {
@@ -98,9 +100,15 @@ struct store_when {
     int64_t ms; /* a time, or a delay from when Redis runs the script */
 };
 
-/* Borrows id and record (see job_write) until the callback. */
-void store_schedule(struct store *, struct slice id, struct store_when, struct slice record,
-                    store_scheduled_fn *, void *arg);
+struct store_schedule {
+    struct slice id;
+    struct store_when when;
+    struct slice record; /* see job_write */
+    struct slice once;   /* the request's fingerprint, a space, topic/idempotency key; or empty */
+};
+
+/* Borrows the slices until the callback. */
+void store_schedule(struct store *, const struct store_schedule *, store_scheduled_fn *, void *arg);
 
 /* OK or NOT_FOUND. From then on no attempt begins. */
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);

@@ -82,10 +82,15 @@ class Client:
     def get(self, target):
         return self.request("GET", target)
 
-    def post(self, job, check=True):
+    def post(self, job, check=True, headers=None):
         """job: members, or the JSON text itself."""
         text = job if isinstance(job, (str, bytes)) else json.dumps(job)
-        return self.request("POST", "/jobs", text, {"Content-Type": "application/json"}, check)
+        return self.request("POST", "/jobs", text, {"Content-Type": "application/json", **(headers or {})}, check)
+
+    def post_together(self, job, times, headers=None):
+        """The same at once, over as many connections."""
+        with concurrent.futures.ThreadPoolExecutor(times) as pool:
+            return list(pool.map(lambda _: self.post(job, headers=headers), range(times)))
 
     def schedule(self, **job):
         return self.post(job).expect(201)

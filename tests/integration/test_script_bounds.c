@@ -135,9 +135,10 @@ static void store_large(const char *id, char *record)
 START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
 {
     static const char *const read[] = {"read", "t/0", "t/1", "t/2", "t/3", "t/4", "t/no", "t/5"};
-    static const char *const schedule[] = {"schedule", "0",   "t/0", "0",      "x}",  "t/1", "0",   "x}",
-                                           "t/2",      "0",   "x}",  "t/3",    "0",   "x}",  "t/4", "0",
-                                           "x}",       "t/6", "5",   "\"x\"}", "t/5", "0",   "x}"};
+    static const char *const schedule[] = {"schedule", "0",      "86400000", "t/0", "0", "x}", "-", "t/1",
+                                           "0",        "x}",     "-",        "t/2", "0", "x}", "-", "t/3",
+                                           "0",        "x}",     "-",        "t/4", "0", "x}", "-", "t/6",
+                                           "5",        "\"x\"}", "-",        "t/5", "0", "x}", "-"};
     char *record = memory_new(LARGE);
     memset(record, 'r', LARGE);
     for (size_t i = 1; i <= 5; i++)
@@ -246,16 +247,17 @@ static void print_longest(void)
 
 static void schedule_many(const char *topic, int count)
 {
-    enum { BATCH = 256, WORDS = 3 };
+    enum { BATCH = 256, WORDS = 4 };
     static char ids[BATCH][32];
     for (int done = 0; done < count;) {
-        const char *words[2 + BATCH * WORDS] = {"schedule", "0"};
-        size_t used = 2;
+        const char *words[3 + BATCH * WORDS] = {"schedule", "0", "86400000"};
+        size_t used = 3;
         for (int i = 0; i < BATCH && done < count; i++, done++) {
             snprintf(ids[i], sizeof ids[i], "%s/%d", topic, done);
             words[used++] = ids[i];
             words[used++] = "60000";
             words[used++] = "\"url\":\"http://127.0.0.1:8000/hook\",\"body\":\"something to be said\"}";
+            words[used++] = "-";
         }
         freeReplyObject(run_timed(SCRIPT_SCHEDULE, used, words));
     }

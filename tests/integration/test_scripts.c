@@ -169,15 +169,16 @@ static void check_example(const struct example *example)
 
 START_TEST(schedule_accepts_a_job_once)
 {
-    static const char delay[] = "schedule 0 t/a 60000 \"x\":1}";
+    static const char delay[] = "schedule 0 86400000 t/a 60000 \"x\":1} -";
     CHECK_EXAMPLES( //
         {ABSENT, delay, "now+60001 wake now+60001", SCHEDULED("now+60001", "now+1")},
-        {ABSENT, "schedule 0 t/a 1 \"x\":1}", "now+2 wake now+2", SCHEDULED("now+2", "now+1")},
-        {ABSENT, "schedule 0 t/a @now+60000 \"x\":1}", "now+60000 wake now+60000",
+        {ABSENT, "schedule 0 86400000 t/a 1 \"x\":1} -", "now+2 wake now+2", SCHEDULED("now+2", "now+1")},
+        {ABSENT, "schedule 0 86400000 t/a @now+60000 \"x\":1} -", "now+60000 wake now+60000",
          SCHEDULED("now+60000", "now")},
-        {ABSENT, "schedule 0 t/a 0 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
-        {ABSENT, "schedule 0 t/a @now-9000 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
-        {ABSENT, "schedule 0 t/a @-9000 \"x\":1}", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {ABSENT, "schedule 0 86400000 t/a 0 \"x\":1} -", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {ABSENT, "schedule 0 86400000 t/a @now-9000 \"x\":1} -", "now",
+         DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {ABSENT, "schedule 0 86400000 t/a @-9000 \"x\":1} -", "now", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {DELAYED, delay, "(delayed now+60000 {r})", NULL}, {COME, delay, "(ready now-1000 {r})", NULL},
         {READY, delay, "(ready now-1000 {r})", NULL}, {LEASED, delay, "(leased now+3000 {r})", NULL},
         {LEASED_AGAIN, delay, "(leased now+3000 {r})", NULL}, {EXPIRED, delay, "(leased now {r})", NULL},
@@ -188,12 +189,12 @@ END_TEST
 
 START_TEST(schedule_takes_each_item_after_the_one_before)
 {
-    CHECK_EXAMPLES({ABSENT, "schedule 0 t/a 60000 \"x\":1} t/a 5 \"y\":1}",
+    CHECK_EXAMPLES({ABSENT, "schedule 0 86400000 t/a 60000 \"x\":1} - t/a 5 \"y\":1} -",
                     "now+60001 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
                     SCHEDULED("now+60001", "now+1")},
-                   {ABSENT, "schedule 0 t/a 0 \"x\":1} t/a 5 \"y\":1}",
+                   {ABSENT, "schedule 0 86400000 t/a 0 \"x\":1} - t/a 5 \"y\":1} -",
                     "now (ready now {\"createdAt\":now,\"x\":1})", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
-                   {ABSENT, "schedule 0 u/b 0 \"1\"} t/b 9 \"2\"} u/a 9 \"3\"} t/a 8 \"4\"}",
+                   {ABSENT, "schedule 0 86400000 u/b 0 \"1\"} - t/b 9 \"2\"} - u/a 9 \"3\"} - t/a 8 \"4\"} -",
                     "now now+10 now+10 now+9 wake now+9",
                     "bucket:t: t/a@now+9 t/b@now+10\n"
                     "bucket:u: u/b@now u/a@now+10\n"
@@ -203,14 +204,14 @@ START_TEST(schedule_takes_each_item_after_the_one_before)
                     "ready: u\n"
                     "turns: u@1\n"},
                    /* An earlier time of a later topic wakes nobody; the first time of all does. */
-                   {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n", "schedule 0 t/a @now+9 \"x\"}",
-                    "now+9",
+                   {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n",
+                    "schedule 0 86400000 t/a @now+9 \"x\"} -", "now+9",
                     "bucket:s: s/a@now+5\n"
                     "bucket:t: t/a@now+9\n"
                     "due: s@now+5 t@now+9\n"
                     "jobs: s/a={r} t/a={\"createdAt\":now,\"x\"}\n"},
-                   {"bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n", "schedule 0 t/a @now+5 \"x\"}",
-                    "now+5 wake now+5",
+                   {"bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n",
+                    "schedule 0 86400000 t/a @now+5 \"x\"} -", "now+5 wake now+5",
                     "bucket:t: t/a@now+5 t/b@now+9\n"
                     "due: t@now+5\n"
                     "jobs: t/a={\"createdAt\":now,\"x\"} t/b={r}\n"}, );
@@ -220,9 +221,9 @@ END_TEST
 START_TEST(schedule_keeps_to_the_most_jobs)
 {
     CHECK_EXAMPLES( //
-        {DELAYED, "schedule 1 t/b 60000 \"x\":1}", "-1", NULL},
-        {DELAYED, "schedule 1 t/a 60000 \"x\":1}", "(delayed now+60000 {r})", NULL},
-        {ABSENT, "schedule 1 t/a 60000 \"x\":1} t/b 60000 \"y\":1} t/a 1 \"y\":1}",
+        {DELAYED, "schedule 1 86400000 t/b 60000 \"x\":1} -", "-1", NULL},
+        {DELAYED, "schedule 1 86400000 t/a 60000 \"x\":1} -", "(delayed now+60000 {r})", NULL},
+        {ABSENT, "schedule 1 86400000 t/a 60000 \"x\":1} - t/b 60000 \"y\":1} - t/a 1 \"y\":1} -",
          "now+60001 -1 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
          SCHEDULED("now+60001", "now+1")}, );
 }
@@ -231,13 +232,14 @@ END_TEST
 START_TEST(a_call_of_the_wrong_shape_changes_nothing)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "schedule 0 t/a 5 \"x\"} t/b", "ERR", NULL},
-        {ABSENT, "schedule 0 t/a 5 \"x\"} t/b soon \"y\"}", "ERR", NULL},
-        {ABSENT, "schedule 0 t/a 5 \"x\"} t 5 \"y\"}", "ERR", NULL},
+        {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t/b", "ERR", NULL},
+        {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t/b soon \"y\"} -", "ERR", NULL},
+        {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t 5 \"y\"} -", "ERR", NULL},
         {LEASED, "retry t/a n1 1.5 {e}", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a t", "ERR", NULL},
-        {ABSENT, "schedule 0", "", NULL}, {LEASED, "complete", "", NULL}, {LEASED, "renew 5000", "", NULL},
-        {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL}, {LEASED, "read", "", NULL}, );
+        {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
+        {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
+        {LEASED, "read", "", NULL}, );
 }
 END_TEST
 
@@ -768,7 +770,8 @@ START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
 {
     CHECK_EXAMPLES( //
         {"jobs: t/a={r}\n", "read t/a", "(ready now {r} 0)", NULL},
-        {"jobs: t/a={r}\n", "schedule 0 t/b 5 \"x\"} t/a 5 \"x\"}", "now+6 (ready now {r}) wake now+6",
+        {"jobs: t/a={r}\n", "schedule 0 86400000 t/b 5 \"x\"} - t/a 5 \"x\"} -",
+         "now+6 (ready now {r}) wake now+6",
          "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
         {"jobs: t/a={r}\n", "cancel t/a", "0", ABSENT},
         {"jobs: t/a={r}\n", "run t/a '' ''", "now", DUE_NOW("{r}")}, );

@@ -380,8 +380,8 @@ class World:
         for job_id in self.some_ids():
             due = self.pool.now + self.chance.randrange(-5000, 5000)
             when = self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
-            items.append((job_id, when, f'"r":{self.chance.randrange(1000)}}}'))
-        answer = self.call_items("schedule", (max_jobs,), items)
+            items.append((job_id, when, f'"r":{self.chance.randrange(1000)}}}', "-"))
+        answer = self.call_items("schedule", (max_jobs, 86400000), items)
         for item, due in zip(items, answer):
             if isinstance(due, int) and due >= 0:
                 expect(item[0] not in self.lives, item[0], "was accepted twice")

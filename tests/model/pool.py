@@ -103,7 +103,7 @@ class Pool:
 
     def schedule(self, max_jobs, items):
         answers = []
-        for job_id, when, record in items:
+        for job_id, when, record, _ in items:
             if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
                 answers.append(-1)
             elif job_id in self.jobs:

@@ -5,7 +5,7 @@
 #include "support/keyspace.h"
 #include "support/redis_server.h"
 
-enum { WORDS_MAX = 1024, FIRST_WORDS = 5 };
+enum { WORDS_MAX = 2048, FIRST_WORDS = 5 };
 
 void scripts_load(redisContext *redis)
 {

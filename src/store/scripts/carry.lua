@@ -26,6 +26,14 @@ local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', 0, most)
 for i = 1, #topics do touch(topics[i]) end
 finish()
 if #topics == 0 and ARGV[3] == '1' then ring() end
+-- A little of what idempotency keys leave behind, each second; no expiry of Redis's is relied on.
+local function forget_keys()
+  local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, 1000)
+  if #keys == 0 then return end
+  call('HDEL', IDEMPOTENCY, unpack(keys))
+  call('ZREM', WINDOWS, unpack(keys))
+end
+if ARGV[3] == '1' then forget_keys() end
 local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
 if not next_due or next_due == 'inf' then next_due = -1 end
 return {now_us, owner, beat, tonumber(next_due), lost_leases(lease_ms, 1)[1] and 1 or 0, #topics}

@@ -10,6 +10,7 @@ local JOBS = KEYS[1]
 local base = string.sub(JOBS, 1, -5)
 local DUE, TURNS, READY = base .. 'due', base .. 'turns', base .. 'ready'
 local LEASES, CRASHES, DEAD = base .. 'leases', base .. 'crashes', base .. 'dead'
+local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 local MAX_IN_FLIGHT = tonumber(ARGV[1])
 
 -- One reading of the clock a script. A job is due when now has reached its time, in whole ms; what
@@ -29,7 +30,7 @@ local function integer(number) return string.format('%.0f', number) end
 -- Reads what the script may write, for these topics. On a slot that is on the move this fails here,
 -- before the first write, instead of between two of them.
 local function probe(topics)
-  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD}
+  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD, IDEMPOTENCY, WINDOWS}
   for i = 1, #topics do
     keys[#keys + 1] = bucket_of(topics[i])
     keys[#keys + 1] = holders_of(topics[i])

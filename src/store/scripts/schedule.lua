@@ -1,14 +1,17 @@
 #!lua
 -- schedule.lua - new jobs. No allow-oom: a full Redis refuses new work.
 --
--- ARGV[2]  the most jobs in the pool, 0: no bound
+-- ARGV[2]  the most jobs in the pool, 0: no bound   [3] how long an idempotency key is kept, ms
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
 --   record  without '{"createdAt":<ms>,', which is put in front here: the time is Redis's
+--   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
+--           under that and given again
 -- Returns {now_us, result ...}: a due time, -1 when the pool is full, {state, due, record} of the job
--- that has the id, or -2 when there is one but the answer has become too long: ask again.
-check(3, 3, 2)
+-- that has the id, or -2 when there is one but the answer has become too long: ask again. For a key that is
+-- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request.
+check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 local replies, scheduled = {now_us}, {}
 
@@ -35,13 +38,34 @@ local function add(id, when, record)
   return at
 end
 
-for i = 3, #ARGV, 3 do
-  local id = ARGV[i]
-  if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs and call('HEXISTS', JOBS, id) == 0 then
-    replies[#replies + 1] = -1
-  else
-    replies[#replies + 1] = add(id, ARGV[i + 1], ARGV[i + 2])
-  end
+-- The answer that is kept for a key: 'fingerprint due expiry id'.
+local function repeated(once)
+  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
+  local kept = call('HGET', IDEMPOTENCY, key)
+  if not kept then return end
+  local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
+  if tonumber(expiry) <= now then return end
+  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or -3
+end
+
+local function keep(once, id, due)
+  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
+  local expiry = integer(now + tonumber(ARGV[3]))
+  call('HSET', IDEMPOTENCY, key, table.concat({fingerprint, integer(due), expiry, id}, ' '))
+  call('ZADD', WINDOWS, expiry, key)
+end
+
+local function schedule(id, when, record, once)
+  local answer = once ~= '-' and repeated(once)
+  if answer then return answer end
+  if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs and call('HEXISTS', JOBS, id) == 0 then return -1 end
+  local result = add(id, when, record)
+  if once ~= '-' and type(result) == 'number' and result > 0 then keep(once, id, result) end
+  return result
+end
+
+for i = 4, #ARGV, 4 do
+  replies[#replies + 1] = schedule(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
 finish()
 return replies

@@ -1,0 +1,76 @@
+#include "api/idempotency.h"
+
+#include "api/problem.h"
+#include "job/fingerprint.h"
+
+/* A structured field's string ("..." with \" and \\), or the bare text that many clients send. */
+static bool read_key(struct slice value, struct buffer *key)
+{
+    bool is_quoted = value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"';
+    if (is_quoted)
+        value = slice_from(value.data + 1, value.size - 2);
+    if (value.size == 0 || value.size > IDEMPOTENCY_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < value.size; i++) {
+        char byte = value.data[i];
+        if (is_quoted && byte == '\\') {
+            if (++i == value.size || (value.data[i] != '"' && value.data[i] != '\\'))
+                return false;
+            byte = value.data[i];
+        } else if (byte == '"') {
+            return false;
+        }
+        if (byte < 0x20 || byte >= 0x7f)
+            return false;
+        buffer_append_byte(key, byte);
+    }
+    return !key->failed;
+}
+
+static size_t bucket_of(struct slice field)
+{
+    size_t sum = 5381;
+    for (size_t i = 0; i < field.size; i++)
+        sum = sum * 33 + (unsigned char)field.data[i];
+    return sum % API_KEY_BUCKETS;
+}
+
+/* The field is what follows the fingerprint: topic/key. */
+static struct slice field_of(const struct exchange *exchange)
+{
+    return slice_skip(buffer_slice(&exchange->once), FINGERPRINT_SIZE);
+}
+
+/* Only while an answer is on its way; later ones are the store's. */
+static bool is_running(struct list *bucket, struct slice field)
+{
+    for (struct list *link = bucket->next; link != bucket; link = link->next)
+        if (slice_equal(field_of(LIST_ENTRY(link, struct exchange, key_link)), field))
+            return true;
+    return false;
+}
+
+bool idempotency_begin(struct exchange *exchange, struct slice topic)
+{
+    struct buffer *once = &exchange->once;
+    char fingerprint[FINGERPRINT_SIZE];
+    if (!http_request_has_header(exchange->request, "Idempotency-Key"))
+        return true;
+    fingerprint_make(http_request_body(exchange->request), fingerprint);
+    buffer_printf(once, "%s %.*s/", fingerprint, SLICE_ARG(topic));
+    if (!read_key(http_request_header(exchange->request, "Idempotency-Key"), once)) {
+        struct job_errors errors = {
+            .count = 1,
+            .items = {{"Idempotency-Key", "must be 1 to 255 visible ASCII characters, in quotes or bare"}}};
+        problem_answer_errors(exchange, "request", &errors);
+        return false;
+    }
+    struct list *bucket = &exchange->api->keys[bucket_of(field_of(exchange))];
+    if (is_running(bucket, field_of(exchange))) {
+        problem_answer(exchange, 409,
+                       "A request with this Idempotency-Key is being answered; wait for that.");
+        return false;
+    }
+    list_append(bucket, &exchange->key_link);
+    return true;
+}

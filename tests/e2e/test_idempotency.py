@@ -1,0 +1,87 @@
+"""Idempotency-Key: a request that is repeated with it is answered, and delivers, once."""
+
+import contextlib
+
+import pytest
+from patience import until, watch
+
+
+@contextlib.contextmanager
+def frozen(redis):
+    redis.freeze()
+    try:
+        yield
+    finally:
+        redis.thaw()
+
+
+def keyed(server, key, job):
+    return server.post(job, headers={"Idempotency-Key": key})
+
+
+def test_the_same_request_is_answered_the_same_again(server, receiver, topic):
+    job = {"topic": topic, "url": receiver.url(), "delay": 0.2, "body": {"a": 1}}
+    first = keyed(server, '"8e03978e-40d5"', job).expect(201)
+    assert keyed(server, '"8e03978e-40d5"', job).expect(201) == first
+    assert keyed(server, "8e03978e-40d5", job).expect(201) == first  # bare, as many clients send it
+    until(lambda: receiver.count(topic) == 1, 5, "delivery")
+    assert keyed(server, '"8e03978e-40d5"', job).expect(201) == first
+    watch(0.5, lambda: receiver.count(topic) == 1, "delivered twice")
+
+
+def test_another_request_with_the_key_is_422(server, receiver, topic):
+    job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 100}
+    keyed(server, "k", job).expect(201)
+    keyed(server, "k", {**job, "delay": 101}).expect(422)
+    keyed(server, "k", {**job, "jobId": "b"}).expect(422)
+    assert server.job(topic, "b") is None
+
+
+def test_a_key_belongs_to_its_topic(server, receiver, topic):
+    for name in (topic + ".a", topic + ".b"):
+        keyed(server, "k", {"topic": name, "jobId": "a", "url": receiver.url(), "delay": 100}).expect(201)
+
+
+def test_an_error_is_not_kept(server, receiver, topic):
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=100)
+    job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 50}
+    keyed(server, "k", job).expect(409)
+    server.cancel(topic, "a").expect(200)
+    keyed(server, "k", job).expect(201)
+
+
+@pytest.mark.parametrize("key", ['""', '"a', '"a"b"', "a" * 300, '"a\\x"', "ä"])
+def test_a_key_that_is_none_is_400(server, receiver, topic, key):
+    answer = keyed(server, key, {"topic": topic, "jobId": "a", "url": receiver.url()}).expect(400)
+    if "errors" in answer:
+        assert answer["errors"][0]["field"] == "Idempotency-Key"
+    assert server.job(topic, "a") is None
+
+
+def test_a_key_is_forgotten_after_its_window(start, receiver, topic):
+    server = start("--idempotency-window", "1s")
+    job = {"topic": topic, "url": receiver.url(), "delay": 100}
+    first = keyed(server, "k", job).expect(201)
+    until(lambda: keyed(server, "k", job).expect(201)["jobId"] != first["jobId"], 5, "a new job")
+
+
+def test_a_request_whose_answer_was_lost_can_be_repeated(start, redis, receiver, topic):
+    """503, outcome unknown: Redis froze after it got the command. The repetition schedules nothing new."""
+    behind = redis()
+    server = start(redis=behind)
+    job = {"topic": topic, "url": receiver.url(), "delay": 0.1}
+    with frozen(behind):
+        lost = keyed(server, "k", job).expect(503)
+    assert "unknown" in lost["detail"] and "Idempotency-Key" in lost["detail"]
+    until(lambda: keyed(server, "k", job).status == 201, 10, "an answer")
+    until(lambda: receiver.count(topic) > 0, 5, "delivery")
+    watch(1, lambda: receiver.count(topic) == 1, "delivered twice")
+
+
+def test_while_the_first_request_runs_a_second_one_is_409(start, redis, receiver, topic):
+    behind = redis()
+    server = start("--reactors", "1", redis=behind)
+    job = {"topic": topic, "url": receiver.url(), "delay": 100}
+    with frozen(behind):
+        statuses = sorted(answer.status for answer in server.post_together(job, 2, {"Idempotency-Key": "k"}))
+    assert statuses == [409, 503]
