@@ -152,7 +152,9 @@ class Duepost:
         self.port = int(first_line(self._process, 60, "duepost").rpartition(":")[2])
         log = (self.data / "log").read_text()
         self.redis_pid = int(re.search(r"embedded_redis_started pid=(\d+)", log)[1])
-        await_condition(self._is_ready, 30, "duepost ready")
+        # Each reactor comes up for itself, and it is chance which one is asked.
+        for _ in range(32):
+            await_condition(self._is_ready, 30, "duepost ready")
         self.redis = Redis(str(self.data / "redis" / "redis.sock"))
 
     def _is_ready(self):
