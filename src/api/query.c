@@ -44,7 +44,8 @@ static bool take_pair(struct slice *query, struct slice *name, struct slice *val
 bool query_is_empty(struct exchange *exchange)
 {
     struct slice query = exchange->query, name, value;
-    struct job_errors errors = {.count = 0};
+    struct job_errors errors;
+    errors.count = 0; /* and nothing else: it is large, and almost always empty */
     while (take_pair(&query, &name, &value))
         add_error(&errors, shown(name), "is no parameter here");
     if (errors.count)

@@ -100,12 +100,18 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
     }
 }
 
+/* Out of the way of all others, because the errors are large. */
+static void answer_refused(struct exchange *exchange)
+{
+    struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
+    problem_answer_errors(exchange, "job", &errors);
+}
+
 /* A literal address can be judged now; a name is judged by what it leads to, when it is due. */
 static bool check_target(struct exchange *exchange, const struct job *job)
 {
     struct url url;
     const char *detail;
-    struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
     if (url_parse(job->url, &url, &detail) != STATUS_OK || !url.host_is_address)
         return true;
     const struct target_policy *targets = exchange->api->options.targets;
@@ -113,7 +119,7 @@ static bool check_target(struct exchange *exchange, const struct job *job)
         target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
     if (target_policy_permits(targets, url.host, &url.address, url.port, is_local))
         return true;
-    problem_answer_errors(exchange, "job", &errors);
+    answer_refused(exchange);
     return false;
 }
 
