@@ -16,7 +16,7 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 32 * 1024, /* of a connection: the head has to fit into it */
+    MEMORY_BYTES = 16 * 1024, /* of a connection: the head has to fit into it */
     RUNS_MAX = 4,             /* of the daemon in a row, before others have their turn */
 };
 
