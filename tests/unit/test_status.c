@@ -7,11 +7,18 @@
 START_TEST(names_every_status)
 {
     static const char *const names[] = {
-        [STATUS_OK] = "ok",           [STATUS_INVALID] = "invalid",
-        [STATUS_EXISTS] = "exists",   [STATUS_NOT_FOUND] = "not_found",
-        [STATUS_LEASED] = "leased",   [STATUS_STALE] = "stale",
-        [STATUS_FULL] = "full",       [STATUS_UNAVAILABLE] = "unavailable",
-        [STATUS_UNKNOWN] = "unknown", [STATUS_FAILED] = "failed",
+        [STATUS_OK] = "ok",
+        [STATUS_INVALID] = "invalid",
+        [STATUS_EXISTS] = "exists",
+        [STATUS_NOT_FOUND] = "not_found",
+        [STATUS_REPEATED] = "repeated",
+        [STATUS_REUSED] = "reused",
+        [STATUS_LEASED] = "leased",
+        [STATUS_STALE] = "stale",
+        [STATUS_FULL] = "full",
+        [STATUS_UNAVAILABLE] = "unavailable",
+        [STATUS_UNKNOWN] = "unknown",
+        [STATUS_FAILED] = "failed",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         ck_assert_str_eq(status_name((enum status)i), names[i]);

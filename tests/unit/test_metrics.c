@@ -1,0 +1,91 @@
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/metrics.h"
+
+static struct metrics_board *board;
+static struct buffer text;
+
+static void begin(void)
+{
+    board = metrics_board_new(2);
+    buffer_init(&text, 1 << 20);
+}
+
+static void end(void)
+{
+    metrics_board_free(board);
+    buffer_fini(&text);
+}
+
+static void expect(const char *line)
+{
+    ck_assert_msg(strstr(buffer_text(&text), line), "%s is not in\n%s", line, buffer_text(&text));
+}
+
+START_TEST(reactors_are_summed_up)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct metrics *metrics = metrics_of(board, i);
+        metrics_accepted(metrics, SLICE("mail"));
+        metrics_attempt(metrics, SLICE("mail"), METRICS_RESULT_5XX, 2000);
+        metrics_ended(metrics, SLICE("mail"), METRICS_END_DEAD);
+        metrics_request(metrics, METRICS_ROUTE_READ, 404, 500);
+        metrics_lateness(metrics, 1500);
+        metrics_count(metrics, METRICS_COUNTER_RECOVERED, 3);
+        metrics_in_flight(metrics, 4);
+    }
+    metrics_write(board, &text);
+    expect("\nduepost_jobs_accepted_total{topic=\"mail\"} 2\n");
+    expect("\nduepost_attempts_total{topic=\"mail\",result=\"5xx\"} 2\n");
+    expect("\nduepost_jobs_ended_total{topic=\"mail\",how=\"dead\"} 2\n");
+    expect("\nduepost_http_request_seconds_count{route=\"GET /jobs/{topic}/{jobId}\",status=\"404\"} 2\n");
+    expect("\nduepost_lateness_seconds_bucket{le=\"0.001\"} 0\n");
+    expect("\nduepost_lateness_seconds_bucket{le=\"0.0025\"} 2\n");
+    expect("\nduepost_lateness_seconds_sum 0.003000\n");
+    expect("\nduepost_leases_recovered_total 6\n");
+    expect("\nduepost_in_flight 8\n");
+}
+END_TEST
+
+START_TEST(topics_beyond_the_first_hundred_are_one)
+{
+    struct metrics *metrics = metrics_of(board, 0);
+    for (int i = 0; i < METRICS_TOPICS_MAX + 20; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        metrics_accepted(metrics, slice_of(name));
+        metrics_accepted(metrics_of(board, 1), slice_of(name));
+    }
+    metrics_write(board, &text);
+    expect("{topic=\"t0\"} 2\n");
+    expect("{topic=\"t99\"} 2\n");
+    expect("{topic=\"_other\"} 40\n");
+    ck_assert_ptr_null(strstr(buffer_text(&text), "t100"));
+}
+END_TEST
+
+START_TEST(more_statuses_than_there_are_rows_are_left_out)
+{
+    struct metrics *metrics = metrics_of(board, 0);
+    for (unsigned status = 200; status < 200 + METRICS_STATUSES_MAX + 5; status++)
+        metrics_request(metrics, METRICS_ROUTE_LIST, status, 1);
+    metrics_write(board, &text);
+    expect("status=\"200\"");
+    ck_assert_ptr_null(strstr(buffer_text(&text), "status=\"216\""));
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("metrics");
+    TCase *tests = tcase_create("metrics");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, reactors_are_summed_up);
+    tcase_add_test(tests, topics_beyond_the_first_hundred_are_one);
+    tcase_add_test(tests, more_statuses_than_there_are_rows_are_left_out);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
