@@ -1,0 +1,235 @@
+"""A Debian 12 in a directory, to run things in.
+
+Whatever runs there has mounts and processes of its own: namespaces that end with its first process, and
+that one ends with us. Nothing has to be unmounted or looked for afterwards, whatever failed. The network
+is the host's."""
+
+import os
+import pathlib
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+SUITE = "bookworm"
+NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
+
+ENTER = r"""
+set -eu
+root=$1 archives=$2 read_only=$3 writable=$4
+shift 4
+mount --make-rprivate /
+mount --bind "$root" "$root"
+if [ -n "$read_only" ]; then
+    mount --bind "$root$writable" "$root$writable"
+    mount -o remount,bind,ro "$root"
+fi
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for node in null zero full random urandom tty; do
+    : >"$root/dev/$node"
+    mount --bind "/dev/$node" "$root/dev/$node"
+done
+mkdir "$root/dev/shm" "$root/dev/pts" "$root/dev/mqueue" "$root/dev/hugepages"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+ln -s fd/0 "$root/dev/stdin"
+ln -s fd/1 "$root/dev/stdout"
+ln -s fd/2 "$root/dev/stderr"
+mount --bind "$archives" "$root/var/cache/apt/archives"
+"""
+RUN = ENTER + 'exec chroot "$root" "$@"'
+
+# As a container manager does it: the kernel's settings stay the host's, and control groups are of its own.
+BOOT = ENTER + r"""
+mount --bind "$root/proc/sys" "$root/proc/sys"
+mount -o remount,bind,ro "$root/proc/sys"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+cd "$root"
+mkdir -p .old
+pivot_root . .old
+umount --lazy /.old
+exec env --ignore-environment container=proof PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    /lib/systemd/systemd --system --log-target=console --unit=basic.target
+"""
+
+
+class Failed(Exception):
+    pass
+
+
+class Process:
+    """One that runs in a root, or on this host; its lines of output are kept."""
+
+    def __init__(self, command, **options):
+        self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+        self.text, self._lines = [], queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.popen.stdout:
+            self.text.append(line)
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def line_with(self, words, seconds):
+        """The next line that holds words."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise Failed(f"no line with {words!r} within {seconds} s") from None
+            if line is None:
+                raise Failed(f"ended without a line with {words!r}:\n{self.tail()}")
+            if words in line:
+                return line
+
+    def all_text(self):
+        """Once it has ended."""
+        self._reader.join(10)
+        return "".join(self.text)
+
+    def tail(self):
+        return "".join(self.text[-30:])
+
+    def first_process(self):
+        """The pid, here, of the one that is 1 there."""
+        pid = self.popen.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(children[0])
+
+    def terminate(self, seconds=60):
+        """SIGTERM to the first process; the exit code."""
+        os.kill(self.first_process(), signal.SIGTERM)
+        return self.popen.wait(seconds)
+
+    def end(self):
+        self.popen.kill()
+        self.popen.wait()
+
+
+class Roots:
+    """Makes roots, all from one debootstrap that is kept in place for the next run."""
+
+    def __init__(self, place, log):
+        self.place, self.log = place, log
+        self.archives = place / "archives"
+        self.archives.mkdir(parents=True, exist_ok=True)
+        self.made = []
+
+    def _call(self, *command):
+        self.log.write(f"+ {' '.join(map(str, command))}\n")
+        self.log.flush()
+        if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, check=False).returncode:
+            raise Failed(f"{command[0]} failed")
+
+    def _sources(self):
+        """[(address, release)]: where this host's apt has Debian 12 from."""
+        lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
+                               capture_output=True, text=True, check=True).stdout.splitlines()
+        releases = {SUITE, f"{SUITE}-updates", f"{SUITE}-security"}
+        found = [tuple(line.split()[:2]) for line in lines if line.split()[1] in releases and line.split()[2] == "main"]
+        if SUITE not in [release for _, release in found]:
+            raise Failed(f"this host's apt has no source of {SUITE}; run apt-get update")
+        return found
+
+    def make_base(self):
+        """True when it had to be made."""
+        base = self.place / "base.tar"
+        if base.exists():
+            return False
+        sources, work = self._sources(), self.place / "base"
+        shutil.rmtree(work, ignore_errors=True)
+        self._call("debootstrap", "--variant=minbase", SUITE, work, next(address for address, release in sources if release == SUITE))
+        (work / "etc/apt/sources.list").write_text("".join(f"deb {address} {release} main\n" for address, release in sources))
+        settings = subprocess.run(["apt-config", "dump", "--no-empty", "Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until",
+                                   "Acquire::Check-Date"], capture_output=True, text=True, check=True).stdout
+        (work / "etc/apt/apt.conf.d/90host").write_text(settings)
+        policy = work / "usr/sbin/policy-rc.d"  # as in a container: installing starts nothing
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+        self._call("tar", "--create", "--file", f"{base}.part", "--directory", work, "--numeric-owner", "--xattrs", ".")
+        os.rename(f"{base}.part", base)
+        shutil.rmtree(work)
+        return True
+
+    def make(self, name):
+        root = Root(self, self.place / "roots" / name)
+        shutil.rmtree(root.path, ignore_errors=True)
+        root.path.mkdir(parents=True)
+        self._call("tar", "--extract", "--file", self.place / "base.tar", "--directory", root.path, "--numeric-owner", "--xattrs")
+        shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
+        self.made.append(root)
+        return root
+
+    def remove(self):
+        for root in self.made:
+            for process in root.started:
+                if process.popen.poll() is None:
+                    process.end()
+            shutil.rmtree(root.path, ignore_errors=True)
+
+
+class Root:
+    def __init__(self, roots, path):
+        self.roots, self.path, self.started = roots, path, []
+
+    def _enter(self, program, command, writable):
+        return [*NAMESPACES, "sh", "-c", program, "sh", str(self.path), str(self.roots.archives), "yes" if writable else "", writable, *command]
+
+    def start(self, *command, environment=None, cwd="/", user=None, writable=""):
+        """user: "uid:gid", by name or number. writable: the one directory that is, in a root that is not."""
+        if user:
+            uid, gid = user.split(":")
+            command = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--", *command)
+        variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+                     "LANG": "C.UTF-8", **(environment or {})}
+        command = ("env", "--ignore-environment", f"--chdir={cwd}", *(f"{name}={value}" for name, value in variables.items()), *command)
+        self.started.append(Process(self._enter(RUN, command, writable)))
+        return self.started[-1]
+
+    def boot(self):
+        self.started.append(Process(self._enter(BOOT, (), "")))
+        return self.started[-1]
+
+    def run(self, *command, seconds=900, **named):
+        """What it printed."""
+        self.roots.log.write(f"+ in {self.path.name}: {' '.join(command)}\n")
+        self.roots.log.flush()
+        process = self.start(*command, **named)
+        try:
+            code = process.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{' '.join(command)[:60]}: not within {seconds} s\n{process.tail()}") from None
+        finally:
+            process.end()
+        text = process.all_text()
+        self.roots.log.write(text)
+        if code:
+            raise Failed(f"{' '.join(command)[:60]}: exit {code}\n{process.tail()}")
+        return text
+
+    def install(self, *packages):
+        self.run("sh", "-c", 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "$@"',
+                 "sh", *packages)
+
+    def files(self, *but):
+        """{path: type and mode}, without what packaging tools write down about their work."""
+        notes = ("./var/cache", "./var/log", "./var/lib/dpkg", "./var/lib/apt", "./tmp", "./run", "./root", *but)
+        found = {}
+        for folder, folders, names in os.walk(self.path):
+            for name in [*folders, *names]:
+                path = pathlib.Path(folder, name)
+                inside = f"./{path.relative_to(self.path)}"
+                if not inside.startswith(notes):
+                    found[inside] = oct(path.lstat().st_mode)
+        return found
