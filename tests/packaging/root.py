@@ -167,7 +167,9 @@ class Roots:
         shutil.rmtree(root.path, ignore_errors=True)
         root.path.mkdir(parents=True)
         self._call("tar", "--extract", "--file", self.place / "base.tar", "--directory", root.path, "--numeric-owner", "--xattrs")
+        # An installer writes these, and a container manager; debootstrap does not.
         shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
+        (root.path / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
         self.made.append(root)
         return root
 
