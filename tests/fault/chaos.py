@@ -3,7 +3,7 @@
 from client import mixed_orders
 import control
 from nemesis import Nemesis, bursts
-from site_ import Site
+from premises import Site
 
 SETTLE_S = 100  # the fourth loss of a consumer is followed by a wait of up to 16 leases
 

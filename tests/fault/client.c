@@ -8,7 +8,8 @@
  *
  * In LOG for each schedule: P, us since 1970 when it left and when it was answered, number of the port, status
  * (0: lost), n when the answer says that nothing changed, else -, due time in ms or 0, topic/jobId. For each
- * cancel: C, the two times, number, status, y when an attempt was under way, else n, topic/jobId. GAUGES is a
+ * cancel: C, the two times, number, status, y when an attempt was under way, n as before, else -, topic/jobId.
+ * GAUGES is a
  * map of 64-bit numbers: how many requests to each port have no answer yet. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -151,7 +152,8 @@ static void write_down(struct client *client, struct connection *connection, int
     fprintf(client->record, "%c %lld %lld %zu %d ", connection->is_cancel ? 'C' : 'P',
             (long long)connection->sent_us, (long long)at_us, connection->port, status);
     if (connection->is_cancel)
-        fprintf(client->record, "%c", says(body, "\"attemptInFlight\":true") ? 'y' : 'n');
+        fprintf(client->record, "%c",
+                says(body, "\"attemptInFlight\":true") ? 'y' : says(body, "nothing changed") ? 'n' : '-');
     else
         fprintf(client->record, "%c %lld", says(body, "nothing changed") || status == 507 ? 'n' : '-',
                 (long long)due_ms_of(body));

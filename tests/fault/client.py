@@ -69,6 +69,7 @@ class Told:
     cancel_sent_us: int = 0
     cancelled_us: int = 0        # when the cancel was answered
     was_running: bool = False    # an attempt, at the cancel
+    may_be_cancelled: bool = False  # nobody told, or that the outcome is unknown
 
 
 class Client:
@@ -107,6 +108,7 @@ class Client:
                 else:
                     told.cancel_sent_us, told.cancelled_us, told.cancel = int(words[1]), int(words[2]), int(words[4])
                     told.was_running = words[5] == "y"
+                    told.may_be_cancelled = told.cancel in (0, 503) and words[5] != "n"
         return jobs
 
     def stop(self):

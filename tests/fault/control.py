@@ -25,7 +25,8 @@ CONTROLS = {
     "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
                     ("common", "elseif tonumber(first[2]) > now then", "elseif false then")],
     # A cancelled job's lease lives on.
-    "no cancel": [("cancel", "replies[i] = take(id) == 'leased' and 1 or 0", "replies[i] = 0 call('HSET', JOBS, id, '{}')")],
+    "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
+                  ("cancel", "take(id) == 'leased' and 1 or 0", "0")],
     # The lock's owner recovers at once what seems lost.
     "no quiet time": [("recover", "if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end", "")],
     # A job that kills its consumer does so for ever.

@@ -5,6 +5,7 @@ stopped first, looked at, and killed then."""
 
 import collections
 import dataclasses
+import os
 import random
 import signal
 import time
@@ -91,20 +92,29 @@ class Nemesis:
         """Of a stopped process: is something without its answer?"""
         return self.site.client.open_requests(node.index) > 0 or self.site.judge.open_posts(node.source) > 0
 
-    def end_node(self, node):
-        freeze(node.pid)
-        self.forget_thaw(node)
-        self.counted += self.look(node)
+    def stop_in_the_middle(self, pid, nodes):
+        """Of a schedule or an attempt of one of nodes, if one comes within two seconds. Counts the kill."""
+        deadline = time.monotonic() + 2
+        while True:
+            freeze(pid)
+            is_busy = any(self.look(node) for node in nodes)
+            if is_busy or time.monotonic() > deadline:
+                break
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.005)
+        self.counted += is_busy
         self.done["killed"] += 1
+
+    def end_node(self, node):
+        self.forget_thaw(node)
+        self.stop_in_the_middle(node.pid, [node])
         fault = self.note("kill node", (node.source,))
         node.kill()
         fault.end_us = now_us()
 
     def end_redis(self):
         redis = self.site.redis
-        freeze(redis.pid)
-        self.counted += any(self.look(node) for node in self.site.nodes)
-        self.done["killed"] += 1
+        self.stop_in_the_middle(redis.pid, self.site.nodes)
         fault = self.note("kill redis")
         redis.end()
         return fault
@@ -123,8 +133,8 @@ class Nemesis:
 
     def kill_both(self, step):
         node = self.site.nodes[step.node]
-        fault = self.end_redis()
         self.end_node(node)
+        fault = self.end_redis()
         self.begin_redis(fault)
         node.start(wait=False)
 
@@ -147,9 +157,9 @@ class Nemesis:
         fault.end_us = now_us() + 1_000_000
 
     def forget_thaw(self, node):
+        """Who is to be killed runs."""
         for thaw in [t for t in self.thaws if t[1] is node]:
-            self.thaws.remove(thaw)
-            thaw[2].end_us = now_us()
+            self.thaw(thaw)
 
     def freeze_redis(self, step):
         redis = self.site.redis

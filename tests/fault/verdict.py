@@ -9,8 +9,9 @@
 import collections
 import dataclasses
 
+STORIES = 5  # broken promises that are told with everything that is known
 LEASE_US = 5_000_000
-RETRY_MS = 500  # of the jobs here: see client.MIX
+RETRY_MS = 500  # of most jobs here: see client.MIX
 RECORD_US = 1_000_000  # from an answer to its record in Redis, at most, on a busy host
 DRIP_US = 2_000_000    # what a body may take before that, once its status is known
 
@@ -51,9 +52,10 @@ class Verdict:
 class Case:
     """One job."""
 
-    def __init__(self, key, told, arrivals, dead, faults, clock_ms):
+    def __init__(self, key, told, arrivals, dead, faults, context):
         self.key, self.told, self.arrivals = key, told, arrivals
-        self.dead, self.faults, self.clock_ms = dead, faults, clock_ms
+        self.dead, self.faults, self.context = dead, faults, context
+        self.clock_ms = context.clock_ms
         self.is_accepted = told is not None and told.scheduled in (200, 201)
         self.is_delivered = any(a.is_success for a in arrivals)
         self.is_cancelled = told is not None and told.cancel == 200
@@ -67,9 +69,14 @@ class Case:
         yield from self.repeated()
         yield from self.spent()
 
+    def story(self):
+        """For whoever looks for the reason."""
+        near = [fault for fault in self.faults for a in self.arrivals if fault.explains(a, a.at_us + 10_000_000)]
+        return "".join(f"\n      {what}" for what in (self.told, *self.arrivals, *near[:5]))
+
     def lost(self):
         if self.is_accepted and not (self.is_delivered or self.is_cancelled or self.dead is not None):
-            if self.told.cancel != 0:  # a cancel whose answer was lost may have been done
+            if not self.told.may_be_cancelled:
                 yield "lost"
 
     def uninvited(self):
@@ -84,7 +91,7 @@ class Case:
             yield f"early by {due_ms - self.clock_ms(self.arrivals[0].at_us):.1f} ms"
         for arrival in self.arrivals:
             ends_us = [a.answered_us or a.at_us for a in self.arrivals if a.attempt == arrival.attempt - 1]
-            if ends_us and self.clock_ms(arrival.at_us) < min(ends_us) / 1000 + RETRY_MS:
+            if ends_us and not self.context.is_cut and self.clock_ms(arrival.at_us) < min(ends_us) / 1000 + self.context.retry_ms:
                 yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
 
     def after_cancel(self):
@@ -98,7 +105,7 @@ class Case:
     def repeated(self):
         """An attempt that ended, and came again."""
         for before, after in zip(self.arrivals, self.arrivals[1:]):
-            if after.attempt > before.attempt and not before.is_success:
+            if after.attempt > before.attempt and (not before.is_success or self.context.is_cut):
                 continue
             self.repetitions += 1
             if not any(fault.explains(before, after.at_us) for fault in self.faults):
@@ -109,17 +116,26 @@ class Case:
         """Each attempt but the last has failed by what the receiver did."""
         last = max((a.attempt for a in self.arrivals), default=0)
         for number in range(1, last):
-            if not any(a.attempt == number and a.is_failure for a in self.arrivals):
+            if not self.context.is_cut and not any(a.attempt == number and a.is_failure for a in self.arrivals):
                 yield f"attempt {number} of {last} was spent without a failure of the receiver"
 
 
-def judge(told, arrivals, dead, faults, clock_ms=lambda at_us: at_us / 1000):
-    """told, arrivals: by job. dead: job to number of lost consumers. clock_ms: the latest that Redis's clock
-    may have said before that moment."""
+@dataclasses.dataclass
+class Context:
+    """clock_ms: the latest that Redis's clock may have said before that moment. retry_ms: the shortest wait of
+    the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may not have come."""
+    clock_ms: callable = lambda at_us: at_us / 1000
+    retry_ms: int = RETRY_MS
+    is_cut: bool = False
+
+
+def judge(told, arrivals, dead, faults, **context):
+    """told, arrivals: by job. dead: job to number of lost consumers."""
+    context = Context(**context)
     counts, broken = collections.Counter(), []
     for key in told.keys() | arrivals.keys():
-        case = Case(key, told.get(key), arrivals.get(key, []), dead.get(key), faults, clock_ms)
-        broken += [f"{key}: {what}" for what in case.broken()]
+        case = Case(key, told.get(key), arrivals.get(key, []), dead.get(key), faults, context)
+        broken += [f"{key}: {what}{case.story() if len(broken) < STORIES else ''}" for what in case.broken()]
         scheduled = case.told.scheduled if case.told else None
         counts["accepted"] += case.is_accepted
         counts["delivered"] += case.is_delivered

@@ -1,0 +1,121 @@
+"""Connections that end after byte k of an exchange, for each k: to Redis, and to a receiver; and slow, sliced,
+silent and half-open ones."""
+
+import random
+import time
+
+from client import mixed_orders
+import control
+from judge import Judge
+from lane import Lane, side_by_side, summed
+from nemesis import now_us
+from patience import until
+from premises import Site
+from proxy import Proxy
+from redis import Redis
+from verdict import Fault
+
+LANES = 12
+
+
+def exchange(redis, judge, name, cut_after, binary=None):
+    """One job's way with a cut behind so many bytes between duepost and Redis. Without a cut: how many there are."""
+    proxy = Proxy(redis.port)
+    lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{proxy.port}/0", binary=binary)
+    try:
+        node = lane.start()
+        node.await_ready()
+        proxy.arm(cut_after)
+        lane.schedule(node, "a", "/500/200", retrySchedule=[0.1])
+        if lane.told[f"{name}/a"].scheduled != 201:
+            until(node.is_ready, 10, "ready again")
+            lane.schedule(node, "b")
+        lane.await_settled(40)
+        passed = proxy.passed
+        lane.faults = [Fault("cut", at, at + 1_000_000) for at in proxy.cuts]
+        return passed, lane.verdict(retry_ms=100)
+    finally:
+        lane.stop()
+        proxy.stop()
+
+
+def to_redis(report, redis, judge):
+    total = exchange(redis, judge, "whole", None)[0]
+    chance = random.Random(f"cuts {report.seed}")
+    bytes_ = range(1, total + 1) if report.is_long else sorted(chance.sample(range(1, total + 1), 36))
+    said = summed(side_by_side(lambda k: exchange(redis, judge, f"cut-{k}", k)[1], bytes_, LANES))
+    report.verdict(f"a connection to Redis cut behind byte k, {len(bytes_)} of {total}", said)
+    report.expect(said.counts["repeated"] <= said.counts["accepted"], "more repetitions than jobs")
+    binary = control.without("destructive pop")
+    some = [total * i // 12 for i in range(1, 12)]
+    report.control("destructive pop, cut", summed(side_by_side(
+        lambda k: exchange(redis, judge, f"control-{k}", k, binary)[1], some, LANES)))
+
+
+def to_receiver(report, redis, judge):
+    """Each k has a port, so all go at once: the first connection is cut, the next one is not."""
+    for label, binary in (("a connection to a receiver cut behind byte k", None), ("no retry", control.without("no retry"))):
+        lane = Lane(redis, judge, "receiver" if binary is None else "receiver-control", binary=binary)
+        total = 420  # request and answer; what lies behind cuts nothing
+        proxies = [Proxy(judge.port, k) for k in range(1, total, 1 if binary is None else 40)]
+        try:
+            node = lane.start()
+            node.await_ready()
+            for number, proxy in enumerate(proxies):
+                lane.schedule(node, f"k{number}", url=f"http://127.0.0.1:{proxy.port}", retrySchedule=[0.5])
+            lane.await_settled(30)
+            cut = [proxy for proxy in proxies if proxy.cuts]
+            lane.faults = [Fault("cut", at, at + 100_000) for proxy in cut for at in proxy.cuts]
+            said = lane.verdict(is_cut=True)
+            if binary is None:
+                report.verdict(f"{label}, {len(cut)} of {len(cut)}", said)
+            else:
+                report.control(label, said)
+        finally:
+            lane.stop()
+            for proxy in proxies:
+                proxy.stop()
+
+
+def in_modes(report):
+    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing."""
+    for mode, jobs, seconds in (("delay", 600, 3), ("slice", 60, 3), ("blackhole", 400, 10), ("half-open", 400, 10)):
+        redis = Redis()
+        proxy = Proxy(redis.port)
+        redis.address = f"redis://127.0.0.1:{proxy.port}/0"
+        site = Site(redis=redis)
+        inward = Proxy(site.judge.port)
+        try:
+            proxy.set_mode(mode if mode in ("delay", "slice") else "pass")
+            inward.set_mode(proxy.mode)
+            faults = []
+            site.begin(mixed_orders(report.seed, jobs, seconds, mix=SOLID), f"http://127.0.0.1:{inward.port}")
+            if mode in ("blackhole", "half-open"):
+                time.sleep(2)
+                faults.append(Fault(mode, now_us()))
+                proxy.set_mode(mode)
+                time.sleep(4)  # Redis counts as lost after 3
+                proxy.set_mode("pass")
+                faults[0].end_us = now_us() + 2_500_000
+            site.await_client(60)
+            settled = site.await_settled(60)
+            report.expect(settled is not None, f"{mode}: not settled")
+            report.verdict(f"{mode}", site.verdict(faults))
+        finally:
+            site.stop()
+            proxy.stop()
+            inward.stop()
+
+
+SOLID = ((90, "/200", '"retrySchedule":[0.5,0.5,0.5]'), (10, "/500/200", '"retrySchedule":[0.5,0.5,0.5]'))
+
+
+def run(report):
+    redis, judge = Redis(), Judge()
+    try:
+        to_redis(report, redis, judge)
+        to_receiver(report, redis, judge)
+    finally:
+        redis.end()
+        judge.stop()
+    in_modes(report)

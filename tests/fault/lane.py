@@ -1,0 +1,111 @@
+"""A small site of its own in a Redis that many share: one prefix, one owner's memory, its own nodes.
+
+For runs in which many short stories happen beside each other."""
+
+import concurrent.futures
+import http.client
+import time
+
+import audit
+from client import Told
+from node import Node
+from patience import until
+from redis_link import Link
+import verdict
+
+
+class Lane:
+    def __init__(self, site_redis, judge, name, *, redis=None, binary=None, extra=None, options=("--reactors", "1")):
+        self.redis, self.judge, self.name = site_redis, judge, name
+        self.keys = f"{name}:{{0}}:"
+        self.told = {}
+        self.faults = []
+        self.make_node = lambda: Node(0, "--prefix", f"{name}:", *options, redis=redis or site_redis.address, binary=binary,
+                                      extra=extra)
+        self.nodes = []
+
+    def start(self, wait=True, **extra):
+        self.nodes.append(self.make_node().start(wait=wait, **extra))
+        return self.nodes[-1]
+
+    def schedule(self, node, job_id, path="/200", url=None, **job):
+        """The status; 0 when the answer was lost."""
+        key = f"{self.name}/{job_id}"
+        told = self.told.setdefault(key, Told(sent_us=time.time_ns() // 1000))
+        body = {"topic": self.name, "jobId": job_id, "url": (url or self.judge.url) + path,
+                "retrySchedule": [0.5] * 3, **job}
+        told.scheduled, answer = request(node, "POST", "/jobs", body)
+        told.nothing_changed = told.scheduled == 507 or "nothing changed" in str(answer)
+        told.answered_us = time.time_ns() // 1000
+        return told.scheduled
+
+    def cancel(self, node, job_id):
+        told = self.told[f"{self.name}/{job_id}"]
+        told.cancel_sent_us = time.time_ns() // 1000
+        told.cancel, answer = request(node, "DELETE", f"/jobs/{self.name}/{job_id}")
+        told.cancelled_us = time.time_ns() // 1000
+        told.was_running = bool(answer and answer.get("attemptInFlight"))
+        told.may_be_cancelled = told.cancel in (0, 503) and "nothing changed" not in str(answer)
+        return told.cancel
+
+    def arrivals(self, job_id=None):
+        key = f"{self.name}/{job_id}"
+        return [a for k, found in self.judge.arrivals().items() if k == key or job_id is None and k.startswith(self.name + "/")
+                for a in found]
+
+    def ask(self, *words):
+        link = Link(str(self.redis.socket))
+        try:
+            return link(*words)
+        finally:
+            link.close()
+
+    def counts(self):
+        return self.redis.counts(self.keys)
+
+    def is_settled(self):
+        jobs, leases, dead = self.counts()
+        return jobs == dead and leases == 0
+
+    def await_settled(self, seconds=30):
+        until(self.is_settled, seconds, lambda: f"{self.name} settled: {self.counts()}\n{self.nodes[-1].log()[-3000:]}")
+
+    def books(self):
+        link = Link(str(self.redis.socket))
+        try:
+            return audit.Books(link, self.keys)
+        finally:
+            link.close()
+
+    def verdict(self, **how):
+        books = self.books()
+        arrivals = {k: v for k, v in self.judge.arrivals().items() if k.startswith(self.name + "/")}
+        said = verdict.judge(self.told, arrivals, books.dead, self.faults, **how)
+        said.broken += [f"books of {self.name}: {what}" for what in audit.faults(books)]
+        return said
+
+    def stop(self):
+        for node in self.nodes:
+            node.kill()
+
+
+def request(node, method, target, body=None):
+    try:
+        return node.request(method, target, body)
+    except (OSError, http.client.HTTPException, ValueError):
+        return 0, None
+
+
+def side_by_side(work, items, at_once):
+    """work(item) for each, so many at once; the results in order."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(work, items))
+
+
+def summed(verdicts):
+    """One verdict of many."""
+    total = verdict.Verdict(verdict.collections.Counter(), [])
+    for each in verdicts:
+        total.counts += each.counts
+        total.broken += each.broken
+    return total
