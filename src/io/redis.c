@@ -48,6 +48,7 @@ struct redis_link {
     struct list unsent; /* get their NULL at the next turn */
     struct list subscriptions;
     struct resolver *resolver;
+    uint16_t port; /* that is connected to */
     struct timer *reconnect;
     struct timer *deadline; /* of the oldest command in sent, and of connecting */
     struct timer *fail_unsent;
@@ -209,6 +210,11 @@ static void on_hello(void *arg, const struct redis_reply *reply)
     struct redis_link *link = arg;
     if (!reply || link->is_up || !link->context)
         return;
+    if (redis_reply_kind(reply) == REDIS_KIND_ARRAY) { /* of ROLE */
+        if (!slice_equal(redis_reply_text(redis_reply_at(reply, 0)), SLICE("master")))
+            redis_link_reset(link, "this Redis is not the primary");
+        return;
+    }
     if (redis_reply_kind(reply) == REDIS_KIND_ERROR) {
         char why[sizeof link->why];
         snprintf(why, sizeof why, "%.*s", SLICE_ARG(redis_reply_text(reply)));
@@ -240,6 +246,8 @@ static void say_hello(struct redis_link *link)
         snprintf(number, sizeof number, "%u", address->database);
         send_now(link, 2, (struct slice[]){SLICE("SELECT"), slice_of(number)}, on_hello, link);
     }
+    if (link->events.find)
+        send_now(link, 1, (struct slice[]){SLICE("ROLE")}, on_hello, link);
     send_now(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
 }
 
@@ -283,7 +291,7 @@ static void on_resolved(void *arg, const char *address, const char *why)
     struct redis_link *link = arg;
     link->resolver = NULL;
     if (address) {
-        adopt_context(link, redisAsyncConnect(address, link->address->port));
+        adopt_context(link, redisAsyncConnect(address, link->port));
         return;
     }
     set_why(link, why);
@@ -296,15 +304,29 @@ static bool is_literal(const char *host)
     return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
 }
 
+static void connect_host(struct redis_link *link, const char *host, uint16_t port)
+{
+    link->port = port;
+    if (is_literal(host))
+        adopt_context(link, redisAsyncConnect(host, port));
+    else
+        link->resolver = resolver_start(link->loop, host, on_resolved, link);
+}
+
 static void on_reconnect(void *arg)
 {
     struct redis_link *link = arg;
-    if (link->address->path)
+    struct redis_place place;
+    if (link->address->path) {
         adopt_context(link, redisAsyncConnectUnix(link->address->path));
-    else if (is_literal(link->address->host))
-        adopt_context(link, redisAsyncConnect(link->address->host, link->address->port));
-    else
-        link->resolver = resolver_start(link->loop, link->address->host, on_resolved, link);
+    } else if (!link->events.find) {
+        connect_host(link, link->address->host, link->address->port);
+    } else if (link->events.find(link->events.find_arg, &place)) {
+        connect_host(link, place.host, place.port);
+    } else {
+        set_why(link, "no Sentinel has named the primary yet");
+        lost(link);
+    }
 }
 
 struct redis_link *redis_link_new(struct loop *loop, const struct redis_address *address, int64_t deadline_us,

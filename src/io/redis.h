@@ -16,17 +16,28 @@
 struct redis_link;
 struct redis_reply;
 
+enum { REDIS_HOST_MAX = 256, REDIS_SENTINELS_MAX = 16 };
+
+struct redis_place {
+    char host[REDIS_HOST_MAX];
+    uint16_t port;
+};
+
 /* Where Redis is. Strings are owned; redis_address_fini frees them. */
 struct redis_address {
-    char *host; /* NULL: unix socket */
+    char *host; /* NULL: unix socket, or Sentinels */
     uint16_t port;
-    char *path;     /* of the unix socket */
+    char *path;                    /* of the unix socket */
+    struct redis_place *sentinels; /* who know the primary of service; owned */
+    size_t sentinel_count;
+    char *service;
     char *user;     /* NULL: the default user */
     char *password; /* NULL: no AUTH */
     uint32_t database;
 };
 
-/* redis://[user[:password]@]host[:port][/db] or unix:PATH. problem never quotes the password. */
+/* redis://[user[:password]@]host[:port][/db], unix:PATH, or
+ * sentinel://[user[:password]@]host[:port],.../service. problem never quotes the password. */
 enum status redis_address_parse(struct slice text, struct redis_address *, struct problem *) MUST_USE;
 void redis_address_fini(struct redis_address *);
 
@@ -34,6 +45,10 @@ struct redis_link_events {
     void (*on_up)(void *arg);                    /* connected and authenticated; commands flow */
     void (*on_down)(void *arg, const char *why); /* after every pending callback got its NULL */
     void *arg;
+    /* May be NULL. Asked before each connection: where the primary is now, instead of the address's host;
+     * a Redis that is none is left again. False: not known yet. */
+    bool (*find)(void *find_arg, struct redis_place *);
+    void *find_arg;
 };
 
 /* Starts connecting. Borrows address until redis_link_free. deadline_us: the longest wait for one reply. */

@@ -2,11 +2,13 @@
 
 #include "base/memory.h"
 
-enum { REDIS_PORT = 6379, DATABASE_MAX = 1000000 };
+enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, DATABASE_MAX = 1000000 };
 
 static enum status bad_address(struct problem *problem, const char *what)
 {
-    problem_set(problem, "%s; it is redis://[user@]host[:port][/db] or unix:PATH", what);
+    problem_set(problem,
+                "%s; it is redis://[user@]host[:port][/db], unix:PATH or sentinel://host[:port],.../service",
+                what);
     return STATUS_INVALID;
 }
 
@@ -20,10 +22,11 @@ static void parse_credentials(struct slice text, struct redis_address *address)
         address->password = slice_dup(password);
 }
 
-static enum status parse_endpoint(struct slice text, struct redis_address *address, struct problem *problem)
+static enum status parse_place(struct slice text, uint16_t default_port, struct redis_place *place,
+                               struct problem *problem)
 {
     struct slice host, rest;
-    uint64_t port = REDIS_PORT;
+    uint64_t port = default_port;
     if (text.size && text.data[0] == '[') {
         if (!slice_cut(slice_skip(text, 1), ']', &host, &rest))
             return bad_address(problem, "the address lacks its ']'");
@@ -35,27 +38,61 @@ static enum status parse_endpoint(struct slice text, struct redis_address *addre
     }
     if (host.size == 0)
         return bad_address(problem, "the host is missing");
+    if (host.size >= sizeof place->host)
+        return bad_address(problem, "the host is too long");
     if (rest.size && (!slice_to_number(rest, UINT16_MAX, &port) || port == 0))
         return bad_address(problem, "the port must be 1 to 65535");
-    address->host = slice_dup(host);
-    address->port = (uint16_t)port;
+    memcpy(place->host, host.data, host.size);
+    place->host[host.size] = '\0';
+    place->port = (uint16_t)port;
     return STATUS_OK;
+}
+
+/* Takes "user:password@" off text. */
+static struct slice take_credentials(struct slice text, struct redis_address *address)
+{
+    const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;
+    if (!at)
+        return text;
+    parse_credentials(slice_from(text.data, (size_t)(at - text.data)), address);
+    return slice_skip(text, (size_t)(at - text.data) + 1);
 }
 
 static enum status parse_tcp(struct slice text, struct redis_address *address, struct problem *problem)
 {
     struct slice endpoint, database;
-    const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;
-    if (at) {
-        parse_credentials(slice_from(text.data, (size_t)(at - text.data)), address);
-        text = slice_skip(text, (size_t)(at - text.data) + 1);
-    }
-    slice_cut(text, '/', &endpoint, &database);
+    struct redis_place place;
+    slice_cut(take_credentials(text, address), '/', &endpoint, &database);
     uint64_t number = 0;
     if (database.size && !slice_to_number(database, DATABASE_MAX, &number))
         return bad_address(problem, "the database after the host must be a number");
+    enum status status = parse_place(endpoint, REDIS_PORT, &place, problem);
+    if (status != STATUS_OK)
+        return status;
     address->database = (uint32_t)number;
-    return parse_endpoint(endpoint, address, problem);
+    address->host = slice_dup(slice_of(place.host));
+    address->port = place.port;
+    return STATUS_OK;
+}
+
+static enum status parse_sentinels(struct slice text, struct redis_address *address, struct problem *problem)
+{
+    struct slice places, service, place;
+    slice_cut(take_credentials(text, address), '/', &places, &service);
+    if (service.size == 0)
+        return bad_address(problem, "the service's name after the Sentinels is missing");
+    address->service = slice_dup(service);
+    address->sentinels = NEW_ARRAY(struct redis_place, REDIS_SENTINELS_MAX);
+    do {
+        slice_cut(places, ',', &place, &places);
+        if (address->sentinel_count == REDIS_SENTINELS_MAX)
+            return bad_address(problem, "there are more than 16 Sentinels");
+        enum status status =
+            parse_place(place, SENTINEL_PORT, &address->sentinels[address->sentinel_count++], problem);
+        if (status != STATUS_OK)
+            return status;
+    } while (places.size);
+    return STATUS_OK;
 }
 
 enum status redis_address_parse(struct slice text, struct redis_address *address, struct problem *problem)
@@ -68,6 +105,8 @@ enum status redis_address_parse(struct slice text, struct redis_address *address
     }
     if (slice_starts_with(text, SLICE("redis://")))
         status = parse_tcp(slice_skip(text, strlen("redis://")), address, problem);
+    else if (slice_starts_with(text, SLICE("sentinel://")))
+        status = parse_sentinels(slice_skip(text, strlen("sentinel://")), address, problem);
     else
         status = bad_address(problem, "this is no address of a Redis");
     if (status != STATUS_OK)
@@ -79,6 +118,8 @@ void redis_address_fini(struct redis_address *address)
 {
     free(address->host);
     free(address->path);
+    free(address->sentinels);
+    free(address->service);
     free(address->user);
     free(address->password);
     *address = (struct redis_address){0};

@@ -53,8 +53,9 @@ static void print_value(const struct options *options, enum option_id id, FILE *
     const char *text = options->settings[id].text;
     const char *at = id == OPTION_REDIS && options->redis_address.password ? strrchr(text, '@') : NULL;
     const struct redis_address *address = &options->redis_address;
-    if (at && memchr(text + strlen("redis://"), ':', (size_t)(at - text) - strlen("redis://")))
-        fprintf(out, "redis://%s:***%s\n", address->user ? address->user : "", at);
+    const char *authority = at ? strstr(text, "://") + strlen("://") : NULL;
+    if (at && memchr(authority, ':', (size_t)(at - authority)))
+        fprintf(out, "%.*s%s:***%s\n", (int)(authority - text), text, address->user ? address->user : "", at);
     else
         fprintf(out, "%s\n", text);
 }

@@ -24,7 +24,9 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_REDIS,
             .help = "the Redis that keeps the jobs; without it duepost runs a private one",
             .text =
-                "redis://[user[:password]@]host[:port][/db] or unix:PATH. Redis 7.0 or newer, with\n"
+                "redis://[user[:password]@]host[:port][/db], unix:PATH, or where Sentinels know the "
+                "primary:\n"
+                "sentinel://host[:port],.../service. Redis 7.0 or newer, with\n"
                 "maxmemory-policy noeviction. A password may stand here and in DUEPOST_REDIS, but not in\n"
                 "the flag, which everybody on the host can read.",
         },

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "io/sentinel.h"
 #include "store/store_private.h"
 
 /* Longest waits for one reply. A claim or an outcome that takes longer than a lease is worthless. */
@@ -112,8 +113,19 @@ static void on_subscriber_down(void *arg, const char *why)
 static struct redis_link *connect_link(struct store *store, int64_t deadline_us, loop_fn *on_up,
                                        void (*on_down)(void *, const char *))
 {
-    struct redis_link_events events = {on_up, on_down, store};
+    struct redis_link_events events = {on_up, on_down, store, store->sentinel ? sentinel_find : NULL,
+                                       store->sentinel};
     return redis_link_new(store->loop, store->options.redis, deadline_us, events);
+}
+
+/* The Sentinels name another primary. What the old one still answers would be lost with it. */
+static void on_switch(void *arg)
+{
+    struct store *store = arg;
+    struct redis_link *links[] = {store->changes, store->reads, store->worker, store->bell,
+                                  store->subscriber};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        redis_link_reset(links[i], "another Redis is the primary now");
 }
 
 /* ---- life ---- */
@@ -159,6 +171,8 @@ struct store *store_new(struct loop *loop, const struct store_options *options)
     init_key(store, &store->jobs_key, "jobs");
     init_key(store, &store->ready_key, "ready");
     init_key(store, &store->wake_channel, "wake");
+    if (options->redis->sentinel_count)
+        store->sentinel = sentinel_new(loop, options->redis, on_switch, store);
     store->changes = connect_link(store, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
     store->reads = connect_link(store, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
     store->worker = connect_link(store, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
@@ -180,6 +194,7 @@ void store_free(struct store *store)
     redis_link_free(store->worker);
     redis_link_free(store->bell);
     redis_link_free(store->subscriber);
+    sentinel_free(store->sentinel);
     store->changes = NULL; /* what the last callbacks ask finds it away */
     for (int i = 0; i < STORE_BATCH_COUNT; i++)
         batch_fini(&store->batches[i]);

@@ -36,6 +36,7 @@ struct store {
     struct buffer jobs_key; /* KEYS[1] of all scripts */
     struct buffer ready_key, wake_channel;
     /* A blocked or slow connection holds up nobody else. */
+    struct sentinel *sentinel; /* NULL: the address says where Redis is */
     struct redis_link *changes; /* by the owners of jobs; WAIT holds back what comes behind it */
     struct redis_link *reads;
     struct redis_link *worker; /* claims, outcomes, carrying */
