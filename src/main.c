@@ -1,11 +1,11 @@
 /* main.c - options, start, exit code. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "job/job.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
-    json_object_seed(0); /* before any thread: its first use is not thread-safe */
+    job_startup();
     if (options_load(options, &input, &problem) != STATUS_OK)
         return fail(options, EXIT_USAGE, &problem);
     if (!options_answer(options, stdout))

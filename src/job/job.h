@@ -16,22 +16,22 @@
 struct json_t;
 
 enum {
-    JOB_TOPIC_MAX = 128,       /* bytes */
-    JOB_ID_MAX = 128,          /* bytes */
+    JOB_TOPIC_MAX = 128,                          /* bytes */
+    JOB_ID_MAX = 128,                             /* bytes */
     JOB_KEY_MAX = JOB_TOPIC_MAX + 1 + JOB_ID_MAX, /* topic/jobId */
-    JOB_URL_MAX = 2048,        /* bytes */
+    JOB_URL_MAX = 2048,                           /* bytes */
     JOB_RETRY_MAX = 100,
     JOB_HEADERS_MAX = 50,
     JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
     JOB_DEPTH_MAX = 32,
-    JOB_MEMBERS_MAX = 1000,    /* in one object */
-    JOB_ERRORS_MAX = 64,       /* reported at once */
+    JOB_MEMBERS_MAX = 1000, /* in one object */
+    JOB_ERRORS_MAX = 64,    /* reported at once */
 };
-#define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000)  /* 10 years */
-#define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)   /* 1 year */
+#define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
+#define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)  /* 1 year */
 #define JOB_TIMEOUT_MIN_MS INT64_C(100)
 #define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
-#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000)         /* when the job names none */
+#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* when the job names none */
 
 /* How an attempt failed without an answer. */
 enum attempt_error {
@@ -54,9 +54,9 @@ bool attempt_error_parse(struct slice word, enum attempt_error *);
 
 /* What a finished attempt leaves behind. */
 struct attempt_result {
-    int64_t at_ms;          /* when it began, by Redis's clock; 0: there was none */
+    int64_t at_ms; /* when it began, by Redis's clock; 0: there was none */
     int64_t duration_ms;
-    int status;             /* of the answer; 0 when error says why there is none */
+    int status; /* of the answer; 0 when error says why there is none */
     enum attempt_error error;
 };
 
@@ -67,35 +67,38 @@ struct job_header {
 /* Slices point into the text that was read, into tree and into text. */
 struct job {
     struct slice topic, job_id, url;
-    struct slice body;                  /* raw JSON; empty: none was sent */
+    struct slice body; /* raw JSON; empty: none was sent */
     bool has_delay, has_due_at, has_retry, has_schedule, has_timeout, has_headers;
-    int64_t delay_ms;                   /* 0 unless has_delay */
+    int64_t delay_ms; /* 0 unless has_delay */
     int64_t due_at_ms;
-    int retry;                          /* as sent; see job_max_retries */
-    struct retry_schedule schedule;     /* as sent; see job_wait_ms */
-    int64_t timeout_ms;                 /* the default unless has_timeout */
+    int retry;                      /* as sent; see job_max_retries */
+    struct retry_schedule schedule; /* as sent; see job_wait_ms */
+    int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
 
-    int64_t created_ms;                 /* by Redis's clock; 0 in a request */
-    int attempts;                       /* failed ones so far */
+    int64_t created_ms; /* by Redis's clock; 0 in a request */
+    int attempts;       /* failed ones so far */
     struct attempt_result last_attempt;
-    struct slice reason;                /* why it is dead; empty otherwise */
+    struct slice reason; /* why it is dead; empty otherwise */
 
-    struct json_t *tree;                /* owned */
-    struct buffer text;                 /* owned: strings of a record that had escapes */
+    struct json_t *tree; /* owned */
+    struct buffer text;  /* owned: strings of a record that had escapes */
 };
 
 /* One broken rule. */
 struct job_error {
-    char field[160];   /* "retrySchedule[2]"; "" for the document as a whole */
-    char detail[160];  /* "must be 0 to 31536000" */
+    char field[160];  /* "retrySchedule[2]"; "" for the document as a whole */
+    char detail[160]; /* "must be 0 to 31536000" */
 };
 
 struct job_errors {
-    size_t count;      /* the first JOB_ERRORS_MAX are kept, in the order of the members */
+    size_t count; /* the first JOB_ERRORS_MAX are kept, in the order of the members */
     struct job_error items[JOB_ERRORS_MAX];
 };
+
+/* Once, before any thread: what job_parse uses is not thread-safe at its first use. */
+void job_startup(void);
 
 /* Reads a client's job. now_ms is for the bound of dueAt. INVALID: errors says
  * everything that is wrong, and job needs no fini. OK: job borrows text.

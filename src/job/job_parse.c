@@ -314,3 +314,8 @@ enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct
         job_fini(job);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
 }
+
+void job_startup(void)
+{
+    json_object_seed(0);
+}
