@@ -16,8 +16,6 @@ CONTROLS = {
     "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, some[k])\n")],
     # Whoever comes may end a lease.
     "no nonce check": [("common", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
-    # A lost lease's job waits for nobody to renew, and each recovery is a failure of the receiver.
-    "no recovery": [("recover", "local ids = lost_leases(lease_ms, ARGV[4])", "local ids = {}")],
     # A failed attempt is the last one.
     "no retry": [("retry", "call('HSET', JOBS, id, ARGV[i + 3])\n    put(id, soonest + tonumber(ARGV[i + 2]))",
                   "call('HDEL', JOBS, id)")],
@@ -27,8 +25,8 @@ CONTROLS = {
     # A cancelled job's lease lives on.
     "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("cancel", "take(id) == 'leased' and 1 or 0", "0")],
-    # The lock's owner recovers at once what seems lost.
-    "no quiet time": [("recover", "if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end", "")],
+    # Each lease seems lost, at once.
+    "no leases": [("common", "call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', LEASES, 0, 1e15, 'LIMIT'")],
     # A job that kills its consumer does so for ever.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }

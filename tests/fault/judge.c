@@ -6,7 +6,7 @@
  * answers the others with 200 after 300 ms.
  *
  *   200w300  a status, w: after so many ms     reset  ends the connection by RST
- *   hang     no answer                         drip   200 at once, its body a byte at a time, for ever
+ *   hang     no answer                         drip   200, its body a byte at a time, for ever; w as above
  *
  * In LOG a line for each POST, when it is complete: A, us since 1970, address of the peer, attempt, action,
  * topic/jobId; and one when its status has left: R, us, attempt, topic/jobId. GAUGES is a map of 65,536
@@ -36,6 +36,8 @@ enum {
     DRIP_BYTES = 100000,
 };
 
+enum { BEGIN_DRIP = -1, GO_ON_DRIPPING = 0 };
+
 struct peer {
     uint64_t number; /* tells it from others that had its descriptor */
     uint32_t address;
@@ -51,7 +53,7 @@ struct wait {
     int64_t at_us;
     int fd;
     uint64_t number;
-    int status; /* 0: a byte of a drip */
+    int status; /* or one of these */
 };
 
 static struct peer *peers[FDS_MAX];
@@ -143,7 +145,7 @@ static void begin_drip(int fd)
         snprintf(text, sizeof text, "HTTP/1.1 200 Whatever\r\nContent-Length: %d\r\n\r\n", DRIP_BYTES);
     fprintf(record, "R %lld %d %s\n", (long long)now_us(), peers[fd]->attempt, peers[fd]->id);
     set_open(peers[fd], false);
-    add_wait(fd, DRIP_MS, 0);
+    add_wait(fd, DRIP_MS, GO_ON_DRIPPING);
     send_text(fd, text, size);
 }
 
@@ -159,8 +161,8 @@ static void act(int fd, struct slice action)
     int64_t wait_ms = message_number(action, "w");
     if (slice_equal(action, SLICE("reset"))) {
         reset(fd);
-    } else if (slice_equal(action, SLICE("drip"))) {
-        begin_drip(fd);
+    } else if (slice_starts_with(action, SLICE("drip"))) {
+        add_wait(fd, wait_ms > 0 ? wait_ms : 0, BEGIN_DRIP);
     } else if (!slice_equal(action, SLICE("hang"))) {
         if (wait_ms > 0)
             add_wait(fd, wait_ms, status);
@@ -175,10 +177,12 @@ static void do_waits(void)
         struct wait wait = take_wait();
         if (!peers[wait.fd] || peers[wait.fd]->number != wait.number)
             continue;
-        if (wait.status) {
+        if (wait.status == BEGIN_DRIP) {
+            begin_drip(wait.fd);
+        } else if (wait.status != GO_ON_DRIPPING) {
             answer(wait.fd, wait.status);
         } else {
-            add_wait(wait.fd, DRIP_MS, 0);
+            add_wait(wait.fd, DRIP_MS, GO_ON_DRIPPING);
             send_text(wait.fd, ".", 1);
         }
     }

@@ -23,12 +23,12 @@ class Arrival:
 
     @property
     def is_success(self):
-        return self.answered_us is not None and (self.action[0] == "2" or self.action == "drip")
+        return self.answered_us is not None and (self.action[0] == "2" or self.action.startswith("drip"))
 
     @property
     def is_failure(self):
         """What the receiver did fails the attempt, if it was a duepost in its right mind that waited for it."""
-        return not (self.action[0] == "2" or self.action == "drip")
+        return not (self.action[0] == "2" or self.action.startswith("drip"))
 
 
 class Judge:

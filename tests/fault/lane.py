@@ -3,6 +3,7 @@
 For runs in which many short stories happen beside each other."""
 
 import concurrent.futures
+import datetime
 import http.client
 import time
 
@@ -37,6 +38,8 @@ class Lane:
         told.scheduled, answer = request(node, "POST", "/jobs", body)
         told.nothing_changed = told.scheduled == 507 or "nothing changed" in str(answer)
         told.answered_us = time.time_ns() // 1000
+        if answer and "dueAt" in answer:
+            told.due_ms = int(datetime.datetime.fromisoformat(answer["dueAt"]).timestamp() * 1000 + 0.5)
         return told.scheduled
 
     def cancel(self, node, job_id):

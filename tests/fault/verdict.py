@@ -30,7 +30,7 @@ class Fault:
             return False
         end_us = next_us
         if arrival.answered_us is not None:
-            end_us = arrival.answered_us + RECORD_US + DRIP_US * (arrival.action == "drip")
+            end_us = arrival.answered_us + RECORD_US + DRIP_US * (arrival.action.startswith("drip"))
         return self.begin_us <= end_us and arrival.at_us - RECORD_US <= (self.end_us or self.begin_us)
 
 

@@ -1,0 +1,193 @@
+"""At each test point of src/ (base/test_point.h) the process is killed, stopped for longer than a lease, or
+delayed; a second one takes over meanwhile. Names the points that nothing comes by."""
+
+import collections
+import itertools
+import os
+import re
+import signal
+import threading
+import time
+
+from client import Told
+import control
+from judge import Judge
+from lane import Lane, request, side_by_side, summed
+from node import is_stopped
+from nemesis import LONG, now_us
+from patience import SLOW, until
+import place
+from redis import Redis
+import scratch
+from verdict import Fault, Verdict
+
+
+def points():
+    """All there are, from the sources: script calls have theirs where calls are sent."""
+    source = place.SCRIPTS.parents[1]
+    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem != "common")
+    found = set()
+    for path in source.rglob("*.c"):
+        for when, literal in re.findall(r'TEST_POINT\("(\w+)", (?:"(\w+)"|[^)]*)\)', path.read_text()):
+            found |= {f"{when} {name}" for name in ([literal] if literal else scripts)}
+    return sorted(found)
+
+
+class Story:
+    """Everything that a duepost does, once or a few times, in a lane of its own."""
+
+    def __init__(self, redis, judge, name, point, action, binary=None):
+        self.hit = scratch.file("points")
+        extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
+        self.lane = Lane(redis, judge, name, binary=binary, extra=extra, options=("--reactors", "1", "--drain-timeout", "500ms"))
+        self.order = f"{point} 1 {action}" if point else ""
+        self.action = action
+        self.was_hit = False
+        self.numbers = itertools.count()
+        self.over = threading.Event()
+
+    def points_hit(self):
+        return set(self.hit.read_text().splitlines()) if self.hit.exists() else set()
+
+    def run(self):
+        """The verdict."""
+        try:
+            self.leave_litter()
+            first = self.lane.start(wait=False, DUEPOST_TEST_POINT=self.order)
+            watcher = threading.Thread(target=self.watch, args=(first,))
+            watcher.start()
+            self.use(first)
+            self.drain(first)
+            self.over.set()
+            watcher.join()
+            if first.is_alive():
+                first.kill()
+            for node in self.lane.nodes[1:] or [self.lane.start()]:
+                until(node.is_ready, 20, "the second one is ready")
+                self.lane.schedule(node, f"last-{next(self.numbers)}")
+            until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
+            self.lane.await_settled(60)
+            return self.lane.verdict()
+        finally:
+            self.over.set()
+            self.lane.stop()
+
+    def leave_litter(self):
+        """What only recover and mend find: a lost lease, and a place without a job."""
+        self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
+
+    def watch(self, node):
+        """Until the point has acted: another one takes over, and a stopped one goes on later."""
+        while self.can_go_on(node) and not self.over.is_set():
+            time.sleep(0.005)
+        if self.can_go_on(node) or node.process.returncode == 0:
+            return
+        fault = Fault(self.action, now_us() - 100_000, now_us(), (node.source,))
+        self.lane.faults.append(fault)
+        self.was_hit = True
+        self.lane.start()
+        if node.is_alive():
+            time.sleep(LONG)
+            node.signal(signal.SIGCONT)
+            fault.end_us = now_us() + 1_000_000
+
+    def use(self, node):
+        """Each call's answer may be lost; what was confirmed is kept in mind."""
+        lane = self.lane
+        try:
+            until(lambda: not node.is_alive() or is_stopped(node.pid) or node.is_ready(), 10, "up, or gone")
+        except AssertionError:
+            pass
+        if not self.can_go_on(node):
+            return
+        lane.schedule(node, "quick")
+        lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
+        lane.schedule(node, "gone", "/410")
+        lane.schedule(node, "long", "/200w2800")  # long enough for a renewal
+        lane.schedule(node, "later", delay=1)
+        lane.schedule(node, "cancelled", delay=60)
+        lane.schedule(node, "run", delay=60)
+        if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
+            lane.cancel(node, "cancelled")
+        # Whether it was accepted or not: run makes a job due at once.
+        for method, target in (("POST", f"/jobs/{lane.name}/run/run"), ("GET", f"/jobs/{lane.name}/later"),
+                               ("GET", "/jobs?state=dead")):
+            if self.can_go_on(node):
+                request(node, method, target)
+        lane.told.setdefault(f"{lane.name}/run", Told()).due_ms = 0
+        if self.can_go_on(node):
+            self.lose_a_lease()
+        deadline = time.monotonic() + 12 * SLOW
+        while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
+            time.sleep(0.02)
+
+    def can_go_on(self, node):
+        return node.is_alive() and not is_stopped(node.pid)
+
+    def lose_a_lease(self):
+        """As a crash of another one would."""
+        keys, key = self.lane.keys, f"{self.lane.name}/later"
+        script = ("local due = redis.call('ZSCORE', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) "
+                  "if due and redis.call('ZREM', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) == 1 then "
+                  "redis.call('ZADD', KEYS[1] .. 'leases', 1, ARGV[1]) "
+                  "redis.call('HSET', KEYS[1] .. 'holders:' .. ARGV[2], ARGV[1], 'nobody ' .. due) "
+                  "redis.call('ZREM', KEYS[1] .. 'due', ARGV[2]) end")
+        self.lane.ask("EVAL", script, 1, keys, key, self.lane.name)
+
+    def drain(self, node):
+        """With an attempt that has to be cut and given back."""
+        if not self.can_go_on(node):
+            return
+        job_id = f"held-{next(self.numbers)}"
+        if self.lane.schedule(node, job_id, "/200w1500") == 201:
+            until(lambda: self.lane.arrivals(job_id) or not self.can_go_on(node), 10, "the attempt")
+        if not self.can_go_on(node):
+            return
+        self.lane.faults.append(Fault("drain", now_us(), now_us() + 3_000_000, (node.source,)))
+        try:
+            os.kill(node.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            return
+        until(lambda: not self.can_go_on(node), 10, "its end")
+
+
+def stories_of(redis, judge, names, action, binary=None, label=""):
+    return [Story(redis, judge, f"{label}{action}-{name.replace(' ', '-').replace('_', '-')}", name, action, binary)
+            for name in names]
+
+
+def tell(report, stories):
+    """All beside each other; each one's verdict, or why there is none."""
+    def one(story):
+        try:
+            return story.run()
+        except AssertionError as why:
+            return Verdict(collections.Counter(), [f"{story.lane.name}: {why}"])
+    return dict(zip(stories, side_by_side(one, stories, len(stories))))
+
+
+# Where a process that is stopped for longer than a lease has something to break.
+STOPS = ("claim", "complete", "retry", "release", "http_post", "may_send", "renew", "carry", "recover")
+
+
+def run(report):
+    redis, judge = Redis(), Judge()
+    names = points()
+    kinds = {
+        "killed": stories_of(redis, judge, names, "kill"),
+        f"stopped for {LONG} s": stories_of(redis, judge, [n for n in names if n.split()[1] in STOPS], "stop"),
+        "delayed": stories_of(redis, judge, names if report.is_long else [], "delay"),
+    }
+    controls = stories_of(redis, judge, ["before http_post", "before may_send", "after claim"], "kill",
+                          control.without("destructive pop"), "control-")
+    try:
+        verdicts = tell(report, [story for kind in (*kinds.values(), controls) for story in kind])
+        for kind, stories in kinds.items():
+            if stories:
+                report.verdict(f"{kind} at each of {len(stories)} points", summed(verdicts[s] for s in stories))
+        idle = [story.order for story in kinds["killed"] if not story.was_hit]
+        report.expect(not idle, f"points that nothing came by: {', '.join(idle)}")
+        report.control("destructive pop, killed at the points", summed(verdicts[s] for s in controls))
+    finally:
+        redis.end()
+        judge.stop()
