@@ -1,0 +1,769 @@
+/* life.pml - the life of a job, for Spin: every order of events, for small numbers.
+ *
+ * Jobs of one topic, two consumers, an owner, the carry worker, a Redis with a replica. Each script of
+ * src/store/scripts is one inline of its name, between "the scripts" and "the others" below (run_ for run, a
+ * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
+ * place, or repair what may not happen (tests/model/spin compares the names):
+ *
+ *   exceptions: audit list mend open read
+ *
+ * What may happen at any time, and any number of times:
+ * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:
+ *   the job stays leased to nobody; of an outcome: it is told again; of a renewal: its own clock stands);
+ * - Redis fails over to a replica that lags by up to LAG writes, or by none: a restart that keeps all.
+ *   With WAIT, an answer confirms a change when the replica has it; without, at once, and what a failover
+ *   lost is excused;
+ * - Redis's clock jumps ahead of every deadline, or back behind every due time.
+ *
+ * Time is in ticks, all clocks tick together, and numbers count down to 0 or up to a bound. A call that took
+ * long leaves a consumer less of its lease than it might have had; so a call that took no time stands for all.
+ * Checking its own clock and sending are one step: a process that is stopped exactly between the two is
+ * outside of the model, as is a primary that serves on after its replica was promoted. The doorbell is left
+ * out: consumers claim whether it rang or not. The carry workers' lock, too: carrying is harmless twice, and
+ * each carry worker keeps its own quiet time, which begins at every failover, restart and jump. An answer "no
+ * such job" confirms nothing here.
+ *
+ * With -DLIVE faults (and runs) are counted, and time passes only when nobody has anything to do, or for a
+ * fault. Then no execution may be infinite (pan -l), and none may be stuck: each job is delivered, cancelled
+ * or dead in the end.
+ *
+ * -DBUG_<NAME> puts a bug in, which has to be found. */
+
+#ifndef JOBS
+#define JOBS 1
+#endif
+#ifndef LIVES
+#define LIVES 2 /* jobs under one id, one after the other */
+#endif
+#ifndef LIMIT
+#define LIMIT 2 /* in flight of the topic */
+#endif
+#ifndef RETRIES
+#define RETRIES 2 /* attempts until a job is dead */
+#endif
+#ifndef LOSSES
+#define LOSSES 5 /* lost consumers until a job is dead */
+#endif
+#ifndef FAULTS
+#define FAULTS 3 /* with -DLIVE */
+#endif
+#ifndef LAG
+#define LAG 2 /* writes, with -DREPLICATION */
+#endif
+#define CONSUMERS 2
+#define LEASE 2 /* ticks */
+#define SPARE 1 /* of a lease, in which nothing is sent */
+#define FAR 3   /* a deadline, or due time, that was written before the clock went back; longer than quiet */
+
+#ifdef LIVE
+byte faults_left = FAULTS;
+bit may_run = 1;
+#define MAY_FAIL faults_left > 0
+#define FAIL     faults_left--
+#else
+#define MAY_FAIL true
+#define FAIL     skip
+#endif
+
+/* ---- what there is ---- */
+
+/* What Redis knows of an id. From life on: what only the model knows, lost with the rest in a failover. */
+typedef job_in_redis {
+  bit in_jobs;
+  bit in_bucket;
+  bit in_leases;
+  bit in_dead;
+  unsigned due : 2;      /* ticks to go; in the bucket */
+  unsigned left : 2;     /* ticks to the deadline, or FAR; in leases */
+  unsigned holder : 2;   /* nonce; 0: none */
+  unsigned holder_due : 2; /* due, as the claim noted it */
+  unsigned losses : 3;   /* crashes: how often the consumer was lost, and the last nonce */
+  unsigned lost_nonce : 2;
+  unsigned attempts : 2; /* of the record */
+  unsigned life : 2;     /* which job has, or had, the id */
+  unsigned not_before : 2;
+  unsigned failures : 2; /* recorded */
+  unsigned delivered : 3; /* sets of lives */
+  unsigned cancelled : 3;
+};
+#define WAITING 1
+#define AT_LIMIT 2
+typedef redis {
+  job_in_redis job[JOBS];
+  unsigned in_due : 2; /* no, WAITING or AT_LIMIT (score inf) */
+  bit in_turns;
+};
+redis primary, replica;
+
+/* A nonce matters only while a consumer remembers it, and that remembers one. So it is the consumer's number,
+ * and NOBODY's when the attempt is forgotten. */
+#define NONCE(c) ((c) + 1)
+#define NOBODY 3
+
+#define IDLE    0
+#define CLAIMED 1 /* not sent */
+#define POSTING 2
+#define KNOWN   3 /* the outcome, or that there will be none; Redis has to be told */
+#define GIVE_BACK 0
+#define FAILED  1
+#define DONE    2
+typedef attempt {
+  unsigned state : 2;
+  unsigned job : 1;
+  unsigned age : 2;      /* ticks since the claim, or the last renewal, was sent; LEASE when it plays no part */
+  unsigned attempts : 2; /* of the record that it was given */
+  unsigned outcome : 2;
+  bit is_lease_lost;     /* so it was told */
+  unsigned life : 2;     /* from here on: what only the model knows */
+  bit is_sent;
+  bit is_recorded;       /* Redis took the outcome; the reply was lost */
+  bit was_cancelled;     /* by a cancel that said that an attempt was running */
+  bit is_claim_kept;     /* the replica has it, or had */
+  bit is_claim_lost;     /* in a failover */
+};
+attempt consumer[CONSUMERS];
+
+unsigned quiet : 2; /* ticks until leases may count as lost */
+
+/* What clients know, sets of lives; and what has happened. */
+typedef promises {
+  unsigned lives : 2;     /* started under the id */
+  unsigned scheduled : 3; /* confirmed */
+  unsigned cancelled : 3; /* confirmed */
+  unsigned answered : 3;  /* a receiver took it */
+  unsigned since_cancel : 2; /* ticks since the last cancel */
+};
+promises promise[JOBS];
+
+#define R(id) primary.job[id]
+#define BIT(life) (1 << (life))
+#define HAS(set, life) ((set) & BIT(life))
+
+/* ---- what may never break ---- */
+
+#ifdef WAIT
+#define CONFIRMING replica
+#else
+#define CONFIRMING primary
+#endif
+#ifdef BUG_NO_WAIT
+#undef CONFIRMING
+#define CONFIRMING primary
+#endif
+
+/* Clients get their answers as early as they may. */
+inline confirm(id)
+{
+  if
+  :: CONFIRMING.job[id].life != 0 -> promise[id].scheduled = promise[id].scheduled | BIT(CONFIRMING.job[id].life)
+  :: else
+  fi;
+  promise[id].cancelled = promise[id].cancelled | CONFIRMING.job[id].cancelled
+}
+
+#define PLACES(id) (R(id).in_bucket + R(id).in_leases + R(id).in_dead)
+#define IS_DUE(id) (R(id).in_bucket && R(id).due == 0)
+#define IN_FLIGHT ((R(0).holder != 0) + (JOBS > 1 && R(JOBS - 1).holder != 0))
+#define ANY_WAITING (R(0).in_bucket || R(JOBS - 1).in_bucket)
+#define ANY_DUE (IS_DUE(0) || IS_DUE(JOBS - 1))
+#define ENDED(id) (R(id).delivered | R(id).cancelled)
+#define IS_KEPT(id, life_) \
+  (!HAS(promise[id].scheduled, life_) || HAS(ENDED(id), life_) || R(id).in_jobs && R(id).life == life_)
+
+/* After every script. */
+inline check()
+{
+  for (check_j : 0 .. JOBS - 1) {
+    confirm(check_j);
+    /* an id is in exactly one of bucket, leases, dead */
+    assert(PLACES(check_j) == R(check_j).in_jobs);
+    assert(R(check_j).in_leases == (R(check_j).holder != 0));
+    assert(R(check_j).in_jobs || R(check_j).losses == 0);
+    /* nothing that was accepted is lost; what is delivered was taken by its receiver */
+    assert(IS_KEPT(check_j, 1) && IS_KEPT(check_j, 2));
+    assert((R(check_j).delivered & ~promise[check_j].answered) == 0);
+    /* lost consumers spend no attempt, the fifth ends it */
+    assert(R(check_j).attempts == R(check_j).failures);
+    assert(!R(check_j).in_dead || R(check_j).attempts == RETRIES || R(check_j).losses == LOSSES);
+    assert(R(check_j).losses < LOSSES || R(check_j).in_dead);
+  }
+  check_j = 0;
+  /* a topic with a bucket is in exactly one of due and turns */
+  assert((primary.in_due != 0) + primary.in_turns == ANY_WAITING);
+  assert(IN_FLIGHT <= LIMIT)
+}
+byte check_j;
+
+/* A POST leaves consumer c. d: the other one. */
+#define ME consumer[c]
+#define OTHER consumer[1 - (c)]
+inline check_sent(c)
+{
+  /* after a confirmed cancel: only an attempt that was running, and only while its lease was known to be good */
+  assert(!HAS(promise[ME.job].cancelled, ME.life) ||
+         (ME.was_cancelled || ME.is_claim_lost) && promise[ME.job].since_cancel < LEASE);
+  /* never again after its success was recorded, unless Redis lost that */
+  assert(!HAS(R(ME.job).delivered, ME.life) || ME.is_claim_lost);
+  /* beside another POST of the same job only when that one lost its lease, or Redis lost its or this claim */
+  assert(!(OTHER.is_sent && OTHER.job == ME.job && OTHER.life == ME.life) || OTHER.is_recorded ||
+         OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost)
+}
+
+/* Redis refuses c's outcome: it was told before, or c lost its lease by its own fault, or the job is gone. */
+inline check_refused(c)
+{
+  assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE || !R(ME.job).in_jobs ||
+         R(ME.job).life != ME.life || ME.outcome == GIVE_BACK)
+}
+
+/* ---- the replica ---- */
+
+byte k; /* 0 between transitions, as are all helpers' variables */
+inline copy(to, from)
+{
+  for (k : 0 .. JOBS - 1) {
+    to.job[k].in_jobs = from.job[k].in_jobs;
+    to.job[k].in_bucket = from.job[k].in_bucket;
+    to.job[k].in_leases = from.job[k].in_leases;
+    to.job[k].in_dead = from.job[k].in_dead;
+    to.job[k].due = from.job[k].due;
+    to.job[k].left = from.job[k].left;
+    to.job[k].holder = from.job[k].holder;
+    to.job[k].holder_due = from.job[k].holder_due;
+    to.job[k].losses = from.job[k].losses;
+    to.job[k].lost_nonce = from.job[k].lost_nonce;
+    to.job[k].attempts = from.job[k].attempts;
+    to.job[k].life = from.job[k].life;
+    to.job[k].not_before = from.job[k].not_before;
+    to.job[k].failures = from.job[k].failures;
+    to.job[k].delivered = from.job[k].delivered;
+    to.job[k].cancelled = from.job[k].cancelled
+  }
+  k = 0;
+  to.in_due = from.in_due;
+  to.in_turns = from.in_turns
+}
+
+inline replicate()
+{
+  copy(replica, primary);
+  consumer[0].is_claim_kept = (consumer[0].state != IDLE);
+  consumer[1].is_claim_kept = (consumer[1].state != IDLE);
+  lag = 0
+}
+
+/* ---- parts of the scripts: common.lua ---- */
+
+inline offer()
+{
+  primary.in_turns = 0;
+  primary.in_due = 0;
+  if
+  :: !ANY_WAITING
+  :: ANY_WAITING && !ANY_DUE -> primary.in_due = WAITING
+  :: ANY_DUE && IN_FLIGHT >= LIMIT -> primary.in_due = AT_LIMIT
+  :: ANY_DUE && IN_FLIGHT < LIMIT -> primary.in_turns = 1
+  fi
+}
+
+/* With -DREPLICATION: the replica is at most LAG writes behind. */
+byte lag;
+inline written()
+{
+#ifdef REPLICATION
+  if
+  :: lag < LAG -> lag++
+  :: else -> replicate()
+  fi;
+#endif
+  check()
+}
+
+inline finish()
+{
+  offer();
+  written()
+}
+
+inline take(id)
+{
+  R(id).in_bucket = 0;
+  R(id).due = 0;
+  R(id).in_dead = 0;
+  R(id).in_leases = 0;
+  R(id).left = 0;
+  R(id).holder = 0;
+  R(id).holder_due = 0
+}
+
+inline put(id, at)
+{
+  R(id).in_bucket = 1;
+  R(id).due = at
+}
+
+inline forget_crashes(id)
+{
+  R(id).losses = 0;
+  R(id).lost_nonce = 0
+}
+
+inline forget_job(id)
+{
+  R(id).in_jobs = 0;
+  R(id).attempts = 0;
+  R(id).failures = 0;
+  R(id).not_before = 0
+}
+
+#define HAS_LEASE(c) (R(ME.job).holder == NONCE(c))
+#define IS_LATE(c) (R(ME.job).holder == 0 && R(ME.job).lost_nonce == NONCE(c))
+#ifdef BUG_NO_FENCE
+#define FENCE(c) R(ME.job).in_jobs
+#else
+#define FENCE(c) (HAS_LEASE(c) || IS_LATE(c))
+#endif
+
+#define IS_LOST(id) (R(id).in_leases && (R(id).left == 0 || R(id).left == FAR))
+
+/* The consumer has the reply and is free; or it has not, and will tell again. */
+inline reply(c)
+{
+  if
+  :: free_attempt(c)
+  :: MAY_FAIL -> FAIL; ME.is_recorded = 1; ME.age = LEASE
+  fi
+}
+
+inline forget_nonce(server, c)
+{
+  if
+  :: server.job[ME.job].holder == NONCE(c) -> server.job[ME.job].holder = NOBODY
+  :: else
+  fi;
+  if
+  :: server.job[ME.job].lost_nonce == NONCE(c) -> server.job[ME.job].lost_nonce = 0
+  :: else
+  fi
+}
+
+inline free_attempt(c)
+{
+  forget_nonce(primary, c);
+  forget_nonce(replica, c);
+  ME.state = IDLE;
+  ME.job = 0;
+  ME.age = 0;
+  ME.attempts = 0;
+  ME.outcome = 0;
+  ME.is_lease_lost = 0;
+  ME.life = 0;
+  ME.is_sent = 0;
+  ME.is_recorded = 0;
+  ME.was_cancelled = 0;
+  ME.is_claim_kept = 0;
+  ME.is_claim_lost = 0
+}
+
+/* ---- the scripts ---- */
+
+inline schedule(id, wait)
+{
+  promise[id].lives++;
+  R(id).in_jobs = 1;
+  R(id).life = promise[id].lives;
+  R(id).not_before = wait;
+  put(id, wait);
+  finish()
+}
+
+inline carry()
+{
+  finish()
+}
+
+inline claim(c, id)
+{
+  assert(R(id).not_before == 0);                            /* never early */
+  assert(!HAS(promise[id].cancelled, R(id).life));           /* no attempt begins after a confirmed cancel */
+  ME.state = CLAIMED;
+  ME.job = id;
+  ME.attempts = R(id).attempts;
+  ME.life = R(id).life;
+  take(id);
+#ifndef BUG_DESTRUCTIVE_POP
+  R(id).in_leases = 1;
+  R(id).left = LEASE;
+  R(id).holder = NONCE(c);
+#endif
+  finish()
+}
+
+inline complete(c)
+{
+  if
+  :: FENCE(c) ->
+    take(ME.job);
+    forget_crashes(ME.job);
+    forget_job(ME.job);
+    R(ME.job).delivered = R(ME.job).delivered | BIT(R(ME.job).life);
+    finish()
+  :: else -> check_refused(c)
+  fi
+}
+
+inline retry(c, wait)
+{
+  if
+  :: FENCE(c) ->
+    take(ME.job);
+    forget_crashes(ME.job);
+    R(ME.job).attempts = ME.attempts + 1;
+    R(ME.job).failures++;
+    R(ME.job).not_before = wait;
+#ifdef BUG_RETRY_OFFERS_NOT
+    put(ME.job, wait);
+    written()
+#else
+    put(ME.job, wait);
+    finish()
+#endif
+  :: else -> check_refused(c)
+  fi
+}
+
+inline bury(c)
+{
+  if
+  :: FENCE(c) ->
+    take(ME.job);
+    forget_crashes(ME.job);
+    R(ME.job).attempts = ME.attempts + 1;
+    R(ME.job).failures++;
+    R(ME.job).in_dead = 1;
+    finish()
+  :: else -> check_refused(c)
+  fi
+}
+
+inline release(c)
+{
+  if
+  :: HAS_LEASE(c) ->
+    release_due = R(ME.job).holder_due;
+    take(ME.job);
+    put(ME.job, release_due);
+    release_due = 0;
+    finish()
+  :: else
+  fi
+}
+byte release_due;
+
+inline renew(c)
+{
+  if
+  :: HAS_LEASE(c) ->
+    assert(!HAS(R(ME.job).cancelled, ME.life));
+    R(ME.job).left = LEASE;
+    written();
+    if
+    :: ME.age = 0
+    :: MAY_FAIL -> FAIL
+    fi
+  :: else ->
+#ifdef BUG_RENEW_REVIVES
+    R(ME.job).in_leases = 1;
+    R(ME.job).left = LEASE;
+    R(ME.job).holder = NONCE(c);
+    ME.age = 0;
+    written()
+#elif !defined(BUG_RENEW_DEAF)
+    ME.is_lease_lost = 1
+#endif
+  fi
+}
+
+inline recover(id, wait)
+{
+  recover_due = R(id).holder_due;
+  R(id).losses++;
+  R(id).lost_nonce = (R(id).holder == NOBODY -> 0 : R(id).holder);
+  take(id);
+#ifdef BUG_RECOVER_SPENDS
+  R(id).attempts++;
+#endif
+  if
+  :: R(id).losses == LOSSES -> R(id).in_dead = 1
+  :: R(id).losses < LOSSES && R(id).losses > 1 && recover_due < wait ->
+    put(id, wait)
+  :: else ->
+#ifdef BUG_RECOVER_EARLY
+    put(id, 0)
+#else
+    put(id, recover_due)
+#endif
+  fi;
+  recover_due = 0;
+  finish()
+}
+byte recover_due;
+
+#define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
+inline cancel(id)
+{
+  if
+  :: CAN_STILL_SEND(0, id) || CAN_STILL_SEND(1, id) -> promise[id].since_cancel = 0
+  :: else
+  fi;
+  consumer[0].was_cancelled = consumer[0].was_cancelled || CAN_STILL_SEND(0, id) && R(id).holder == NONCE(0);
+  consumer[1].was_cancelled = consumer[1].was_cancelled || CAN_STILL_SEND(1, id) && R(id).holder == NONCE(1);
+  R(id).cancelled = R(id).cancelled | BIT(R(id).life);
+#ifdef BUG_CANCEL_LEAVES_LEASE
+  R(id).in_bucket = 0;
+  R(id).in_dead = 0;
+  R(id).due = 0;
+#else
+  take(id);
+#endif
+#ifndef BUG_CANCEL_REMEMBERS
+  forget_crashes(id);
+#else
+  R(id).losses = 0;
+#endif
+  forget_job(id);
+  finish()
+}
+
+inline run_(id)
+{
+  if
+  :: R(id).in_dead ->
+    R(id).attempts = 0;
+    R(id).failures = 0
+  :: else
+  fi;
+  take(id);
+  forget_crashes(id);
+  R(id).not_before = 0;
+  put(id, 0);
+  finish()
+}
+
+/* ---- the others ---- */
+
+#define CAN_CLAIM(id) (primary.in_turns && IS_DUE(id) && IN_FLIGHT < LIMIT)
+#ifdef BUG_NO_CARRY
+#define CAN_CARRY false
+#else
+#define CAN_CARRY (primary.in_due == WAITING && ANY_DUE || primary.in_turns && !ANY_DUE)
+#endif
+#ifdef BUG_NO_QUIET
+#define CAN_RECOVER(id) IS_LOST(id)
+#else
+#define CAN_RECOVER(id) (IS_LOST(id) && quiet == 0)
+#endif
+#ifdef BUG_NO_OWN_CLOCK
+#define MAY_SEND(c) true
+#else
+#define MAY_SEND(c) (!ME.is_lease_lost && ME.age < LEASE - SPARE)
+#endif
+
+inline start_post(c)
+{
+  ME.state = POSTING;
+  ME.is_sent = 1;
+  ME.was_cancelled = 0
+}
+
+proctype consume(byte c)
+{
+end:
+  do
+  /* Idle consumers are alike: the first one claims. */
+  :: atomic { ME.state == IDLE && (c == 0 || OTHER.state != IDLE) ->
+      if
+      :: CAN_CLAIM(0) -> claim(c, 0)
+#if JOBS > 1
+      :: CAN_CLAIM(1) -> claim(c, 1)
+#endif
+      fi }
+  :: d_step { ME.state == CLAIMED && MAY_SEND(c) -> check_sent(c); start_post(c) }
+  :: d_step { ME.state == CLAIMED && !MAY_SEND(c) -> ME.state = KNOWN; ME.outcome = GIVE_BACK; ME.age = LEASE }
+  :: atomic { ME.state == POSTING ->
+      ME.state = KNOWN;
+      ME.is_lease_lost = 0;
+      if
+      :: ME.outcome = DONE; promise[ME.job].answered = promise[ME.job].answered | BIT(ME.life)
+      :: ME.outcome = FAILED
+      :: MAY_FAIL -> FAIL; ME.outcome = GIVE_BACK; ME.is_sent = 0; ME.age = LEASE /* cut off, at the end of a drain */
+      fi }
+  :: atomic { ME.state == KNOWN && ME.outcome == DONE -> complete(c); reply(c) }
+  :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 < RETRIES -> retry(c, 1); reply(c) }
+  :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 == RETRIES -> bury(c); reply(c) }
+  :: atomic { ME.state == KNOWN && ME.outcome == GIVE_BACK -> release(c); reply(c) }
+  :: atomic { (ME.state == CLAIMED || ME.state == POSTING) && ME.age > 0 && !ME.is_lease_lost -> renew(c) }
+  /* dies, or never learns of its claim */
+  :: atomic { ME.state != IDLE && MAY_FAIL -> FAIL; free_attempt(c) }
+  od
+}
+
+proctype own(byte id)
+{
+end:
+  do
+  :: atomic { !R(id).in_jobs && promise[id].lives < LIVES ->
+      if
+      :: schedule(id, 0)
+      :: schedule(id, 1)
+      fi }
+  :: atomic { R(id).in_jobs -> cancel(id) }
+#ifdef LIVE
+  :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) && may_run -> may_run = 0; run_(id) }
+#else
+  :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) -> run_(id) }
+#endif
+  :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */
+  od
+}
+
+proctype keep()
+{
+end:
+  do
+  :: atomic { CAN_CARRY -> carry() }
+  :: atomic { CAN_RECOVER(0) ->
+      if
+      :: recover(0, 0)
+      :: R(0).losses > 0 -> recover(0, 1)
+      fi }
+#if JOBS > 1
+  :: atomic { CAN_RECOVER(1) ->
+      if
+      :: recover(1, 0)
+      :: R(1).losses > 0 -> recover(1, 1)
+      fi }
+#endif
+  od
+}
+
+/* ---- time, and what befalls Redis ---- */
+
+#define COUNT_DOWN(number) number = (number > 0 -> number - 1 : 0)
+inline tick_in(server)
+{
+  for (k : 0 .. JOBS - 1) {
+    COUNT_DOWN(server.job[k].due);
+    COUNT_DOWN(server.job[k].not_before);
+    COUNT_DOWN(server.job[k].holder_due);
+    if
+    :: server.job[k].left > 0 && server.job[k].left < FAR -> server.job[k].left--
+    :: else
+    fi
+  }
+}
+
+inline tick()
+{
+  tick_in(primary);
+  tick_in(replica);
+  COUNT_DOWN(quiet);
+  for (k : 0 .. CONSUMERS - 1) {
+    if
+    :: consumer[k].state != IDLE && consumer[k].age < LEASE -> consumer[k].age++
+    :: else
+    fi
+  }
+  for (k : 0 .. JOBS - 1) {
+    if
+    :: promise[k].since_cancel < LEASE -> promise[k].since_cancel++
+    :: else
+    fi
+  }
+  k = 0
+}
+
+#define COUNTS(job_) (job_.due > 0 || job_.left > 0 && job_.left < FAR || job_.holder_due > 0)
+#define IS_AGING(c) (consumer[c].state != IDLE && consumer[c].age < LEASE)
+#define TIME_MATTERS \
+  (quiet > 0 || IS_AGING(0) || IS_AGING(1) || COUNTS(primary.job[0]) || COUNTS(primary.job[JOBS - 1]) || \
+   COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]))
+
+/* Somebody can do something at once. */
+#define ANY_IDLE (consumer[0].state == IDLE || consumer[1].state == IDLE)
+#define IS_BUSY \
+  (consumer[0].state != IDLE || consumer[1].state != IDLE || CAN_CARRY || CAN_RECOVER(0) || \
+   CAN_RECOVER(JOBS - 1) || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
+#define IS_OPEN(id) (R(id).in_jobs && !R(id).in_dead)
+
+#define LOSE_CLAIM(c) \
+  consumer[c].is_claim_lost = (consumer[c].is_claim_lost || consumer[c].state != IDLE && !consumer[c].is_claim_kept); \
+  consumer[c].is_claim_kept = (consumer[c].state != IDLE)
+inline fail_over()
+{
+  LOSE_CLAIM(0);
+  LOSE_CLAIM(1);
+  copy(primary, replica);
+#if !defined(WAIT) && !defined(BUG_NO_WAIT)
+  for (k : 0 .. JOBS - 1) {
+    promise[k].scheduled = promise[k].scheduled & ((2 << replica.job[k].life) - 2);
+    promise[k].cancelled = promise[k].cancelled & replica.job[k].cancelled
+  }
+  k = 0;
+#endif
+  lag = 0;
+  quiet = LEASE;
+  check()
+}
+
+inline clock_jumps(server, due_, left_)
+{
+  for (k : 0 .. JOBS - 1) {
+    server.job[k].due = (server.job[k].in_bucket -> due_ : 0);
+    server.job[k].not_before = (server.job[k].in_bucket || server.job[k].in_leases -> due_ : 0);
+    server.job[k].holder_due = (server.job[k].in_leases -> due_ : 0);
+    server.job[k].left = (server.job[k].in_leases -> left_ : 0)
+  }
+  k = 0
+}
+
+proctype happen()
+{
+end:
+  do
+#ifdef LIVE
+  :: d_step { TIME_MATTERS && !IS_BUSY -> tick() }
+  :: d_step { TIME_MATTERS && IS_BUSY && MAY_FAIL -> FAIL; tick() }
+#else
+  :: d_step { TIME_MATTERS -> tick() }
+#endif
+  /* a job that is neither delivered, cancelled nor dead can always go on */
+  :: d_step { (IS_OPEN(0) || IS_OPEN(JOBS - 1)) && !IS_BUSY && !TIME_MATTERS -> assert(false) }
+#ifdef REPLICATION
+  :: d_step { lag > 0 -> replicate(); check() }
+  :: d_step { MAY_FAIL && (lag > 0 || quiet < LEASE) -> FAIL; fail_over() }
+#else
+  :: d_step { MAY_FAIL && quiet < LEASE -> FAIL; quiet = LEASE } /* a restart that keeps everything */
+#endif
+#ifdef JUMPS
+  :: d_step { MAY_FAIL -> FAIL; clock_jumps(primary, 0, 0); clock_jumps(replica, 0, 0); quiet = LEASE }
+  :: d_step { MAY_FAIL -> FAIL; clock_jumps(primary, FAR, FAR); clock_jumps(replica, FAR, FAR); quiet = LEASE }
+#endif
+  od
+}
+
+init
+{
+  atomic {
+    promise[0].since_cancel = LEASE;
+    promise[JOBS - 1].since_cancel = LEASE;
+    run consume(0);
+    run consume(1);
+    run own(0);
+#if JOBS > 1
+    run own(1);
+#endif
+    run keep();
+    run happen()
+  }
+}
