@@ -59,6 +59,7 @@ static void end_post(struct http_post *post, CURLcode code)
 {
     http_post_fill_outcome(post, code);
     detach(post);
+    post->is_ended = true;
     list_append(&post->client->ended, &post->link);
 }
 
@@ -267,6 +268,17 @@ struct http_post *http_post(struct http_client *client, const struct http_post_r
     CURLMcode code = curl_multi_add_handle(client->multi, post->easy);
     assert(code == CURLM_OK);
     return post;
+}
+
+bool http_post_hurry(struct http_post *post)
+{
+    if (post->is_ended)
+        return true;
+    if (!post->has_head)
+        return false;
+    end_post(post, CURLE_OK);
+    timer_start(post->client->own_timer, 0);
+    return true;
 }
 
 void http_post_abort(struct http_post *post)

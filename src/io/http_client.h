@@ -65,6 +65,10 @@ void http_client_free(struct http_client *);
 /* Starts a post. Borrows url, headers and body until on_done. */
 struct http_post *http_post(struct http_client *, const struct http_post_request *);
 
+/* Waits no longer for the rest of an answer whose status is known: on_done follows. False: it is not known,
+ * nothing changes. */
+bool http_post_hurry(struct http_post *);
+
 /* Ends it now, without on_done. */
 void http_post_abort(struct http_post *);
 

@@ -300,6 +300,7 @@ static void forget(struct http_post *post)
     post->body_bytes = 0;
     post->status = 0;
     post->has_head = false;
+    post->is_ended = false;
     post->has_retry_after = false;
     post->was_opened = false;
     post->was_refused = false;

@@ -27,6 +27,7 @@ struct http_post {
     size_t body_bytes;
     int status;    /* of the head that is being read */
     bool has_head; /* the final one, whole */
+    bool is_ended; /* on_done is due */
     bool has_retry_after;
     int64_t retry_after_s; /* -1: a date, or nonsense */
     bool was_opened;       /* a socket, for an allowed address */

@@ -336,7 +336,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
 
 void attempt_cut(struct attempt *attempt)
 {
-    if (!attempt->is_running)
+    if (!attempt->is_running || http_post_hurry(attempt->post))
         return;
     http_post_abort(attempt->post);
     attempt->post = NULL;

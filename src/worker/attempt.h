@@ -65,7 +65,7 @@ void attempt_renew(struct attempt *);
 /* Gives Redis the outcome, again. */
 void attempt_record(struct attempt *);
 
-/* Ends a running POST without an outcome and gives the lease back. */
+/* Ends a running POST, with the outcome if its status is known; else without, and gives the lease back. */
 void attempt_cut(struct attempt *);
 
 /* At the end of the process, without a word to anyone. */

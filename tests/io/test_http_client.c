@@ -813,6 +813,27 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
 }
 END_TEST
 
+/* Against a body that takes seconds. */
+START_TEST(hurried_post_ends_as_soon_as_its_status_is_known)
+{
+    receive_with(serve_slow_body);
+    int64_t begin_us = loop_now_us(fx.loop);
+    struct http_post *hurried = post(0);
+    while (!http_post_hurry(hurried)) {
+        struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
+        ck_assert(!fx.results[0].is_done);
+        timer_start(timer, 1000);
+        loop_run(fx.loop);
+        timer_free(timer);
+    }
+    ck_assert(!fx.results[0].is_done);
+    ck_assert(http_post_hurry(hurried)); /* on_done is due, once */
+    run(1);
+    ck_status(&fx.results[0].outcome, 200);
+    ck_assert(loop_now_us(fx.loop) - begin_us < 1900000);
+}
+END_TEST
+
 START_TEST(aborted_before_its_turn_ends_nothing_is_sent)
 {
     receive_with(serve_ok);
@@ -899,6 +920,7 @@ static void add_questions_and_ends(TCase *tc)
     tcase_add_test(tc, on_done_may_start_the_next_post);
     tcase_add_test(tc, on_done_may_abort_posts_that_have_ended_too);
     tcase_add_test(tc, aborted_post_is_not_told_and_its_connection_closed);
+    tcase_add_test(tc, hurried_post_ends_as_soon_as_its_status_is_known);
     tcase_add_test(tc, aborted_before_its_turn_ends_nothing_is_sent);
     tcase_add_test(tc, client_is_freed_with_posts_in_flight);
 }
