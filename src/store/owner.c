@@ -4,7 +4,7 @@
 #include "store/reply.h"
 #include "store/store_private.h"
 
-enum { OWNER_CALLS_MAX = 2 }; /* under way at once: the next one gathers while these run */
+enum { OWNER_CALLS_MAX = 1 }; /* under way at once: the next one gathers while it runs */
 
 /* Bytes around an item's texts in a command; only the order of magnitude matters. */
 enum { ITEM_OVERHEAD = 64 };
