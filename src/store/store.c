@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -73,8 +74,8 @@ static void on_reads_down(void *arg, const char *why)
 static void on_delivery_up(void *arg)
 {
     struct store *store = arg;
-    if (store->on_up.fn)
-        store->on_up.fn(store->on_up.arg);
+    for (size_t i = 0; i < STORE_UP_LISTENERS && store->on_up[i].fn; i++)
+        store->on_up[i].fn(store->on_up[i].arg);
 }
 
 static void on_worker_down(void *arg, const char *why)
@@ -280,8 +281,12 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
 
 void store_on_up(struct store *store, loop_fn *fn, void *arg)
 {
-    store->on_up.fn = fn;
-    store->on_up.arg = arg;
+    size_t i = 0;
+    while (i < STORE_UP_LISTENERS && store->on_up[i].fn)
+        i++;
+    assert(i < STORE_UP_LISTENERS);
+    store->on_up[i].fn = fn;
+    store->on_up[i].arg = arg;
 }
 
 void store_on_wake(struct store *store, store_wake_fn *fn, void *arg)

@@ -28,6 +28,7 @@ enum {
     STORE_NONCE_MAX = 32,  /* bytes */
     STORE_CLAIM_MAX = 128, /* jobs in one claim */
     STORE_LIST_MAX = 1000, /* jobs in one page */
+    STORE_UP_LISTENERS = 2,
 };
 
 struct store_options {
@@ -180,8 +181,8 @@ void store_renew(struct store *, const struct lease *, store_done_fn *, void *ar
 /* Waits up to a second for the doorbell. status is OK whether it rang or not. */
 void store_wait_bell(struct store *, store_done_fn *, void *arg);
 
-/* A connection that deliveries need came up: what could not be recorded or claimed can be now. One listener.
- */
+/* A connection that deliveries need came up: what could not be recorded or claimed can be now, and Redis may
+ * have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
 void store_on_up(struct store *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */

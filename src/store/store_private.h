@@ -36,7 +36,7 @@ struct store {
     struct buffer jobs_key; /* KEYS[1] of all scripts */
     struct buffer ready_key, wake_channel;
     /* A blocked or slow connection holds up nobody else. */
-    struct sentinel *sentinel; /* NULL: the address says where Redis is */
+    struct sentinel *sentinel;  /* NULL: the address says where Redis is */
     struct redis_link *changes; /* by the owners of jobs; WAIT holds back what comes behind it */
     struct redis_link *reads;
     struct redis_link *worker; /* claims, outcomes, carrying */
@@ -51,7 +51,7 @@ struct store {
     struct {
         loop_fn *fn;
         void *arg;
-    } on_change, on_up;
+    } on_change, on_up[STORE_UP_LISTENERS];
     struct {
         store_wake_fn *fn;
         void *arg;

@@ -210,6 +210,14 @@ static void on_wake(void *arg, int64_t due_ms)
         arm_due(worker, due_ms);
 }
 
+/* However short Redis was away, it may have come back without the last renewals. */
+static void on_up(void *arg)
+{
+    struct carry_worker *worker = arg;
+    worker->has_clock = false;
+    worker->disturbed_us = clock_boot_us();
+}
+
 struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_worker_options *options)
 {
     struct carry_worker *worker = NEW(struct carry_worker);
@@ -222,6 +230,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
     store_on_wake(options->store, on_wake, worker);
+    store_on_up(options->store, on_up, worker);
     timer_start(worker->tick, 0);
     return worker;
 }
