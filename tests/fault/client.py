@@ -27,7 +27,7 @@ MIX = (
 )
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Order:
     at_ms: int
     topic: str
@@ -57,7 +57,7 @@ def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix
             path=path, more=more)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Told:
     """What the client knows of one job. A status of 0 is a lost answer."""
     scheduled: int = None        # status of the schedule

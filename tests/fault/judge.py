@@ -12,7 +12,7 @@ from node import gauge_of
 import scratch
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Arrival:
     """One POST, when it was complete. answered_us None: it got no status."""
     at_us: int

@@ -24,6 +24,7 @@ class Lane:
         self.make_node = lambda: Node(0, "--prefix", f"{name}:", *options, redis=redis or site_redis.address, binary=binary,
                                       extra=extra)
         self.nodes = []
+        self.last = None  # answer to a schedule
 
     def start(self, wait=True, **extra):
         self.nodes.append(self.make_node().start(wait=wait, **extra))
@@ -36,6 +37,7 @@ class Lane:
         body = {"topic": self.name, "jobId": job_id, "url": (url or self.judge.url) + path,
                 "retrySchedule": [0.5] * 3, **job}
         told.scheduled, answer = request(node, "POST", "/jobs", body)
+        self.last = answer
         told.nothing_changed = told.scheduled == 507 or "nothing changed" in str(answer)
         told.answered_us = time.time_ns() // 1000
         if answer and "dueAt" in answer:
