@@ -1,0 +1,317 @@
+"""What Redis may answer, made by real servers where they can be made to: src/store/README.md's table, held against
+what duepost does. Each answer has its status for new jobs; afterwards everything goes on, and nothing is lost."""
+
+import os
+import re
+import shutil
+import signal
+import time
+
+from judge import Judge
+from lane import Lane, side_by_side
+from nemesis import now_us
+from patience import until
+from premises import Site
+from proxy import Proxy
+from client import Order
+from redis import Redis
+from redis_link import RedisError
+import scratch
+from verdict import Fault
+
+GONE = 1  # a port of 127.0.0.1 that nobody listens on
+
+
+class Answer:
+    """begin makes Redis answer so, end cures it. status: of a new job meanwhile. delivers: what is due comes
+    nevertheless. words: in what the owner is told or duepost logs."""
+    status, delivers, words, options, seconds = 503, False, "", (), 1.5
+
+    def __init__(self, redis):
+        self.redis = redis
+
+    def ask(self, *words):
+        return self.redis.ask(*words)
+
+
+class Oom(Answer):
+    status, delivers, words = 507, True, "no memory left"
+
+    def begin(self):
+        self.ask("CONFIG", "SET", "maxmemory", "1")
+
+    def end(self):
+        self.ask("CONFIG", "SET", "maxmemory", "0")
+
+
+class Misconf(Answer):
+    """A snapshot that fails, as on a full disk, with stop-writes-on-bgsave-error."""
+    words, options = "MISCONF", ("--enable-protected-configs", "yes")
+
+    def begin(self):
+        self.home = self.ask("CONFIG", "GET", "dir")[1]
+        away = scratch.directory("away")
+        self.ask("CONFIG", "SET", "dir", str(away))
+        shutil.rmtree(away)
+        self.ask("CONFIG", "SET", "save", "3600 1")
+        self.ask("BGSAVE")
+        until(lambda: "rdb_last_bgsave_status:err" in self.ask("INFO", "persistence"), 10, "a failed snapshot")
+
+    def end(self):
+        self.ask("CONFIG", "SET", "save", "")
+        self.ask("CONFIG", "SET", "dir", self.home)
+
+
+class NoReplicas(Answer):
+    words = "NOREPLICAS"
+
+    def begin(self):
+        self.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+
+    def end(self):
+        self.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+
+
+class Loading(Answer):
+    """It starts anew, and takes its time over each key."""
+    words = "LOADING"
+
+    def begin(self):
+        self.ask("EVAL", "for i = 1, 3000 do redis.call('SET', 'other' .. i, 1) end", 0)
+        self.redis.end()
+        self.redis.options += ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"]
+        self.redis.start_loading()
+        until(lambda: b"LOADING" in (self.redis.try_command("PING") or b""), 10, "LOADING")
+
+    def end(self):
+        self.redis.await_answer()
+        self.ask("EVAL", "for i = 1, 3000 do redis.call('DEL', 'other' .. i) end", 0)
+
+
+class MasterDown(Answer):
+    """A replica that has lost its primary, and serves no stale data."""
+    words = "MASTERDOWN|replica"
+
+    def begin(self):
+        self.ask("CONFIG", "SET", "replica-serve-stale-data", "no")
+        self.ask("REPLICAOF", "127.0.0.1", GONE)
+
+    def end(self):
+        self.ask("REPLICAOF", "NO", "ONE")
+
+
+class ReadOnly(Answer):
+    words = "READONLY|replica"
+
+    def begin(self):
+        self.ask("REPLICAOF", "127.0.0.1", GONE)
+
+    def end(self):
+        self.ask("REPLICAOF", "NO", "ONE")
+
+
+class Busy(Answer):
+    """Somebody's script runs too long."""
+    words = "BUSY|outcome is unknown|did not answer"
+
+    def begin(self):
+        self.ask("CONFIG", "SET", "busy-reply-threshold", "50")
+        self.link = self.redis.link()
+        self.link.send("EVAL", "while true do end", 0)
+        until(lambda: b"BUSY" in (self.redis.try_command("GET", "x") or b""), 10, "BUSY")
+
+    def end(self):
+        self.ask("SCRIPT", "KILL")
+        self.link.close()
+
+
+class NoScript(Answer):
+    status, delivers = 201, True
+
+    def begin(self):
+        self.ask("SCRIPT", "FLUSH")
+
+    def end(self):
+        self.ask("SCRIPT", "FLUSH")
+
+
+class NoAuth(Answer):
+    words = "NOAUTH|Authentication"
+
+    def begin(self):
+        self.ask("CONFIG", "SET", "requirepass", "s3cret")
+        self.redis.password = "s3cret"
+        self.command("CLIENT", "KILL", "TYPE", "normal")
+
+    def command(self, *words):
+        return self.redis.command(*words)
+
+    def end(self):
+        self.command("CONFIG", "SET", "requirepass", "")
+        self.redis.password = None
+
+
+class NoPerm(Answer):
+    words = "NOPERM|permission"
+
+    def begin(self):
+        self.ask("ACL", "SETUSER", "default", "-evalsha", "-eval")
+
+    def end(self):
+        self.ask("ACL", "SETUSER", "default", "+evalsha", "+eval")
+
+
+class Unblocked(Answer):
+    """BLPOP's own."""
+    status, delivers = 201, True
+
+    def begin(self):
+        for number in re.findall(r"id=(\d+) [^\n]*cmd=blpop", self.ask("CLIENT", "LIST")):
+            self.ask("CLIENT", "UNBLOCK", number, "ERROR")
+
+    end = begin
+
+
+class ProtocolError(Answer):
+    """What comes is no Redis."""
+    status, words = None, "rotocol error"  # status: the connection that it hits may be another one
+
+    def begin(self):
+        self.redis.proxy.garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
+    def end(self):
+        pass
+
+
+class Silence(Answer):
+    words, seconds = "unknown|did not answer", 4
+
+    def begin(self):
+        os.kill(self.redis.pid, signal.SIGSTOP)
+
+    def end(self):
+        os.kill(self.redis.pid, signal.SIGCONT)
+
+
+class ClusterDown(Answer):
+    """A node of a cluster that has no slots yet."""
+    words, options = "CLUSTERDOWN|cluster is down", ("--cluster-enabled", "yes")
+
+    def begin(self):
+        self.ask("CLUSTER", "DELSLOTSRANGE", 0, 16383)
+
+    def end(self):
+        self.serve(self.redis)
+
+    @staticmethod
+    def serve(redis):
+        redis.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        until(lambda: "cluster_state:ok" in redis.ask("CLUSTER", "INFO"), 10, "the cluster is up")
+
+
+ANSWERS = (Oom, Misconf, NoReplicas, Loading, MasterDown, ReadOnly, Busy, NoScript, NoAuth, NoPerm, Unblocked,
+           ProtocolError, Silence, ClusterDown)
+
+
+class AnsweringRedis(Redis):
+    def start_loading(self):
+        """Not awaited."""
+        self.is_awaited = False
+        try:
+            super().start()
+        finally:
+            self.is_awaited = True
+
+    is_awaited = True
+
+    def try_command(self, *words):
+        reply = super().try_command(*words)
+        if not self.is_awaited and words == ("PING",) and reply:
+            return b"+PONG\r\n"
+        return reply
+
+
+def one(kind, judge):
+    """Broken promises, in words: a job before, some during, one after."""
+    redis = AnsweringRedis(options=kind.options)
+    redis.proxy = Proxy(redis.port)
+    if kind is ClusterDown:
+        ClusterDown.serve(redis)
+    answer, name = kind(redis), kind.__name__.lower()
+    lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{redis.proxy.port}/0")
+    broken = []
+    try:
+        node = lane.start()
+        node.await_ready()
+        lane.schedule(node, "due", delay=2)
+        lane.schedule(node, "running", "/200w1500")
+        until(lambda: lane.arrivals("running"), 10, "the attempt")
+        begin_us = now_us()
+        answer.begin()
+        status = lane.schedule(node, "meanwhile")
+        seen = str(lane.last)
+        if kind.status and status != kind.status:
+            broken.append(f"{name}: {status} {lane.last}, and not {kind.status}")
+        time.sleep(answer.seconds)
+        if kind.delivers:
+            until(lambda: lane.arrivals("due"), 10, f"{name}: what is due comes nevertheless")
+        lane.schedule(node, "later")
+        seen += str(lane.last)
+        if not re.search(kind.words, seen + node.log()):
+            broken.append(f"{name}: neither {seen} nor the log says {kind.words}")
+        answer.end()
+        cured = time.monotonic()
+        lane.faults.append(Fault(name, begin_us, now_us() + 2_500_000))
+        until(node.is_ready, 15, f"{name}: ready again\n{node.log()[-1500:]}")
+        took = time.monotonic() - cured
+        if lane.schedule(node, "after") != 201:
+            broken.append(f"{name}: afterwards {lane.last}")
+        lane.await_settled(30)
+        broken += lane.verdict().broken
+        if not node.is_alive():
+            broken.append(f"{name}: duepost ended")
+        return broken, f"{name} {status}, ready {took:.1f} s after"
+    except (AssertionError, OSError, RedisError) as why:
+        return broken + [f"{name}: {why!r}"], name
+    finally:
+        redis.password = None
+        lane.stop()
+        redis.proxy.stop()
+        redis.end()
+
+
+def outage(report):
+    """Redis away while jobs come due; the first one comes within 2 s of its return."""
+    jobs, seconds, delay_ms = report.amount((20_000, 8, 7000), (100_000, 60, 30_000))
+    site = Site(connections=64)
+    try:
+        site.begin(Order(0, f"t{n % 50}", str(n), delay_ms=delay_ms) for n in range(jobs))
+        site.await_client(60)
+        begin_us = now_us()
+        site.redis.end()
+        time.sleep(seconds)
+        before = site.judge.count()
+        site.redis.start()
+        begin = time.monotonic()
+        until(lambda: site.judge.count() > before, 20, "the first delivery")
+        took = time.monotonic() - begin
+        settled = site.await_settled(120)
+        report.say(f"Redis away for {seconds} s, {jobs} jobs due: the first came {took:.2f} s after its return")
+        report.expect(took <= 2, f"the first delivery came {took:.1f} s after the return of Redis")
+        report.expect(settled is not None, "not settled after the outage")
+        report.verdict("outage", site.verdict([Fault("outage", begin_us, now_us())]))
+    finally:
+        site.stop()
+
+
+def run(report):
+    judge = Judge()
+    try:
+        results = side_by_side(lambda kind: one(kind, judge), ANSWERS, 5)
+        for broken, words in results:
+            report.say(words)
+            for what in broken:
+                report.expect(False, what)
+    finally:
+        judge.stop()
+    outage(report)
