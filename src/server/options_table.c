@@ -81,7 +81,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 64,
             .help = "threads that serve and deliver",
-            .text = "Default: one for each core that duepost may use, at most 4.",
+            .text = "Default: one for each core that duepost may use but one, which is Redis's; 1 to 4.",
         },
     [OPTION_MAX_IN_FLIGHT] =
         {
