@@ -71,6 +71,8 @@ static void wait_for_replicas(struct batch_call *call)
 static void on_reply(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct batch_call *call = arg;
+    if (status == STATUS_UNAVAILABLE)
+        facts_doubt(call->batch->store->facts);
     if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
         end_call(call, status, reply);
         return;

@@ -8,6 +8,7 @@
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
+    ASK_SOON_US = 500 * 1000, /* while it refuses: new jobs are to be taken as soon as it does not */
     REDIS_MAJOR_MIN = 7, /* scripts with flags */
     SHARDS = 1,
 };
@@ -21,6 +22,7 @@ struct facts {
     struct store_facts facts;
     bool has_aof, aof_is_broken;
     bool was_told_eviction;
+    char trouble[160];      /* the error with which Redis refuses writes; empty: none */
     char refusal[256];      /* empty: none; from the last whole round */
     char next_refusal[256]; /* of the round under way */
 };
@@ -106,14 +108,19 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     facts->facts.is_known = facts->facts.version[0] != '\0';
     memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
+    if (facts->trouble[0])
+        timer_start(facts->again, ASK_SOON_US);
     facts->on_change(facts->arg);
 }
 
 static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        copy(facts->trouble, sizeof facts->trouble, redis_reply_text(reply));
         return;
+    }
+    facts->trouble[0] = '\0';
     int64_t format = redis_reply_integer(redis_reply_at(reply, 1));
     int64_t shards = redis_reply_integer(redis_reply_at(reply, 2));
     if (format > STORE_FORMAT)
@@ -174,9 +181,20 @@ void facts_stop(struct facts *facts)
     timer_stop(facts->again);
 }
 
+void facts_doubt(struct facts *facts)
+{
+    if (!facts->trouble[0] && facts->facts.is_known)
+        timer_start(facts->again, 0);
+}
+
 const struct store_facts *facts_get(const struct facts *facts)
 {
     return &facts->facts;
+}
+
+const char *facts_trouble(const struct facts *facts)
+{
+    return facts->trouble[0] ? facts->trouble : NULL;
 }
 
 const char *facts_refusal(const struct facts *facts)

@@ -17,7 +17,13 @@ void facts_free(struct facts *);
 void facts_start(struct facts *);
 void facts_stop(struct facts *);
 
+/* Redis has refused something: what is known may be out of date, and is asked for now. */
+void facts_doubt(struct facts *);
+
 const struct store_facts *facts_get(const struct facts *);
+
+/* Redis's own words when it takes no writes at the moment, as far as asked; NULL when it does. Borrowed. */
+const char *facts_trouble(const struct facts *);
 
 /* Why this Redis, as far as asked, cannot be used at all; NULL when it can. Borrowed. */
 const char *facts_refusal(const struct facts *);

@@ -147,7 +147,7 @@ static void on_reply(void *arg, const struct redis_reply *reply)
     enum status status = status_of(call, reply);
     bool is_error = redis_reply_kind(reply) == REDIS_KIND_ERROR;
     struct redis_link *link = is_error && wants_new_link(redis_reply_text(reply)) ? call->link : NULL;
-    call->fn(call->arg, status, status == STATUS_OK ? reply : NULL);
+    call->fn(call->arg, status, reply);
     script_call_free(call);
     if (link)
         redis_link_reset(link, "Redis serves no writes on this connection");

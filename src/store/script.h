@@ -39,7 +39,7 @@ extern const struct script_text script_texts[SCRIPT_COUNT];
 
 struct script_call;
 
-/* reply is NULL unless status is OK. */
+/* reply is what the script returned when status is OK; else Redis's error, or NULL when there was none. */
 typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 
 /* key: KEYS[1], borrowed until the callback. */

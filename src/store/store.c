@@ -256,6 +256,10 @@ bool store_is_ready(const struct store *store, struct problem *problem)
         problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
         return false;
     }
+    if (facts_trouble(store->facts)) {
+        problem_set(problem, "Redis refuses: %s", facts_trouble(store->facts));
+        return false;
+    }
     if (!facts->is_known) {
         problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
         return false;

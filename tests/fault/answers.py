@@ -16,6 +16,7 @@ from proxy import Proxy
 from client import Order
 from redis import Redis
 from redis_link import RedisError
+from redis_server import free_port
 import scratch
 from verdict import Fault
 
@@ -74,7 +75,7 @@ class NoReplicas(Answer):
 
 class Loading(Answer):
     """It starts anew, and takes its time over each key."""
-    words = "LOADING"
+    words, seconds = "LOADING", 0.3
 
     def begin(self):
         self.ask("EVAL", "for i = 1, 3000 do redis.call('SET', 'other' .. i, 1) end", 0)
@@ -195,7 +196,7 @@ class Silence(Answer):
 
 class ClusterDown(Answer):
     """A node of a cluster that has no slots yet."""
-    words, options = "CLUSTERDOWN|cluster is down", ("--cluster-enabled", "yes")
+    words, options = "CLUSTERDOWN|cluster is down", ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
 
     def begin(self):
         self.ask("CLUSTER", "DELSLOTSRANGE", 0, 16383)
@@ -257,6 +258,8 @@ def one(kind, judge):
             until(lambda: lane.arrivals("due"), 10, f"{name}: what is due comes nevertheless")
         lane.schedule(node, "later")
         seen += str(lane.last)
+        if kind.status == 503 and node.is_ready():
+            broken.append(f"{name}: new jobs are refused, and /readyz says 200")
         if not re.search(kind.words, seen + node.log()):
             broken.append(f"{name}: neither {seen} nor the log says {kind.words}")
         answer.end()
