@@ -304,7 +304,7 @@ def full_disk(stage, report):
     place_ = scratch.directory("disk")
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", place_], capture_output=True, check=False)
     if mounted.returncode != 0:
-        report.say("skipped: a full disk needs a tmpfs, and mount says " + mounted.stderr.decode().strip())
+        report.skip("a full disk needs a tmpfs, and mount says " + mounted.stderr.decode().strip())
         return
     data = place_ / "data"
     ballast = place_ / "ballast"
