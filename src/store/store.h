@@ -188,9 +188,10 @@ void store_on_up(struct store *, loop_fn *, void *arg);
 /* ---- For the carry worker and the janitor ---- */
 
 struct store_carry {
-    struct slice me; /* this process */
-    bool is_tick;    /* raise the beat */
-    bool is_leaving; /* give the lock back */
+    struct slice me;   /* this process */
+    bool is_tick;      /* raise the beat */
+    bool is_unwatched; /* nobody else can be alive: the beat need not be raised */
+    bool is_leaving;   /* give the lock back */
     struct slice
         stuck_owner; /* take the lock over from this owner, if it is still at stuck_beat; else empty */
     int64_t stuck_beat;

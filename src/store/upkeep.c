@@ -48,7 +48,7 @@ void store_carry(struct store *store, const struct store_carry *carry, store_car
     struct script_call *call = store_call(store, SCRIPT_CARRY);
     upkeep->fn.carry = fn;
     script_call_text(call, carry->me);
-    script_call_number(call, carry->is_leaving ? -1 : carry->is_tick ? 1 : 0);
+    script_call_number(call, carry->is_leaving ? -1 : !carry->is_tick ? 0 : carry->is_unwatched ? 2 : 1);
     script_call_number(call, CARRY_TOPICS_MAX);
     script_call_text(call, carry->stuck_owner);
     script_call_number(call, carry->stuck_beat);

@@ -172,6 +172,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
     struct store_carry call = {
         .me = slice_of(worker->me),
         .is_tick = is_tick,
+        .is_unwatched = worker->options.is_alone,
         .stuck_owner = slice_of(is_stuck ? worker->owner : ""),
         .stuck_beat = worker->beat,
     };

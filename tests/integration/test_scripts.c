@@ -694,6 +694,7 @@ START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
         {YOURS, "carry me 1 256 you 7 5000", "me 8 -1 0 0", "carry: at=now beat=8 owner=me\n"},
         {YOURS, "carry you 1 256 '' 0 5000", "you 8 -1 0 0", "carry: at=now beat=8 owner=you\n"},
         {YOURS, "carry you 0 256 '' 0 5000", "you 7 -1 0 0", NULL},
+        {YOURS, "carry you 2 256 '' 0 5000", "you 7 -1 0 0", NULL},
         {YOURS, "carry you -1 256 '' 0 5000", "'' 7 -1 0 0", ABSENT},
         {YOURS, "carry me -1 256 '' 0 5000", "you 7 -1 0 0", NULL},
         {ABSENT, "carry me 0 256 '' 0 5000", "me 1 -1 0 0", MINE}, );
