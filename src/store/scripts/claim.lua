@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- claim.lua - leases due jobs of ready topics, topic by topic in turn.
 --
--- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row
+-- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row, while there
+--      are others
 -- ARGV[6] the most bytes of records (one job is always given)
 -- Returns {now_us, topics still ready, id, due, record, ...}.
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -53,8 +54,10 @@ local rounds = 2 * left
 probe({})
 while left > 0 and bytes_left > 0 and rounds > 0 do
   rounds = rounds - 1
-  local topic = call('ZRANGE', TURNS, 0, 0)[1]
+  local ready = call('ZRANGE', TURNS, 0, 1)
+  local topic = ready[1]
   if not topic then break end
+  if not ready[2] then share = left end -- nobody else waits for a turn
   local free = MAX_IN_FLIGHT - call('HLEN', holders_of(topic))
   local most = math.min(left, share, free)
   if most > 0 then

@@ -22,7 +22,17 @@ local soonest = math.ceil(now_us / 1000)
 
 local function bucket_of(topic) return base .. 'bucket:' .. topic end
 local function holders_of(topic) return base .. 'holders:' .. topic end
-local function topic_of(id) return string.match(id, '^[^/]+') end
+
+-- Each id is asked for its topic several times, and a pattern costs more than a table.
+local topics_of = {}
+local function topic_of(id)
+  local topic = topics_of[id]
+  if not topic then
+    topic = string.match(id, '^[^/]+')
+    topics_of[id] = topic
+  end
+  return topic
+end
 
 -- Lua's own number to text keeps 14 digits only.
 local function integer(number) return string.format('%.0f', number) end
@@ -46,6 +56,7 @@ local function check(first, size, number)
   for i = first, #ARGV, size do
     local topic = string.match(ARGV[i], '^([^/]+)/.')
     if not topic then error('not an id') end
+    topics_of[ARGV[i]] = topic
     if number and not string.match(ARGV[i + number - 1], '^@?-?%d+$') then error('not a number') end
     if not is_known[topic] then
       is_known[topic] = true
