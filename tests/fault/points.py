@@ -51,6 +51,7 @@ class Story:
 
     def run(self):
         """The verdict."""
+        watcher = None
         try:
             self.leave_litter()
             first = self.lane.start(wait=False, DUEPOST_TEST_POINT=self.order)
@@ -70,6 +71,8 @@ class Story:
             return self.lane.verdict()
         finally:
             self.over.set()
+            if watcher:
+                watcher.join()  # it may be starting the second one
             self.lane.stop()
 
     def leave_litter(self):
