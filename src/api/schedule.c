@@ -49,7 +49,7 @@ static bool is_same_job(const struct exchange *exchange, struct slice record)
     bool is_same = false;
     if (job_parse(http_request_body(exchange->request), clock_wall_ms(), &asked, &errors) != STATUS_OK)
         return false;
-    if (job_read(record, &there) == STATUS_OK) {
+    if (job_read(exchange->key, record, &there) == STATUS_OK) {
         is_same = job_is_same(&asked, &there);
         job_fini(&there);
     }

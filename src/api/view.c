@@ -123,7 +123,7 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
 void view_write(struct buffer *body, const struct store_job *stored, const struct retry_schedule *fallback)
 {
     struct job job;
-    if (job_read(stored->record, &job) == STATUS_OK) {
+    if (job_read(stored->id, stored->record, &job) == STATUS_OK) {
         write_job(body, stored, &job, fallback);
         job_fini(&job);
         return;

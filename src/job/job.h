@@ -3,7 +3,8 @@
  *
  * A record is JSON: the members that the client sent, spelt by us, then what we
  * keep with them (createdAt, attempts, lastAttempt, reason), then body, byte for
- * byte as the client spelt it. A member that the client left out is left out, so
+ * byte as the client spelt it. topic and jobId are not in it: they are the field of the
+ * HASH under which it is kept. A member that the client left out is left out, so
  * that "the same job again" can be told from another job under the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
@@ -105,8 +106,9 @@ void job_startup(void);
  * A missing jobId is left empty. Targets are not checked here. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
-/* Reads what job_write wrote. INVALID: somebody else wrote it. Borrows record. */
-enum status job_read(struct slice record, struct job *) MUST_USE;
+/* Reads what job_write wrote for the job with this id, topic/jobId. INVALID: somebody else wrote it. Borrows
+ * id and record. */
+enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
 

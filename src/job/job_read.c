@@ -37,16 +37,6 @@ static bool read_text(struct job *job, struct slice value, struct slice *text)
     return !job->text.failed;
 }
 
-static bool read_job_id(struct job *job, struct slice value)
-{
-    return read_text(job, value, &job->job_id) && job_id_is_valid(job->job_id);
-}
-
-static bool read_topic(struct job *job, struct slice value)
-{
-    return read_text(job, value, &job->topic) && topic_is_valid(job->topic);
-}
-
 static bool read_url(struct job *job, struct slice value)
 {
     return read_text(job, value, &job->url) && job->url.size > 0 && job->url.size <= JOB_URL_MAX;
@@ -165,8 +155,7 @@ static const struct member {
     struct slice name;
     bool (*read)(struct job *, struct slice value);
 } members[] = {
-    {{"\"createdAt\"", 11}, read_created}, {{"\"jobId\"", 7}, read_job_id},
-    {{"\"topic\"", 7}, read_topic},        {{"\"url\"", 5}, read_url},
+    {{"\"createdAt\"", 11}, read_created}, {{"\"url\"", 5}, read_url},
     {{"\"delay\"", 7}, read_delay},        {{"\"dueAt\"", 7}, read_due_at},
     {{"\"retry\"", 7}, read_retry},        {{"\"retrySchedule\"", 15}, read_schedule},
     {{"\"timeout\"", 9}, read_timeout},    {{"\"headers\"", 9}, read_headers},
@@ -185,18 +174,19 @@ static bool read_member(struct job *job, size_t *next, struct slice name, struct
     return false;
 }
 
-enum status job_read(struct slice record, struct job *job)
+enum status job_read(struct slice id, struct slice record, struct job *job)
 {
     struct json_cursor cursor;
     struct slice name, value;
     size_t next = 0;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX);
-    bool is_ours = json_open(record, &cursor) && cursor.close == '}';
+    bool is_ours = job_key_parse(id, &job->topic, &job->job_id) && json_open(record, &cursor) &&
+                   cursor.close == '}';
     while (is_ours && json_next_member(&cursor, &name, &value))
         is_ours = read_member(job, &next, name, value);
     is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms &&
-              job->job_id.size && job->topic.size && job->url.size;
+              job->url.size;
     if (!is_ours)
         job_fini(job);
     return is_ours ? STATUS_OK : STATUS_INVALID;

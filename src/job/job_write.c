@@ -3,7 +3,7 @@
 #include "job/seconds.h"
 #include "job/timestamp.h"
 
-/* With the comma before it: jobId has gone before all others. */
+/* With the comma before it: url has gone before all others. */
 static void put_name(struct buffer *out, const char *name)
 {
     buffer_append(out, SLICE(",\""));
@@ -64,8 +64,6 @@ static void put_headers(struct buffer *out, const struct job *job)
 
 static void put_sent(struct buffer *out, const struct job *job)
 {
-    put_text(out, "topic", job->topic);
-    put_text(out, "url", job->url);
     if (job->has_delay)
         put_seconds(out, "delay", job->delay_ms);
     if (job->has_due_at)
@@ -110,8 +108,8 @@ void job_write(const struct job *job, struct buffer *out)
         buffer_append_number(out, job->created_ms);
         buffer_append_byte(out, ',');
     }
-    buffer_append(out, SLICE("\"jobId\":"));
-    buffer_append_json(out, job->job_id);
+    buffer_append(out, SLICE("\"url\":"));
+    buffer_append_json(out, job->url);
     put_sent(out, job);
     put_kept(out, job);
     if (job->body.size) {

@@ -226,7 +226,7 @@ static bool write_fresh_record(struct run *run, struct slice record)
     buffer_clear(&run->old_record);
     buffer_clear(&run->new_record);
     buffer_append(&run->old_record, record);
-    if (job_read(record, &job) != STATUS_OK)
+    if (job_read(run->id, record, &job) != STATUS_OK)
         return false;
     job.attempts = 0;
     job.reason = (struct slice){NULL, 0};

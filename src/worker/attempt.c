@@ -304,7 +304,7 @@ static bool read_job(struct attempt *attempt)
 {
     const char *detail;
     struct url url;
-    if (job_read(buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
+    if (job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
         return false;
     if (url_parse(attempt->job.url, &url, &detail) != STATUS_OK)
         return false;
