@@ -10,7 +10,7 @@ enum {
     LEASE_CALLS_MAX = 4, /* of one kind under way at once */
     CLAIM_SHARE = 16,    /* jobs of one topic in a row */
     ITEM_OVERHEAD = 64,  /* bytes around an item's texts */
-    FIRST_CLAIMED = 2,   /* where the jobs begin in a claim's reply */
+    FIRST_CLAIMED = 3,   /* where the jobs begin in a claim's reply */
     CLAIMED_PARTS = 3,   /* id, due, record */
 };
 
@@ -28,7 +28,7 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     struct store_claimed jobs[STORE_CLAIM_MAX];
     size_t count = 0;
     if (status == STATUS_OK)
-        count = (redis_reply_size(reply) - FIRST_CLAIMED) / CLAIMED_PARTS;
+        count = (size_t)redis_reply_integer(redis_reply_at(reply, 2));
     assert(count <= claim->max);
     for (size_t i = 0; i < count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;

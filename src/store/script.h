@@ -26,6 +26,8 @@ enum script_id {
     SCRIPT_RETRY,
     SCRIPT_RUN,
     SCRIPT_SCHEDULE,
+    SCRIPT_SETTINGS,
+    SCRIPT_TOPICS,
     SCRIPT_COUNT,
 };
 

@@ -333,11 +333,11 @@ END_TEST
 START_TEST(claim_leases_what_is_ready)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, CLAIM, "0", NULL}, {DELAYED, CLAIM, "0", NULL}, {COME, CLAIM, "0", NULL},
-        {READY, CLAIM, "0 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0", NULL},
-        {LEASED_AGAIN, CLAIM, "0", NULL}, {EXPIRED, CLAIM, "0", NULL},
-        {LOST, CLAIM, "0 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
-        {LOST_THRICE, CLAIM, "0", NULL}, {DEAD, CLAIM, "0", NULL}, {DEAD_BY_LOSSES, CLAIM, "0", NULL}, );
+        {ABSENT, CLAIM, "0 0", NULL}, {DELAYED, CLAIM, "0 0", NULL}, {COME, CLAIM, "0 0", NULL},
+        {READY, CLAIM, "0 1 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0 0", NULL},
+        {LEASED_AGAIN, CLAIM, "0 0", NULL}, {EXPIRED, CLAIM, "0 0", NULL},
+        {LOST, CLAIM, "0 1 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
+        {LOST_THRICE, CLAIM, "0 0", NULL}, {DEAD, CLAIM, "0 0", NULL}, {DEAD_BY_LOSSES, CLAIM, "0 0", NULL}, );
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
 {
     CHECK_EXAMPLES(
         /* One at a time; who was served stands behind. */
-        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 t/a now-9 {1}",
+        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -365,7 +365,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "turns: u@4 t@5\n"},
         /* A share of one in a row; at its limit of two in flight t waits without a time. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000",
-         "0 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
+         "0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
          "bucket:t: t/c@now t/d@now+5\n"
          "bucket:v: v/a@now+9\n"
          "due: v@now+9 t@inf\n"
@@ -374,7 +374,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
         /* Bytes: one job is always given; nothing that does not fit is touched. */
-        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 t/a now-9 {1}",
+        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -384,7 +384,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: t\n"
          "turns: u@4 t@5\n"},
-        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 u/a now-9 {5}",
+        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 1 u/a now-9 {5}",
          "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -396,19 +396,19 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "turns: u@1\n"},
         /* What is left of the topic is to come, before all else: the carry worker is woken. */
         {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
-         "0 t/a now-9 {1} wake now+5",
+         "0 1 t/a now-9 {1} wake now+5",
          "bucket:t: t/b@now+5\n"
          "due: t@now+5\n"
          "holders:t: t/a=n5,now-9\n"
          "jobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+5000\n"},
         /* In turns although nothing is due: the clock went back. */
-        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 wake now+5",
+        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 0 wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
         /* In turns although at its limit: another process has a higher one. */
         {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0",
+         "claim 10 n5 5000 2 1000", "0 0",
          "bucket:t: t/a@now-5\n"
          "due: t@inf\n"
          "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
@@ -416,8 +416,103 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/b@now+9 t/c@now+9\n"},
         /* Places without a job are left behind, with their past. */
         {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0 t/b now-4 {2}",
+         "claim 10 n5 5000 2 1000", "0 1 t/b now-4 {2}",
          "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
+}
+END_TEST
+
+/* ---- operators ---- */
+
+#define PAUSED "topics: t={\"paused\":true}\n"
+#define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
+#define HELD                                                                                                 \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "due: t@inf\n"                                                                                           \
+    "jobs: t/a={r}\n"
+
+START_TEST(settings_hold_a_topic_and_let_it_go)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "settings t '' {\"paused\":true}", "1", PAUSED},
+        {READY, "settings t '' {\"paused\":true}", "1", HELD BELL PAUSED},
+        {DELAYED, "settings t '' {\"paused\":true}", "1", DELAYED PAUSED},
+        {HELD PAUSED, "carry x 2 10 '' '' 5000", "x 1 -1 0 0",
+         "bucket:t: t/a@now-1000\ncarry: at=now beat=1 owner=x\ndue: t@inf\njobs: t/a={r}\n" PAUSED},
+        {HELD PAUSED, "schedule 0 86400000 t/b 0 \"x\"} -", "now",
+         "bucket:t: t/a@now-1000 t/b@now\ndue: t@inf\njobs: t/a={r} t/b={\"createdAt\":now,\"x\"}\n" PAUSED},
+        {HELD PAUSED, "settings t {\"paused\":true} ''", "1", READY},
+        /* Somebody else has changed them since. */
+        {HELD PAUSED, "settings t '' {\"paused\":false}", "0", NULL},
+        {HELD PAUSED, "settings t {\"paused\":false} ''", "0", NULL},
+        {READY, "settings t '' {\"maxInFlight\":1}", "1",
+         "bucket:t: t/a@now-1000\njobs: t/a={r}\nready: t\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n"},
+        /* A rate that ends takes along what was spent. */
+        {"rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n", "settings t " ONE_EACH_2_S " ''", "1", ""}, );
+}
+END_TEST
+
+START_TEST(claim_keeps_to_the_settings)
+{
+    CHECK_EXAMPLES( //
+        /* In turns although it is paused. */
+        {READY PAUSED, CLAIM, "0 0", HELD BELL PAUSED},
+        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n", CLAIM,
+         "0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
+         "bucket:t: t/b@now-8\ndue: t@inf\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
+         "topics: t={\"maxInFlight\":1}\n"},
+        /* More than the limit of all other topics. */
+        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t={\"maxInFlight\":3}\n"
+         "turns: t@1\n",
+         CLAIM, "0 3 t/a now-9 {1} t/b now-8 {2} t/c now-7 {3} t {\"maxInFlight\":3}",
+         "holders:t: t/a=n5,now-9 t/b=n5,now-8 t/c=n5,now-7\njobs: t/a={1} t/b={2} t/c={3}\n"
+         "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000\ntopics: t={\"maxInFlight\":3}\n"},
+        /* One attempt each two seconds: the next in whole ms. */
+        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n", CLAIM,
+         "0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+2001",
+         "bucket:t: t/b@now-8\ndue: t@now+2001\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
+         "rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n"},
+        /* Spent beyond what it may ever spend ahead: the clock stepped back. */
+        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+         CLAIM, "0 0 wake now+2001",
+         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
+         "\n"}, );
+}
+END_TEST
+
+START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
+{
+    CHECK_EXAMPLES( //
+        {"bucket:t: t/a@now-900 t/b@now-800 t/c@now-700 t/d@now-600 t/e@now-1\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\ntopics: t={\"maxInFlight\":4}\nturns: t@1\n",
+         "claim 4 n5 5000 2 1000", "0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":4}",
+         "bucket:t: t/d@now-600\ndue: t@inf\nholders:t: t/a=n5,now-900 t/b=n5,now-800 t/c=n5,now-700 t/e=n5,now-1\n"
+         "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\n"
+         "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000 t/e@now+5000\ntopics: t={\"maxInFlight\":4}\n"}, );
+}
+END_TEST
+
+START_TEST(topics_tells_what_there_is)
+{
+    static const char some[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1\n"
+                               "bucket:u: u/a@now-9\n"
+                               "dead: t/d@now-9 v/a@now-8 v/b@now-8\n"
+                               "due: u@inf\n"
+                               "holders:w: w/a=n1,now-9\n"
+                               "jobs: t/a={1} t/b={1} t/c={1} t/d={1} u/a={1} v/a={1} v/b={1} w/a={1}\n"
+                               "leases: w/a@now+9\n"
+                               "topics: u={\"paused\":true} x={\"maxInFlight\":1}\n"
+                               "turns: t@1\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, "topics '' '' 10 100", "0 0", NULL}, {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1", NULL},
+        {some, "topics t '' 10 100", "0 0 t '' 1 2 0 1 now-5 -1", NULL},
+        {some, "topics u '' 10 100", "0 0 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
+        {some, "topics '' '' 2 100", "1 0 t '' 1 2 0 1 now-5 -1 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
+        {some, "topics '' u 9 100", "0 0 v '' 0 0 0 2 -1 -1 w '' 0 0 1 0 -1 -1 x {\"maxInFlight\":1} 0 0 0 0 -1 -1",
+         NULL},
+        {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1", NULL},
+        /* Held by its rate. */
+        {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
+         "topics t '' 1 9", "0 0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001", NULL}, );
 }
 END_TEST
 
@@ -535,7 +630,7 @@ END_TEST
 START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
 {
     CHECK_EXAMPLES( //
-        {BUSY, "claim 10 n5 5000 2 1000", "0", NULL},
+        {BUSY, "claim 10 n5 5000 2 1000", "0 0", NULL},
         {BUSY, "complete u/a n1 t/a n2 t/a n1", "1 0 1",
          "bucket:t: t/c@now-1\n"
          "holders:t: t/b=n2,now-8\n"
@@ -796,6 +891,10 @@ Suite *suite(void)
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
+    tcase_add_test(group, settings_hold_a_topic_and_let_it_go);
+    tcase_add_test(group, claim_keeps_to_the_settings);
+    tcase_add_test(group, claim_of_a_topic_far_behind_takes_what_fell_due_last_too);
+    tcase_add_test(group, topics_tells_what_there_is);
     tcase_add_test(group, complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job);
     tcase_add_test(group, retry_lets_a_job_wait_from_now);
     tcase_add_test(group, bury_keeps_a_dead_job);

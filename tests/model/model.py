@@ -11,6 +11,7 @@ are scripts with a bug put in: the test has to find each of them.
 """
 
 import argparse
+import json
 import pathlib
 import random
 import sys
@@ -101,6 +102,7 @@ class World:
         self.lives = {}  # id -> the life that is in the pool
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
+        self.begun = {}  # topic -> (us, number) of its claims since its rate was set or the clock stepped
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -185,7 +187,7 @@ class World:
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in
-                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "carry")]
+                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "carry", "topics", "rates")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
@@ -211,8 +213,8 @@ class World:
             at = found["due"].get(topic)
             in_flight = sum(topic_of(job_id) == topic for job_id in leases)
             expect(in_flight <= LIMIT, topic, "has", in_flight, "in flight after", after)
-            expect(at is None or at == (INF if in_flight == LIMIT and at == INF else min(times)),
-                   topic, "is due", at, "after", after)
+            is_held = topic in self.pool.settings or in_flight == LIMIT
+            expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
         """What was published reaches the carry workers."""
@@ -267,7 +269,7 @@ class World:
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and waiting[0][0] <= self.pool.now:
-                expect(topic in self.pool.turns or self.pool.in_flight(topic) == LIMIT, topic, "is stuck")
+                expect(topic in self.pool.turns or self.pool.held_until(topic), topic, "is stuck")
 
     def recover(self, expected, most):
         answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32))
@@ -307,7 +309,12 @@ class World:
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
         claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
         flat = [word for claim in claims for word in claim]
-        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), *flat])
+        told = [(topic, json.dumps(self.pool.settings[topic])) for topic in self.pool.served
+                if topic in self.pool.settings]
+        flat += [word for pair in told for word in pair]
+        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), len(claims), *flat])
+        for topic in TOPICS:
+            self.check_rate(topic, sum(topic_of(claim.id) == topic for claim in claims))
         for claim in claims:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
@@ -539,13 +546,46 @@ class World:
             steps = (400_000, -400_000)
             self.small_step_us = self.boot_us
         self.offset_us += self.chance.choice(steps)
+        self.begun = {}
         self.set_clock()
         for worker in self.workers:
             worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
 
+    # ---- operators ----
+
+    def set(self, topic, settings):
+        old = self.pool.settings.get(topic)
+        is_stale = self.chance.random() < 0.1
+        texts = [json.dumps(text) if text else "" for text in (old, settings)]
+        answer = self.call("settings", topic, "stale" if is_stale else texts[0], texts[1])
+        if not is_stale:
+            self.pool.set(topic, settings)
+            self.begun.pop(topic, None)
+        self.check("settings", (topic, *texts), answer, [int(not is_stale)])
+        return not is_stale
+
+    def step_settings(self):
+        if self.is_away:
+            return
+        rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
+        self.set(self.chance.choice(TOPICS), self.chance.choice(({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate})))
+
+    def check_rate(self, topic, number):
+        """In any time t at most burst + t / step attempts begin."""
+        rate = self.pool.rate_of(topic)
+        if not rate or not number:
+            return
+        step, ahead, _ = rate
+        begun = self.begun.setdefault(topic, [])
+        begun.append((self.pool.now_us, number))
+        total = 0
+        for at, count in reversed(begun):
+            total += count
+            expect(total <= (ahead + begun[-1][0] - at) / step, topic, "is over its rate:", begun)
+
     STEPS = {
         "schedule": 24, "cancel": 3, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12,
+        "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12, "settings": 2,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -562,6 +602,9 @@ class World:
             worker.armed_ms, worker.tick_at_us = self.pool.now, 0
         for consumer in self.consumers:
             consumer.is_cut = False
+        for topic in list(self.pool.settings):
+            while not self.set(topic, {}):
+                pass
         for _ in range(400):
             if not self.pool.jobs:
                 return
@@ -639,7 +682,10 @@ CONTROLS = {
                                        "call('HSET', CRASHES, id, losses .. ' -')")],
     "two outcomes in a batch": [("common", "if has_ended[id] then return end", "")],
     "not offered after complete": [("complete", "      touch(topic)\n", "")],
-    "limit ignored": [("claim", "math.min(left, share, free)", "math.min(left, share)")],
+    "limit ignored": [("claim", "math.min(left, share, free, ", "math.min(left, share, ")],
+    "pause ignored": [("common", "settings_of(topic).paused or ", "")],
+    "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],
+    "rate forgets what was spent": [("common", "math.max(now_us, math.min(spent, now_us + ahead))", "now_us")],
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel keeps the losses": [("cancel", "    forget_crashes(id)\n", "")],

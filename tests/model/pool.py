@@ -7,6 +7,7 @@ in turns and due is worked out only when a script touches it, as in the product.
 import collections
 
 LEASE_MS = 5000
+BEHIND_MS = 500
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 INF = float("inf")
@@ -28,6 +29,8 @@ class Pool:
         self.crashes = {}  # id -> (losses, nonce)
         self.due = {}  # topic -> ms
         self.turns = []
+        self.settings = {}  # topic -> what an operator has set
+        self.spent = {}  # topic -> us up to which its rate is spent
         self.bell = []
         self.touched = {}
 
@@ -48,14 +51,42 @@ class Pool:
     def in_flight(self, topic):
         return sum(topic_of(job_id) == topic for job_id in self.holders)
 
+    def limit_of(self, topic):
+        return self.settings.get(topic, {}).get("maxInFlight", self.limit)
+
+    def rate_of(self, topic):
+        """(us between two, us that may be spent ahead, us up to which it is spent), or None."""
+        rate = self.settings.get(topic, {}).get("rate")
+        if not rate:
+            return None
+        step = -(-rate["per"] * 1_000_000 // rate["jobs"])
+        ahead = rate["burst"] * step
+        return step, ahead, max(self.now_us, min(self.spent.get(topic, 0), self.now_us + ahead))
+
+    def tokens(self, topic):
+        rate = self.rate_of(topic)
+        if not rate:
+            return INF
+        step, ahead, spent = rate
+        return (self.now_us + ahead - spent) // step
+
+    def held_until(self, topic):
+        """None when it may be served."""
+        if self.settings.get(topic, {}).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
+            return INF
+        if self.tokens(topic) >= 1:
+            return None
+        step, ahead, spent = self.rate_of(topic)
+        return -(-(spent + step - ahead) // 1000)
+
     def offer(self, topic):
         waiting = self.waiting(topic)
         is_due = waiting and waiting[0][0] <= self.now
-        is_full = self.in_flight(topic) >= self.limit
+        held_until = is_due and self.held_until(topic)
         self.due.pop(topic, None)
-        if waiting and (not is_due or is_full):
-            self.due[topic] = INF if is_due else waiting[0][0]
-        if not is_due or is_full:
+        if waiting and (not is_due or held_until):
+            self.due[topic] = held_until if is_due else waiting[0][0]
+        if not is_due or held_until:
             self.turns = [other for other in self.turns if other != topic]
         elif topic not in self.turns:
             self.turns.append(topic)
@@ -152,6 +183,15 @@ class Pool:
         self.finish()
         return answers
 
+    def set(self, topic, settings):
+        self.settings.pop(topic, None)
+        if settings:
+            self.settings[topic] = settings
+        if "rate" not in settings:
+            self.spent.pop(topic, None)
+        self.touched[topic] = True
+        self.finish()
+
     def read(self, ids):
         return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id)] if job_id in self.jobs else []
                 for job_id in ids]
@@ -169,15 +209,30 @@ class Pool:
 
     # ---- what consumers do ----
 
+    def first_places(self, topic, most):
+        """Far behind, a quarter of the places is for what fell due last."""
+        places = [place for place in self.waiting(topic) if place[0] <= self.now]
+        quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
+        if not quarter or not most or len(places) < most or places[0][0] > self.now - BEHIND_MS:
+            return places[:most]
+        kept, last = places[:most - quarter], places[:-quarter - 1:-1]
+        return kept + last if not kept or last[-1][0] > kept[-1][0] else places[:most]
+
     def claim(self, most, nonce, share, most_bytes):
         claims, rounds, full = [], 2 * most, False
+        self.served = []
         while len(claims) < most and rounds and self.turns and not full and most_bytes > 0:
             rounds -= 1
             topic = self.turns[0]
-            free = min(most - len(claims), share, self.limit - self.in_flight(topic))
-            for due, job_id in self.waiting(topic)[:max(free, 0)]:
+            free = min(most - len(claims), share, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic))
+            if self.settings.get(topic, {}).get("paused"):
+                free = 0
+            before = len(claims)
+            if free > 0 and topic not in self.served:
+                self.served.append(topic)
+            for due, job_id in self.first_places(topic, max(free, 0)):
                 record = self.jobs[job_id]
-                if due > self.now or full:
+                if full:
                     break
                 if len(record) > most_bytes and claims:
                     full = True
@@ -187,6 +242,9 @@ class Pool:
                 self.leases[job_id] = self.now + LEASE_MS
                 self.holders[job_id] = (nonce, due)
                 claims.append(Claim(job_id, due, record))
+            if len(claims) > before and self.rate_of(topic):
+                step, _, spent = self.rate_of(topic)
+                self.spent[topic] = spent + (len(claims) - before) * step
             self.turns.remove(topic)
             self.offer(topic)
         self.ring()

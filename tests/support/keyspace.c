@@ -52,7 +52,7 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", NULL});
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics", "rates", NULL});
 }
 
 static bool has_words(struct slice name)

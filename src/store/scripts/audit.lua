@@ -9,7 +9,8 @@ local function count(topic, may_be_ready)
   if may_be_ready then ready = ready + call('ZCOUNT', bucket_of(topic), '-inf', now) end
 end
 local due = call('ZRANGE', DUE, 0, -1, 'WITHSCORES')
-for i = 1, #due, 2 do count(due[i], due[i + 1] == 'inf' or tonumber(due[i + 1]) <= now) end
+local may_be_held = call('EXISTS', RATES) == 1
+for i = 1, #due, 2 do count(due[i], may_be_held or due[i + 1] == 'inf' or tonumber(due[i + 1]) <= now) end
 local turns = call('ZRANGE', TURNS, 0, -1)
 for i = 1, #turns do count(turns[i], true) end
 return {

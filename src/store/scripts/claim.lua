@@ -4,11 +4,12 @@
 -- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row, while there
 --      are others
 -- ARGV[6] the most bytes of records (one job is always given)
--- Returns {now_us, topics still ready, id, due, record, ...}.
+-- Returns {now_us, topics still ready, number of jobs, then for each: id, due, record; then the settings of those
+-- topics among them that have some: topic, settings, ...}.
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
-local replies = {now_us, 0}
+local replies = {now_us, 0, 0}
 local deadline = integer(now + lease_ms)
 
 -- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past.
@@ -20,7 +21,7 @@ local function lease(topic, ids)
     local records = call('HMGET', JOBS, unpack(some))
     for k = 1, #some do
       local record, due = records[k], ids[i + 2 * k - 1]
-      if record and #record > bytes_left and #replies > 2 then
+      if record and #record > bytes_left and #replies > 3 then
         bytes_left = 0
         break
       end
@@ -45,6 +46,30 @@ local function lease(topic, ids)
   if #leases > 0 then
     call('ZADD', LEASES, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
+    spend_tokens(topic, #leases / 2)
+  end
+end
+
+-- The first places of a topic's due jobs. Where it is far behind, a quarter of them are those that fell due last,
+-- so that a new job does not wait for all the retries before it: id, due, id, due ...
+local BEHIND_MS = 500
+local function first_places(topic, most)
+  local places = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  local quarter = most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
+  local kept = 2 * (most - quarter)
+  if quarter == 0 or #places < 2 * most or tonumber(places[2]) > now - BEHIND_MS then return places end
+  local last = call('ZREVRANGEBYSCORE', bucket_of(topic), now, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
+  if kept > 0 and tonumber(last[#last]) <= tonumber(places[kept]) then return places end
+  for i = 1, #last do places[kept + i] = last[i] end
+  return places
+end
+
+local served, is_served = {}, {}
+local function serve(topic, most)
+  lease(topic, first_places(topic, most))
+  if not is_served[topic] then
+    is_served[topic] = true
+    served[#served + 1] = topic
   end
 end
 
@@ -58,15 +83,21 @@ while left > 0 and bytes_left > 0 and rounds > 0 do
   local topic = ready[1]
   if not topic then break end
   if not ready[2] then share = left end -- nobody else waits for a turn
-  local free = MAX_IN_FLIGHT - call('HLEN', holders_of(topic))
-  local most = math.min(left, share, free)
-  if most > 0 then
-    lease(topic, call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now, 'WITHSCORES', 'LIMIT', 0, most))
-  end
+  local free = limit_of(topic) - call('HLEN', holders_of(topic))
+  local most = math.min(left, share, free, (tokens_of(topic)))
+  if settings_of(topic).paused then most = 0 end
+  if most > 0 then serve(topic, most) end
   call('ZREM', TURNS, topic)
   offer(topic)
 end
 ring()
 wake()
 replies[2] = call('ZCARD', TURNS)
+replies[3] = (#replies - 3) / 3
+for i = 1, #served do
+  if settings_of(served[i]) ~= NO_SETTINGS then
+    replies[#replies + 1] = served[i]
+    replies[#replies + 1] = settings_texts[served[i]]
+  end
+end
 return replies

@@ -2,7 +2,8 @@
 -- (put, through finish), of turns and due (offer), and of the doorbell (ring).
 --
 -- KEYS[1] is <prefix>{<shard>}:jobs; all other keys share its hash tag and are derived from it.
--- ARGV[1] is the most jobs of one topic that may be in flight at once, over all processes.
+-- ARGV[1] is the most jobs of one topic that may be in flight at once, over all processes, unless its
+-- settings say otherwise.
 -- Redis does not roll back: a script checks the shapes of all items before anything (check), and each
 -- item completely before it writes for it.
 local call = redis.call
@@ -11,6 +12,7 @@ local base = string.sub(JOBS, 1, -5)
 local DUE, TURNS, READY = base .. 'due', base .. 'turns', base .. 'ready'
 local LEASES, CRASHES, DEAD = base .. 'leases', base .. 'crashes', base .. 'dead'
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
+local TOPICS, RATES = base .. 'topics', base .. 'rates' -- topic -> settings; topic -> see tokens_of
 local MAX_IN_FLIGHT = tonumber(ARGV[1])
 
 -- One reading of the clock a script. A job is due when now has reached its time, in whole ms; what
@@ -40,7 +42,7 @@ local function integer(number) return string.format('%.0f', number) end
 -- Reads what the script may write, for these topics. On a slot that is on the move this fails here,
 -- before the first write, instead of between two of them.
 local function probe(topics)
-  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD, IDEMPOTENCY, WINDOWS}
+  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD, IDEMPOTENCY, WINDOWS, TOPICS, RATES}
   for i = 1, #topics do
     keys[#keys + 1] = bucket_of(topics[i])
     keys[#keys + 1] = holders_of(topics[i])
@@ -126,27 +128,72 @@ local function wake()
   if first_after and tonumber(first_after) < first_before then call('PUBLISH', base .. 'wake', first_after) end
 end
 
--- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due
--- and may be served; else in due, with the time of its first job, or with inf when that is due
--- but the topic's number in flight is at its limit.
+-- What operators have set for a topic: JSON as topic_settings.c wrote it.
+local has_settings, settings_texts, settings = nil, {}, {}
+local NO_SETTINGS = {}
+local function settings_of(topic)
+  if has_settings == nil then has_settings = call('EXISTS', TOPICS) == 1 end
+  if not has_settings then return NO_SETTINGS end
+  if not settings[topic] then
+    settings_texts[topic] = call('HGET', TOPICS, topic)
+    settings[topic] = settings_texts[topic] and cjson.decode(settings_texts[topic]) or NO_SETTINGS
+  end
+  return settings[topic]
+end
+
+local function limit_of(topic) return settings_of(topic).maxInFlight or MAX_IN_FLIGHT end
+
+-- A topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which
+-- it is spent. Before now nothing is left over; later than ahead allows, the clock must have stepped back.
+local function rate_of(topic)
+  local rate = settings_of(topic).rate
+  if not rate then return end
+  local step = math.ceil(rate.per * 1000000 / rate.jobs)
+  local ahead = rate.burst * step
+  local spent = tonumber(call('HGET', RATES, topic)) or 0
+  return step, ahead, math.max(now_us, math.min(spent, now_us + ahead))
+end
+
+-- How many attempts may begin now by the rate, and when the next one may, ms.
+local function tokens_of(topic)
+  local step, ahead, spent = rate_of(topic)
+  if not step then return math.huge end
+  return math.floor((now_us + ahead - spent) / step), math.ceil((spent + step - ahead) / 1000)
+end
+
+local function spend_tokens(topic, number)
+  local step, _, spent = rate_of(topic)
+  if step and number > 0 then call('HSET', RATES, topic, integer(spent + number * step)) end
+end
+
+-- Until when a topic whose first job is due may not be served: 'inf' while it is paused or its number in
+-- flight is at its limit, else by its rate; nothing when it may.
+local function held_until(topic)
+  if settings_of(topic).paused or call('HLEN', holders_of(topic)) >= limit_of(topic) then return 'inf' end
+  local tokens, next_at = tokens_of(topic)
+  return tokens < 1 and integer(next_at) or nil
+end
+
+-- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
+-- may be served; else in due, with the time of its first job or that until which it is held.
 local function offer(topic)
   local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')
   if not first[1] then
     call('ZREM', DUE, topic)
     call('ZREM', TURNS, topic)
-  elseif tonumber(first[2]) > now then
-    note_due(first[2])
-    call('ZADD', DUE, first[2], topic)
+    return
+  end
+  local at = tonumber(first[2]) > now and first[2] or held_until(topic)
+  if at then
+    if at ~= 'inf' then note_due(at) end
+    call('ZADD', DUE, at, topic)
     call('ZREM', TURNS, topic)
-  elseif call('HLEN', holders_of(topic)) >= MAX_IN_FLIGHT then
-    call('ZADD', DUE, 'inf', topic)
-    call('ZREM', TURNS, topic)
-  else
-    call('ZREM', DUE, topic)
-    if not call('ZSCORE', TURNS, topic) then
-      local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or 0
-      call('ZADD', TURNS, last + 1, topic)
-    end
+    return
+  end
+  call('ZREM', DUE, topic)
+  if not call('ZSCORE', TURNS, topic) then
+    local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or 0
+    call('ZADD', TURNS, last + 1, topic)
   end
 end
 

@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+-- settings.lua - what an operator sets for topics, unless that has changed since the caller read it.
+--
+-- ARGV from 2: topic, the text that was read, or empty, the text to write, or empty for none, ...
+-- Returns {now_us, 1 done or 0 changed, ...}.
+local replies = {now_us}
+for i = 2, #ARGV, 3 do
+  local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  probe({topic})
+  if (call('HGET', TOPICS, topic) or '') ~= old then
+    replies[#replies + 1] = 0
+  else
+    if new == '' then
+      call('HDEL', TOPICS, topic)
+    else
+      call('HSET', TOPICS, topic, new)
+    end
+    if new == '' or not cjson.decode(new).rate then call('HDEL', RATES, topic) end
+    touch(topic)
+    replies[#replies + 1] = 1
+  end
+end
+finish()
+return replies
