@@ -10,12 +10,11 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/decimal.h"
 #include "job/header.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
 #include "job/json.h"
-#include "job/seconds.h"
+#include "job/member.h"
 #include "job/timestamp.h"
 #include "job/url.h"
 
@@ -24,11 +23,6 @@ struct parse {
     struct job *job;
     struct job_errors *errors;
 };
-
-static bool is_number(struct slice value)
-{
-    return value.data[0] == '-' || (value.data[0] >= '0' && value.data[0] <= '9');
-}
 
 /* A string with escapes is put into job->text, which has room for all of the request and therefore never
  * moves. */
@@ -71,10 +65,7 @@ static void read_url(struct parse *parse, const char *name, struct slice value)
 static void read_delay(struct parse *parse, const char *name, struct slice value)
 {
     parse->job->has_delay = true;
-    if (!is_number(value))
-        job_errors_add(parse->errors, name, "must be a number of seconds");
-    else if (!seconds_parse(value, JOB_DELAY_MAX_MS, &parse->job->delay_ms))
-        job_errors_add(parse->errors, name, "must be 0 to 315360000");
+    member_seconds(parse->errors, name, value, 0, JOB_DELAY_MAX_MS, &parse->job->delay_ms);
 }
 
 static void read_due_at(struct parse *parse, const char *name, struct slice value)
@@ -94,55 +85,26 @@ static void read_due_at(struct parse *parse, const char *name, struct slice valu
 
 static void read_retry(struct parse *parse, const char *name, struct slice value)
 {
-    int64_t retry;
-    bool is_integer;
+    int64_t retry = 0;
     parse->job->has_retry = true;
-    if (is_number(value) && decimal_parse(value, 1, JOB_RETRY_MAX, &retry, &is_integer) && is_integer)
-        parse->job->retry = (int)retry;
-    else
-        job_errors_add(parse->errors, name, "must be an integer from 0 to 100");
-}
-
-static void read_wait(struct parse *parse, const char *name, struct slice text)
-{
-    struct retry_schedule *schedule = &parse->job->schedule;
-    int64_t *wait_ms = &schedule->wait_ms[schedule->count];
-    if (!seconds_parse(text, JOB_WAIT_MAX_MS, wait_ms)) {
-        char field[64];
-        *wait_ms = 0;
-        snprintf(field, sizeof field, "%s[%zu]", name, schedule->count);
-        job_errors_add(parse->errors, field, "must be 0 to 31536000");
-    }
-    schedule->count++;
+    member_integer(parse->errors, name, value, 0, JOB_RETRY_MAX, &retry);
+    parse->job->retry = (int)retry;
 }
 
 static void read_schedule(struct parse *parse, const char *name, struct slice value)
 {
-    struct slice item;
-    struct json_cursor cursor;
     struct job *job = parse->job;
+    size_t errors_before = parse->errors->count;
     job->has_schedule = true;
-    if (!json_open(value, &cursor) || cursor.close != ']') {
-        job_errors_add(parse->errors, name, "must be an array of seconds");
-        return;
-    }
-    while (job->schedule.count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
-        read_wait(parse, name, item);
-    if (job->schedule.count == RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
-        job_errors_add(parse->errors, name, "must have at most 100 waits");
-    if (job->schedule.count == 0 && job->retry > 0)
+    member_schedule(parse->errors, name, value, &job->schedule);
+    if (parse->errors->count == errors_before && job->schedule.count == 0 && job->retry > 0)
         job_errors_add(parse->errors, name, "must not be empty when retry is over 0");
 }
 
 static void read_timeout(struct parse *parse, const char *name, struct slice value)
 {
-    struct job *job = parse->job;
-    job->has_timeout = true;
-    if (!is_number(value))
-        job_errors_add(parse->errors, name, "must be a number of seconds");
-    else if (!seconds_parse(value, JOB_TIMEOUT_MAX_MS, &job->timeout_ms) ||
-             job->timeout_ms < JOB_TIMEOUT_MIN_MS)
-        job_errors_add(parse->errors, name, "must be 0.1 to 3600");
+    parse->job->has_timeout = true;
+    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS, &parse->job->timeout_ms);
 }
 
 /* What is wrong with one header, or NULL. */

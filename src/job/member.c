@@ -1,0 +1,74 @@
+#include "job/member.h"
+
+#include <stdio.h>
+
+#include "base/decimal.h"
+#include "job/json.h"
+#include "job/seconds.h"
+
+enum { SECONDS_TEXT_MAX = 32, DETAIL_MAX = 96 };
+
+static bool is_number(struct slice value)
+{
+    return value.data[0] == '-' || (value.data[0] >= '0' && value.data[0] <= '9');
+}
+
+static void add_range(struct job_errors *errors, const char *name, int64_t min_ms, int64_t max_ms)
+{
+    char detail[DETAIL_MAX];
+    struct buffer text = {.data = detail, .capacity = sizeof detail, .max = sizeof detail - 1};
+    buffer_append(&text, SLICE("must be "));
+    seconds_append(&text, min_ms);
+    buffer_append(&text, SLICE(" to "));
+    seconds_append(&text, max_ms);
+    job_errors_add(errors, name, buffer_text(&text));
+}
+
+void member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
+                    int64_t max_ms, int64_t *ms)
+{
+    if (!is_number(value))
+        job_errors_add(errors, name, "must be a number of seconds");
+    else if (!seconds_parse(value, max_ms, ms) || *ms < min_ms)
+        add_range(errors, name, min_ms, max_ms);
+}
+
+void member_integer(struct job_errors *errors, const char *name, struct slice value, int64_t min, int64_t max,
+                    int64_t *number)
+{
+    char detail[DETAIL_MAX];
+    bool is_integer;
+    if (is_number(value) && decimal_parse(value, 1, max, number, &is_integer) && is_integer && *number >= min)
+        return;
+    snprintf(detail, sizeof detail, "must be an integer from %lld to %lld", (long long)min, (long long)max);
+    job_errors_add(errors, name, detail);
+}
+
+static void read_wait(struct job_errors *errors, const char *name, struct slice value,
+                      struct retry_schedule *schedule)
+{
+    int64_t *wait_ms = &schedule->wait_ms[schedule->count];
+    char field[64];
+    if (!seconds_parse(value, JOB_WAIT_MAX_MS, wait_ms)) {
+        *wait_ms = 0;
+        snprintf(field, sizeof field, "%s[%zu]", name, schedule->count);
+        add_range(errors, field, 0, JOB_WAIT_MAX_MS);
+    }
+    schedule->count++;
+}
+
+void member_schedule(struct job_errors *errors, const char *name, struct slice value,
+                     struct retry_schedule *schedule)
+{
+    struct slice item;
+    struct json_cursor cursor;
+    schedule->count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']') {
+        job_errors_add(errors, name, "must be an array of seconds");
+        return;
+    }
+    while (schedule->count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
+        read_wait(errors, name, item, schedule);
+    if (schedule->count == RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
+        job_errors_add(errors, name, "must have at most 100 waits");
+}

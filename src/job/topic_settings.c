@@ -1,0 +1,247 @@
+#include "job/topic_settings.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/decimal.h"
+#include "job/json.h"
+#include "job/member.h"
+#include "job/seconds.h"
+
+enum { PPM = 1000000, REAL_DIGITS = 15 };
+
+static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+
+/* ---- reading ---- */
+
+struct parse {
+    struct topic_settings *settings;
+    struct job_errors *errors;
+};
+
+struct member {
+    const char *name;
+    void (*read)(struct parse *, const char *name, struct slice value);
+};
+
+static void read_paused(struct parse *parse, const char *name, struct slice value)
+{
+    parse->settings->is_paused = slice_equal(value, SLICE("true"));
+    if (!parse->settings->is_paused && !slice_equal(value, SLICE("false")))
+        job_errors_add(parse->errors, name, "must be true or false");
+}
+
+static void read_max_in_flight(struct parse *parse, const char *name, struct slice value)
+{
+    member_integer(parse->errors, name, value, 1, TOPIC_MAX_IN_FLIGHT_MAX, &parse->settings->max_in_flight);
+}
+
+static void read_rate_jobs(struct parse *parse, const char *name, struct slice value)
+{
+    member_integer(parse->errors, name, value, 1, TOPIC_RATE_JOBS_MAX, &parse->settings->rate_jobs);
+}
+
+static void read_rate_per(struct parse *parse, const char *name, struct slice value)
+{
+    member_seconds(parse->errors, name, value, TOPIC_RATE_PER_MIN_MS, TOPIC_RATE_PER_MAX_MS,
+                   &parse->settings->rate_per_ms);
+}
+
+static void read_rate_burst(struct parse *parse, const char *name, struct slice value)
+{
+    member_integer(parse->errors, name, value, 1, TOPIC_RATE_JOBS_MAX, &parse->settings->rate_burst);
+}
+
+static void read_members(struct parse *, struct slice text, const struct member *members, size_t count,
+                         const char *prefix);
+
+static void read_rate(struct parse *parse, const char *name, struct slice value)
+{
+    static const struct member members[] = {
+        {"rate.jobs", read_rate_jobs}, {"rate.per", read_rate_per}, {"rate.burst", read_rate_burst}};
+    struct topic_settings *settings = parse->settings;
+    size_t errors_before = parse->errors->count;
+    settings->rate_burst = 1;
+    if (value.data[0] != '{') {
+        job_errors_add(parse->errors, name, "must be an object of jobs, per and burst");
+        return;
+    }
+    read_members(parse, value, members, sizeof members / sizeof *members, "rate.");
+    if (parse->errors->count > errors_before)
+        return;
+    if (!settings->rate_jobs)
+        job_errors_add(parse->errors, "rate.jobs", "is required");
+    if (!settings->rate_per_ms)
+        job_errors_add(parse->errors, "rate.per", "is required");
+}
+
+static void read_schedule(struct parse *parse, const char *name, struct slice value)
+{
+    parse->settings->has_schedule = true;
+    member_schedule(parse->errors, name, value, &parse->settings->schedule);
+}
+
+static void read_timeout(struct parse *parse, const char *name, struct slice value)
+{
+    parse->settings->has_timeout = true;
+    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS,
+                   &parse->settings->timeout_ms);
+}
+
+static void read_jitter(struct parse *parse, const char *name, struct slice value)
+{
+    if (!decimal_parse(value, PPM, PPM, &parse->settings->jitter_ppm, NULL))
+        job_errors_add(parse->errors, name, "must be a number from 0 to 1");
+}
+
+static const struct member all_members[] = {
+    {"paused", read_paused},          {"maxInFlight", read_max_in_flight}, {"rate", read_rate},
+    {"retrySchedule", read_schedule}, {"timeout", read_timeout},           {"jitter", read_jitter},
+};
+
+/* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */
+static void read_members(struct parse *parse, struct slice text, const struct member *members, size_t count,
+                         const char *prefix)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_open = json_open(text, &cursor);
+    while (is_open && json_next_member(&cursor, &key, &value)) {
+        struct slice name = slice_from(key.data + 1, key.size - 2);
+        size_t i = 0;
+        while (i < count && !slice_equal(name, slice_of(members[i].name + strlen(prefix))))
+            i++;
+        if (i < count)
+            members[i].read(parse, members[i].name, value);
+        else
+            job_errors_add_named(parse->errors, prefix, name, "is no setting of a topic");
+    }
+}
+
+enum status topic_settings_parse(struct slice text, struct topic_settings *settings, struct job_errors *errors)
+{
+    struct parse parse = {settings, errors};
+    struct json_fault fault;
+    struct json_cursor top;
+    char detail[96];
+    *settings = (struct topic_settings){.is_paused = false};
+    errors->count = 0;
+    if (json_check(text, &limits, &fault) != STATUS_OK) {
+        snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
+        job_errors_add(errors, "", detail);
+    } else if (!json_open(text, &top) || top.close != '}') {
+        job_errors_add(errors, "", "must be an object");
+    } else {
+        read_members(&parse, text, all_members, sizeof all_members / sizeof *all_members, "");
+    }
+    return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+static void put_name(struct buffer *out, size_t start, const char *name)
+{
+    buffer_append_byte(out, out->size == start ? '{' : ',');
+    buffer_printf(out, "\"%s\":", name);
+}
+
+static void put_rate(struct buffer *out, const struct topic_settings *settings)
+{
+    buffer_printf(out, "{\"jobs\":%lld,\"per\":", (long long)settings->rate_jobs);
+    seconds_append(out, settings->rate_per_ms);
+    buffer_printf(out, ",\"burst\":%lld}", (long long)settings->rate_burst);
+}
+
+static void put_schedule(struct buffer *out, const struct retry_schedule *schedule)
+{
+    buffer_append_byte(out, '[');
+    for (size_t i = 0; i < schedule->count; i++) {
+        if (i > 0)
+            buffer_append_byte(out, ',');
+        seconds_append(out, schedule->wait_ms[i]);
+    }
+    buffer_append_byte(out, ']');
+}
+
+void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    size_t start = out->size;
+    if (settings->is_paused) {
+        put_name(out, start, "paused");
+        buffer_append(out, SLICE("true"));
+    }
+    if (settings->max_in_flight) {
+        put_name(out, start, "maxInFlight");
+        buffer_append_number(out, settings->max_in_flight);
+    }
+    if (settings->rate_jobs) {
+        put_name(out, start, "rate");
+        put_rate(out, settings);
+    }
+    if (settings->has_schedule) {
+        put_name(out, start, "retrySchedule");
+        put_schedule(out, &settings->schedule);
+    }
+    if (settings->has_timeout) {
+        put_name(out, start, "timeout");
+        seconds_append(out, settings->timeout_ms);
+    }
+    if (settings->jitter_ppm) {
+        put_name(out, start, "jitter");
+        buffer_printf(out, "%g", (double)settings->jitter_ppm / PPM);
+    }
+    if (out->size > start)
+        buffer_append_byte(out, '}');
+}
+
+/* ---- merging ---- */
+
+/* RFC 7396, 2. What is no object replaces; depth is bounded by json_check. */
+static void merge(json_t *target, json_t *patch)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(patch, name, value)
+    {
+        json_t *there = json_object_get(target, name);
+        if (json_is_null(value)) {
+            json_object_del(target, name);
+        } else if (!json_is_object(value)) {
+            json_object_set(target, name, value);
+        } else {
+            if (!json_is_object(there))
+                json_object_set_new(target, name, json_object());
+            merge(json_object_get(target, name), value);
+        }
+    }
+}
+
+enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out, struct job_errors *errors)
+{
+    struct json_fault fault;
+    json_error_t ignored;
+    errors->count = 0;
+    json_t *change = json_check(patch, &limits, &fault) == STATUS_OK
+                         ? json_loadb(patch.data, patch.size, JSON_ALLOW_NUL, &ignored)
+                         : NULL;
+    json_t *settings = text.size ? json_loadb(text.data, text.size, 0, &ignored) : json_object();
+    bool is_object = json_is_object(change) && json_is_object(settings);
+    if (is_object) {
+        merge(settings, change);
+        char *merged = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
+        buffer_append(out, slice_of(merged));
+        free(merged);
+    } else {
+        job_errors_add(errors, "", "must be a JSON object");
+    }
+    json_decref(change);
+    json_decref(settings);
+    return is_object ? STATUS_OK : STATUS_INVALID;
+}
+
+int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
+{
+    /* At most a year of milliseconds times a million fits 64 bits. */
+    int64_t most_ms = wait_ms * settings->jitter_ppm / PPM;
+    return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
+}
