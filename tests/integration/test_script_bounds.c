@@ -109,7 +109,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("run t/c {r} {f}", "now");
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");
-    check_answer("open 1 1", "1 1");
+    check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a", "0");
     check_keyspace("bucket:t: t/c@now\n"
                    "bucket:u: u/a@now-1000\n"

@@ -1,0 +1,307 @@
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/crc16.h"
+#include "base/memory.h"
+#include "io/cluster.h"
+#include "io/sentinel.h"
+#include "store/places.h"
+#include "store/shard_private.h"
+
+/* A shard, and where it finds its store. */
+struct member {
+    struct store *store;
+    struct shard *shard;
+};
+
+struct store {
+    struct loop *loop;
+    struct store_options options;
+    struct member *members; /* as many as options.shards */
+    /* Who says where the primaries are; both NULL: the address does. */
+    struct sentinel *sentinel;
+    struct cluster *cluster;
+    struct places *places;
+    struct store_facts facts;    /* of all shards together */
+    const struct shard *refused; /* one that can be used by no duepost like this one, or NULL */
+    struct {
+        loop_fn *fn;
+        void *arg;
+    } on_change;
+};
+
+const char *job_state_word(enum job_state state)
+{
+    static const char *const words[] = {"delayed", "ready", "leased", "dead"};
+    return words[state];
+}
+
+/* ---- which shard ---- */
+
+size_t store_shards(const struct store *store)
+{
+    return store->options.shards;
+}
+
+struct shard *store_shard(const struct store *store, size_t number)
+{
+    return store->members[number].shard;
+}
+
+struct shard *store_shard_of(const struct store *store, struct slice id)
+{
+    struct slice topic, rest;
+    if (store->options.shards == 1)
+        return store_shard(store, 0);
+    slice_cut(id, '/', &topic, &rest);
+    return store_shard(store, crc16(topic) % store->options.shards);
+}
+
+/* ---- where it is ---- */
+
+static void on_sentinel_switch(void *arg)
+{
+    const struct store *store = arg;
+    shard_move(store_shard(store, 0));
+}
+
+static void on_slot_switch(void *arg, size_t index)
+{
+    const struct store *store = arg;
+    shard_move(store_shard(store, index));
+}
+
+static void on_node(void *arg, const struct redis_place *place)
+{
+    const struct store *store = arg;
+    places_note(store->places, place);
+}
+
+/* What a node of the Cluster says in errors about who serves a shard. */
+static void on_error(void *arg, struct slice error)
+{
+    const struct member *member = arg;
+    struct cluster *cluster = member->store->cluster;
+    if (slice_starts_with(error, SLICE("MOVED ")))
+        cluster_learn(cluster, shard_number(member->shard), error);
+    else if (slice_starts_with(error, SLICE("CLUSTERDOWN ")) || slice_starts_with(error, SLICE("READONLY ")))
+        cluster_doubt(cluster);
+}
+
+static void on_lost(void *arg)
+{
+    const struct member *member = arg;
+    cluster_doubt(member->store->cluster);
+}
+
+static void follow_cluster(struct store *store)
+{
+    struct cluster_events events = {.on_switch = on_slot_switch, .on_node = on_node, .arg = store};
+    uint16_t slots[STORE_SHARDS_MAX];
+    for (size_t i = 0; i < store->options.shards; i++)
+        slots[i] = shard_slot(i);
+    store->cluster = cluster_new(store->loop, store->options.redis, slots, store->options.shards, events);
+}
+
+static void follow_primaries(struct store *store)
+{
+    const struct redis_address *redis = store->options.redis;
+    struct sentinel_events events = {.on_switch = on_sentinel_switch, .on_node = on_node, .arg = store};
+    if (redis->is_cluster)
+        follow_cluster(store);
+    else if (redis->seed_count)
+        store->sentinel = sentinel_new(store->loop, redis, events);
+}
+
+bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
+{
+    return places_have(store->places, address, port);
+}
+
+/* ---- is it there? ---- */
+
+static void add_facts(struct store_facts *sum, const struct store_facts *facts)
+{
+    sum->is_known = sum->is_known && facts->is_known;
+    sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
+    sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
+    if (facts->in_force.replicas < sum->in_force.replicas)
+        sum->in_force.replicas = facts->in_force.replicas;
+}
+
+/* The layout of the first shard decides whether the others may get ours: a duepost that is set up otherwise
+ * must not begin shards into which no other one looks. */
+static void lay_out_others(const struct store *store)
+{
+    const struct facts *first = store_shard(store, 0)->facts;
+    if (!facts_is_laid_out(first) || facts_refusal(first))
+        return;
+    for (size_t i = 1; i < store->options.shards; i++)
+        facts_lay_out(store_shard(store, i)->facts);
+}
+
+static void on_shard_change(void *arg)
+{
+    const struct member *member = arg;
+    struct store *store = member->store;
+    store->facts = *facts_get(store_shard(store, 0)->facts);
+    store->refused = NULL;
+    for (size_t i = 0; i < store->options.shards; i++) {
+        const struct shard *shard = store_shard(store, i);
+        add_facts(&store->facts, facts_get(shard->facts));
+        if (facts_refusal(shard->facts) && !store->refused)
+            store->refused = shard;
+    }
+    lay_out_others(store);
+    if (store->on_change.fn)
+        store->on_change.fn(store->on_change.arg);
+}
+
+const struct store_facts *store_facts(const struct store *store)
+{
+    return &store->facts;
+}
+
+void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
+{
+    if (facts->is_fsync_hidden && facts->in_force.replicas == 0)
+        snprintf(text, DURABILITY_TEXT_MAX, "unknown");
+    else
+        durability_format(facts->in_force, text);
+}
+
+/* With several shards, says which one it is about. */
+static void name_shard(const struct store *store, const struct shard *shard, struct problem *problem)
+{
+    struct problem why = *problem;
+    if (store->options.shards > 1)
+        problem_set(problem, "shard %zu: %.400s", shard_number(shard), why.text);
+}
+
+bool store_is_refused(const struct store *store, struct problem *problem)
+{
+    if (!store->refused)
+        return false;
+    problem_set(problem, "%s", facts_refusal(store->refused->facts));
+    name_shard(store, store->refused, problem);
+    return true;
+}
+
+static bool is_shard_ready(const struct store *store, const struct shard *shard, struct problem *problem)
+{
+    if (shard_is_ready(shard, problem))
+        return true;
+    name_shard(store, shard, problem);
+    return false;
+}
+
+bool store_is_ready(const struct store *store, struct problem *problem)
+{
+    for (size_t i = 0; i < store->options.shards; i++)
+        if (!is_shard_ready(store, store_shard(store, i), problem))
+            return false;
+    return true;
+}
+
+bool store_is_ready_for(const struct store *store, struct slice id, struct problem *problem)
+{
+    /* Where one shard has another layout, no topic is where it seems to be. */
+    return !store_is_refused(store, problem) && is_shard_ready(store, store_shard_of(store, id), problem);
+}
+
+void store_on_change(struct store *store, loop_fn *fn, void *arg)
+{
+    store->on_change.fn = fn;
+    store->on_change.arg = arg;
+}
+
+/* ---- life ---- */
+
+static void start_shard(struct store *store, size_t number)
+{
+    struct member *member = &store->members[number];
+    struct shard_events events = {.on_change = on_shard_change, .arg = member};
+    if (store->cluster) {
+        events.on_error = on_error;
+        events.on_lost = on_lost;
+        events.find = cluster_find;
+        events.find_arg = cluster_slot(store->cluster, number);
+    } else if (store->sentinel) {
+        events.find = sentinel_find;
+        events.find_arg = store->sentinel;
+    }
+    member->store = store;
+    member->shard = shard_new(store->loop, &store->options, number, &events);
+}
+
+struct store *store_new(struct loop *loop, const struct store_options *options)
+{
+    struct store *store = NEW(struct store);
+    assert(options->shards >= 1 && options->shards <= STORE_SHARDS_MAX);
+    store->loop = loop;
+    store->options = *options;
+    store->places = places_new(loop);
+    store->members = NEW_ARRAY(struct member, options->shards);
+    follow_primaries(store);
+    for (size_t i = 0; i < options->shards; i++)
+        start_shard(store, i);
+    return store;
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+    for (size_t i = 0; i < store->options.shards; i++) /* their last callbacks may ask for any of them */
+        shard_close(store_shard(store, i));
+    for (size_t i = 0; i < store->options.shards; i++)
+        shard_free(store_shard(store, i));
+    sentinel_free(store->sentinel);
+    cluster_free(store->cluster);
+    places_free(store->places);
+    free(store->members);
+    free(store);
+}
+
+void store_set_limits(struct store *store, int64_t max_in_flight_topic, int64_t max_jobs)
+{
+    store->options.max_in_flight_topic = max_in_flight_topic;
+    store->options.max_jobs = max_jobs;
+}
+
+/* ---- how many ---- */
+
+struct sum {
+    struct store_counts counts;
+    size_t awaited; /* shards */
+    enum status status;
+    store_audit_fn *fn;
+    void *arg;
+};
+
+static void on_audited(void *arg, enum status status, const struct store_counts *counts)
+{
+    struct sum *sum = arg;
+    if (status != STATUS_OK)
+        sum->status = status;
+    sum->counts.jobs += counts->jobs;
+    sum->counts.waiting += counts->waiting;
+    sum->counts.leased += counts->leased;
+    sum->counts.dead += counts->dead;
+    sum->counts.topics += counts->topics;
+    sum->counts.ready += counts->ready;
+    if (--sum->awaited > 0)
+        return;
+    sum->fn(sum->arg, sum->status, &sum->counts);
+    free(sum);
+}
+
+void store_audit(struct store *store, store_audit_fn *fn, void *arg)
+{
+    struct sum *sum = NEW(struct sum);
+    *sum = (struct sum){.awaited = store->options.shards, .status = STATUS_OK, .fn = fn, .arg = arg};
+    for (size_t i = 0; i < store->options.shards; i++)
+        shard_audit(store_shard(store, i), on_audited, sum);
+}
