@@ -7,7 +7,7 @@
 static bool can_promise(struct exchange *exchange)
 {
     struct problem why;
-    if (store_is_ready(exchange->api->options.store, &why))
+    if (store_is_ready_for(exchange->api->options.store, exchange->key, &why))
         return true;
     problem_answer(exchange, 503, "%s; nothing changed.", why.text);
     return false;

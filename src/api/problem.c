@@ -98,6 +98,13 @@ void problem_answer_conflict(struct exchange *exchange, const char *detail, cons
     exchange_answer_json(exchange, 409, NULL, 0, buffer_slice(body));
 }
 
+/* What the request was about: one shard where it names a topic. */
+static bool is_ready(const struct exchange *exchange, struct problem *why)
+{
+    const struct store *store = exchange->api->options.store;
+    return exchange->key.size ? store_is_ready_for(store, exchange->key, why) : store_is_ready(store, why);
+}
+
 void problem_answer_status(struct exchange *exchange, enum status status, const char *consequence)
 {
     struct problem why = {.text = ""};
@@ -118,7 +125,7 @@ void problem_answer_status(struct exchange *exchange, enum status status, const 
         problem_answer(exchange, 503, "The outcome is unknown: Redis did not answer. %s", consequence);
         break;
     default:
-        if (store_is_ready(exchange->api->options.store, &why))
+        if (is_ready(exchange, &why))
             problem_set(&why, "Redis does not serve at the moment");
         problem_answer(exchange, 503, "%s; nothing changed.", why.text);
         break;

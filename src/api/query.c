@@ -1,8 +1,8 @@
 #include "api/query.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "api/cursor.h"
 #include "api/problem.h"
 #include "api/route.h"
 #include "job/job_id.h"
@@ -70,22 +70,6 @@ static bool read_state(struct exchange *exchange, struct slice value)
     return false;
 }
 
-/* "score:topic/jobId" of the last job of the page before. */
-static bool read_cursor(struct exchange *exchange, struct slice value)
-{
-    struct slice score, id, topic, job_id;
-    char number[32];
-    if (!slice_cut(value, ':', &score, &id) || score.size >= sizeof number ||
-        !job_key_parse(id, &topic, &job_id))
-        return false;
-    uint64_t whole;
-    if (!slice_to_number(score, UINT64_C(1) << 53, &whole))
-        return false;
-    exchange->list.cursor.score = (double)whole;
-    exchange->list.cursor.id = id;
-    return true;
-}
-
 static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
 {
     uint64_t limit;
@@ -101,7 +85,9 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
         exchange->list.limit = limit;
         return NULL;
     default:
-        return read_cursor(exchange, value) ? NULL : "is not from an answer of ours";
+        return cursor_parse(value, store_shards(exchange->api->options.store), &exchange->list.cursor)
+                   ? NULL
+                   : "is not from an answer of ours";
     }
 }
 

@@ -1,4 +1,5 @@
 /* read.c - GET /jobs/<topic>/<jobId> and GET /jobs */
+#include "api/cursor.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
@@ -39,8 +40,11 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
         view_write(body, &jobs[i], exchange->api->options.schedule);
     }
     buffer_append_byte(body, ']');
-    if (next.id.size)
-        buffer_printf(body, ",\"cursor\":\"%.0f:%.*s\"", next.score, SLICE_ARG(next.id));
+    if (next.id.size || next.shard) {
+        buffer_append(body, SLICE(",\"cursor\":\""));
+        cursor_write(body, &next);
+        buffer_append_byte(body, '"');
+    }
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
 }

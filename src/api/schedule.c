@@ -117,7 +117,8 @@ static bool check_target(struct exchange *exchange, const struct job *job)
     const struct target_policy *targets = exchange->api->options.targets;
     bool is_local =
         target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
-    if (target_policy_permits(targets, url.host, &url.address, url.port, is_local))
+    if (target_policy_permits(targets, url.host, &url.address, url.port, is_local) &&
+        !store_is_redis(exchange->api->options.store, &url.address, url.port))
         return true;
     answer_refused(exchange);
     return false;
@@ -164,7 +165,7 @@ void schedule_handle(struct exchange *exchange)
         return;
     }
     if (check_target(exchange, &job)) {
-        if (!store_is_ready(exchange->api->options.store, &why))
+        if (!store_is_ready_for(exchange->api->options.store, job.topic, &why))
             problem_answer(exchange, 503, "%s; nothing changed.", why.text);
         else if (idempotency_begin(exchange, job.topic))
             schedule(exchange, &job);

@@ -186,6 +186,14 @@ void redis_link_reset(struct redis_link *link, const char *why)
     redisAsyncFree(link->context); /* within one of its callbacks: as soon as that returns */
 }
 
+void redis_link_move(struct redis_link *link, const char *why)
+{
+    link->reconnect_us = RECONNECT_MIN_US;
+    if (timer_is_running(link->reconnect))
+        timer_start(link->reconnect, 0);
+    redis_link_reset(link, why);
+}
+
 static void on_deadline(void *arg)
 {
     struct redis_link *link = arg;
@@ -324,7 +332,8 @@ static void on_reconnect(void *arg)
     } else if (link->events.find(link->events.find_arg, &place)) {
         connect_host(link, place.host, place.port);
     } else {
-        set_why(link, "no Sentinel has named the primary yet");
+        set_why(link, link->address->is_cluster ? "no node of the Cluster has named the primary yet"
+                                                : "no Sentinel has named the primary yet");
         lost(link);
     }
 }
@@ -380,12 +389,14 @@ const char *redis_link_why(const struct redis_link *link)
 
 static void on_reply(redisAsyncContext *context, void *reply, void *data)
 {
-    (void)context;
+    struct redis_link *link = context->data;
     struct pending *pending = data;
     redis_reply_fn *fn = pending->fn;
     void *arg = pending->arg;
     list_remove(&pending->link);
     free(pending);
+    if (link->events.on_error && redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        link->events.on_error(link->events.arg, redis_reply_text(reply));
     fn(arg, reply);
 }
 

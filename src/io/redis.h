@@ -16,28 +16,34 @@
 struct redis_link;
 struct redis_reply;
 
-enum { REDIS_HOST_MAX = 256, REDIS_SENTINELS_MAX = 16 };
+enum { REDIS_HOST_MAX = 256, REDIS_SEEDS_MAX = 16 };
 
 struct redis_place {
     char host[REDIS_HOST_MAX];
     uint16_t port;
 };
 
+static inline bool redis_place_equal(const struct redis_place *a, const struct redis_place *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
 /* Where Redis is. Strings are owned; redis_address_fini frees them. */
 struct redis_address {
-    char *host; /* NULL: unix socket, or Sentinels */
+    char *host; /* NULL: unix socket, or seeds */
     uint16_t port;
-    char *path;                    /* of the unix socket */
-    struct redis_place *sentinels; /* who know the primary of service; owned */
-    size_t sentinel_count;
+    char *path;                /* of the unix socket */
+    struct redis_place *seeds; /* who know where the primary is; owned */
+    size_t seed_count;
+    bool is_cluster; /* the seeds are nodes of a Cluster, else Sentinels, who know it by the name of service */
     char *service;
     char *user;     /* NULL: the default user */
     char *password; /* NULL: no AUTH */
     uint32_t database;
 };
 
-/* redis://[user[:password]@]host[:port][/db], unix:PATH, or
- * sentinel://[user[:password]@]host[:port],.../service. problem never quotes the password. */
+/* redis://[user[:password]@]host[:port][/db], unix:PATH, sentinel://[user[:password]@]host[:port],.../service
+ * or cluster://[user[:password]@]host[:port],... problem never quotes the password. */
 enum status redis_address_parse(struct slice text, struct redis_address *, struct problem *) MUST_USE;
 void redis_address_fini(struct redis_address *);
 
@@ -49,6 +55,8 @@ struct redis_link_events {
      * a Redis that is none is left again. False: not known yet. */
     bool (*find)(void *find_arg, struct redis_place *);
     void *find_arg;
+    /* May be NULL. An error came as a reply, before its callback: what it says may concern more than that. */
+    void (*on_error)(void *arg, struct slice error);
 };
 
 /* Starts connecting. Borrows address until redis_link_free. deadline_us: the longest wait for one reply. */
@@ -65,6 +73,9 @@ const char *redis_link_why(const struct redis_link *);
 
 /* Drops the connection and begins anew, with why as the reason. */
 void redis_link_reset(struct redis_link *, const char *why);
+
+/* find has a new answer: the same, without a wait. */
+void redis_link_move(struct redis_link *, const char *why);
 
 typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);
 

@@ -7,7 +7,8 @@ enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, DATABASE_MAX = 1000000 };
 static enum status bad_address(struct problem *problem, const char *what)
 {
     problem_set(problem,
-                "%s; it is redis://[user@]host[:port][/db], unix:PATH or sentinel://host[:port],.../service",
+                "%s; it is redis://[user@]host[:port][/db], unix:PATH, sentinel://host[:port],.../service "
+                "or cluster://host[:port],...",
                 what);
     return STATUS_INVALID;
 }
@@ -75,24 +76,39 @@ static enum status parse_tcp(struct slice text, struct redis_address *address, s
     return STATUS_OK;
 }
 
+static enum status parse_seeds(struct slice text, uint16_t default_port, struct redis_address *address,
+                               struct problem *problem)
+{
+    struct slice place;
+    address->seeds = NEW_ARRAY(struct redis_place, REDIS_SEEDS_MAX);
+    do {
+        slice_cut(text, ',', &place, &text);
+        if (address->seed_count == REDIS_SEEDS_MAX)
+            return bad_address(problem, "there are more than 16 hosts");
+        enum status status = parse_place(place, default_port, &address->seeds[address->seed_count++], problem);
+        if (status != STATUS_OK)
+            return status;
+    } while (text.size);
+    return STATUS_OK;
+}
+
 static enum status parse_sentinels(struct slice text, struct redis_address *address, struct problem *problem)
 {
-    struct slice places, service, place;
+    struct slice places, service;
     slice_cut(take_credentials(text, address), '/', &places, &service);
     if (service.size == 0)
         return bad_address(problem, "the service's name after the Sentinels is missing");
     address->service = slice_dup(service);
-    address->sentinels = NEW_ARRAY(struct redis_place, REDIS_SENTINELS_MAX);
-    do {
-        slice_cut(places, ',', &place, &places);
-        if (address->sentinel_count == REDIS_SENTINELS_MAX)
-            return bad_address(problem, "there are more than 16 Sentinels");
-        enum status status =
-            parse_place(place, SENTINEL_PORT, &address->sentinels[address->sentinel_count++], problem);
-        if (status != STATUS_OK)
-            return status;
-    } while (places.size);
-    return STATUS_OK;
+    return parse_seeds(places, SENTINEL_PORT, address, problem);
+}
+
+static enum status parse_cluster(struct slice text, struct redis_address *address, struct problem *problem)
+{
+    struct slice places, database;
+    if (slice_cut(take_credentials(text, address), '/', &places, &database))
+        return bad_address(problem, "a Cluster has one database, so nothing follows the hosts");
+    address->is_cluster = true;
+    return parse_seeds(places, REDIS_PORT, address, problem);
 }
 
 enum status redis_address_parse(struct slice text, struct redis_address *address, struct problem *problem)
@@ -107,6 +123,8 @@ enum status redis_address_parse(struct slice text, struct redis_address *address
         status = parse_tcp(slice_skip(text, strlen("redis://")), address, problem);
     else if (slice_starts_with(text, SLICE("sentinel://")))
         status = parse_sentinels(slice_skip(text, strlen("sentinel://")), address, problem);
+    else if (slice_starts_with(text, SLICE("cluster://")))
+        status = parse_cluster(slice_skip(text, strlen("cluster://")), address, problem);
     else
         status = bad_address(problem, "this is no address of a Redis");
     if (status != STATUS_OK)
@@ -118,7 +136,7 @@ void redis_address_fini(struct redis_address *address)
 {
     free(address->host);
     free(address->path);
-    free(address->sentinels);
+    free(address->seeds);
     free(address->service);
     free(address->user);
     free(address->password);

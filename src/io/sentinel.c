@@ -12,8 +12,7 @@
 struct sentinel {
     struct loop *loop;
     const struct redis_address *address;
-    loop_fn *on_switch;
-    void *arg;
+    struct sentinel_events events;
     size_t index;             /* of the Sentinel that is asked */
     struct redis_address own; /* its address; borrows */
     struct redis_link *link;
@@ -21,6 +20,13 @@ struct sentinel {
     bool is_known;
     struct redis_place primary;
 };
+
+static struct redis_place place_of(struct slice host, int64_t port)
+{
+    struct redis_place place = {.port = (uint16_t)port};
+    snprintf(place.host, sizeof place.host, "%.*s", SLICE_ARG(host));
+    return place;
+}
 
 static void try_next(struct sentinel *sentinel)
 {
@@ -30,17 +36,17 @@ static void try_next(struct sentinel *sentinel)
 
 static void take_answer(struct sentinel *sentinel, struct slice host, int64_t port)
 {
-    struct redis_place place = {.port = (uint16_t)port};
-    snprintf(place.host, sizeof place.host, "%.*s", SLICE_ARG(host));
-    bool is_same = strcmp(place.host, sentinel->primary.host) == 0 && place.port == sentinel->primary.port;
+    struct redis_place place = place_of(host, port);
+    bool is_same = redis_place_equal(&place, &sentinel->primary);
     bool was_known = sentinel->is_known;
+    sentinel->events.on_node(sentinel->events.arg, &place);
     sentinel->primary = place;
     sentinel->is_known = true;
     if (is_same)
         return;
     log_info("redis_primary", LOG_TEXT("host", place.host), LOG_NUMBER("port", place.port));
     if (was_known)
-        sentinel->on_switch(sentinel->arg);
+        sentinel->events.on_switch(sentinel->events.arg);
 }
 
 static void on_answer(void *arg, const struct redis_reply *reply)
@@ -53,12 +59,36 @@ static void on_answer(void *arg, const struct redis_reply *reply)
         try_next(sentinel); /* it does not know the name */
 }
 
+/* The value of a name in a flat list of names and values. */
+static const struct redis_reply *member(const struct redis_reply *list, struct slice name)
+{
+    for (size_t i = 0; i + 1 < redis_reply_size(list); i += 2)
+        if (slice_equal(redis_reply_text(redis_reply_at(list, i)), name))
+            return redis_reply_at(list, i + 1);
+    return NULL;
+}
+
+static void on_replicas(void *arg, const struct redis_reply *reply)
+{
+    struct sentinel *sentinel = arg;
+    for (size_t i = 0; i < redis_reply_size(reply); i++) {
+        const struct redis_reply *replica = redis_reply_at(reply, i);
+        struct redis_place place = place_of(redis_reply_text(member(replica, SLICE("ip"))),
+                                            redis_reply_integer(member(replica, SLICE("port"))));
+        if (place.host[0])
+            sentinel->events.on_node(sentinel->events.arg, &place);
+    }
+}
+
 static void ask(void *arg)
 {
     struct sentinel *sentinel = arg;
-    struct slice argv[] = {SLICE("SENTINEL"), SLICE("get-master-addr-by-name"),
-                           slice_of(sentinel->address->service)};
-    redis_send(sentinel->link, 3, argv, on_answer, sentinel);
+    struct slice service = slice_of(sentinel->address->service);
+    redis_send(sentinel->link, 3,
+               (struct slice[]){SLICE("SENTINEL"), SLICE("get-master-addr-by-name"), service}, on_answer,
+               sentinel);
+    redis_send(sentinel->link, 3, (struct slice[]){SLICE("SENTINEL"), SLICE("REPLICAS"), service}, on_replicas,
+               sentinel);
     timer_start(sentinel->ask, ASK_US);
 }
 
@@ -78,7 +108,7 @@ static void connect_next(void *arg)
         return;
     redis_link_free(sentinel->link);
     const struct redis_place *place =
-        &sentinel->address->sentinels[sentinel->index++ % sentinel->address->sentinel_count];
+        &sentinel->address->seeds[sentinel->index++ % sentinel->address->seed_count];
     sentinel->own = (struct redis_address){.host = (char *)(uintptr_t)place->host, .port = place->port};
     sentinel->link =
         redis_link_new(sentinel->loop, &sentinel->own, DEADLINE_US,
@@ -86,14 +116,13 @@ static void connect_next(void *arg)
     timer_start(sentinel->next, DEADLINE_US);
 }
 
-struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *address, loop_fn *on_switch,
-                              void *arg)
+struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *address,
+                              struct sentinel_events events)
 {
     struct sentinel *sentinel = NEW(struct sentinel);
     sentinel->loop = loop;
     sentinel->address = address;
-    sentinel->on_switch = on_switch;
-    sentinel->arg = arg;
+    sentinel->events = events;
     sentinel->ask = timer_new(loop, ask, sentinel);
     sentinel->next = timer_new(loop, connect_next, sentinel);
     timer_start(sentinel->next, 0);

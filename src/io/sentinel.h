@@ -9,9 +9,15 @@
 
 struct sentinel;
 
-/* address has Sentinels; borrowed. on_switch is called when another primary is named than before. */
-struct sentinel *sentinel_new(struct loop *, const struct redis_address *address, loop_fn *on_switch,
-                              void *arg);
+struct sentinel_events {
+    loop_fn *on_switch; /* another primary is named than before */
+    /* A node of the service, primary or replica; with each answer again. */
+    void (*on_node)(void *arg, const struct redis_place *);
+    void *arg;
+};
+
+/* address has Sentinels; borrowed. */
+struct sentinel *sentinel_new(struct loop *, const struct redis_address *address, struct sentinel_events);
 void sentinel_free(struct sentinel *); /* NULL is fine */
 
 /* False: none has said yet. For redis_link_events.find. */

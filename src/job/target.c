@@ -102,12 +102,20 @@ static bool is_ours(const struct refusal *refusal, const struct address *address
     return refusal->has_address ? address_equal(&refusal->address, address) : is_local;
 }
 
-bool target_policy_permits(const struct target_policy *policy, struct slice host,
-                           const struct address *address, uint16_t port, bool is_local)
+bool target_policy_refuses(const struct target_policy *policy, const struct address *address, uint16_t port,
+                           bool is_local)
 {
     for (size_t i = 0; i < policy->refusal_count; i++)
         if (is_ours(&policy->refusals[i], address, port, is_local))
-            return false;
+            return true;
+    return false;
+}
+
+bool target_policy_permits(const struct target_policy *policy, struct slice host,
+                           const struct address *address, uint16_t port, bool is_local)
+{
+    if (target_policy_refuses(policy, address, port, is_local))
+        return false;
     if (address_is_public(address))
         return true;
     for (size_t i = 0; i < policy->block_count; i++)

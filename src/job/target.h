@@ -20,6 +20,10 @@ enum status target_policy_allow(struct target_policy *, struct slice text, struc
  * host (the listener is bound to the wildcard); see is_local below. */
 void target_policy_refuse(struct target_policy *, const struct address *address, uint16_t port);
 
+/* Whether target_policy_refuse named it. */
+bool target_policy_refuses(const struct target_policy *, const struct address *, uint16_t port,
+                           bool is_local);
+
 /* May a packet go there? host is the url's, as spelt; is_local: the address is one of this host's
  * own (asked lazily by the caller through target_policy_asks_local). */
 bool target_policy_permits(const struct target_policy *, struct slice host, const struct address *,

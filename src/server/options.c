@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "server/options_table.h"
 
-enum { REACTORS_MAX = 4, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
+enum { REACTORS_MAX = 4, CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
 
 /* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
 struct loading {
@@ -186,11 +186,28 @@ static enum status read_password(const struct loading *loading)
     return status;
 }
 
+static enum status settle_shards(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct option_setting *setting = &options->settings[OPTION_SHARDS];
+    bool is_cluster = options->redis_address.is_cluster;
+    char text[16];
+    if (setting->text && options->shards != 1 && !is_cluster)
+        return place_problem(loading, OPTION_SHARDS, setting,
+                             "must be 1 without a Redis Cluster (--redis cluster://...)");
+    if (setting->text)
+        return STATUS_OK;
+    options->shards = is_cluster ? CLUSTER_SHARDS : 1;
+    snprintf(text, sizeof text, "%d", (int)options->shards);
+    *setting = (struct option_setting){slice_dup(slice_of(text)), OPTION_SOURCE_DEFAULT, 0};
+    return STATUS_OK;
+}
+
 /* What one option means for another, and what the system says to them. */
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
-    if (read_password(loading) != STATUS_OK)
+    if (read_password(loading) != STATUS_OK || settle_shards(loading) != STATUS_OK)
         return STATUS_INVALID;
     if (options->is_embedded && !options->data_dir) {
         problem_set(loading->problem,

@@ -25,6 +25,7 @@ enum option_id {
     OPTION_LISTEN,
     OPTION_REDIS,
     OPTION_REDIS_PASSWORD_FILE,
+    OPTION_SHARDS,
     OPTION_DATA,
     OPTION_CONFIG,
     OPTION_DURABILITY,
@@ -71,6 +72,7 @@ struct options {
     bool is_embedded;                   /* no --redis */
     struct redis_address redis_address; /* with the password, wherever it came from */
     char *redis_password_file;
+    int64_t shards; /* 1 without a Cluster */
     char *data_dir; /* not NULL when is_embedded */
     char *config;
     struct durability durability;

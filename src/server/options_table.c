@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 
+#include "store/store.h"
+
 #define MEMBER(name) offsetof(struct options, name)
 #define DAY_MS       INT64_C(86400000)
 
@@ -26,7 +28,8 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "redis://[user[:password]@]host[:port][/db], unix:PATH, or where Sentinels know the "
                 "primary:\n"
-                "sentinel://host[:port],.../service. Redis 7.0 or newer, with\n"
+                "sentinel://host[:port],.../service, or some nodes of a Cluster:\n"
+                "cluster://[user[:password]@]host[:port],... Redis 7.0 or newer, with\n"
                 "maxmemory-policy noeviction. A password may stand here and in DUEPOST_REDIS, but not in\n"
                 "the flag, which everybody on the host can read.",
         },
@@ -37,6 +40,19 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_password_file),
             .help = "file with the password of --redis on its only line",
+        },
+    [OPTION_SHARDS] =
+        {
+            .name = "shards",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(shards),
+            .min = 1,
+            .max = STORE_SHARDS_MAX,
+            .help = "into how many parts the jobs are split that a Redis Cluster keeps",
+            .text = "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard, and a\n"
+                    "shard in one slot of the Cluster. The number is written at the first start and stays: a duepost\n"
+                    "that is set up with another one refuses to start. Each shard takes five connections a reactor.",
         },
     [OPTION_DATA] =
         {
@@ -130,6 +146,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(1000000000000),
             .fallback = "0",
             .help = "most jobs that may wait; beyond: 507; 0 is no bound",
+            .text = "With a Cluster each shard has its part of that.",
             .may_reload = true,
         },
     [OPTION_IDEMPOTENCY_WINDOW] =

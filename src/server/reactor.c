@@ -7,12 +7,22 @@
 #include "base/memory.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "store/shard.h"
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
 enum { CONNECTIONS_MAX = 4096, IDLE_RECEIVERS_MIN = 256 };
+
+/* The upkeep of one shard. */
+struct upkeep {
+    struct reactor *reactor;
+    size_t shard;
+    struct recovery *recovery;
+    struct janitor *janitor;
+    struct carry_worker *carry_worker;
+};
 
 struct reactor {
     struct reactor_options options;
@@ -24,9 +34,8 @@ struct reactor {
     struct http_server *server;
     struct http_client *client;
     struct consumer *consumer;
-    struct recovery *recovery; /* the last three: only where it carries */
-    struct janitor *janitor;
-    struct carry_worker *carry_worker;
+    struct upkeep *upkeeps; /* of the shards that it carries for this process */
+    size_t upkeep_count;
     struct hook *drain_watch; /* only while draining */
     bool was_ready;
     bool is_consumer_drained;
@@ -89,25 +98,36 @@ static void start_consumer(struct reactor *reactor)
 
 static void on_due(void *arg)
 {
-    struct reactor *reactor = arg;
-    consumer_poke(reactor->consumer);
+    const struct upkeep *upkeep = arg;
+    consumer_poke(upkeep->reactor->consumer, upkeep->shard);
 }
 
-static void start_carrying(struct reactor *reactor)
+static void start_upkeep(struct reactor *reactor, size_t number)
 {
-    if (!reactor->options.carries)
-        return;
-    reactor->recovery = recovery_new(reactor->store, reactor->metrics);
-    reactor->janitor = janitor_new(reactor->store, reactor->metrics);
+    struct upkeep *upkeep = &reactor->upkeeps[reactor->upkeep_count++];
+    struct shard *shard = store_shard(reactor->store, number);
+    upkeep->reactor = reactor;
+    upkeep->shard = number;
+    upkeep->recovery = recovery_new(shard, reactor->metrics);
+    upkeep->janitor = janitor_new(shard, reactor->metrics);
     struct carry_worker_options carry_worker = {
-        .store = reactor->store,
-        .recovery = reactor->recovery,
-        .janitor = reactor->janitor,
+        .shard = shard,
+        .recovery = upkeep->recovery,
+        .janitor = upkeep->janitor,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
-        .arg = reactor,
+        .arg = upkeep,
     };
-    reactor->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
+    upkeep->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
+}
+
+/* A process has one carry worker a shard; the reactors share them out. */
+static void start_carrying(struct reactor *reactor)
+{
+    size_t shards = store_shards(reactor->store);
+    reactor->upkeeps = NEW_ARRAY(struct upkeep, shards);
+    for (size_t i = reactor->options.index; i < shards; i += reactor->options.count)
+        start_upkeep(reactor, i);
 }
 
 static void on_store_change(void *arg)
@@ -190,8 +210,8 @@ static void drain(void *arg)
     struct reactor *reactor = arg;
     reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, on_turn_end, reactor);
     http_server_quiesce(reactor->server);
-    if (reactor->carry_worker)
-        carry_worker_stop(reactor->carry_worker);
+    for (size_t i = 0; i < reactor->upkeep_count; i++)
+        carry_worker_stop(reactor->upkeeps[i].carry_worker);
     consumer_drain(reactor->consumer, on_consumer_drained, reactor);
 }
 
@@ -217,15 +237,22 @@ void reactor_cut(struct reactor *reactor)
     loop_post(reactor->loop, cut, reactor);
 }
 
+static void free_upkeep(struct upkeep *upkeep)
+{
+    carry_worker_free(upkeep->carry_worker);
+    recovery_free(upkeep->recovery);
+    janitor_free(upkeep->janitor);
+}
+
 void reactor_stop(struct reactor *reactor)
 {
     loop_post(reactor->loop, stop, reactor);
     pthread_join(reactor->thread, NULL);
     store_free(reactor->store); /* first: the rest hears its last callbacks */
     consumer_free(reactor->consumer);
-    carry_worker_free(reactor->carry_worker);
-    recovery_free(reactor->recovery);
-    janitor_free(reactor->janitor);
+    for (size_t i = 0; i < reactor->upkeep_count; i++)
+        free_upkeep(&reactor->upkeeps[i]);
+    free(reactor->upkeeps);
     http_client_free(reactor->client);
     http_server_free(reactor->server);
     api_free(reactor->api);

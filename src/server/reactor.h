@@ -1,5 +1,5 @@
 /* reactor.h - one thread with everything it needs to serve and to deliver: loop, connections to Redis, HTTP
- * server and client, API, consumer; the first one also carries.
+ * server and client, API, consumer, and carry workers for its part of the shards.
  *
  * Reactors share immutable configuration and nothing else; Redis is where they meet. */
 #ifndef DUEPOST_SERVER_REACTOR_H
@@ -17,8 +17,7 @@ struct reactor_options {
     int listen_fd;                     /* taken */
     struct metrics_board *board;       /* borrowed */
     size_t index;                      /* of this reactor's metrics on the board */
-    size_t count;                      /* of all reactors, which share max_in_flight */
-    bool carries;                      /* has the carry worker of this process */
+    size_t count;                      /* of all reactors, which share max_in_flight and the shards' carrying */
     bool is_alone;                     /* see carry_worker.h */
     /* Called in the reactor's thread, once each: when it can promise what it confirms for the first time,
      * and when a drain has come to its end. */

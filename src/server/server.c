@@ -201,7 +201,6 @@ static void start_reactors(struct server *server)
             .board = server->board,
             .index = i,
             .count = count,
-            .carries = i == 0,
             .is_alone = server->embedded != NULL,
             .on_ready = on_reactor_ready,
             .on_drained = on_reactor_drained,
@@ -274,12 +273,10 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
-/* Jobs may not lead to the Redis that they are kept in. It is the one of the start, whatever a reload says.
- */
-static void refuse_redis(const struct redis_address *redis, struct target_policy *targets)
+static void refuse_place(const char *host, uint16_t port, struct target_policy *targets)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    if (!redis->host || getaddrinfo(redis->host, NULL, &hints, &found) != 0)
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
         return;
     for (const struct addrinfo *item = found; item; item = item->ai_next) {
         struct address address = {.is_v6 = item->ai_family == AF_INET6};
@@ -287,9 +284,19 @@ static void refuse_redis(const struct redis_address *redis, struct target_policy
             memcpy(address.bytes, &((const struct sockaddr_in6 *)(const void *)item->ai_addr)->sin6_addr, 16);
         else
             memcpy(address.bytes, &((const struct sockaddr_in *)(const void *)item->ai_addr)->sin_addr, 4);
-        target_policy_refuse(targets, &address, redis->port);
+        target_policy_refuse(targets, &address, port);
     }
     freeaddrinfo(found);
+}
+
+/* Jobs may not lead to the Redis that they are kept in. It is the one of the start, whatever a reload says;
+ * what Sentinels or a Cluster name later, the stores refuse (store_is_redis). */
+static void refuse_redis(const struct redis_address *redis, struct target_policy *targets)
+{
+    if (redis->host)
+        refuse_place(redis->host, redis->port, targets);
+    for (size_t i = 0; i < redis->seed_count; i++)
+        refuse_place(redis->seeds[i].host, redis->seeds[i].port, targets);
 }
 
 static void refuse_ourselves(void *arg, struct options *options)
@@ -316,6 +323,7 @@ static enum status open_all(struct server *server, struct problem *problem)
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,
+        .shards = (size_t)options->shards,
         .max_in_flight_topic = options->max_in_flight_topic,
         .max_jobs = options->max_jobs,
         .idempotency_window_ms = options->idempotency_window_ms,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "store/store_private.h"
+#include "store/shard_private.h"
 
 /* How long replicas may take to have a change before its outcome is called unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
@@ -17,10 +17,10 @@ struct batch_call {
     struct redis_reply *reply;
 };
 
-void batch_init(struct batch *batch, const struct batch_kind *kind, struct store *store,
+void batch_init(struct batch *batch, const struct batch_kind *kind, struct shard *shard,
                 struct redis_link *link)
 {
-    *batch = (struct batch){.kind = kind, .store = store, .link = link};
+    *batch = (struct batch){.kind = kind, .shard = shard, .link = link};
     list_init(&batch->items);
 }
 
@@ -47,7 +47,7 @@ static void end_call(struct batch_call *call, enum status status, const struct r
 
 static unsigned replicas_wanted(const struct batch *batch)
 {
-    const struct store_options *options = &batch->store->options;
+    const struct store_options *options = batch->shard->options;
     return batch->kind->is_confirmed && options->is_durability_set ? options->durability.replicas : 0;
 }
 
@@ -72,7 +72,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
 {
     struct batch_call *call = arg;
     if (status == STATUS_UNAVAILABLE)
-        facts_doubt(call->batch->store->facts);
+        facts_doubt(call->batch->shard->facts);
     if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
         end_call(call, status, reply);
         return;
@@ -85,12 +85,12 @@ static void send_call(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
     struct batch_call *call = NEW(struct batch_call);
-    struct script_call *script = store_call(batch->store, kind->script);
+    struct script_call *script = shard_call(batch->shard, kind->script);
     size_t items = 0, bytes = 0;
     call->batch = batch;
     list_init(&call->items);
     if (kind->add_shared)
-        kind->add_shared(batch->store, script);
+        kind->add_shared(batch->shard, script);
     while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && !list_is_empty(&batch->items)) {
         struct batch_item *item = LIST_ENTRY(list_take(&batch->items), struct batch_item, link);
         list_append(&call->items, &item->link);

@@ -14,7 +14,7 @@ enum {
     BATCH_BYTES_MAX = 4 * 1024 * 1024, /* reached by the item that goes over it */
 };
 
-struct store;
+struct shard;
 
 /* The first member of each kind of item. */
 struct batch_item {
@@ -27,7 +27,7 @@ struct batch_kind {
     unsigned max_calls; /* under way at once */
     bool is_confirmed;  /* somebody relies on the outcome: it must have reached the durability that is set */
     /* The arguments that all items share; NULL: none but the first, the limit. */
-    void (*add_shared)(const struct store *, struct script_call *);
+    void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
     /* Calls back and frees item. result is its part of the reply, NULL unless status is OK. */
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
@@ -35,14 +35,14 @@ struct batch_kind {
 
 struct batch {
     const struct batch_kind *kind;
-    struct store *store;
+    struct shard *shard;
     struct redis_link *link;
     struct list items; /* waiting */
     size_t count;
     unsigned calls;
 };
 
-void batch_init(struct batch *, const struct batch_kind *, struct store *, struct redis_link *);
+void batch_init(struct batch *, const struct batch_kind *, struct shard *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
 
 /* At the end of the turn. */

@@ -10,12 +10,13 @@ enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
     ASK_SOON_US = 500 * 1000, /* while it refuses: new jobs are to be taken as soon as it does not */
     REDIS_MAJOR_MIN = 7, /* scripts with flags */
-    SHARDS = 1,
 };
 
 struct facts {
     struct redis_link *link;
     struct slice jobs_key;
+    size_t shards;
+    bool may_lay_out, is_laid_out;
     loop_fn *on_change;
     void *arg;
     struct timer *again;
@@ -123,14 +124,17 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
     facts->trouble[0] = '\0';
     int64_t format = redis_reply_integer(redis_reply_at(reply, 1));
     int64_t shards = redis_reply_integer(redis_reply_at(reply, 2));
+    facts->is_laid_out = format > 0;
+    if (!facts->is_laid_out)
+        return;
     if (format > STORE_FORMAT)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
                  (long long)format, STORE_FORMAT);
-    else if (shards != SHARDS)
+    else if (shards != (int64_t)facts->shards)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
-                 "the data in Redis has %lld shards, this duepost is set up for %d", (long long)shards,
-                 SHARDS);
+                 "the data in Redis has %lld shards, this duepost is set up for %zu", (long long)shards,
+                 facts->shards);
 }
 
 static void ask(void *arg)
@@ -143,19 +147,22 @@ static void ask(void *arg)
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
     script_call_number(open, 0);
     script_call_number(open, STORE_FORMAT);
-    script_call_number(open, SHARDS);
+    script_call_number(open, (int64_t)facts->shards);
+    script_call_number(open, facts->may_lay_out);
     script_call_send(open, facts->link, on_opened, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
                on_appendfsync, facts);
     timer_start(facts->again, ASK_AGAIN_US);
 }
 
-struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key, loop_fn *on_change,
-                        void *arg)
+struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key, size_t shards,
+                        bool may_lay_out, loop_fn *on_change, void *arg)
 {
     struct facts *facts = NEW(struct facts);
     facts->link = link;
     facts->jobs_key = jobs_key;
+    facts->shards = shards;
+    facts->may_lay_out = may_lay_out;
     facts->on_change = on_change;
     facts->arg = arg;
     facts->again = timer_new(loop, ask, facts);
@@ -168,6 +175,15 @@ void facts_free(struct facts *facts)
         return;
     timer_free(facts->again);
     free(facts);
+}
+
+void facts_lay_out(struct facts *facts)
+{
+    if (facts->may_lay_out)
+        return;
+    facts->may_lay_out = true;
+    if (!facts->is_laid_out && facts->facts.is_known)
+        timer_start(facts->again, 0);
 }
 
 void facts_start(struct facts *facts)
@@ -195,6 +211,11 @@ const struct store_facts *facts_get(const struct facts *facts)
 const char *facts_trouble(const struct facts *facts)
 {
     return facts->trouble[0] ? facts->trouble : NULL;
+}
+
+bool facts_is_laid_out(const struct facts *facts)
+{
+    return facts->is_laid_out;
 }
 
 const char *facts_refusal(const struct facts *facts)

@@ -8,10 +8,14 @@
 
 struct facts;
 
-/* Borrows link and key. on_change comes after each round of questions. */
-struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key, loop_fn *on_change,
-                        void *arg);
+/* Borrows link and key. shards: how many we are set up for. may_lay_out: data that is not there yet may get our
+ * layout. on_change comes after each round of questions. */
+struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key, size_t shards,
+                        bool may_lay_out, loop_fn *on_change, void *arg);
 void facts_free(struct facts *);
+
+/* The first shard has our number of shards: the others may be laid out, too. */
+void facts_lay_out(struct facts *);
 
 /* The link came up, or was lost. */
 void facts_start(struct facts *);
@@ -24,6 +28,9 @@ const struct store_facts *facts_get(const struct facts *);
 
 /* Redis's own words when it takes no writes at the moment, as far as asked; NULL when it does. Borrowed. */
 const char *facts_trouble(const struct facts *);
+
+/* The data has our layout, as far as asked. */
+bool facts_is_laid_out(const struct facts *);
 
 /* Why this Redis, as far as asked, cannot be used at all; NULL when it can. Borrowed. */
 const char *facts_refusal(const struct facts *);

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/test_point.h"
-#include "store/store_private.h"
+#include "store/shard_private.h"
 
 enum {
     LEASE_CALLS_MAX = 4, /* of one kind under way at once */
@@ -16,16 +16,16 @@ enum {
 
 /* ---- claim ---- */
 
-void store_claim(struct store *store, size_t max, store_claim_fn *fn, void *arg)
+void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
 {
-    assert(!store->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
-    store->claim = (struct store_claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
+    assert(!shard->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
+    shard->claim = (struct claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
 }
 
 static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
 {
-    struct store_claim *claim = arg;
-    struct store_claimed jobs[STORE_CLAIM_MAX];
+    struct claim *claim = arg;
+    struct shard_claimed jobs[STORE_CLAIM_MAX];
     size_t count = 0;
     if (status == STATUS_OK)
         count = (size_t)redis_reply_integer(redis_reply_at(reply, 2));
@@ -41,23 +41,23 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     free(claim);
 }
 
-void claim_flush(struct store *store)
+void claim_flush(struct shard *shard)
 {
-    if (!store->claim.is_wanted)
+    if (!shard->claim.is_wanted)
         return;
-    struct store_claim *claim = NEW(struct store_claim);
-    struct script_call *call = store_call(store, SCRIPT_CLAIM);
-    *claim = store->claim;
-    metrics_count(store->options.metrics, METRICS_COUNTER_CLAIMS, 1);
-    store->claim.is_wanted = false;
-    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", store->nonce_prefix,
-             (unsigned long long)++store->claims);
+    struct claim *claim = NEW(struct claim);
+    struct script_call *call = shard_call(shard, SCRIPT_CLAIM);
+    *claim = shard->claim;
+    metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
+    shard->claim.is_wanted = false;
+    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", shard->nonce_prefix,
+             (unsigned long long)++shard->claims);
     script_call_number(call, (int64_t)claim->max);
     script_call_text(call, slice_of(claim->nonce.text));
     script_call_number(call, STORE_LEASE_MS);
     script_call_number(call, CLAIM_SHARE);
     script_call_number(call, BATCH_BYTES_MAX);
-    script_call_send(call, store->worker, on_claimed, claim);
+    script_call_send(call, shard->worker, on_claimed, claim);
 }
 
 /* ---- renewals and ends: five kinds of item that differ in their arguments only ---- */
@@ -67,11 +67,11 @@ struct lease_item {
     const struct lease *lease;
     int64_t wait_ms;     /* retry */
     struct slice record; /* retry, bury */
-    store_done_fn *fn;
+    shard_done_fn *fn;
     void *arg;
 };
 
-static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, store_done_fn *fn,
+static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, shard_done_fn *fn,
                                          void *arg)
 {
     struct lease_item *item = NEW(struct lease_item);
@@ -104,9 +104,9 @@ static void add_bury(const struct batch_item *item, struct script_call *call)
     script_call_text(call, ((const struct lease_item *)item)->record);
 }
 
-static void add_lease_ms(const struct store *store, struct script_call *call)
+static void add_lease_ms(const struct shard *shard, struct script_call *call)
 {
-    (void)store;
+    (void)shard;
     script_call_number(call, STORE_LEASE_MS);
 }
 
@@ -132,39 +132,39 @@ const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
 
 static const struct slice no_record;
 
-void store_complete(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+void shard_complete(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&store->batches[STORE_BATCH_COMPLETE], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &lease_item_new(lease, no_record, fn, arg)->item);
 }
 
-void store_retry(struct store *store, const struct lease *lease, int64_t wait_ms, struct slice record,
-                 store_done_fn *fn, void *arg)
+void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,
+                 shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = lease_item_new(lease, record, fn, arg);
     item->wait_ms = wait_ms;
-    batch_add(&store->batches[STORE_BATCH_RETRY], &item->item);
+    batch_add(&shard->batches[SHARD_BATCH_RETRY], &item->item);
 }
 
-void store_bury(struct store *store, const struct lease *lease, struct slice record, store_done_fn *fn,
+void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, shard_done_fn *fn,
                 void *arg)
 {
-    batch_add(&store->batches[STORE_BATCH_BURY], &lease_item_new(lease, record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, fn, arg)->item);
 }
 
-void store_release(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+void shard_release(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&store->batches[STORE_BATCH_RELEASE], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &lease_item_new(lease, no_record, fn, arg)->item);
 }
 
-void store_renew(struct store *store, const struct lease *lease, store_done_fn *fn, void *arg)
+void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&store->batches[STORE_BATCH_RENEW], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, no_record, fn, arg)->item);
 }
 
 /* ---- the doorbell ---- */
 
 struct bell_wait {
-    store_done_fn *fn;
+    shard_done_fn *fn;
     void *arg;
 };
 
@@ -177,13 +177,13 @@ static void on_bell(void *arg, const struct redis_reply *reply)
     free(wait);
 }
 
-void store_wait_bell(struct store *store, store_done_fn *fn, void *arg)
+void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
 {
     struct bell_wait *wait = NEW(struct bell_wait);
-    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&store->ready_key), SLICE("1")};
+    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), SLICE("1")};
     wait->fn = fn;
     wait->arg = arg;
     TEST_POINT("before", "wait_bell");
-    metrics_count(store->options.metrics, METRICS_COUNTER_COMMANDS, 1);
-    redis_send(store->bell, 3, argv, on_bell, wait);
+    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
+    redis_send(shard->bell, 3, argv, on_bell, wait);
 }

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
-#include "store/store_private.h"
+#include "store/shard_private.h"
 
 enum { OWNER_CALLS_MAX = 1 }; /* under way at once: the next one gathers while it runs */
 
@@ -19,7 +19,7 @@ enum { ANSWER_REUSED = -3 };
 
 struct schedule {
     struct batch_item item;
-    struct store *store;
+    struct shard *shard;
     struct slice id, record, once;
     char when[24];
     store_scheduled_fn *fn;
@@ -32,7 +32,7 @@ void store_schedule(struct store *store, const struct store_schedule *job, store
     struct buffer text = {
         .data = schedule->when, .capacity = sizeof schedule->when, .max = sizeof schedule->when - 1};
     schedule->item.bytes = job->id.size + job->record.size + job->once.size + ITEM_OVERHEAD;
-    schedule->store = store;
+    schedule->shard = store_shard_of(store, job->id);
     schedule->id = job->id;
     schedule->record = job->record;
     schedule->once = job->once;
@@ -41,13 +41,15 @@ void store_schedule(struct store *store, const struct store_schedule *job, store
     if (job->when.is_absolute)
         buffer_append_byte(&text, '@');
     buffer_append_number(&text, job->when.ms);
-    batch_add(&store->batches[STORE_BATCH_SCHEDULE], &schedule->item);
+    batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], &schedule->item);
 }
 
-static void schedule_add_shared(const struct store *store, struct script_call *call)
+static void schedule_add_shared(const struct shard *shard, struct script_call *call)
 {
-    script_call_number(call, store->options.max_jobs);
-    script_call_number(call, store->options.idempotency_window_ms);
+    const struct store_options *options = shard->options;
+    int64_t shards = (int64_t)options->shards;
+    script_call_number(call, (options->max_jobs + shards - 1) / shards);
+    script_call_number(call, options->idempotency_window_ms);
 }
 
 static void schedule_add_item(const struct batch_item *item, struct script_call *call)
@@ -78,7 +80,7 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
     int64_t due_ms = redis_reply_integer(result);
     (void)now_us;
     if (status == STATUS_OK && due_ms == ANSWER_FULL) {
-        batch_add(&schedule->store->batches[STORE_BATCH_SCHEDULE], item);
+        batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], item);
         return;
     }
     if (status == STATUS_OK && due_ms == ANSWER_REUSED)
@@ -112,7 +114,7 @@ void store_cancel(struct store *store, struct slice id, store_cancelled_fn *fn, 
     cancel->id = id;
     cancel->fn = fn;
     cancel->arg = arg;
-    batch_add(&store->batches[STORE_BATCH_CANCEL], &cancel->item);
+    batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_CANCEL], &cancel->item);
 }
 
 static void cancel_add_item(const struct batch_item *item, struct script_call *call)
@@ -139,21 +141,26 @@ const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, true,
 
 struct read {
     struct batch_item item;
-    struct store *store;
+    struct shard *shard;
     struct slice id;
     store_read_fn *fn;
     void *arg;
 };
 
-void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+static void read_from(struct shard *shard, struct slice id, store_read_fn *fn, void *arg)
 {
     struct read *read = NEW(struct read);
     read->item.bytes = id.size + ITEM_OVERHEAD;
-    read->store = store;
+    read->shard = shard;
     read->id = id;
     read->fn = fn;
     read->arg = arg;
-    batch_add(&store->batches[STORE_BATCH_READ], &read->item);
+    batch_add(&shard->batches[SHARD_BATCH_READ], &read->item);
+}
+
+void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    read_from(store_shard_of(store, id), id, fn, arg);
 }
 
 static void read_add_item(const struct batch_item *item, struct script_call *call)
@@ -168,7 +175,7 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
     struct store_job job = {.id = read->id};
     (void)now_us;
     if (status == STATUS_OK && redis_reply_integer(result) == ANSWER_FULL) {
-        batch_add(&read->store->batches[STORE_BATCH_READ], item);
+        batch_add(&read->shard->batches[SHARD_BATCH_READ], item);
         return;
     }
     if (status == STATUS_OK && redis_reply_size(result) == 0)
@@ -188,7 +195,7 @@ const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, false, NULL, 
 
 struct run {
     struct batch_item item;
-    struct store *store;
+    struct shard *shard;
     struct slice id;
     struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
     int tries;
@@ -247,7 +254,7 @@ static void on_run_read(void *arg, enum status status, const struct store_job *j
         return;
     }
     run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + ITEM_OVERHEAD;
-    batch_add(&run->store->batches[STORE_BATCH_RUN], &run->item);
+    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }
 
 static void run_end_item(struct batch_item *item, enum status status, int64_t now_us,
@@ -257,7 +264,7 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
     int64_t code = redis_reply_integer(result);
     (void)now_us;
     if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
-        store_read(run->store, run->id, on_run_read, run);
+        read_from(run->shard, run->id, on_run_read, run);
         return;
     }
     if (status == STATUS_OK && code < 0)
@@ -272,12 +279,12 @@ const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run
 void store_run(struct store *store, struct slice id, store_run_fn *fn, void *arg)
 {
     struct run *run = NEW(struct run);
-    run->store = store;
+    run->shard = store_shard_of(store, id);
     run->id = id;
     run->fn = fn;
     run->arg = arg;
     buffer_init(&run->old_record, RECORD_MAX);
     buffer_init(&run->new_record, RECORD_MAX);
     run->item.bytes = id.size + ITEM_OVERHEAD;
-    batch_add(&store->batches[STORE_BATCH_RUN], &run->item);
+    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

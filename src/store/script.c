@@ -78,7 +78,7 @@ void script_call_number(struct script_call *call, int64_t number)
 }
 
 /* The first word of an error names it. All but those that come from within a
- * script mean that it did not run. */
+ * script mean that it did not run; on a slot on the move it ran no further than its probe. */
 enum status script_error_status(struct slice error)
 {
     static const struct {
@@ -89,6 +89,9 @@ enum status script_error_status(struct slice error)
         {{"LOADING", 7}, STATUS_UNAVAILABLE},
         {{"MASTERDOWN", 10}, STATUS_UNAVAILABLE},
         {{"CLUSTERDOWN", 11}, STATUS_UNAVAILABLE},
+        {{"MOVED", 5}, STATUS_UNAVAILABLE},
+        {{"ASK", 3}, STATUS_UNAVAILABLE},
+        {{"TRYAGAIN", 8}, STATUS_UNAVAILABLE},
         {{"READONLY", 8}, STATUS_UNAVAILABLE},
         {{"BUSY", 4}, STATUS_UNAVAILABLE},
         {{"MISCONF", 7}, STATUS_UNAVAILABLE},
@@ -98,6 +101,8 @@ enum status script_error_status(struct slice error)
         {{"NOSCRIPT", 8}, STATUS_UNAVAILABLE},
     };
     struct slice word, rest;
+    if (slice_starts_with(error, SLICE("ERR Script attempted to access a non local key")))
+        return STATUS_UNAVAILABLE;
     slice_cut(error, ' ', &word, &rest);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (slice_equal(word, table[i].word))

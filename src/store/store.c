@@ -3,17 +3,34 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/crc16.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "io/cluster.h"
 #include "io/sentinel.h"
-#include "store/store_private.h"
+#include "store/places.h"
+#include "store/shard_private.h"
 
-/* Longest waits for one reply. A claim or an outcome that takes longer than a lease is worthless. */
-#define REPLY_DEADLINE_US INT64_C(3000000)
-#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP itself waits a second */
+/* A shard, and where it finds its store. */
+struct member {
+    struct store *store;
+    struct shard *shard;
+};
 
-enum { KEY_MAX = 512 };
+struct store {
+    struct loop *loop;
+    struct store_options options;
+    struct member *members; /* as many as options.shards */
+    /* Who says where the primaries are; both NULL: the address does. */
+    struct sentinel *sentinel;
+    struct cluster *cluster;
+    struct places *places;
+    struct store_facts facts;    /* of all shards together */
+    const struct shard *refused; /* one that can be used by no duepost like this one, or NULL */
+    struct {
+        loop_fn *fn;
+        void *arg;
+    } on_change;
+};
 
 const char *job_state_word(enum job_state state)
 {
@@ -21,210 +38,130 @@ const char *job_state_word(enum job_state state)
     return words[state];
 }
 
-struct script_call *store_call(struct store *store, enum script_id script)
+/* ---- which shard ---- */
+
+size_t store_shards(const struct store *store)
 {
-    struct script_call *call = script_call_new(script, buffer_slice(&store->jobs_key));
-    script_call_number(call, store->options.max_in_flight_topic);
-    metrics_count(store->options.metrics, METRICS_COUNTER_COMMANDS, 1);
-    return call;
+    return store->options.shards;
 }
 
-/* ---- connections ---- */
-
-static void tell_change(void *arg)
+struct shard *store_shard(const struct store *store, size_t number)
 {
-    struct store *store = arg;
-    if (store->on_change.fn)
-        store->on_change.fn(store->on_change.arg);
+    return store->members[number].shard;
 }
 
-static void log_down(const char *which, const char *why)
+struct shard *store_shard_of(const struct store *store, struct slice id)
 {
-    log_warning("redis_lost", LOG_TEXT("connection", which), LOG_TEXT("why", why));
+    struct slice topic, rest;
+    if (store->options.shards == 1)
+        return store_shard(store, 0);
+    slice_cut(id, '/', &topic, &rest);
+    return store_shard(store, crc16(topic) % store->options.shards);
 }
 
-static void on_changes_up(void *arg)
+/* ---- where it is ---- */
+
+static void on_sentinel_switch(void *arg)
 {
-    struct store *store = arg;
-    script_load_all(store->changes);
-    tell_change(store);
+    const struct store *store = arg;
+    shard_move(store_shard(store, 0));
 }
 
-static void on_changes_down(void *arg, const char *why)
+static void on_slot_switch(void *arg, size_t index)
 {
-    log_down("changes", why);
-    tell_change(arg);
+    const struct store *store = arg;
+    shard_move(store_shard(store, index));
 }
 
-static void on_reads_up(void *arg)
+static void on_node(void *arg, const struct redis_place *place)
 {
-    struct store *store = arg;
-    log_info("redis_connected", LOG_TEXT("prefix", store->options.prefix));
-    facts_start(store->facts);
+    const struct store *store = arg;
+    places_note(store->places, place);
 }
 
-static void on_reads_down(void *arg, const char *why)
+/* What a node of the Cluster says in errors about who serves a shard. */
+static void on_error(void *arg, struct slice error)
 {
-    struct store *store = arg;
-    log_down("reads", why);
-    facts_stop(store->facts);
-    tell_change(store);
+    const struct member *member = arg;
+    struct cluster *cluster = member->store->cluster;
+    if (slice_starts_with(error, SLICE("MOVED ")))
+        cluster_learn(cluster, shard_number(member->shard), error);
+    else if (slice_starts_with(error, SLICE("CLUSTERDOWN ")) || slice_starts_with(error, SLICE("READONLY ")))
+        cluster_doubt(cluster);
 }
 
-static void on_delivery_up(void *arg)
+static void on_lost(void *arg)
 {
-    struct store *store = arg;
-    for (size_t i = 0; i < STORE_UP_LISTENERS && store->on_up[i].fn; i++)
-        store->on_up[i].fn(store->on_up[i].arg);
+    const struct member *member = arg;
+    cluster_doubt(member->store->cluster);
 }
 
-static void on_worker_down(void *arg, const char *why)
+static void follow_cluster(struct store *store)
 {
-    (void)arg;
-    log_down("worker", why);
+    struct cluster_events events = {.on_switch = on_slot_switch, .on_node = on_node, .arg = store};
+    uint16_t slots[STORE_SHARDS_MAX];
+    for (size_t i = 0; i < store->options.shards; i++)
+        slots[i] = shard_slot(i);
+    store->cluster = cluster_new(store->loop, store->options.redis, slots, store->options.shards, events);
 }
 
-static void on_bell_down(void *arg, const char *why)
+static void follow_primaries(struct store *store)
 {
-    (void)arg;
-    log_down("bell", why);
+    const struct redis_address *redis = store->options.redis;
+    struct sentinel_events events = {.on_switch = on_sentinel_switch, .on_node = on_node, .arg = store};
+    if (redis->is_cluster)
+        follow_cluster(store);
+    else if (redis->seed_count)
+        store->sentinel = sentinel_new(store->loop, redis, events);
 }
 
-static void on_wake_message(void *arg, struct slice channel, struct slice text)
+bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
 {
-    struct store *store = arg;
-    uint64_t due_ms;
-    (void)channel;
-    if (store->on_wake.fn && slice_to_number(text, INT64_MAX, &due_ms))
-        store->on_wake.fn(store->on_wake.arg, (int64_t)due_ms);
-}
-
-static void on_subscriber_up(void *arg)
-{
-    struct store *store = arg;
-    redis_subscribe(store->subscriber, buffer_slice(&store->wake_channel), on_wake_message, store);
-}
-
-static void on_subscriber_down(void *arg, const char *why)
-{
-    (void)arg;
-    log_down("subscriber", why); /* what is missed meanwhile, the carry worker's tick finds */
-}
-
-static struct redis_link *connect_link(struct store *store, int64_t deadline_us, loop_fn *on_up,
-                                       void (*on_down)(void *, const char *))
-{
-    struct redis_link_events events = {on_up, on_down, store, store->sentinel ? sentinel_find : NULL,
-                                       store->sentinel};
-    return redis_link_new(store->loop, store->options.redis, deadline_us, events);
-}
-
-/* The Sentinels name another primary. What the old one still answers would be lost with it. */
-static void on_switch(void *arg)
-{
-    struct store *store = arg;
-    struct redis_link *links[] = {store->changes, store->reads, store->worker, store->bell,
-                                  store->subscriber};
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-        redis_link_reset(links[i], "another Redis is the primary now");
-}
-
-/* ---- life ---- */
-
-static void on_turn_end(void *arg)
-{
-    struct store *store = arg;
-    for (int i = 0; i < STORE_BATCH_COUNT; i++)
-        batch_flush(&store->batches[i]);
-    claim_flush(store);
-}
-
-static void init_batches(struct store *store)
-{
-    static const struct batch_kind *const kinds[STORE_BATCH_COUNT] = {
-        [STORE_BATCH_SCHEDULE] = &schedule_kind, [STORE_BATCH_CANCEL] = &cancel_kind,
-        [STORE_BATCH_RUN] = &run_kind,           [STORE_BATCH_READ] = &read_kind,
-        [STORE_BATCH_COMPLETE] = &complete_kind, [STORE_BATCH_RETRY] = &retry_kind,
-        [STORE_BATCH_BURY] = &bury_kind,         [STORE_BATCH_RELEASE] = &release_kind,
-        [STORE_BATCH_RENEW] = &renew_kind,
-    };
-    for (int i = 0; i < STORE_BATCH_COUNT; i++)
-        batch_init(&store->batches[i], kinds[i], store,
-                   i < STORE_BATCH_READ    ? store->changes
-                   : i == STORE_BATCH_READ ? store->reads
-                                           : store->worker);
-}
-
-static void init_key(struct store *store, struct buffer *key, const char *name)
-{
-    buffer_init(key, KEY_MAX);
-    buffer_printf(key, "%s{0}:%s", store->options.prefix, name);
-}
-
-struct store *store_new(struct loop *loop, const struct store_options *options)
-{
-    struct store *store = NEW(struct store);
-    uint64_t random;
-    random_fill(&random, sizeof random);
-    snprintf(store->nonce_prefix, sizeof store->nonce_prefix, "%016llx", (unsigned long long)random);
-    store->loop = loop;
-    store->options = *options;
-    init_key(store, &store->jobs_key, "jobs");
-    init_key(store, &store->ready_key, "ready");
-    init_key(store, &store->wake_channel, "wake");
-    if (options->redis->sentinel_count)
-        store->sentinel = sentinel_new(loop, options->redis, on_switch, store);
-    store->changes = connect_link(store, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
-    store->reads = connect_link(store, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
-    store->worker = connect_link(store, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
-    store->bell = connect_link(store, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
-    store->subscriber = connect_link(store, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
-    store->facts = facts_new(loop, store->reads, buffer_slice(&store->jobs_key), tell_change, store);
-    init_batches(store);
-    store->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, store);
-    return store;
-}
-
-void store_free(struct store *store)
-{
-    if (!store)
-        return;
-    hook_free(store->gather);
-    redis_link_free(store->changes);
-    redis_link_free(store->reads);
-    redis_link_free(store->worker);
-    redis_link_free(store->bell);
-    redis_link_free(store->subscriber);
-    sentinel_free(store->sentinel);
-    store->changes = NULL; /* what the last callbacks ask finds it away */
-    for (int i = 0; i < STORE_BATCH_COUNT; i++)
-        batch_fini(&store->batches[i]);
-    facts_free(store->facts);
-    buffer_fini(&store->jobs_key);
-    buffer_fini(&store->ready_key);
-    buffer_fini(&store->wake_channel);
-    free(store);
-}
-
-void store_set_limits(struct store *store, int64_t max_in_flight_topic, int64_t max_jobs)
-{
-    store->options.max_in_flight_topic = max_in_flight_topic;
-    store->options.max_jobs = max_jobs;
+    return places_have(store->places, address, port);
 }
 
 /* ---- is it there? ---- */
 
-const struct store_facts *store_facts(const struct store *store)
+static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 {
-    return facts_get(store->facts);
+    sum->is_known = sum->is_known && facts->is_known;
+    sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
+    sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
+    if (facts->in_force.replicas < sum->in_force.replicas)
+        sum->in_force.replicas = facts->in_force.replicas;
 }
 
-bool store_is_refused(const struct store *store, struct problem *problem)
+/* The layout of the first shard decides whether the others may get ours: a duepost that is set up otherwise
+ * must not begin shards into which no other one looks. */
+static void lay_out_others(const struct store *store)
 {
-    const char *refusal = facts_refusal(store->facts);
-    if (refusal)
-        problem_set(problem, "%s", refusal);
-    return refusal;
+    const struct facts *first = store_shard(store, 0)->facts;
+    if (!facts_is_laid_out(first) || facts_refusal(first))
+        return;
+    for (size_t i = 1; i < store->options.shards; i++)
+        facts_lay_out(store_shard(store, i)->facts);
+}
+
+static void on_shard_change(void *arg)
+{
+    const struct member *member = arg;
+    struct store *store = member->store;
+    store->facts = *facts_get(store_shard(store, 0)->facts);
+    store->refused = NULL;
+    for (size_t i = 0; i < store->options.shards; i++) {
+        const struct shard *shard = store_shard(store, i);
+        add_facts(&store->facts, facts_get(shard->facts));
+        if (facts_refusal(shard->facts) && !store->refused)
+            store->refused = shard;
+    }
+    lay_out_others(store);
+    if (store->on_change.fn)
+        store->on_change.fn(store->on_change.arg);
+}
+
+const struct store_facts *store_facts(const struct store *store)
+{
+    return &store->facts;
 }
 
 void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
@@ -235,46 +172,43 @@ void store_facts_durability(const struct store_facts *facts, char text[DURABILIT
         durability_format(facts->in_force, text);
 }
 
-static void tell_shortfall(const struct store *store, const struct store_facts *facts,
-                           struct problem *problem)
+/* With several shards, says which one it is about. */
+static void name_shard(const struct store *store, const struct shard *shard, struct problem *problem)
 {
-    char wanted[DURABILITY_TEXT_MAX], given[DURABILITY_TEXT_MAX];
-    bool lacks_fsync = store->options.durability.is_synced && !facts->in_force.is_synced;
-    durability_format(store->options.durability, wanted);
-    store_facts_durability(facts, given);
-    problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
-                !lacks_fsync             ? "too few replicas are online"
-                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync)"
-                                         : "it needs appendonly yes and appendfsync always");
+    struct problem why = *problem;
+    if (store->options.shards > 1)
+        problem_set(problem, "shard %zu: %.400s", shard_number(shard), why.text);
+}
+
+bool store_is_refused(const struct store *store, struct problem *problem)
+{
+    if (!store->refused)
+        return false;
+    problem_set(problem, "%s", facts_refusal(store->refused->facts));
+    name_shard(store, store->refused, problem);
+    return true;
+}
+
+static bool is_shard_ready(const struct store *store, const struct shard *shard, struct problem *problem)
+{
+    if (shard_is_ready(shard, problem))
+        return true;
+    name_shard(store, shard, problem);
+    return false;
 }
 
 bool store_is_ready(const struct store *store, struct problem *problem)
 {
-    const struct store_facts *facts = store_facts(store);
-    if (!store->changes || !redis_link_is_up(store->changes)) {
-        const char *why = store->changes ? redis_link_why(store->changes) : "duepost stops";
-        problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
-        return false;
-    }
-    if (facts_trouble(store->facts)) {
-        problem_set(problem, "Redis refuses: %s", facts_trouble(store->facts));
-        return false;
-    }
-    if (!facts->is_known) {
-        problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
-        return false;
-    }
-    if (store_is_refused(store, problem))
-        return false;
-    if (strcmp(facts->role, "master") != 0) {
-        problem_set(problem, "this Redis is a replica, which takes no writes");
-        return false;
-    }
-    if (store->options.is_durability_set && !durability_covers(facts->in_force, store->options.durability)) {
-        tell_shortfall(store, facts, problem);
-        return false;
-    }
+    for (size_t i = 0; i < store->options.shards; i++)
+        if (!is_shard_ready(store, store_shard(store, i), problem))
+            return false;
     return true;
+}
+
+bool store_is_ready_for(const struct store *store, struct slice id, struct problem *problem)
+{
+    /* Where one shard has another layout, no topic is where it seems to be. */
+    return !store_is_refused(store, problem) && is_shard_ready(store, store_shard_of(store, id), problem);
 }
 
 void store_on_change(struct store *store, loop_fn *fn, void *arg)
@@ -283,18 +217,91 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
     store->on_change.arg = arg;
 }
 
-void store_on_up(struct store *store, loop_fn *fn, void *arg)
+/* ---- life ---- */
+
+static void start_shard(struct store *store, size_t number)
 {
-    size_t i = 0;
-    while (i < STORE_UP_LISTENERS && store->on_up[i].fn)
-        i++;
-    assert(i < STORE_UP_LISTENERS);
-    store->on_up[i].fn = fn;
-    store->on_up[i].arg = arg;
+    struct member *member = &store->members[number];
+    struct shard_events events = {.on_change = on_shard_change, .arg = member};
+    if (store->cluster) {
+        events.on_error = on_error;
+        events.on_lost = on_lost;
+        events.find = cluster_find;
+        events.find_arg = cluster_slot(store->cluster, number);
+    } else if (store->sentinel) {
+        events.find = sentinel_find;
+        events.find_arg = store->sentinel;
+    }
+    member->store = store;
+    member->shard = shard_new(store->loop, &store->options, number, &events);
 }
 
-void store_on_wake(struct store *store, store_wake_fn *fn, void *arg)
+struct store *store_new(struct loop *loop, const struct store_options *options)
 {
-    store->on_wake.fn = fn;
-    store->on_wake.arg = arg;
+    struct store *store = NEW(struct store);
+    assert(options->shards >= 1 && options->shards <= STORE_SHARDS_MAX);
+    store->loop = loop;
+    store->options = *options;
+    store->places = places_new(loop);
+    store->members = NEW_ARRAY(struct member, options->shards);
+    follow_primaries(store);
+    for (size_t i = 0; i < options->shards; i++)
+        start_shard(store, i);
+    return store;
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+    for (size_t i = 0; i < store->options.shards; i++) /* their last callbacks may ask for any of them */
+        shard_close(store_shard(store, i));
+    for (size_t i = 0; i < store->options.shards; i++)
+        shard_free(store_shard(store, i));
+    sentinel_free(store->sentinel);
+    cluster_free(store->cluster);
+    places_free(store->places);
+    free(store->members);
+    free(store);
+}
+
+void store_set_limits(struct store *store, int64_t max_in_flight_topic, int64_t max_jobs)
+{
+    store->options.max_in_flight_topic = max_in_flight_topic;
+    store->options.max_jobs = max_jobs;
+}
+
+/* ---- how many ---- */
+
+struct sum {
+    struct store_counts counts;
+    size_t awaited; /* shards */
+    enum status status;
+    store_audit_fn *fn;
+    void *arg;
+};
+
+static void on_audited(void *arg, enum status status, const struct store_counts *counts)
+{
+    struct sum *sum = arg;
+    if (status != STATUS_OK)
+        sum->status = status;
+    sum->counts.jobs += counts->jobs;
+    sum->counts.waiting += counts->waiting;
+    sum->counts.leased += counts->leased;
+    sum->counts.dead += counts->dead;
+    sum->counts.topics += counts->topics;
+    sum->counts.ready += counts->ready;
+    if (--sum->awaited > 0)
+        return;
+    sum->fn(sum->arg, sum->status, &sum->counts);
+    free(sum);
+}
+
+void store_audit(struct store *store, store_audit_fn *fn, void *arg)
+{
+    struct sum *sum = NEW(struct sum);
+    *sum = (struct sum){.awaited = store->options.shards, .status = STATUS_OK, .fn = fn, .arg = arg};
+    for (size_t i = 0; i < store->options.shards; i++)
+        shard_audit(store_shard(store, i), on_audited, sum);
 }

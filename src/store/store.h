@@ -8,6 +8,10 @@
  * sent and no answer came; it is done or not done. FULL: Redis has no memory left,
  * or max_jobs is reached; nothing changed.
  *
+ * A store has one shard or, in a Redis Cluster, many: a topic lives whole in one of them, and each is there or
+ * away by itself. Calls by owners of jobs are made here and find the shard of their topic; what the roles that
+ * deliver ask of one shard is in shard.h.
+ *
  * An id is topic/jobId. Times are ms since 1970 by Redis's clock. Slices that a call is given
  * are borrowed until its callback. */
 #ifndef DUEPOST_STORE_STORE_H
@@ -18,6 +22,7 @@
 #include "base/status.h"
 #include "io/loop.h"
 #include "io/redis.h"
+#include "job/address.h"
 #include "store/durability.h"
 
 struct store;
@@ -28,14 +33,16 @@ enum {
     STORE_NONCE_MAX = 32,  /* bytes */
     STORE_CLAIM_MAX = 128, /* jobs in one claim */
     STORE_LIST_MAX = 1000, /* jobs in one page */
-    STORE_UP_LISTENERS = 2,
+    STORE_UP_LISTENERS = 2, /* of one shard */
+    STORE_SHARDS_MAX = 256,
 };
 
 struct store_options {
     const struct redis_address *redis; /* borrowed */
     const char *prefix;                /* of all keys; borrowed */
+    size_t shards;                     /* 1, unless redis is a Cluster */
     int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
-    int64_t max_jobs;                  /* in the pool; 0: no bound */
+    int64_t max_jobs;                  /* in the pool, of which each shard has its part; 0: no bound */
     int64_t idempotency_window_ms;     /* how long an idempotency key is kept */
     struct durability durability;      /* what a confirmed change must have reached */
     bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
@@ -49,6 +56,8 @@ void store_set_limits(struct store *, int64_t max_in_flight_topic, int64_t max_j
 
 /* Pending callbacks come now, with UNAVAILABLE or UNKNOWN. NULL is fine. */
 void store_free(struct store *);
+
+size_t store_shards(const struct store *);
 
 /* ---- Is it there? ---- */
 
@@ -64,17 +73,25 @@ struct store_facts {
 /* in_force as a word: "unknown" where Redis hides it. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
+/* Of several shards: known when those of each are; in_force is what all of them give. */
 const struct store_facts *store_facts(const struct store *);
 
 /* Whether confirmed changes can be promised now; if not, problem says why. */
 bool store_is_ready(const struct store *, struct problem *);
 
+/* The same for the shard of one topic, or of an id's: the others may be away. */
+bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
+
 /* Redis can be used by no duepost like this one: too old, or data of another format or layout.
  * Waiting does not cure it. */
 bool store_is_refused(const struct store *, struct problem *);
 
-/* fn is called when either of these two may have changed. One listener. */
+/* fn is called when any of these may have changed. One listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);
+
+/* Whether this is the address of a Redis that the store has learned of since it was made (from Sentinels, or
+ * from the Cluster): no job may lead there. */
+bool store_is_redis(const struct store *, const struct address *, uint16_t port);
 
 /* ---- For the owners of jobs ---- */
 
@@ -123,110 +140,36 @@ void store_run(struct store *, struct slice id, store_run_fn *, void *arg);
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
-/* Where a walk goes on: behind the job with this score and id. id empty: from the start, or at the end. */
+/* Where a walk goes on: in this shard, behind the job with this score and id. id empty: at the shard's start;
+ * of the first shard, that is the start of the walk, or what stands for its end. */
 struct store_cursor {
+    size_t shard;
     double score;
     struct slice id;
 };
 
 struct store_list {
     enum job_state state;
-    struct slice topic; /* empty for all: with leased and dead only */
+    struct slice topic; /* empty for all, shard by shard: with leased and dead only */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_cursor from;
 };
 
-/* A page may be short while next is there: one call looks at a bounded number of entries and bytes. */
+/* A page may be short while next is there: one call looks at a bounded number of entries and bytes, and a page
+ * ends with its shard. */
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
-/* ---- For the consumer ---- */
-
-struct nonce {
-    char text[STORE_NONCE_MAX + 1];
-};
-
-/* The right to deliver one job, as far as nonce is still its fence. */
-struct lease {
-    struct slice id;
-    struct nonce nonce;
-};
-
-struct store_claimed {
-    struct slice id, record;
-    int64_t due_ms;
-};
-
-/* now_ms: when the script ran. more: topics that are still ready. Borrowed until the callback returns. */
-typedef void store_claim_fn(void *arg, enum status, const struct nonce *, int64_t now_ms,
-                            const struct store_claimed *jobs, size_t count, size_t more);
-
-/* Leases up to max jobs for STORE_LEASE_MS from before the call. Leaves together with the outcomes of the
- * same turn, behind them. */
-void store_claim(struct store *, size_t max, store_claim_fn *, void *arg);
-
-/* These end a lease; STALE: someone else holds or changed the job, nothing changed. They borrow the lease's
- * id and the record until the callback. */
-typedef void store_done_fn(void *arg, enum status);
-void store_complete(struct store *, const struct lease *, store_done_fn *, void *arg);
-void store_retry(struct store *, const struct lease *, int64_t wait_ms, struct slice record, store_done_fn *,
-                 void *arg);
-void store_bury(struct store *, const struct lease *, struct slice record, store_done_fn *, void *arg);
-void store_release(struct store *, const struct lease *, store_done_fn *, void *arg);
-
-/* STALE: the lease is lost. */
-void store_renew(struct store *, const struct lease *, store_done_fn *, void *arg);
-
-/* Waits up to a second for the doorbell. status is OK whether it rang or not. */
-void store_wait_bell(struct store *, store_done_fn *, void *arg);
-
-/* A connection that deliveries need came up: what could not be recorded or claimed can be now, and Redis may
- * have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
-void store_on_up(struct store *, loop_fn *, void *arg);
-
-/* ---- For the carry worker and the janitor ---- */
-
-struct store_carry {
-    struct slice me;   /* this process */
-    bool is_tick;      /* raise the beat */
-    bool is_unwatched; /* nobody else can be alive: the beat need not be raised */
-    bool is_leaving;   /* give the lock back */
-    struct slice
-        stuck_owner; /* take the lock over from this owner, if it is still at stuck_beat; else empty */
-    int64_t stuck_beat;
-};
-
-struct store_carried {
-    int64_t now_us;
-    struct slice owner; /* borrowed */
-    int64_t beat;
-    int64_t next_due_ms; /* -1: nothing waits */
-    bool has_lost_leases;
-    bool is_full; /* as many topics as one call carries: there may be more */
-};
-
-typedef void store_carry_fn(void *arg, enum status, const struct store_carried *);
-void store_carry(struct store *, const struct store_carry *, store_carry_fn *, void *arg);
-
-/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
-typedef void store_recover_fn(void *arg, enum status, size_t count);
-void store_recover(struct store *, int64_t expected_ms, store_recover_fn *, void *arg);
+/* ---- How many ---- */
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
     int64_t ready; /* of the waiting */
 };
+
+/* Of all shards together; OK when each has answered. */
 typedef void store_audit_fn(void *arg, enum status, const struct store_counts *);
 void store_audit(struct store *, store_audit_fn *, void *arg);
-
-/* One bounded step through what mend.lua calls walk; cursor "0" at first and at the end. */
-typedef void store_mend_fn(void *arg, enum status, struct slice cursor, const struct slice *mended,
-                           size_t count);
-void store_mend(struct store *, struct slice walk, struct slice cursor, store_mend_fn *, void *arg);
-
-/* The earliest due time moved forward, somewhere. One listener. */
-typedef void store_wake_fn(void *arg, int64_t due_ms);
-void store_on_wake(struct store *, store_wake_fn *, void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* upkeep.c - what the carry worker and the janitor ask for: carry, recover, audit, mend. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "store/store_private.h"
+#include "store/shard_private.h"
 
 enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
@@ -12,10 +12,10 @@ enum {
 /* One of these calls under way; fn has the type that belongs to the call. */
 struct upkeep {
     union {
-        store_carry_fn *carry;
-        store_recover_fn *recover;
+        shard_carry_fn *carry;
+        shard_recover_fn *recover;
         store_audit_fn *audit;
-        store_mend_fn *mend;
+        shard_mend_fn *mend;
     } fn;
     void *arg;
 };
@@ -30,7 +30,7 @@ static struct upkeep *upkeep_new(void *arg)
 static void on_carried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
-    struct store_carried carried = {
+    struct shard_carried carried = {
         .now_us = redis_reply_integer(redis_reply_at(reply, 0)),
         .owner = redis_reply_text(redis_reply_at(reply, 1)),
         .beat = redis_reply_integer(redis_reply_at(reply, 2)),
@@ -42,10 +42,10 @@ static void on_carried(void *arg, enum status status, const struct redis_reply *
     free(upkeep);
 }
 
-void store_carry(struct store *store, const struct store_carry *carry, store_carry_fn *fn, void *arg)
+void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_carry_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = store_call(store, SCRIPT_CARRY);
+    struct script_call *call = shard_call(shard, SCRIPT_CARRY);
     upkeep->fn.carry = fn;
     script_call_text(call, carry->me);
     script_call_number(call, carry->is_leaving ? -1 : !carry->is_tick ? 0 : carry->is_unwatched ? 2 : 1);
@@ -53,7 +53,7 @@ void store_carry(struct store *store, const struct store_carry *carry, store_car
     script_call_text(call, carry->stuck_owner);
     script_call_number(call, carry->stuck_beat);
     script_call_number(call, STORE_LEASE_MS);
-    script_call_send(call, store->worker, on_carried, upkeep);
+    script_call_send(call, shard->worker, on_carried, upkeep);
 }
 
 static void on_recovered(void *arg, enum status status, const struct redis_reply *reply)
@@ -66,10 +66,10 @@ static void on_recovered(void *arg, enum status status, const struct redis_reply
     free(upkeep);
 }
 
-void store_recover(struct store *store, int64_t expected_ms, store_recover_fn *fn, void *arg)
+void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = store_call(store, SCRIPT_RECOVER);
+    struct script_call *call = shard_call(shard, SCRIPT_RECOVER);
     uint32_t seed;
     random_fill(&seed, sizeof seed);
     upkeep->fn.recover = fn;
@@ -77,7 +77,7 @@ void store_recover(struct store *store, int64_t expected_ms, store_recover_fn *f
     script_call_number(call, expected_ms);
     script_call_number(call, RECOVER_MAX);
     script_call_number(call, seed);
-    script_call_send(call, store->worker, on_recovered, upkeep);
+    script_call_send(call, shard->worker, on_recovered, upkeep);
 }
 
 static void on_audited(void *arg, enum status status, const struct redis_reply *reply)
@@ -95,11 +95,11 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
     free(upkeep);
 }
 
-void store_audit(struct store *store, store_audit_fn *fn, void *arg)
+void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
     upkeep->fn.audit = fn;
-    script_call_send(store_call(store, SCRIPT_AUDIT), store->worker, on_audited, upkeep);
+    script_call_send(shard_call(shard, SCRIPT_AUDIT), shard->worker, on_audited, upkeep);
 }
 
 static void on_mended(void *arg, enum status status, const struct redis_reply *reply)
@@ -113,12 +113,12 @@ static void on_mended(void *arg, enum status status, const struct redis_reply *r
     free(upkeep);
 }
 
-void store_mend(struct store *store, struct slice walk, struct slice cursor, store_mend_fn *fn, void *arg)
+void shard_mend(struct shard *shard, struct slice walk, struct slice cursor, shard_mend_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = store_call(store, SCRIPT_MEND);
+    struct script_call *call = shard_call(shard, SCRIPT_MEND);
     upkeep->fn.mend = fn;
     script_call_text(call, walk);
     script_call_text(call, cursor);
-    script_call_send(call, store->worker, on_mended, upkeep);
+    script_call_send(call, shard->worker, on_mended, upkeep);
 }

@@ -45,7 +45,7 @@ void attempt_renew(struct attempt *attempt)
     assert(!attempt->is_renewing);
     attempt->is_renewing = true;
     attempt->renewal_us = clock_boot_us();
-    store_renew(attempt->context->store, &attempt->lease, on_renewed, attempt);
+    shard_renew(attempt->context->shard, &attempt->lease, on_renewed, attempt);
 }
 
 /* ---- recording ---- */
@@ -74,20 +74,20 @@ static void on_recorded(void *arg, enum status status)
 
 void attempt_record(struct attempt *attempt)
 {
-    struct store *store = attempt->context->store;
+    struct shard *shard = attempt->context->shard;
     struct slice record = buffer_slice(&attempt->outcome);
     switch (attempt->next_step) {
     case ATTEMPT_STEP_COMPLETE:
-        store_complete(store, &attempt->lease, on_recorded, attempt);
+        shard_complete(shard, &attempt->lease, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RETRY:
-        store_retry(store, &attempt->lease, attempt->wait_ms, record, on_recorded, attempt);
+        shard_retry(shard, &attempt->lease, attempt->wait_ms, record, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_BURY:
-        store_bury(store, &attempt->lease, record, on_recorded, attempt);
+        shard_bury(shard, &attempt->lease, record, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RELEASE:
-        store_release(store, &attempt->lease, on_recorded, attempt);
+        shard_release(shard, &attempt->lease, on_recorded, attempt);
         break;
     }
 }
@@ -226,7 +226,8 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
         return false;
     }
     bool is_local = target_policy_asks_local(targets, port) && address_is_local(address.is_v6, address.bytes);
-    return target_policy_permits(targets, attempt->host, &address, port, is_local);
+    return target_policy_permits(targets, attempt->host, &address, port, is_local) &&
+           !store_is_redis(attempt->context->store, &address, port);
 }
 
 struct header_lines {
@@ -312,7 +313,7 @@ static bool read_job(struct attempt *attempt)
     return true;
 }
 
-struct attempt *attempt_start(const struct attempt_context *context, const struct store_claimed *claimed,
+struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
     struct attempt *attempt = NEW(struct attempt);

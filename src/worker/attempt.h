@@ -10,13 +10,14 @@
 #include "io/http_client.h"
 #include "job/job.h"
 #include "job/target.h"
-#include "store/store.h"
+#include "store/shard.h"
 
 struct attempt;
 
-/* What all attempts of a consumer share. Borrowed. */
+/* What all attempts of a consumer on one shard share. Borrowed. */
 struct attempt_context {
     struct store *store;
+    struct shard *shard;
     struct http_client *client;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */
@@ -56,7 +57,7 @@ struct attempt {
 };
 
 /* Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
-struct attempt *attempt_start(const struct attempt_context *, const struct store_claimed *,
+struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
 /* Sends a renewal. */

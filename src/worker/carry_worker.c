@@ -58,7 +58,8 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
         return;
     }
     if (worker->has_clock)
-        log_warning("redis_clock_stepped", LOG_NUMBER("ms", step_us / 1000));
+        log_warning("redis_clock_stepped", LOG_NUMBER("shard", shard_number(worker->options.shard)),
+                    LOG_NUMBER("ms", step_us / 1000));
     worker->has_clock = true;
     worker->disturbed_us = clock_boot_us();
     worker->redis_us = now_us;
@@ -94,10 +95,11 @@ static void become(struct carry_worker *worker, bool is_owner)
     if (worker->is_owner == is_owner)
         return;
     worker->is_owner = is_owner;
-    log_info(is_owner ? "carry_lock_taken" : "carry_lock_lost", LOG_TEXT("me", worker->me));
+    log_info(is_owner ? "carry_lock_taken" : "carry_lock_lost",
+             LOG_NUMBER("shard", shard_number(worker->options.shard)), LOG_TEXT("me", worker->me));
 }
 
-static void watch_owner(struct carry_worker *worker, const struct store_carried *carried)
+static void watch_owner(struct carry_worker *worker, const struct shard_carried *carried)
 {
     bool is_same = slice_equal(slice_of(worker->owner), carried->owner) && worker->beat == carried->beat;
     if (is_same)
@@ -118,7 +120,7 @@ static bool is_owner_stuck(const struct carry_worker *worker)
 
 /* ---- carrying ---- */
 
-static void own(struct carry_worker *worker, const struct store_carried *carried)
+static void own(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, true);
     worker->owner[0] = '\0';
@@ -136,7 +138,7 @@ static void carry_what_is_wanted(struct carry_worker *worker)
         carry(worker, worker->wants_tick);
 }
 
-static void on_carried(void *arg, enum status status, const struct store_carried *carried)
+static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
 {
     struct carry_worker *worker = arg;
     worker->is_carrying = false;
@@ -169,7 +171,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
         return;
     }
     bool is_stuck = is_owner_stuck(worker);
-    struct store_carry call = {
+    struct shard_carry call = {
         .me = slice_of(worker->me),
         .is_tick = is_tick,
         .is_unwatched = worker->options.is_alone,
@@ -180,7 +182,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
     worker->woken_ms = -1;
     worker->wants_tick = worker->wants_carry = false;
     worker->sent_us = clock_boot_us();
-    store_carry(worker->options.store, &call, on_carried, worker);
+    shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
 static void on_tick(void *arg)
@@ -230,25 +232,25 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->due_ms = -1;
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
-    store_on_wake(options->store, on_wake, worker);
-    store_on_up(options->store, on_up, worker);
+    shard_on_wake(options->shard, on_wake, worker);
+    shard_on_up(options->shard, on_up, worker);
     timer_start(worker->tick, 0);
     return worker;
 }
 
-static void on_left(void *arg, enum status status, const struct store_carried *carried)
+static void on_left(void *arg, enum status status, const struct shard_carried *carried)
 {
     (void)arg, (void)status, (void)carried;
 }
 
 void carry_worker_stop(struct carry_worker *worker)
 {
-    struct store_carry call = {.me = slice_of(worker->me), .is_leaving = true};
+    struct shard_carry call = {.me = slice_of(worker->me), .is_leaving = true};
     worker->is_stopping = true;
     timer_stop(worker->tick);
     timer_stop(worker->due);
     if (worker->is_owner)
-        store_carry(worker->options.store, &call, on_left, worker);
+        shard_carry(worker->options.shard, &call, on_left, worker);
 }
 
 void carry_worker_free(struct carry_worker *worker)

@@ -1,6 +1,6 @@
 /* carry_worker.h - the role that carries topics whose time has come to the ready list.
  *
- * Of all processes on one Redis one is the owner of the lock at a time. It carries
+ * Of all processes on one shard one is the owner of the lock at a time. It carries
  * exactly when the earliest time comes, and each second. A standby takes over when
  * it saw the owner's beat stand still for CARRY_STUCK_US of its own clock: the lock
  * moves by beat, not by expiry, because clocks jump. The owner also sees to it
@@ -8,7 +8,7 @@
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
-#include "store/store.h"
+#include "store/shard.h"
 
 struct carry_worker;
 struct recovery;
@@ -17,7 +17,7 @@ struct janitor;
 #define CARRY_STUCK_US INT64_C(3000000)
 
 struct carry_worker_options {
-    struct store *store;
+    struct shard *shard;
     struct recovery *recovery;
     struct janitor *janitor;
     /* Nobody else can be alive on this Redis (it is our private one): take the lock at once. */

@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "store/shard.h"
 #include "worker/attempt.h"
+#include "worker/slots.h"
 
 #define RENEW_AFTER_US INT64_C(2000000)
 #define RENEW_TICK_US  INT64_C(500000)
@@ -10,29 +12,47 @@
 
 enum { CLAIM_MAX = 64 }; /* fewer than slots, so that the consumers of a burst share it */
 
-struct consumer {
-    struct consumer_options options;
+/* What the consumer has to do with one shard. */
+struct lane {
+    struct consumer *consumer;
+    struct shard *shard;
     struct attempt_context context;
     struct list attempts;   /* running or being recorded, the longest without a renewal first */
-    struct list unrecorded; /* Redis did not take their outcome */
-    size_t in_flight;       /* both */
-    bool is_claiming;       /* a claim is under way */
-    bool wants_claim;       /* there is, or may be, something to claim */
-    bool is_waiting;        /* at the doorbell */
-    bool is_draining;
+    struct list unrecorded; /* Redis did not take their outcome; they have no slots */
+    size_t unrecorded_count;
+    bool is_claiming; /* a claim is under way */
+    bool wants_claim; /* there is, or may be, something to claim */
+    bool is_waiting;  /* at the doorbell */
+    size_t claiming;  /* slots that the claim under way has taken */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
+    struct timer *retry;
+};
+
+struct consumer {
+    struct consumer_options options;
+    struct lane *lanes;
+    size_t lane_count;
+    size_t first; /* lane of the next turn */
+    struct slots slots;
+    size_t in_flight; /* attempts in all lanes */
+    size_t claims;    /* under way */
+    bool is_draining;
     struct hook *decide;
     struct timer *renew;
-    struct timer *retry;
     loop_fn *on_drained;
     void *drained_arg;
 };
+
+static size_t number_of(const struct lane *lane)
+{
+    return shard_number(lane->shard);
+}
 
 /* ---- attempts ---- */
 
 static void tell_drained(struct consumer *consumer)
 {
-    if (consumer->is_draining && consumer->in_flight == 0 && !consumer->is_claiming && consumer->on_drained) {
+    if (consumer->is_draining && consumer->in_flight == 0 && consumer->claims == 0 && consumer->on_drained) {
         loop_fn *fn = consumer->on_drained;
         consumer->on_drained = NULL;
         fn(consumer->drained_arg);
@@ -41,50 +61,59 @@ static void tell_drained(struct consumer *consumer)
 
 static void on_attempt_end(void *arg, struct attempt *attempt)
 {
-    struct consumer *consumer = arg;
+    struct lane *lane = arg;
+    struct consumer *consumer = lane->consumer;
     attempt_free(attempt);
+    slots_give(&consumer->slots, number_of(lane), 1);
     consumer->in_flight--;
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     tell_drained(consumer);
 }
 
+static void retry_soon(struct lane *lane)
+{
+    if (!timer_is_running(lane->retry))
+        timer_start(lane->retry, RETRY_CLAIM_US);
+}
+
 static void on_attempt_unrecorded(void *arg, struct attempt *attempt)
 {
-    struct consumer *consumer = arg;
+    struct lane *lane = arg;
     list_remove(&attempt->link);
-    list_append(&consumer->unrecorded, &attempt->link);
-    if (!timer_is_running(consumer->retry))
-        timer_start(consumer->retry, RETRY_CLAIM_US);
+    list_append(&lane->unrecorded, &attempt->link);
+    lane->unrecorded_count++;
+    slots_give(&lane->consumer->slots, number_of(lane), 1);
+    retry_soon(lane);
 }
 
 /* Redis is back: what it does not know yet goes to it before anything else. */
-static void record_again(struct consumer *consumer)
+static void record_again(struct lane *lane)
 {
     struct list again;
-    list_move(&consumer->unrecorded, &again);
+    list_move(&lane->unrecorded, &again);
+    slots_take(&lane->consumer->slots, number_of(lane), lane->unrecorded_count);
+    lane->unrecorded_count = 0;
     for (struct list *link; (link = list_take(&again));) {
         struct attempt *attempt = LIST_ENTRY(link, struct attempt, link);
-        list_append(&consumer->attempts, &attempt->link);
+        list_append(&lane->attempts, &attempt->link);
         attempt_record(attempt);
     }
 }
 
 static void on_up(void *arg)
 {
-    struct consumer *consumer = arg;
-    timer_stop(consumer->retry);
-    record_again(consumer);
-    consumer->wants_claim = true;
+    struct lane *lane = arg;
+    timer_stop(lane->retry);
+    record_again(lane);
+    lane->wants_claim = true;
 }
 
-static void on_renew_tick(void *arg)
+static void renew(struct lane *lane, int64_t before_us)
 {
-    struct consumer *consumer = arg;
-    int64_t before_us = clock_boot_us() - RENEW_AFTER_US;
     struct list renewed;
     list_init(&renewed);
-    while (!list_is_empty(&consumer->attempts)) {
-        struct attempt *attempt = LIST_ENTRY(consumer->attempts.next, struct attempt, link);
+    while (!list_is_empty(&lane->attempts)) {
+        struct attempt *attempt = LIST_ENTRY(lane->attempts.next, struct attempt, link);
         int64_t last_us = attempt->is_renewing ? attempt->renewal_us : attempt->renewed_us;
         if (last_us > before_us)
             break;
@@ -94,7 +123,15 @@ static void on_renew_tick(void *arg)
         list_append(&renewed, &attempt->link);
     }
     while (!list_is_empty(&renewed))
-        list_append(&consumer->attempts, list_take(&renewed));
+        list_append(&lane->attempts, list_take(&renewed));
+}
+
+static void on_renew_tick(void *arg)
+{
+    struct consumer *consumer = arg;
+    int64_t before_us = clock_boot_us() - RENEW_AFTER_US;
+    for (size_t i = 0; i < consumer->lane_count; i++)
+        renew(&consumer->lanes[i], before_us);
     if (consumer->in_flight > 0)
         timer_start(consumer->renew, RENEW_TICK_US);
 }
@@ -103,23 +140,32 @@ static void on_renew_tick(void *arg)
 
 static void on_bell(void *arg, enum status status)
 {
-    struct consumer *consumer = arg;
-    consumer->is_waiting = false;
+    struct lane *lane = arg;
+    lane->is_waiting = false;
     if (status == STATUS_OK)
-        consumer->wants_claim = true;
-    else if (!timer_is_running(consumer->retry))
-        timer_start(consumer->retry, RETRY_CLAIM_US);
+        lane->wants_claim = true;
+    else
+        retry_soon(lane);
+}
+
+static void end_claim(struct lane *lane)
+{
+    slots_give(&lane->consumer->slots, number_of(lane), lane->claiming);
+    lane->is_claiming = false;
+    lane->claiming = 0;
+    lane->consumer->claims--;
 }
 
 static void on_claimed(void *arg, enum status status, const struct nonce *nonce, int64_t now_ms,
-                       const struct store_claimed *jobs, size_t count, size_t more)
+                       const struct shard_claimed *jobs, size_t count, size_t more)
 {
-    struct consumer *consumer = arg;
-    consumer->is_claiming = false;
+    struct lane *lane = arg;
+    struct consumer *consumer = lane->consumer;
+    end_claim(lane);
+    slots_take(&consumer->slots, number_of(lane), count);
     for (size_t i = 0; i < count; i++) {
-        struct attempt *attempt =
-            attempt_start(&consumer->context, &jobs[i], nonce, consumer->claim_us, now_ms);
-        list_append(&consumer->attempts, &attempt->link);
+        struct attempt *attempt = attempt_start(&lane->context, &jobs[i], nonce, lane->claim_us, now_ms);
+        list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
         metrics_lateness(consumer->options.metrics, (now_ms - jobs[i].due_ms) * 1000);
     }
@@ -127,66 +173,113 @@ static void on_claimed(void *arg, enum status status, const struct nonce *nonce,
     if (count > 0 && !timer_is_running(consumer->renew))
         timer_start(consumer->renew, RENEW_TICK_US);
     if (status == STATUS_OK && more > 0)
-        consumer->wants_claim = true;
-    if (status != STATUS_OK && !timer_is_running(consumer->retry))
-        timer_start(consumer->retry, RETRY_CLAIM_US);
+        lane->wants_claim = true;
+    if (status != STATUS_OK)
+        retry_soon(lane);
     tell_drained(consumer);
+}
+
+static void claim(struct lane *lane, size_t count)
+{
+    struct consumer *consumer = lane->consumer;
+    lane->wants_claim = false;
+    lane->is_claiming = true;
+    lane->claiming = count;
+    lane->claim_us = clock_boot_us();
+    consumer->claims++;
+    slots_take(&consumer->slots, number_of(lane), count);
+    shard_claim(lane->shard, count, on_claimed, lane);
+}
+
+static bool may_claim(const struct lane *lane)
+{
+    /* What Redis does not record has no slots, but is bounded all the same. */
+    return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
+}
+
+/* sharers: lanes that want to claim in this turn and have not done so yet. */
+static void take_turn(struct lane *lane, size_t *sharers)
+{
+    if (!may_claim(lane))
+        return;
+    size_t sharing = lane->wants_claim ? (*sharers)-- : 1;
+    size_t free = slots_free(&lane->consumer->slots, number_of(lane), sharing);
+    if (free == 0)
+        return;
+    if (lane->wants_claim) {
+        claim(lane, free < CLAIM_MAX ? free : CLAIM_MAX);
+    } else if (!lane->is_waiting && !timer_is_running(lane->retry)) {
+        lane->is_waiting = true;
+        shard_wait_bell(lane->shard, on_bell, lane);
+    }
 }
 
 static void on_turn_end(void *arg)
 {
     struct consumer *consumer = arg;
-    if (consumer->is_draining || consumer->is_claiming ||
-        consumer->in_flight >= consumer->options.max_in_flight)
+    size_t sharers = 0;
+    if (consumer->is_draining)
         return;
-    size_t slots = consumer->options.max_in_flight - consumer->in_flight;
-    if (consumer->wants_claim) {
-        consumer->wants_claim = false;
-        consumer->is_claiming = true;
-        consumer->claim_us = clock_boot_us();
-        store_claim(consumer->options.store, slots < CLAIM_MAX ? slots : CLAIM_MAX, on_claimed, consumer);
-    } else if (!consumer->is_waiting && !timer_is_running(consumer->retry)) {
-        consumer->is_waiting = true;
-        store_wait_bell(consumer->options.store, on_bell, consumer);
-    }
+    for (size_t i = 0; i < consumer->lane_count; i++)
+        sharers += may_claim(&consumer->lanes[i]) && consumer->lanes[i].wants_claim;
+    for (size_t i = 0; i < consumer->lane_count; i++)
+        take_turn(&consumer->lanes[(consumer->first + i) % consumer->lane_count], &sharers);
+    consumer->first = (consumer->first + 1) % consumer->lane_count;
 }
 
-void consumer_poke(struct consumer *consumer)
+void consumer_poke(struct consumer *consumer, size_t shard)
 {
-    consumer->wants_claim = true;
+    consumer->lanes[shard].wants_claim = true;
 }
 
 /* ---- life ---- */
 
-struct consumer *consumer_new(struct loop *loop, const struct consumer_options *options)
+static void start_lane(struct loop *loop, struct consumer *consumer, size_t shard)
 {
-    struct consumer *consumer = NEW(struct consumer);
-    consumer->options = *options;
-    consumer->context = (struct attempt_context){
+    const struct consumer_options *options = &consumer->options;
+    struct lane *lane = &consumer->lanes[shard];
+    lane->consumer = consumer;
+    lane->shard = store_shard(options->store, shard);
+    lane->context = (struct attempt_context){
         .store = options->store,
+        .shard = lane->shard,
         .client = options->client,
         .targets = options->targets,
         .schedule = options->schedule,
         .metrics = options->metrics,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,
-        .arg = consumer,
+        .arg = lane,
     };
-    list_init(&consumer->attempts);
-    list_init(&consumer->unrecorded);
+    list_init(&lane->attempts);
+    list_init(&lane->unrecorded);
+    lane->retry = timer_new(loop, on_up, lane);
+    shard_on_up(lane->shard, on_up, lane);
+}
+
+struct consumer *consumer_new(struct loop *loop, const struct consumer_options *options)
+{
+    struct consumer *consumer = NEW(struct consumer);
+    consumer->options = *options;
+    consumer->lane_count = store_shards(options->store);
+    consumer->lanes = NEW_ARRAY(struct lane, consumer->lane_count);
+    slots_init(&consumer->slots, options->max_in_flight, consumer->lane_count);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
-    consumer->retry = timer_new(loop, on_up, consumer);
     consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, on_turn_end, consumer);
-    store_on_up(options->store, on_up, consumer);
+    for (size_t i = 0; i < consumer->lane_count; i++)
+        start_lane(loop, consumer, i);
     return consumer;
 }
 
 void consumer_reload(struct consumer *consumer, const struct target_policy *targets,
                      const struct retry_schedule *schedule, size_t max_in_flight)
 {
-    consumer->context.targets = targets;
-    consumer->context.schedule = schedule;
+    for (size_t i = 0; i < consumer->lane_count; i++) {
+        consumer->lanes[i].context.targets = targets;
+        consumer->lanes[i].context.schedule = schedule;
+    }
     consumer->options.max_in_flight = max_in_flight;
+    slots_resize(&consumer->slots, max_in_flight);
 }
 
 void consumer_drain(struct consumer *consumer, loop_fn *on_drained, void *arg)
@@ -197,15 +290,16 @@ void consumer_drain(struct consumer *consumer, loop_fn *on_drained, void *arg)
     tell_drained(consumer);
 }
 
-void consumer_cut(struct consumer *consumer)
+static void cut_all(const struct list *attempts)
 {
-    for (struct list *link = consumer->attempts.next; link != &consumer->attempts; link = link->next)
+    for (struct list *link = attempts->next; link != attempts; link = link->next)
         attempt_cut(LIST_ENTRY(link, struct attempt, link));
 }
 
-size_t consumer_in_flight(const struct consumer *consumer)
+void consumer_cut(struct consumer *consumer)
 {
-    return consumer->in_flight;
+    for (size_t i = 0; i < consumer->lane_count; i++)
+        cut_all(&consumer->lanes[i].attempts);
 }
 
 static void free_all(struct list *attempts)
@@ -218,10 +312,14 @@ void consumer_free(struct consumer *consumer)
 {
     if (!consumer)
         return;
-    free_all(&consumer->attempts);
-    free_all(&consumer->unrecorded);
+    for (size_t i = 0; i < consumer->lane_count; i++) {
+        free_all(&consumer->lanes[i].attempts);
+        free_all(&consumer->lanes[i].unrecorded);
+        timer_free(consumer->lanes[i].retry);
+    }
     hook_free(consumer->decide);
     timer_free(consumer->renew);
-    timer_free(consumer->retry);
+    slots_fini(&consumer->slots);
+    free(consumer->lanes);
     free(consumer);
 }

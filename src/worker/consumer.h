@@ -3,7 +3,10 @@
  * A consumer with free slots waits at the doorbell and then claims, whether it
  * rang or not; a busy one claims as its slots become free. It claims only what it
  * starts in the same turn, so nothing claimed waits in this process. A slot is
- * free again when the outcome is recorded. */
+ * free again when the outcome is recorded, or Redis is away for that.
+ *
+ * It has a lane for each shard, and the lanes share its slots (slots.h): a shard that is slow
+ * or away holds up no other one. */
 #ifndef DUEPOST_WORKER_CONSUMER_H
 #define DUEPOST_WORKER_CONSUMER_H
 
@@ -31,16 +34,14 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 void consumer_reload(struct consumer *, const struct target_policy *, const struct retry_schedule *,
                      size_t max_in_flight);
 
-/* There is work for sure: claim at the end of this turn. */
-void consumer_poke(struct consumer *);
+/* There is work in this shard for sure: claim at the end of this turn. */
+void consumer_poke(struct consumer *, size_t shard);
 
 /* No more claims. on_drained comes when all attempts have ended and are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
 
 /* Cuts what still runs and gives the leases back; on_drained follows. */
 void consumer_cut(struct consumer *);
-
-size_t consumer_in_flight(const struct consumer *);
 
 /* Attempts that are still there end without a word. NULL is fine. */
 void consumer_free(struct consumer *);

@@ -13,7 +13,7 @@ static const struct slice walks[] = {{"jobs", 4}, {"leases", 6}, {"dead", 4}, {"
 enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
-    struct store *store;
+    struct shard *shard;
     struct metrics *metrics;
     struct store_counts counts;
     int64_t ticks_to_skip;
@@ -51,14 +51,14 @@ static void step(struct janitor *janitor)
         log_warning("mending_done", LOG_NUMBER("mended", janitor->mended));
         return;
     }
-    store_mend(janitor->store, walks[janitor->walk], slice_of(janitor->cursor), on_mended, janitor);
+    shard_mend(janitor->shard, walks[janitor->walk], slice_of(janitor->cursor), on_mended, janitor);
 }
 
 static void start_mending(struct janitor *janitor)
 {
-    log_error("books_are_off", LOG_NUMBER("jobs", janitor->counts.jobs),
-              LOG_NUMBER("waiting", janitor->counts.waiting), LOG_NUMBER("leased", janitor->counts.leased),
-              LOG_NUMBER("dead", janitor->counts.dead));
+    log_error("books_are_off", LOG_NUMBER("shard", shard_number(janitor->shard)),
+              LOG_NUMBER("jobs", janitor->counts.jobs), LOG_NUMBER("waiting", janitor->counts.waiting),
+              LOG_NUMBER("leased", janitor->counts.leased), LOG_NUMBER("dead", janitor->counts.dead));
     janitor->is_mending = true;
     janitor->walk = 0;
     janitor->mended = 0;
@@ -78,10 +78,10 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
         start_mending(janitor);
 }
 
-struct janitor *janitor_new(struct store *store, struct metrics *metrics)
+struct janitor *janitor_new(struct shard *shard, struct metrics *metrics)
 {
     struct janitor *janitor = NEW(struct janitor);
-    janitor->store = store;
+    janitor->shard = shard;
     janitor->metrics = metrics;
     return janitor;
 }
@@ -91,7 +91,7 @@ void janitor_tick(struct janitor *janitor)
     if (janitor->is_auditing || janitor->ticks_to_skip-- > 0)
         return;
     janitor->is_auditing = true;
-    store_audit(janitor->store, on_audited, janitor);
+    shard_audit(janitor->shard, on_audited, janitor);
 }
 
 void janitor_free(struct janitor *janitor)

@@ -6,12 +6,12 @@
 #ifndef DUEPOST_WORKER_JANITOR_H
 #define DUEPOST_WORKER_JANITOR_H
 
-#include "store/store.h"
+#include "store/shard.h"
 
 struct janitor;
 
 /* Borrows both. */
-struct janitor *janitor_new(struct store *, struct metrics *);
+struct janitor *janitor_new(struct shard *, struct metrics *);
 
 /* Once a second, by the owner of the carry lock. */
 void janitor_tick(struct janitor *);

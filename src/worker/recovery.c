@@ -4,7 +4,7 @@
 #include "base/memory.h"
 
 struct recovery {
-    struct store *store;
+    struct shard *shard;
     bool is_running;
     struct metrics *metrics;
 };
@@ -17,13 +17,14 @@ static void on_recovered(void *arg, enum status status, size_t count)
     if (status != STATUS_OK || count == 0)
         return;
     metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, count);
-    log_warning("leases_recovered", LOG_NUMBER("jobs", count));
+    log_warning("leases_recovered", LOG_NUMBER("shard", shard_number(recovery->shard)),
+                LOG_NUMBER("jobs", count));
 }
 
-struct recovery *recovery_new(struct store *store, struct metrics *metrics)
+struct recovery *recovery_new(struct shard *shard, struct metrics *metrics)
 {
     struct recovery *recovery = NEW(struct recovery);
-    recovery->store = store;
+    recovery->shard = shard;
     recovery->metrics = metrics;
     return recovery;
 }
@@ -33,7 +34,7 @@ void recovery_run(struct recovery *recovery, int64_t expected_ms)
     if (recovery->is_running)
         return;
     recovery->is_running = true;
-    store_recover(recovery->store, expected_ms, on_recovered, recovery);
+    shard_recover(recovery->shard, expected_ms, on_recovered, recovery);
 }
 
 void recovery_free(struct recovery *recovery)

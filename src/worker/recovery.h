@@ -2,12 +2,12 @@
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
-#include "store/store.h"
+#include "store/shard.h"
 
 struct recovery;
 
 /* Borrows both. */
-struct recovery *recovery_new(struct store *, struct metrics *);
+struct recovery *recovery_new(struct shard *, struct metrics *);
 
 /* There are lost leases, and live consumers have had the time to renew theirs. expected_ms: Redis's clock as
  * far as we know; Redis does nothing when it has stepped since. */

@@ -19,7 +19,7 @@ def free_port():
 class RedisServer:
     """started at once; stop(), and start() again, keep its data when aof is on."""
 
-    def __init__(self, *, tcp=False, aof=True, password=None, environment=None):
+    def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=()):
         self.directory = scratch.directory("redis")
         self.socket = self.directory / "redis.sock"
         self.port = free_port() if tcp else 0
@@ -28,6 +28,7 @@ class RedisServer:
         self.options = ["--appendonly", "yes", "--appendfsync", "always"] if aof else ["--appendonly", "no"]
         if password:
             self.options += ["--requirepass", password]
+        self.options += options
         self.environment = environment or {}
         self.process = None
         self.start()

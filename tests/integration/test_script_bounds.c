@@ -100,7 +100,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("list dead '' 10 '' '' 100 1000", "'' '' t/c now-5000");
     check_answer("audit", "5 1 3 1 1 1");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
-    check_answer("claim 1 n5 5000 2 1000", "0 t/a now-1000 {r}");
+    check_answer("claim 1 n5 5000 2 1000", "0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1", "1 t/b");
     check_answer("renew 5000 t/a n5", "1");
     check_answer("retry t/a n5 5000 {longer}", "1");
@@ -109,7 +109,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("run t/c {r} {f}", "now");
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");
-    check_answer("open 1 1", "1 1");
+    check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a", "0");
     check_keyspace("bucket:t: t/c@now\n"
                    "bucket:u: u/a@now-1000\n"
@@ -274,7 +274,7 @@ static struct served claim_and_complete(void)
     struct served served = {0, 0};
     size_t used = 1;
     redisReply *claimed = run_timed(SCRIPT_CLAIM, 6, claim);
-    for (size_t i = 2; i < claimed->elements; i += 3) {
+    for (size_t i = 3; i < claimed->elements; i += 3) {
         ends[used++] = claimed->element[i]->str;
         ends[used++] = "n1";
         if (claimed->element[i]->str[0] == 'c')

@@ -799,9 +799,9 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1", "1 1", "meta: format=1 shards=1\n"},
-        {"meta: format=1 shards=1\n", "open 1 1", "1 1", NULL},
-        {"meta: format=2 shards=16\n", "open 1 1", "2 16", NULL}, );
+        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"},
+        {ABSENT, "open 1 16 0", "0 0", NULL}, {"meta: format=1 shards=1\n", "open 1 1 1", "1 1", NULL},
+        {"meta: format=2 shards=16\n", "open 1 1 1", "2 16", NULL}, );
 }
 END_TEST
 

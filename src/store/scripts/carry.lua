@@ -12,6 +12,7 @@
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7])
 local CARRY = base .. 'carry'
+probe()
 local lock = call('HMGET', CARRY, 'owner', 'beat')
 local owner, beat = lock[1], tonumber(lock[2]) or 0
 local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]

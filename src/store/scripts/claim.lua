@@ -76,7 +76,7 @@ end
 -- Each round gives a job, except where places have no records, the clock stepped back or the limit was
 -- lowered: that is cleared away in bounded steps, too.
 local rounds = 2 * left
-probe({})
+probe()
 while left > 0 and bytes_left > 0 and rounds > 0 do
   rounds = rounds - 1
   local ready = call('ZRANGE', TURNS, 0, 1)

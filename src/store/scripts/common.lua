@@ -39,33 +39,23 @@ end
 -- Lua's own number to text keeps 14 digits only.
 local function integer(number) return string.format('%.0f', number) end
 
--- Reads what the script may write, for these topics. On a slot that is on the move this fails here,
--- before the first write, instead of between two of them.
-local function probe(topics)
-  local keys = {DUE, TURNS, READY, LEASES, CRASHES, DEAD, IDEMPOTENCY, WINDOWS, TOPICS, RATES}
-  for i = 1, #topics do
-    keys[#keys + 1] = bucket_of(topics[i])
-    keys[#keys + 1] = holders_of(topics[i])
-  end
-  call('EXISTS', JOBS, unpack(keys))
-end
+-- Every script that writes begins with this, for a slot of a Cluster that is on the move. There a script may
+-- still use the keys that have not moved, and fails at the first one that is not there: perhaps between two
+-- of its writes, and also at a key that its own last write emptied. So it asks for one that never is: on a
+-- slot on the move that fails for sure, and here nothing has been written yet.
+local function probe() call('EXISTS', base .. 'never') end
 
 -- Refuses the call, before it writes anything, when its items, each size arguments long, from ARGV[first]
 -- on, are not of that shape. number: where in the item a number stands, perhaps behind an '@'.
 local function check(first, size, number)
   if (#ARGV - first + 1) % size ~= 0 then error('wrong number of arguments') end
-  local topics, is_known = {}, {}
   for i = first, #ARGV, size do
     local topic = string.match(ARGV[i], '^([^/]+)/.')
     if not topic then error('not an id') end
     topics_of[ARGV[i]] = topic
     if number and not string.match(ARGV[i + number - 1], '^@?-?%d+$') then error('not a number') end
-    if not is_known[topic] then
-      is_known[topic] = true
-      topics[#topics + 1] = topic
-    end
   end
-  probe(topics)
+  probe()
 end
 
 -- Where an id is, and its score there; nothing when it is nowhere.

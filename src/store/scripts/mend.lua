@@ -9,6 +9,7 @@
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 16
 local replies = {now_us, '0'}
+probe()
 local function mended(what) replies[#replies + 1] = what end
 
 local function mend_job(id)

@@ -13,9 +13,7 @@ if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 math.randomseed(tonumber(ARGV[5]))
 
 local ids = lost_leases(lease_ms, ARGV[4])
-local topics = {}
-for i = 1, #ids do topics[i] = topic_of(ids[i]) end
-probe(topics)
+probe()
 for i = 1, #ids do
   local id = ids[i]
   local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))

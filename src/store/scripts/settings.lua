@@ -3,10 +3,10 @@
 --
 -- ARGV from 2: topic, the text that was read, or empty, the text to write, or empty for none, ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
+probe()
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
   local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  probe({topic})
   if (call('HGET', TOPICS, topic) or '') ~= old then
     replies[#replies + 1] = 0
   else

@@ -1,0 +1,15 @@
+/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job of the page before; in a shard
+ * that is not the first, "shard@" stands in front of that, or alone where the shard begins. */
+#ifndef DUEPOST_API_CURSOR_H
+#define DUEPOST_API_CURSOR_H
+
+#include "base/buffer.h"
+#include "store/store.h"
+
+/* Nothing at the end of a walk. */
+void cursor_write(struct buffer *, const struct store_cursor *);
+
+/* False: it is none of a store with so many shards. The id points into text. */
+bool cursor_parse(struct slice text, size_t shards, struct store_cursor *);
+
+#endif

@@ -1,0 +1,15 @@
+#include "base/crc16.h"
+
+enum { POLYNOMIAL = 0x1021 };
+
+/* Topics are short: a table would cost more cache than it saves time. */
+uint16_t crc16(struct slice text)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        sum ^= (unsigned)(unsigned char)text.data[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            sum = sum & 0x8000 ? sum << 1 ^ POLYNOMIAL : sum << 1;
+    }
+    return (uint16_t)sum;
+}

@@ -1,0 +1,264 @@
+#include "io/cluster.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#define ASK_US      INT64_C(1000000)
+#define ASK_SOON_US INT64_C(200000)
+#define HURRY_US    INT64_C(5000000) /* so long it is asked more often after a doubt */
+#define DEADLINE_US INT64_C(1000000)
+#define NEXT_US     INT64_C(100000) /* before the next node is tried */
+
+enum {
+    NODES_MAX = 64, /* of a map that are asked when the others are lost */
+    FIRST_NODE = 2, /* where the nodes begin in a range of the map: the primary, then its replicas */
+};
+
+struct cluster_slot {
+    uint16_t number;
+    bool is_known;
+    struct redis_place primary;
+};
+
+struct cluster {
+    struct loop *loop;
+    const struct redis_address *address;
+    struct cluster_events events;
+    struct cluster_slot *slots;
+    size_t slot_count;
+    struct redis_place nodes[NODES_MAX]; /* of the last map */
+    size_t node_count;
+    size_t turn;              /* counts the nodes that were tried */
+    struct redis_place asked; /* the node that is asked */
+    struct redis_address own; /* its address; borrows */
+    struct redis_link *link;
+    struct timer *ask, *next;
+    bool is_believed; /* it sees a working Cluster */
+    int64_t asked_us, hurry_until_us; /* clock_boot_us */
+};
+
+/* ---- what is known ---- */
+
+static void set_primary(struct cluster *cluster, size_t index, const struct redis_place *place)
+{
+    struct cluster_slot *slot = &cluster->slots[index];
+    bool was_known = slot->is_known;
+    if (was_known && redis_place_equal(&slot->primary, place))
+        return;
+    slot->primary = *place;
+    slot->is_known = true;
+    if (!was_known)
+        return;
+    log_info("redis_primary", LOG_NUMBER("slot", slot->number), LOG_TEXT("host", place->host),
+             LOG_NUMBER("port", place->port));
+    cluster->events.on_switch(cluster->events.arg, index);
+}
+
+/* host, port, ...; no host: the one that was asked. False: the node does not know its own name. */
+static bool read_node(const struct cluster *cluster, const struct redis_reply *reply,
+                      struct redis_place *place)
+{
+    struct slice host = redis_reply_text(redis_reply_at(reply, 0));
+    int64_t port = redis_reply_integer(redis_reply_at(reply, 1));
+    if (host.size >= sizeof place->host || port < 1 || port > UINT16_MAX || slice_equal(host, SLICE("?")))
+        return false;
+    *place = (struct redis_place){.port = (uint16_t)port};
+    snprintf(place->host, sizeof place->host, "%.*s", SLICE_ARG(host));
+    if (host.size == 0)
+        memcpy(place->host, cluster->asked.host, sizeof place->host);
+    return true;
+}
+
+static void note_node(struct cluster *cluster, const struct redis_place *place)
+{
+    cluster->events.on_node(cluster->events.arg, place);
+    for (size_t i = 0; i < cluster->node_count; i++)
+        if (redis_place_equal(&cluster->nodes[i], place))
+            return;
+    if (cluster->node_count < NODES_MAX)
+        cluster->nodes[cluster->node_count++] = *place;
+}
+
+/* first slot, last slot, primary, replicas ... */
+static void take_range(struct cluster *cluster, const struct redis_reply *range)
+{
+    int64_t first = redis_reply_integer(redis_reply_at(range, 0));
+    int64_t last = redis_reply_integer(redis_reply_at(range, 1));
+    struct redis_place place;
+    for (size_t i = FIRST_NODE; i < redis_reply_size(range); i++)
+        if (read_node(cluster, redis_reply_at(range, i), &place))
+            note_node(cluster, &place);
+    if (!read_node(cluster, redis_reply_at(range, FIRST_NODE), &place))
+        return;
+    for (size_t i = 0; i < cluster->slot_count; i++) {
+        const struct cluster_slot *slot = &cluster->slots[i];
+        if (slot->number >= first && slot->number <= last && (cluster->is_believed || !slot->is_known))
+            set_primary(cluster, i, &place);
+    }
+}
+
+/* ---- asking ---- */
+
+static void try_next(struct cluster *cluster)
+{
+    timer_stop(cluster->ask);
+    timer_start(cluster->next, NEXT_US);
+}
+
+static void on_info(void *arg, const struct redis_reply *reply)
+{
+    struct cluster *cluster = arg;
+    const struct slice ok = SLICE("cluster_state:ok");
+    struct slice info = redis_reply_text(reply);
+    cluster->is_believed = info.size && memmem(info.data, info.size, ok.data, ok.size);
+}
+
+static void on_map(void *arg, const struct redis_reply *reply)
+{
+    struct cluster *cluster = arg;
+    if (redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        log_warning("cluster_has_no_map", LOG_TEXT("host", cluster->asked.host),
+                    LOG_NUMBER("port", cluster->asked.port), LOG_SLICE("error", redis_reply_text(reply)));
+    if (redis_reply_size(reply) > 0)
+        cluster->node_count = 0;
+    for (size_t i = 0; i < redis_reply_size(reply); i++)
+        take_range(cluster, redis_reply_at(reply, i));
+    if (reply && (redis_reply_size(reply) == 0 || !cluster->is_believed))
+        try_next(cluster);
+}
+
+static void ask(void *arg)
+{
+    struct cluster *cluster = arg;
+    cluster->asked_us = clock_boot_us();
+    redis_send(cluster->link, 2, (struct slice[]){SLICE("CLUSTER"), SLICE("INFO")}, on_info, cluster);
+    redis_send(cluster->link, 2, (struct slice[]){SLICE("CLUSTER"), SLICE("SLOTS")}, on_map, cluster);
+    timer_start(cluster->ask, cluster->asked_us < cluster->hurry_until_us ? ASK_SOON_US : ASK_US);
+}
+
+static void on_down(void *arg, const char *why)
+{
+    struct cluster *cluster = arg;
+    log_warning("cluster_node_lost", LOG_TEXT("host", cluster->asked.host),
+                LOG_NUMBER("port", cluster->asked.port), LOG_TEXT("why", why));
+    try_next(cluster);
+}
+
+static const struct redis_place *next_node(struct cluster *cluster)
+{
+    size_t seeds = cluster->address->seed_count;
+    size_t index = cluster->turn++ % (seeds + cluster->node_count);
+    return index < seeds ? &cluster->address->seeds[index] : &cluster->nodes[index - seeds];
+}
+
+/* A link keeps itself up; a node that cannot be reached is left for the next one after a while. */
+static void connect_next(void *arg)
+{
+    struct cluster *cluster = arg;
+    if (cluster->link && redis_link_is_up(cluster->link) && timer_is_running(cluster->ask))
+        return;
+    redis_link_free(cluster->link);
+    cluster->asked = *next_node(cluster);
+    cluster->own = (struct redis_address){
+        .host = cluster->asked.host,
+        .port = cluster->asked.port,
+        .user = cluster->address->user,
+        .password = cluster->address->password,
+    };
+    cluster->link = redis_link_new(
+        cluster->loop, &cluster->own, DEADLINE_US,
+        (struct redis_link_events){.on_up = ask, .on_down = on_down, .arg = cluster});
+    timer_start(cluster->next, DEADLINE_US);
+}
+
+void cluster_doubt(struct cluster *cluster)
+{
+    int64_t now_us = clock_boot_us();
+    int64_t since_us = now_us - cluster->asked_us;
+    cluster->hurry_until_us = now_us + HURRY_US;
+    if (timer_is_running(cluster->ask))
+        timer_start(cluster->ask, since_us < ASK_SOON_US ? ASK_SOON_US - since_us : 0);
+}
+
+/* ---- MOVED ---- */
+
+bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_place *place)
+{
+    const struct slice word = SLICE("MOVED ");
+    struct slice number, endpoint;
+    uint64_t whole, port;
+    if (!slice_starts_with(error, word) || !slice_cut(slice_skip(error, word.size), ' ', &number, &endpoint))
+        return false;
+    const char *colon = endpoint.size ? memrchr(endpoint.data, ':', endpoint.size) : NULL;
+    if (!colon || !slice_to_number(number, CLUSTER_SLOTS - 1, &whole))
+        return false;
+    size_t host_size = (size_t)(colon - endpoint.data); /* an IPv6 address has colons of its own */
+    if (host_size >= sizeof place->host ||
+        !slice_to_number(slice_skip(endpoint, host_size + 1), UINT16_MAX, &port) || port == 0)
+        return false;
+    *slot = (uint16_t)whole;
+    *place = (struct redis_place){.port = (uint16_t)port};
+    memcpy(place->host, endpoint.data, host_size);
+    return true;
+}
+
+void cluster_learn(struct cluster *cluster, size_t index, struct slice moved)
+{
+    uint16_t number;
+    struct redis_place place;
+    if (cluster_moved_parse(moved, &number, &place) && number == cluster->slots[index].number) {
+        if (!place.host[0])
+            memcpy(place.host, cluster->slots[index].primary.host, sizeof place.host);
+        cluster->events.on_node(cluster->events.arg, &place);
+        if (redis_place_equal(&place, &cluster->slots[index].primary))
+            cluster->events.on_switch(cluster->events.arg, index);
+        else
+            set_primary(cluster, index, &place);
+    }
+    cluster_doubt(cluster);
+}
+
+/* ---- life ---- */
+
+struct cluster *cluster_new(struct loop *loop, const struct redis_address *address, const uint16_t *slots,
+                            size_t count, struct cluster_events events)
+{
+    struct cluster *cluster = NEW(struct cluster);
+    cluster->loop = loop;
+    cluster->address = address;
+    cluster->events = events;
+    cluster->slots = NEW_ARRAY(struct cluster_slot, count);
+    cluster->slot_count = count;
+    for (size_t i = 0; i < count; i++)
+        cluster->slots[i].number = slots[i];
+    cluster->ask = timer_new(loop, ask, cluster);
+    cluster->next = timer_new(loop, connect_next, cluster);
+    timer_start(cluster->next, 0);
+    return cluster;
+}
+
+void cluster_free(struct cluster *cluster)
+{
+    if (!cluster)
+        return;
+    redis_link_free(cluster->link);
+    timer_free(cluster->ask);
+    timer_free(cluster->next);
+    free(cluster->slots);
+    free(cluster);
+}
+
+void *cluster_slot(struct cluster *cluster, size_t index)
+{
+    return &cluster->slots[index];
+}
+
+bool cluster_find(void *arg, struct redis_place *place)
+{
+    const struct cluster_slot *slot = arg;
+    *place = slot->primary;
+    return slot->is_known;
+}

@@ -1,0 +1,293 @@
+#include "store/shard.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/crc16.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "io/cluster.h"
+#include "store/shard_private.h"
+
+/* Longest waits for one reply. A claim or an outcome that takes longer than a lease is worthless. */
+#define REPLY_DEADLINE_US INT64_C(3000000)
+#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP itself waits a second */
+
+enum { KEY_MAX = 512, TAG_MAX = 16 };
+
+struct script_call *shard_call(struct shard *shard, enum script_id script)
+{
+    struct script_call *call = script_call_new(script, buffer_slice(&shard->jobs_key));
+    script_call_number(call, shard->options->max_in_flight_topic);
+    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
+    return call;
+}
+
+/* ---- connections ---- */
+
+static void tell_change(void *arg)
+{
+    struct shard *shard = arg;
+    shard->events.on_change(shard->events.arg);
+}
+
+static void on_lost(struct shard *shard, const char *which, const char *why)
+{
+    log_warning("redis_lost", LOG_NUMBER("shard", shard->number), LOG_TEXT("connection", which),
+                LOG_TEXT("why", why));
+    if (shard->events.on_lost)
+        shard->events.on_lost(shard->events.arg);
+}
+
+static void on_changes_up(void *arg)
+{
+    struct shard *shard = arg;
+    script_load_all(shard->changes);
+    tell_change(shard);
+}
+
+static void on_changes_down(void *arg, const char *why)
+{
+    on_lost(arg, "changes", why);
+    tell_change(arg);
+}
+
+static void on_reads_up(void *arg)
+{
+    struct shard *shard = arg;
+    log_info("redis_connected", LOG_TEXT("prefix", shard->options->prefix),
+             LOG_NUMBER("shard", shard->number));
+    facts_start(shard->facts);
+}
+
+static void on_reads_down(void *arg, const char *why)
+{
+    struct shard *shard = arg;
+    on_lost(shard, "reads", why);
+    facts_stop(shard->facts);
+    tell_change(shard);
+}
+
+static void on_delivery_up(void *arg)
+{
+    struct shard *shard = arg;
+    for (size_t i = 0; i < STORE_UP_LISTENERS && shard->on_up[i].fn; i++)
+        shard->on_up[i].fn(shard->on_up[i].arg);
+}
+
+static void on_worker_down(void *arg, const char *why)
+{
+    on_lost(arg, "worker", why);
+}
+
+static void on_bell_down(void *arg, const char *why)
+{
+    on_lost(arg, "bell", why);
+}
+
+static void on_wake_message(void *arg, struct slice channel, struct slice text)
+{
+    struct shard *shard = arg;
+    uint64_t due_ms;
+    (void)channel;
+    if (shard->on_wake.fn && slice_to_number(text, INT64_MAX, &due_ms))
+        shard->on_wake.fn(shard->on_wake.arg, (int64_t)due_ms);
+}
+
+static void on_subscriber_up(void *arg)
+{
+    struct shard *shard = arg;
+    redis_subscribe(shard->subscriber, buffer_slice(&shard->wake_channel), on_wake_message, shard);
+}
+
+static void on_subscriber_down(void *arg, const char *why)
+{
+    on_lost(arg, "subscriber", why); /* what is missed meanwhile, the carry worker's tick finds */
+}
+
+static void on_error(void *arg, struct slice error)
+{
+    const struct shard *shard = arg;
+    shard->events.on_error(shard->events.arg, error);
+}
+
+static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us, loop_fn *on_up,
+                                       void (*on_down)(void *, const char *))
+{
+    struct redis_link_events events = {
+        .on_up = on_up,
+        .on_down = on_down,
+        .arg = shard,
+        .find = shard->events.find,
+        .find_arg = shard->events.find_arg,
+        .on_error = shard->events.on_error ? on_error : NULL,
+    };
+    return redis_link_new(shard->loop, shard->options->redis, deadline_us, events);
+}
+
+void shard_move(struct shard *shard)
+{
+    struct redis_link *links[] = {shard->changes, shard->reads, shard->worker, shard->bell,
+                                  shard->subscriber};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        redis_link_move(links[i], "another Redis is the primary now");
+}
+
+/* ---- life ---- */
+
+static void on_turn_end(void *arg)
+{
+    struct shard *shard = arg;
+    for (int i = 0; i < SHARD_BATCH_COUNT; i++)
+        batch_flush(&shard->batches[i]);
+    claim_flush(shard);
+}
+
+static void init_batches(struct shard *shard)
+{
+    static const struct batch_kind *const kinds[SHARD_BATCH_COUNT] = {
+        [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_CANCEL] = &cancel_kind,
+        [SHARD_BATCH_RUN] = &run_kind,           [SHARD_BATCH_READ] = &read_kind,
+        [SHARD_BATCH_COMPLETE] = &complete_kind, [SHARD_BATCH_RETRY] = &retry_kind,
+        [SHARD_BATCH_BURY] = &bury_kind,         [SHARD_BATCH_RELEASE] = &release_kind,
+        [SHARD_BATCH_RENEW] = &renew_kind,
+    };
+    for (int i = 0; i < SHARD_BATCH_COUNT; i++)
+        batch_init(&shard->batches[i], kinds[i], shard,
+                   i < SHARD_BATCH_READ    ? shard->changes
+                   : i == SHARD_BATCH_READ ? shard->reads
+                                           : shard->worker);
+}
+
+static void init_key(const struct shard *shard, struct buffer *key, const char *name)
+{
+    buffer_init(key, KEY_MAX);
+    buffer_printf(key, "%s{%zu}:%s", shard->options->prefix, shard->number, name);
+}
+
+struct shard *shard_new(struct loop *loop, const struct store_options *options, size_t number,
+                        const struct shard_events *events)
+{
+    struct shard *shard = NEW(struct shard);
+    uint64_t random;
+    random_fill(&random, sizeof random);
+    snprintf(shard->nonce_prefix, sizeof shard->nonce_prefix, "%016llx", (unsigned long long)random);
+    shard->loop = loop;
+    shard->options = options;
+    shard->number = number;
+    shard->events = *events;
+    init_key(shard, &shard->jobs_key, "jobs");
+    init_key(shard, &shard->ready_key, "ready");
+    init_key(shard, &shard->wake_channel, "wake");
+    shard->changes = connect_link(shard, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
+    shard->reads = connect_link(shard, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
+    shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
+    shard->bell = connect_link(shard, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
+    shard->subscriber = connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
+    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options->shards,
+                             number == 0, tell_change, shard);
+    init_batches(shard);
+    shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
+    return shard;
+}
+
+void shard_close(struct shard *shard)
+{
+    hook_free(shard->gather);
+    redis_link_free(shard->changes);
+    redis_link_free(shard->reads);
+    redis_link_free(shard->worker);
+    redis_link_free(shard->bell);
+    redis_link_free(shard->subscriber);
+    shard->changes = NULL; /* what the last callbacks ask finds it away */
+    for (int i = 0; i < SHARD_BATCH_COUNT; i++)
+        batch_fini(&shard->batches[i]);
+}
+
+void shard_free(struct shard *shard)
+{
+    facts_free(shard->facts);
+    buffer_fini(&shard->jobs_key);
+    buffer_fini(&shard->ready_key);
+    buffer_fini(&shard->wake_channel);
+    free(shard);
+}
+
+size_t shard_number(const struct shard *shard)
+{
+    return shard->number;
+}
+
+uint16_t shard_slot(size_t number)
+{
+    char tag[TAG_MAX];
+    snprintf(tag, sizeof tag, "%zu", number);
+    return crc16(slice_of(tag)) % CLUSTER_SLOTS;
+}
+
+/* ---- is it there? ---- */
+
+static void tell_shortfall(const struct shard *shard, const struct store_facts *facts,
+                           struct problem *problem)
+{
+    char wanted[DURABILITY_TEXT_MAX], given[DURABILITY_TEXT_MAX];
+    bool lacks_fsync = shard->options->durability.is_synced && !facts->in_force.is_synced;
+    durability_format(shard->options->durability, wanted);
+    store_facts_durability(facts, given);
+    problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
+                !lacks_fsync             ? "too few replicas are online"
+                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync)"
+                                         : "it needs appendonly yes and appendfsync always");
+}
+
+bool shard_is_ready(const struct shard *shard, struct problem *problem)
+{
+    const struct store_facts *facts = facts_get(shard->facts);
+    if (!shard->changes || !redis_link_is_up(shard->changes)) {
+        const char *why = shard->changes ? redis_link_why(shard->changes) : "duepost stops";
+        problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
+        return false;
+    }
+    if (facts_trouble(shard->facts)) {
+        problem_set(problem, "Redis refuses: %s", facts_trouble(shard->facts));
+        return false;
+    }
+    if (!facts->is_known) {
+        problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
+        return false;
+    }
+    if (facts_refusal(shard->facts)) {
+        problem_set(problem, "%s", facts_refusal(shard->facts));
+        return false;
+    }
+    if (!facts_is_laid_out(shard->facts)) {
+        problem_set(problem, "shard 0 has not said yet how many shards there are");
+        return false;
+    }
+    if (strcmp(facts->role, "master") != 0) {
+        problem_set(problem, "this Redis is a replica, which takes no writes");
+        return false;
+    }
+    if (shard->options->is_durability_set && !durability_covers(facts->in_force, shard->options->durability)) {
+        tell_shortfall(shard, facts, problem);
+        return false;
+    }
+    return true;
+}
+
+void shard_on_up(struct shard *shard, loop_fn *fn, void *arg)
+{
+    size_t i = 0;
+    while (i < STORE_UP_LISTENERS && shard->on_up[i].fn)
+        i++;
+    assert(i < STORE_UP_LISTENERS);
+    shard->on_up[i].fn = fn;
+    shard->on_up[i].arg = arg;
+}
+
+void shard_on_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
+{
+    shard->on_wake.fn = fn;
+    shard->on_wake.arg = arg;
+}

@@ -1,0 +1,101 @@
+/* shard.h - one shard: what the roles that deliver its jobs ask of it.
+ *
+ * The promises of store.h hold here, too. Each shard has connections, a carry lock and a doorbell of its own;
+ * nothing of one waits for another. */
+#ifndef DUEPOST_STORE_SHARD_H
+#define DUEPOST_STORE_SHARD_H
+
+#include "store/store.h"
+
+struct shard;
+
+/* The shards of a store are numbered from 0. */
+struct shard *store_shard(const struct store *, size_t number);
+
+size_t shard_number(const struct shard *);
+
+/* ---- For the consumer ---- */
+
+struct nonce {
+    char text[STORE_NONCE_MAX + 1];
+};
+
+/* The right to deliver one job, as far as nonce is still its fence. */
+struct lease {
+    struct slice id;
+    struct nonce nonce;
+};
+
+struct shard_claimed {
+    struct slice id, record;
+    int64_t due_ms;
+};
+
+/* now_ms: when the script ran. more: topics that are still ready. Borrowed until the callback returns. */
+typedef void shard_claim_fn(void *arg, enum status, const struct nonce *, int64_t now_ms,
+                            const struct shard_claimed *jobs, size_t count, size_t more);
+
+/* Leases up to max jobs for STORE_LEASE_MS from before the call. Leaves together with the outcomes of the
+ * same turn, behind them. */
+void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
+
+/* These end a lease; STALE: someone else holds or changed the job, nothing changed. They borrow the lease's
+ * id and the record until the callback. */
+typedef void shard_done_fn(void *arg, enum status);
+void shard_complete(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record, shard_done_fn *,
+                 void *arg);
+void shard_bury(struct shard *, const struct lease *, struct slice record, shard_done_fn *, void *arg);
+void shard_release(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+
+/* STALE: the lease is lost. */
+void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+
+/* Waits up to a second for the doorbell. status is OK whether it rang or not. */
+void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
+
+/* A connection that deliveries need came up: what could not be recorded or claimed can be now, and Redis may
+ * have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
+void shard_on_up(struct shard *, loop_fn *, void *arg);
+
+/* ---- For the carry worker and the janitor ---- */
+
+struct shard_carry {
+    struct slice me;   /* this process */
+    bool is_tick;      /* raise the beat */
+    bool is_unwatched; /* nobody else can be alive: the beat need not be raised */
+    bool is_leaving;   /* give the lock back */
+    struct slice
+        stuck_owner; /* take the lock over from this owner, if it is still at stuck_beat; else empty */
+    int64_t stuck_beat;
+};
+
+struct shard_carried {
+    int64_t now_us;
+    struct slice owner; /* borrowed */
+    int64_t beat;
+    int64_t next_due_ms; /* -1: nothing waits */
+    bool has_lost_leases;
+    bool is_full; /* as many topics as one call carries: there may be more */
+};
+
+typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
+void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
+
+/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
+typedef void shard_recover_fn(void *arg, enum status, size_t count);
+void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
+
+/* Counts this shard. */
+void shard_audit(struct shard *, store_audit_fn *, void *arg);
+
+/* One bounded step through what mend.lua calls walk; cursor "0" at first and at the end. */
+typedef void shard_mend_fn(void *arg, enum status, struct slice cursor, const struct slice *mended,
+                           size_t count);
+void shard_mend(struct shard *, struct slice walk, struct slice cursor, shard_mend_fn *, void *arg);
+
+/* The earliest due time moved forward, somewhere. One listener. */
+typedef void shard_wake_fn(void *arg, int64_t due_ms);
+void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
+
+#endif

@@ -1,0 +1,146 @@
+"""A Redis Cluster: three primaries with a replica each, and what can befall them."""
+
+import os
+import signal
+import subprocess
+
+from patience import SLOW, until
+import processes
+from redis_server import RedisServer, free_port
+import scratch
+
+NODE_TIMEOUT_MS = 1500
+SLOTS = 16384
+
+
+def crc16(text):
+    """CRC-16/XMODEM, bit by bit."""
+    total = 0
+    for byte in text.encode():
+        total ^= byte << 8
+        for _ in range(8):
+            total = (total << 1) ^ 0x1021 if total & 0x8000 else total << 1
+        total &= 0xffff
+    return total
+
+
+def shard_of(topic, shards=16):
+    return crc16(topic) % shards
+
+
+def slot_of(shard):
+    return crc16(str(shard)) % SLOTS
+
+
+def topic_in(shard, prefix, shards=16):
+    """A topic with this prefix that lives in the shard."""
+    return next(topic for topic in (f"{prefix}.{i}" for i in range(10000)) if shard_of(topic, shards) == shard)
+
+
+class Node(RedisServer):
+    def __init__(self, *options):
+        super().__init__(tcp=True, options=[
+            "--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
+            "--repl-diskless-sync-delay", "0", *options])
+
+    @property
+    def place(self):
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def id(self):
+        return self.text("CLUSTER", "MYID")
+
+    def text(self, *words):
+        return self.command(*words).split(b"\r\n", 1)[1].rstrip(b"\r\n").decode()
+
+    def ok(self, *words):
+        answer = self.command(*words)
+        assert answer.startswith((b"+OK", b"+NOKEY")), answer
+
+    def is_primary(self):
+        return b"role:master" in (self.try_command("INFO", "replication") or b"")
+
+    def replicas_online(self):
+        return (self.try_command("INFO", "replication") or b"").count(b"state=online")
+
+    def sees_ok(self):
+        return b"cluster_state:ok" in (self.try_command("CLUSTER", "INFO") or b"")
+
+
+class Cluster:
+    """options: of each redis-server."""
+
+    def __init__(self, *options, primaries=3, replicas=3):
+        self.nodes = [Node(*options) for _ in range(primaries + replicas)]
+        self.address = "cluster://" + ",".join(node.place for node in self.nodes[:primaries])
+        places = [node.place for node in self.nodes]
+        done = subprocess.run(["redis-cli", "--cluster", "create", *places, "--cluster-replicas",
+                               str(replicas // primaries), "--cluster-yes"], capture_output=True, text=True,
+                              timeout=60 * SLOW, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.await_whole()
+
+    def primaries(self):
+        return [node for node in self.nodes if node.process.poll() is None and node.is_primary()]
+
+    def await_whole(self, seconds=40):
+        """All nodes are there, agree, and each primary has its replica."""
+        def is_whole():
+            owners = [node for node in self.primaries() if self.slots_of(node)]
+            return (all(node.sees_ok() for node in self.nodes) and len(owners) == len(self.nodes) // 2
+                    and all(node.replicas_online() == 1 for node in owners))
+        until(is_whole, seconds, lambda: "\n".join(node.text("CLUSTER", "NODES") for node in self.nodes))
+
+    @staticmethod
+    def slots_of(node):
+        """What the node says of itself: ranges of slots."""
+        mine = next((line for line in node.text("CLUSTER", "NODES").splitlines() if "myself" in line), "")
+        return [word for word in mine.split()[8:] if not word.startswith("[")]
+
+    def owner(self, slot):
+        for node in self.primaries():
+            for words in self.slots_of(node):
+                first, _, last = words.partition("-")
+                if int(first) <= slot <= int(last or first):
+                    return node
+        return None
+
+    def replica_of(self, primary):
+        return next(node for node in self.nodes if node is not primary and not node.is_primary()
+                    and f":{primary.port}" in node.command("INFO", "replication").decode().replace("master_port", ""))
+
+    def follower(self, primary):
+        mark = f"master_port:{primary.port}".encode()
+        return next(node for node in self.nodes if mark in (node.try_command("INFO", "replication") or b""))
+
+    def begin_move(self, slot, target):
+        """From here on the slot is on the move; the source is returned."""
+        source = self.owner(slot)
+        target.ok("CLUSTER", "SETSLOT", str(slot), "IMPORTING", source.id)
+        source.ok("CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.id)
+        return source
+
+    def move_keys(self, slot, source, target):
+        while True:
+            keys = source.command("CLUSTER", "GETKEYSINSLOT", str(slot), "100").split(b"\r\n")[2::2]
+            if not keys:
+                return
+            source.ok("MIGRATE", "127.0.0.1", str(target.port), "", "0", "20000", "REPLACE", "KEYS", *keys)
+
+    def end_move(self, slot, source, target):
+        for node in (target, source, *(n for n in self.primaries() if n not in (source, target))):
+            node.ok("CLUSTER", "SETSLOT", str(slot), "NODE", target.id)
+
+    def keys(self):
+        """All keys of all primaries."""
+        found = []
+        for node in self.primaries():
+            listed = subprocess.run(["redis-cli", "-p", str(node.port), "--scan"], capture_output=True, text=True,
+                                    timeout=20 * SLOW, check=True)
+            found += listed.stdout.split()
+        return found
+
+    def stop(self):
+        for node in self.nodes:
+            node.kill()
