@@ -11,12 +11,14 @@
 
 enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128, ONCE_MAX = 512 };
 
-/* "application/json", maybe with "charset=utf-8". */
-static bool is_json(struct slice type)
+/* "application/json", maybe with "charset=utf-8"; a patch may call itself what it is (RFC 7396). */
+static bool is_json(struct slice type, bool is_patch)
 {
     struct slice media, parameter;
     slice_cut(type, ';', &media, &parameter);
-    if (!slice_equal_nocase(slice_trim(media), SLICE("application/json")))
+    media = slice_trim(media);
+    if (!slice_equal_nocase(media, SLICE("application/json")) &&
+        !(is_patch && slice_equal_nocase(media, SLICE("application/merge-patch+json"))))
         return false;
     parameter = slice_trim(parameter);
     return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
@@ -26,10 +28,12 @@ static bool is_json(struct slice type)
 static bool check_media(struct exchange *exchange)
 {
     const struct http_request *request = exchange->request;
+    bool is_patch = slice_equal(http_request_method(request), SLICE("PATCH"));
     if (http_request_has_header(request, "Content-Encoding"))
         problem_answer(exchange, 415, "Content-Encoding is not supported: send the JSON as it is.");
-    else if (!is_json(http_request_header(request, "Content-Type")))
-        problem_answer(exchange, 415, "Content-Type must be application/json.");
+    else if (!is_json(http_request_header(request, "Content-Type"), is_patch))
+        problem_answer(exchange, 415, "Content-Type must be application/json%s.",
+                       is_patch ? " or application/merge-patch+json" : "");
     else
         return true;
     return false;

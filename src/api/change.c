@@ -3,16 +3,6 @@
 #include "api/problem.h"
 #include "job/timestamp.h"
 
-/* Every answer that confirms a change keeps the durability that was promised. */
-static bool can_promise(struct exchange *exchange)
-{
-    struct problem why;
-    if (store_is_ready_for(exchange->api->options.store, exchange->key, &why))
-        return true;
-    problem_answer(exchange, 503, "%s; nothing changed.", why.text);
-    return false;
-}
-
 static void on_cancelled(void *arg, enum status status, bool was_leased)
 {
     struct exchange *exchange = arg;
@@ -28,7 +18,7 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
 
 void cancel_handle(struct exchange *exchange)
 {
-    if (can_promise(exchange))
+    if (!problem_answer_unready(exchange))
         store_cancel(exchange->api->options.store, exchange->key, on_cancelled, exchange);
 }
 
@@ -57,6 +47,6 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
 
 void run_handle(struct exchange *exchange)
 {
-    if (can_promise(exchange))
+    if (!problem_answer_unready(exchange))
         store_run(exchange->api->options.store, exchange->key, on_run, exchange);
 }

@@ -1,5 +1,6 @@
-/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job of the page before; in a shard
- * that is not the first, "shard@" stands in front of that, or alone where the shard begins. */
+/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job, or the name of the last topic, of
+ * the page before; in a shard that is not the first, "shard@" stands in front of that, or alone where the shard
+ * begins. */
 #ifndef DUEPOST_API_CURSOR_H
 #define DUEPOST_API_CURSOR_H
 
@@ -11,5 +12,9 @@ void cursor_write(struct buffer *, const struct store_cursor *);
 
 /* False: it is none of a store with so many shards. The id points into text. */
 bool cursor_parse(struct slice text, size_t shards, struct store_cursor *);
+
+/* The same for a list of topics. */
+void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
+bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);
 
 #endif

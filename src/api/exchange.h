@@ -29,7 +29,7 @@ struct exchange {
     enum metrics_route route;
     int64_t began_us;           /* CLOCK_BOOTTIME */
     struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
-    struct slice key;           /* topic/jobId: of the path, or of the job that is POSTed */
+    struct slice key;           /* topic/jobId: of the path, or of the job that is POSTed; or the path's topic */
     struct slice query;         /* without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     struct buffer record;       /* of the job that is POSTed */
@@ -41,6 +41,7 @@ struct exchange {
         struct slice topic;
         size_t limit;
         struct store_cursor cursor;
+        struct store_topic_cursor topic_cursor;
         char text[EXCHANGE_CURSOR_MAX + 1]; /* decoded values point into it */
     } list;
 };

@@ -132,6 +132,15 @@ void problem_answer_status(struct exchange *exchange, enum status status, const 
     }
 }
 
+bool problem_answer_unready(struct exchange *exchange)
+{
+    struct problem why;
+    if (store_is_ready_for(exchange->api->options.store, exchange->key, &why))
+        return false;
+    problem_answer(exchange, 503, "%s; nothing changed.", why.text);
+    return true;
+}
+
 void problem_answer_request(struct http_request *request, unsigned status, const char *detail)
 {
     struct buffer body;

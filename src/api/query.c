@@ -53,11 +53,31 @@ bool query_is_empty(struct exchange *exchange)
     return errors.count == 0;
 }
 
-/* ---- GET /jobs ---- */
+/* ---- lists ---- */
 
-enum parameter { PARAMETER_STATE, PARAMETER_TOPIC, PARAMETER_LIMIT, PARAMETER_CURSOR, PARAMETER_COUNT };
+enum parameter {
+    PARAMETER_STATE,
+    PARAMETER_TOPIC,
+    PARAMETER_LIMIT,
+    PARAMETER_CURSOR,
+    PARAMETER_TOPIC_CURSOR,
+    PARAMETER_COUNT
+};
 
-static const char *const parameter_names[PARAMETER_COUNT] = {"state", "topic", "limit", "cursor"};
+static const char *const parameter_names[PARAMETER_COUNT] = {"state", "topic", "limit", "cursor", "cursor"};
+
+/* Which of them a list has, as bits. */
+enum {
+    JOB_PARAMETERS =
+        1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_LIMIT | 1 << PARAMETER_CURSOR,
+    TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
+};
+
+struct reading {
+    struct exchange *exchange;
+    unsigned known, given; /* bits */
+    struct job_errors errors;
+};
 
 static bool read_state(struct exchange *exchange, struct slice value)
 {
@@ -70,9 +90,19 @@ static bool read_state(struct exchange *exchange, struct slice value)
     return false;
 }
 
-static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
+static bool read_limit(struct exchange *exchange, struct slice value)
 {
     uint64_t limit;
+    if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
+        return false;
+    exchange->list.limit = limit;
+    return true;
+}
+
+/* What is wrong, or NULL. */
+static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
+{
+    size_t shards = store_shards(exchange->api->options.store);
     switch (parameter) {
     case PARAMETER_STATE:
         return read_state(exchange, value) ? NULL : "must be delayed, ready, leased or dead";
@@ -80,56 +110,76 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
         exchange->list.topic = value;
         return topic_is_valid(value) ? NULL : "is no topic";
     case PARAMETER_LIMIT:
-        if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
-            return "must be 1 to 1000";
-        exchange->list.limit = limit;
-        return NULL;
+        return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
+    case PARAMETER_CURSOR:
+        return cursor_parse(value, shards, &exchange->list.cursor) ? NULL : "is not from an answer of ours";
     default:
-        return cursor_parse(value, store_shards(exchange->api->options.store), &exchange->list.cursor)
-                   ? NULL
-                   : "is not from an answer of ours";
+        return cursor_parse_topic(value, shards, &exchange->list.topic_cursor) ? NULL
+                                                                               : "is not from an answer of ours";
     }
 }
 
-static enum parameter find_parameter(struct slice name)
+static enum parameter find_parameter(unsigned known, struct slice name)
 {
     for (int i = 0; i < PARAMETER_COUNT; i++)
-        if (slice_equal(name, slice_of(parameter_names[i])))
+        if (known & 1U << i && slice_equal(name, slice_of(parameter_names[i])))
             return (enum parameter)i;
     return PARAMETER_COUNT;
 }
 
-bool query_read_list(struct exchange *exchange)
+static void read_pair(struct reading *reading, struct slice name, struct slice value, struct buffer *text)
 {
+    enum parameter parameter = find_parameter(reading->known, name);
+    const char *detail = NULL;
+    size_t start = text->size;
+    if (parameter == PARAMETER_COUNT) {
+        add_error(&reading->errors, shown(name), "is no parameter here");
+        return;
+    }
+    if (reading->given & 1U << parameter)
+        detail = "is given twice";
+    else if (!percent_decode(value, '\0', text))
+        detail = "is not readable";
+    else
+        detail = read_parameter(reading->exchange, parameter,
+                                slice_from(text->data + start, text->size - start));
+    reading->given |= 1U << parameter;
+    if (detail)
+        add_error(&reading->errors, name, detail);
+}
+
+static void read_pairs(struct reading *reading)
+{
+    struct exchange *exchange = reading->exchange;
     struct slice query = exchange->query, name, value;
-    struct job_errors errors = {.count = 0};
     struct buffer text = {
         .data = exchange->list.text, .capacity = sizeof exchange->list.text, .max = EXCHANGE_CURSOR_MAX};
-    bool is_given[PARAMETER_COUNT] = {false};
     exchange->list.limit = LIMIT_DEFAULT;
-    while (take_pair(&query, &name, &value)) {
-        enum parameter parameter = find_parameter(name);
-        size_t start = text.size;
-        if (parameter == PARAMETER_COUNT)
-            add_error(&errors, shown(name), "is no parameter here");
-        else if (is_given[parameter])
-            add_error(&errors, name, "is given twice");
-        else if (!percent_decode(value, '\0', &text))
-            add_error(&errors, name, "is not readable");
-        else {
-            const char *detail =
-                read_parameter(exchange, parameter, slice_from(text.data + start, text.size - start));
-            if (detail)
-                add_error(&errors, name, detail);
-        }
-        if (parameter < PARAMETER_COUNT)
-            is_given[parameter] = true;
-    }
-    if (!is_given[PARAMETER_STATE])
-        add_error(&errors, SLICE("state"), "is required: delayed, ready, leased or dead");
-    else if (!is_given[PARAMETER_TOPIC] && exchange->list.state <= JOB_STATE_READY)
-        add_error(&errors, SLICE("topic"), "is required with this state");
-    if (errors.count)
-        problem_answer_errors(exchange, "query", &errors);
-    return errors.count == 0;
+    while (take_pair(&query, &name, &value))
+        read_pair(reading, name, value, &text);
+}
+
+static bool end_reading(const struct reading *reading)
+{
+    if (reading->errors.count)
+        problem_answer_errors(reading->exchange, "query", &reading->errors);
+    return reading->errors.count == 0;
+}
+
+bool query_read_list(struct exchange *exchange)
+{
+    struct reading reading = {.exchange = exchange, .known = JOB_PARAMETERS};
+    read_pairs(&reading);
+    if (!(reading.given & 1U << PARAMETER_STATE))
+        add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
+    else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->list.state <= JOB_STATE_READY)
+        add_error(&reading.errors, SLICE("topic"), "is required with this state");
+    return end_reading(&reading);
+}
+
+bool query_read_topics(struct exchange *exchange)
+{
+    struct reading reading = {.exchange = exchange, .known = TOPIC_PARAMETERS};
+    read_pairs(&reading);
+    return end_reading(&reading);
 }

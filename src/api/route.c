@@ -16,6 +16,14 @@ static const struct route routes[] = {
                     {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, false, false}},
     },
     {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, false, false}}},
+    {.path = "/topics", .methods = {{"GET", METRICS_ROUTE_TOPICS, topics_handle, false, true}}},
+    {
+        .path = "/topics/:",
+        .methods = {{"GET", METRICS_ROUTE_TOPIC_READ, topic_read_handle, false, false},
+                    {"PUT", METRICS_ROUTE_TOPIC_CHANGE, topic_put_handle, true, false},
+                    {"PATCH", METRICS_ROUTE_TOPIC_CHANGE, topic_patch_handle, true, false},
+                    {"DELETE", METRICS_ROUTE_TOPIC_CHANGE, topic_delete_handle, false, false}},
+    },
     {
         .path = "/healthz",
         .ignores_query = true,
@@ -103,7 +111,10 @@ static bool take_key(struct exchange *exchange)
     if (exchange->path.size == 0)
         return true;
     exchange->key = buffer_slice(&exchange->path);
-    return job_key_parse(exchange->key, &exchange->topic, &exchange->job_id);
+    if (job_key_parse(exchange->key, &exchange->topic, &exchange->job_id))
+        return true;
+    exchange->topic = exchange->key; /* the path of a topic */
+    return topic_is_valid(exchange->topic);
 }
 
 const struct route *route_find(struct exchange *exchange, struct slice target)

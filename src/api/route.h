@@ -12,7 +12,7 @@ struct method {
     bool takes_query;    /* known parameters are the handler's to check; else there are none */
 };
 
-enum { ROUTE_METHODS_MAX = 3 };
+enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
     const char *path; /* ":" stands for topic and jobId */

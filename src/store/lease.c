@@ -22,6 +22,15 @@ void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
     shard->claim = (struct claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
 }
 
+/* To the jobs of this topic. */
+static void give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
+            slice_starts_with(jobs[i].id, topic))
+            jobs[i].settings = settings;
+}
+
 static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct claim *claim = arg;
@@ -35,7 +44,11 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
         jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
+        jobs[i].settings = SLICE("");
     }
+    for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
+        give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
+                      redis_reply_text(redis_reply_at(reply, at + 1)));
     claim->fn(claim->arg, status, &claim->nonce, redis_reply_integer(redis_reply_at(reply, 0)) / 1000, jobs,
               count, (size_t)redis_reply_integer(redis_reply_at(reply, 1)));
     free(claim);

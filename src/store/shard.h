@@ -28,6 +28,7 @@ struct lease {
 
 struct shard_claimed {
     struct slice id, record;
+    struct slice settings; /* of its topic, see topic_settings.h; empty: none */
     int64_t due_ms;
 };
 

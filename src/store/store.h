@@ -161,6 +161,44 @@ typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
+/* ---- For operators ---- */
+
+enum { STORE_TOPIC_FREE = -1, STORE_TOPIC_HELD = -2 };
+
+/* A topic as it is. Slices are borrowed until the callback returns. */
+struct store_topic {
+    struct slice name;
+    struct slice settings;                /* see topic_settings.h; empty: none */
+    int64_t delayed, ready, leased, dead; /* jobs */
+    int64_t due_ms;                       /* of the first job that waits; -1: none does */
+    /* Until when that job is held though it is due: FREE not at all, HELD until something else ends. */
+    int64_t held_ms;
+};
+
+/* Where a walk goes on: in this shard, behind the topic with this name; as store_cursor. */
+struct store_topic_cursor {
+    size_t shard;
+    struct slice name;
+};
+
+struct store_topics {
+    struct slice topic; /* this one only, which is told even if there is nothing of it; else empty */
+    size_t max;         /* 1 to STORE_LIST_MAX */
+    struct store_topic_cursor from;
+};
+
+/* Shard by shard, by name within each. is_partial: there are more dead or leased jobs, or more topics, than one
+ * call looks at; beyond, dead jobs are not counted and topics not found. */
+typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
+                             bool is_partial, struct store_topic_cursor next);
+void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
+
+/* Writes the settings of a topic; empty takes them away. STALE: they are not old any more, nothing changed. Borrows
+ * the slices until the callback. */
+typedef void store_set_topic_fn(void *arg, enum status);
+void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
+                     store_set_topic_fn *, void *arg);
+
 /* ---- How many ---- */
 
 struct store_counts {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "io/local_address.h"
 #include "job/job_id.h"
 #include "job/outcome.h"
@@ -132,6 +133,29 @@ static void log_failure(const struct attempt *attempt, const struct outcome *out
               LOG_SLICE("reason", outcome->reason));
 }
 
+/* For a job that brings none. */
+static const struct retry_schedule *schedule_of(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->has_schedule ? &settings->schedule : attempt->context->schedule;
+}
+
+static int64_t timeout_of(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->has_timeout && !attempt->job.has_timeout ? settings->timeout_ms
+                                                                          : attempt->job.timeout_ms;
+}
+
+static int64_t with_jitter(const struct attempt *attempt, int64_t wait_ms)
+{
+    uint32_t random;
+    if (!attempt->settings)
+        return wait_ms;
+    random_fill(&random, sizeof random);
+    return topic_settings_wait_ms(attempt->settings, wait_ms, random);
+}
+
 static void decide(struct attempt *attempt, const struct http_outcome *http)
 {
     struct job *job = &attempt->job;
@@ -141,15 +165,14 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
         .error = error_of(http->error),
     };
-    struct outcome outcome =
-        outcome_decide(job, attempt->context->schedule, &job->last_attempt, http->retry_after_ms);
+    struct outcome outcome = outcome_decide(job, schedule_of(attempt), &job->last_attempt, http->retry_after_ms);
     if (outcome.verdict == VERDICT_COMPLETE) {
         attempt->next_step = ATTEMPT_STEP_COMPLETE;
         return;
     }
     job->attempts++;
     attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
-    attempt->wait_ms = outcome.wait_ms;
+    attempt->wait_ms = outcome.wait_ms = with_jitter(attempt, outcome.wait_ms);
     job->reason = outcome.reason;
     job_write(job, &attempt->outcome);
     assert(!attempt->outcome.failed);
@@ -282,7 +305,7 @@ static void post(struct attempt *attempt)
         .headers = headers,
         .header_count = lines.count,
         .body = payload,
-        .timeout_ms = attempt->job.timeout_ms,
+        .timeout_ms = timeout_of(attempt),
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,
@@ -313,6 +336,18 @@ static bool read_job(struct attempt *attempt)
     return true;
 }
 
+/* What somebody else wrote counts as nothing. */
+static void read_settings(struct attempt *attempt, struct slice text)
+{
+    struct job_errors errors;
+    attempt->settings = NEW(struct topic_settings);
+    if (topic_settings_parse(text, attempt->settings, &errors) == STATUS_OK)
+        return;
+    log_error("settings_unreadable", LOG_SLICE("job", attempt->lease.id));
+    free(attempt->settings);
+    attempt->settings = NULL;
+}
+
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
@@ -328,6 +363,8 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_init(&attempt->payload, RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
+    if (claimed->settings.size)
+        read_settings(attempt, claimed->settings);
     if (read_job(attempt))
         post(attempt);
     else
@@ -352,6 +389,7 @@ void attempt_free(struct attempt *attempt)
         http_post_abort(attempt->post);
     list_remove(&attempt->link);
     job_fini(&attempt->job);
+    free(attempt->settings);
     buffer_fini(&attempt->record);
     buffer_fini(&attempt->outcome);
     buffer_fini(&attempt->payload);

@@ -10,6 +10,7 @@
 #include "io/http_client.h"
 #include "job/job.h"
 #include "job/target.h"
+#include "job/topic_settings.h"
 #include "store/shard.h"
 
 struct attempt;
@@ -44,7 +45,8 @@ struct attempt {
     struct buffer outcome; /* the record to write */
     struct buffer payload, header_text;
     struct job job;
-    struct slice host;  /* of the url */
+    struct topic_settings *settings; /* of the topic; owned; NULL: none */
+    struct slice host;               /* of the url */
     int64_t claimed_ms; /* by Redis's clock */
     struct http_post *post;
     enum attempt_step {

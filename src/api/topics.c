@@ -1,0 +1,234 @@
+/* topics.c - GET /topics; GET, PUT, PATCH and DELETE /topics/<topic>
+ *
+ * A change reads the settings, makes the new ones, and writes them unless they have changed meanwhile; then it begins
+ * anew. */
+#include "api/cursor.h"
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "api/query.h"
+#include "base/memory.h"
+#include "job/timestamp.h"
+#include "job/topic_settings.h"
+
+enum { TRIES_MAX = 5 };
+
+static const char nothing_changed[] = "Nothing was to be changed; ask again.";
+
+/* ---- what there is ---- */
+
+static void write_time(struct buffer *body, const char *name, int64_t ms)
+{
+    char text[TIMESTAMP_SIZE];
+    timestamp_format(ms, text);
+    buffer_printf(body, ",\"%s\":\"%s\"", name, text);
+}
+
+static void write_settings(struct buffer *body, struct slice settings)
+{
+    buffer_append(body, SLICE(",\"settings\":"));
+    buffer_append(body, settings.size ? settings : SLICE("{}"));
+}
+
+/* Why due jobs of it are not delivered. */
+static void write_hold(struct buffer *body, const struct store_topic *topic)
+{
+    struct topic_settings settings = {.is_paused = false};
+    struct job_errors ignored;
+    if (topic->held_ms == STORE_TOPIC_FREE)
+        return;
+    if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
+        settings.is_paused = false;
+    buffer_printf(body, ",\"heldBy\":\"%s\"",
+                  settings.is_paused ? "paused" : topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight" : "rate");
+    if (topic->held_ms != STORE_TOPIC_HELD)
+        write_time(body, "heldUntil", topic->held_ms);
+}
+
+static void write_topic(struct buffer *body, const struct store_topic *topic, bool is_partial)
+{
+    buffer_append(body, SLICE("{\"topic\":"));
+    buffer_append_json(body, topic->name);
+    write_settings(body, topic->settings);
+    buffer_printf(body, ",\"jobs\":{\"delayed\":%lld,\"ready\":%lld,\"leased\":%lld,\"dead\":%lld}",
+                  (long long)topic->delayed, (long long)topic->ready, (long long)topic->leased,
+                  (long long)topic->dead);
+    if (topic->due_ms >= 0)
+        write_time(body, "oldestDueAt", topic->due_ms);
+    write_hold(body, topic);
+    if (is_partial)
+        buffer_append(body, SLICE(",\"isPartial\":true"));
+    buffer_append_byte(body, '}');
+}
+
+static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                      bool is_partial, struct store_topic_cursor next)
+{
+    struct exchange *exchange = arg;
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, nothing_changed);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    buffer_append(body, SLICE("{\"topics\":["));
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buffer_append_byte(body, ',');
+        write_topic(body, &topics[i], is_partial);
+    }
+    buffer_append_byte(body, ']');
+    if (next.name.size || next.shard) {
+        buffer_append(body, SLICE(",\"cursor\":\""));
+        cursor_write_topic(body, &next);
+        buffer_append_byte(body, '"');
+    }
+    buffer_append_byte(body, '}');
+    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+void topics_handle(struct exchange *exchange)
+{
+    if (!query_read_topics(exchange))
+        return;
+    struct store_topics topics = {.max = exchange->list.limit, .from = exchange->list.topic_cursor};
+    store_topics(exchange->api->options.store, &topics, on_topics, exchange);
+}
+
+static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
+                     bool is_partial, struct store_topic_cursor next)
+{
+    struct exchange *exchange = arg;
+    (void)count, (void)next;
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, nothing_changed);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    write_topic(body, topic, is_partial);
+    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+void topic_read_handle(struct exchange *exchange)
+{
+    struct store_topics topics = {.topic = exchange->topic, .max = 1};
+    store_topics(exchange->api->options.store, &topics, on_topic, exchange);
+}
+
+/* ---- changes ---- */
+
+/* What becomes of the settings: the body, the body merged into them, nothing. */
+enum change_kind { CHANGE_REPLACE, CHANGE_MERGE, CHANGE_RESET };
+
+struct change {
+    struct exchange *exchange;
+    enum change_kind kind;
+    struct buffer old_settings, new_settings;
+    int tries;
+};
+
+static void read_settings(struct change *);
+
+static void change_end(struct change *change)
+{
+    buffer_fini(&change->old_settings);
+    buffer_fini(&change->new_settings);
+    free(change);
+}
+
+static void on_set(void *arg, enum status status)
+{
+    struct change *change = arg;
+    struct exchange *exchange = change->exchange;
+    if (status == STATUS_STALE && ++change->tries < TRIES_MAX) {
+        read_settings(change);
+        return;
+    }
+    if (status == STATUS_STALE) {
+        problem_answer(exchange, 409, "Others change these settings all the time; nothing changed.");
+    } else if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, "Repeating the request is safe.");
+    } else {
+        struct buffer *body = exchange_scratch(exchange);
+        buffer_append(body, SLICE("{\"topic\":"));
+        buffer_append_json(body, exchange->topic);
+        write_settings(body, buffer_slice(&change->new_settings));
+        buffer_append_byte(body, '}');
+        exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    }
+    change_end(change);
+}
+
+/* The new settings, as they are written. False: errors says what is wrong. */
+static bool make_settings(struct change *change, struct job_errors *errors)
+{
+    struct topic_settings settings;
+    struct slice body = http_request_body(change->exchange->request);
+    struct buffer merged;
+    bool is_valid;
+    buffer_init(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
+    if (change->kind == CHANGE_MERGE)
+        is_valid = topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors) == STATUS_OK &&
+                   topic_settings_parse(buffer_slice(&merged), &settings, errors) == STATUS_OK;
+    else
+        is_valid = topic_settings_parse(body, &settings, errors) == STATUS_OK;
+    buffer_clear(&change->new_settings);
+    if (is_valid)
+        topic_settings_write(&settings, &change->new_settings);
+    buffer_fini(&merged);
+    return is_valid;
+}
+
+static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
+                        bool is_partial, struct store_topic_cursor next)
+{
+    struct change *change = arg;
+    struct exchange *exchange = change->exchange;
+    struct job_errors errors;
+    (void)count, (void)is_partial, (void)next;
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, nothing_changed);
+        change_end(change);
+        return;
+    }
+    buffer_clear(&change->old_settings);
+    buffer_append(&change->old_settings, topic->settings);
+    if (change->kind != CHANGE_RESET && !make_settings(change, &errors)) {
+        problem_answer_errors(exchange, "topic", &errors);
+        change_end(change);
+        return;
+    }
+    store_set_topic(exchange->api->options.store, exchange->topic, buffer_slice(&change->old_settings),
+                    buffer_slice(&change->new_settings), on_set, change);
+}
+
+static void read_settings(struct change *change)
+{
+    struct store_topics topics = {.topic = change->exchange->topic, .max = 1};
+    store_topics(change->exchange->api->options.store, &topics, on_settings, change);
+}
+
+static void change_settings(struct exchange *exchange, enum change_kind kind)
+{
+    if (problem_answer_unready(exchange))
+        return;
+    struct change *change = NEW(struct change);
+    change->exchange = exchange;
+    change->kind = kind;
+    buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
+    read_settings(change);
+}
+
+void topic_put_handle(struct exchange *exchange)
+{
+    change_settings(exchange, CHANGE_REPLACE);
+}
+
+void topic_patch_handle(struct exchange *exchange)
+{
+    change_settings(exchange, CHANGE_MERGE);
+}
+
+void topic_delete_handle(struct exchange *exchange)
+{
+    change_settings(exchange, CHANGE_RESET);
+}

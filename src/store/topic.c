@@ -1,0 +1,138 @@
+/* topic.c - topics: what there is of them, and what operators set. */
+#include <assert.h>
+
+#include "base/memory.h"
+#include "store/shard_private.h"
+
+enum {
+    LOOK_MAX = 10000, /* entries of a key that one call looks at */
+    FIRST_TOPIC = 3,  /* where the topics begin in a reply */
+    TOPIC_PARTS = 8,
+    SETTINGS_CALLS_MAX = 1, /* under way at once */
+    ITEM_OVERHEAD = 64,     /* bytes around an item's texts */
+};
+
+/* ---- what there is ---- */
+
+struct topic_walk {
+    const struct store *store;
+    struct store_topics topics; /* from.shard: the one that is asked */
+    store_topics_fn *fn;
+    void *arg;
+};
+
+static void ask(struct topic_walk *);
+
+static struct store_topic read_topic(const struct redis_reply *reply, size_t at)
+{
+    return (struct store_topic){
+        .name = redis_reply_text(redis_reply_at(reply, at)),
+        .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
+        .delayed = redis_reply_integer(redis_reply_at(reply, at + 2)),
+        .ready = redis_reply_integer(redis_reply_at(reply, at + 3)),
+        .leased = redis_reply_integer(redis_reply_at(reply, at + 4)),
+        .dead = redis_reply_integer(redis_reply_at(reply, at + 5)),
+        .due_ms = redis_reply_integer(redis_reply_at(reply, at + 6)),
+        .held_ms = redis_reply_integer(redis_reply_at(reply, at + 7)),
+    };
+}
+
+static struct store_topic_cursor next_of(const struct topic_walk *walk, bool has_more,
+                                         const struct store_topic *last)
+{
+    size_t shard = walk->topics.from.shard;
+    if (has_more)
+        return (struct store_topic_cursor){shard, last->name};
+    bool has_next_shard = walk->topics.topic.size == 0 && shard + 1 < store_shards(walk->store);
+    return (struct store_topic_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
+}
+
+static void on_topics(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct topic_walk *walk = arg;
+    struct store_topic_cursor next = {.shard = 0};
+    struct store_topic *topics = NULL;
+    size_t count = 0;
+    if (status == STATUS_OK) {
+        count = (redis_reply_size(reply) - FIRST_TOPIC) / TOPIC_PARTS;
+        topics = NEW_ARRAY(struct store_topic, count);
+        for (size_t i = 0; i < count; i++)
+            topics[i] = read_topic(reply, FIRST_TOPIC + i * TOPIC_PARTS);
+        next = next_of(walk, redis_reply_integer(redis_reply_at(reply, 1)) == 1, topics + count - 1);
+    }
+    /* As in list.c: no empty page only because it is another shard that has the topics. */
+    if (status == STATUS_OK && count == 0 && next.shard > walk->topics.from.shard) {
+        walk->topics.from = next;
+        ask(walk);
+    } else {
+        walk->fn(walk->arg, status, topics, count, redis_reply_integer(redis_reply_at(reply, 2)) == 1, next);
+        free(walk);
+    }
+    free(topics);
+}
+
+static void ask(struct topic_walk *walk)
+{
+    const struct store_topics *topics = &walk->topics;
+    struct shard *shard = store_shard(walk->store, topics->from.shard);
+    struct script_call *call = shard_call(shard, SCRIPT_TOPICS);
+    script_call_text(call, topics->topic);
+    script_call_text(call, topics->from.name);
+    script_call_number(call, (int64_t)topics->max);
+    script_call_number(call, LOOK_MAX);
+    script_call_send(call, shard->reads, on_topics, walk);
+}
+
+void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
+{
+    struct topic_walk *walk = NEW(struct topic_walk);
+    *walk = (struct topic_walk){.store = store, .topics = *topics, .fn = fn, .arg = arg};
+    if (topics->topic.size)
+        walk->topics.from.shard = store_shard_of(store, topics->topic)->number;
+    assert(walk->topics.from.shard < store_shards(store));
+    ask(walk);
+}
+
+/* ---- what operators set ---- */
+
+struct settings_item {
+    struct batch_item item;
+    struct slice topic, old_settings, new_settings;
+    store_set_topic_fn *fn;
+    void *arg;
+};
+
+static void add_settings(const struct batch_item *item, struct script_call *call)
+{
+    const struct settings_item *entry = (const struct settings_item *)item;
+    script_call_text(call, entry->topic);
+    script_call_text(call, entry->old_settings);
+    script_call_text(call, entry->new_settings);
+}
+
+static void end_settings(struct batch_item *item, enum status status, int64_t now_us,
+                         const struct redis_reply *result)
+{
+    struct settings_item *entry = (struct settings_item *)item;
+    (void)now_us;
+    if (status == STATUS_OK && redis_reply_integer(result) != 1)
+        status = STATUS_STALE;
+    entry->fn(entry->arg, status);
+    free(entry);
+}
+
+const struct batch_kind settings_kind = {SCRIPT_SETTINGS, SETTINGS_CALLS_MAX, true,
+                                         NULL,            add_settings,       end_settings};
+
+void store_set_topic(struct store *store, struct slice topic, struct slice old_settings, struct slice new_settings,
+                     store_set_topic_fn *fn, void *arg)
+{
+    struct settings_item *entry = NEW(struct settings_item);
+    entry->item.bytes = topic.size + old_settings.size + new_settings.size + ITEM_OVERHEAD;
+    entry->topic = topic;
+    entry->old_settings = old_settings;
+    entry->new_settings = new_settings;
+    entry->fn = fn;
+    entry->arg = arg;
+    batch_add(&store_shard_of(store, topic)->batches[SHARD_BATCH_SETTINGS], &entry->item);
+}
