@@ -143,7 +143,7 @@ static void on_set(void *arg, enum status status)
         return;
     }
     if (status == STATUS_STALE) {
-        problem_answer(exchange, 409, "Others change these settings all the time; nothing changed.");
+        problem_answer(exchange, 503, "Others change these settings all the time; nothing changed.");
     } else if (status != STATUS_OK) {
         problem_answer_status(exchange, status, "Repeating the request is safe.");
     } else {

@@ -1,0 +1,244 @@
+"""Topics: what they hold, and the settings that every process keeps to."""
+
+import concurrent.futures
+import json
+import time
+
+from patience import SLOW, until, watch
+from receiver import Answer
+from timestamp import to_ms
+
+JSON = {"Content-Type": "application/json"}
+
+
+def put(server, topic, **settings):
+    return server.request("PUT", f"/topics/{topic}", json.dumps(settings), JSON)
+
+
+def patch(server, topic, settings, kind="application/merge-patch+json"):
+    return server.request("PATCH", f"/topics/{topic}", json.dumps(settings), {"Content-Type": kind})
+
+
+def told(server, topic):
+    return server.get(f"/topics/{topic}").expect(200)
+
+
+def counts(**some):
+    return {"delayed": 0, "ready": 0, "leased": 0, "dead": 0, **some}
+
+
+# ---- what they hold ----
+
+def test_a_topic_tells_what_it_holds(server, receiver, topic):
+    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts()}
+    receiver.script(topic, Answer(200, delay=3 * SLOW), job_id="leased")
+    receiver.script(topic, 410, job_id="dead")
+    server.schedule(topic=topic, jobId="leased", url=receiver.url())
+    server.schedule(topic=topic, jobId="dead", url=receiver.url())
+    due = server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)["dueAt"]
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=90)
+    server.wait_for_state(topic, "dead", "dead")
+    server.wait_for_state(topic, "leased", "leased")
+    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(delayed=2, leased=1, dead=1),
+                                   "oldestDueAt": due}
+
+
+def test_topics_are_listed_by_name_page_by_page(start, receiver):
+    server = start()
+    receiver.script("only-dead", 410)
+    server.schedule(topic="only-dead", jobId="a", url=receiver.url())
+    server.wait_for_state("only-dead", "a", "dead")
+    for name in ("b", "a", "B"):
+        server.schedule(topic=name, jobId="a", url=receiver.url(), delay=60)
+    put(server, "only-set", paused=True).expect(200)
+    page, names = server.get("/topics?limit=2").expect(200), []
+    while True:
+        names += [one["topic"] for one in page["topics"]]
+        if "cursor" not in page:
+            break
+        page = server.get(f"/topics?limit=2&cursor={page['cursor']}").expect(200)
+    assert names == ["B", "a", "b", "only-dead", "only-set"]
+    assert server.get("/topics?limit=0&cursor=a%20b&state=dead").fields() == ["limit", "cursor", "state"]
+    assert server.get("/topics/a?limit=1").fields() == ["limit"]
+
+
+# ---- settings ----
+
+def test_settings_are_replaced_changed_and_taken_away(server, topic):
+    put(server, topic, paused=True, maxInFlight=3, timeout=0.25).expect(200)
+    assert put(server, topic, rate={"jobs": 5, "per": 0.5}, retrySchedule=[1, 2.5], jitter=0.25).expect(200) == {
+        "topic": topic, "settings": {"rate": {"jobs": 5, "per": 0.5, "burst": 1}, "retrySchedule": [1, 2.5],
+                                     "jitter": 0.25}}
+    patch(server, topic, {"rate": {"burst": 2}, "jitter": None, "paused": False}).expect(200)
+    assert told(server, topic)["settings"] == {"rate": {"jobs": 5, "per": 0.5, "burst": 2}, "retrySchedule": [1, 2.5]}
+    assert patch(server, topic, {"rate": None}, "application/json").expect(200)["settings"] == {"retrySchedule": [1, 2.5]}
+    assert server.request("DELETE", f"/topics/{topic}").expect(200) == {"topic": topic, "settings": {}}
+    assert told(server, topic)["settings"] == {}
+
+
+def test_what_is_wrong_with_settings_is_named_and_nothing_changes(server, topic):
+    put(server, topic, maxInFlight=3).expect(200)
+    wrong = {"paused": 1, "maxInFlight": 0, "rate": {"jobs": 1.5, "per": 0, "burst": 0, "x": 1}, "retrySchedule": ["a"],
+             "timeout": 0.05, "jitter": 1.5, "colour": "red"}
+    fields = ["paused", "maxInFlight", "rate.jobs", "rate.per", "rate.burst", "rate.x", "retrySchedule[0]", "timeout",
+              "jitter", "colour"]
+    assert put(server, topic, **wrong).fields() == fields
+    assert sorted(patch(server, topic, wrong).fields()) == sorted(fields)
+    assert put(server, topic, rate={}).fields() == ["rate.jobs", "rate.per"]
+    assert put(server, topic, rate=[1]).fields() == ["rate"]
+    for text in ("", "[]", "{", '{"paused":true,"paused":true}'):
+        assert server.request("PUT", f"/topics/{topic}", text, JSON).fields() == [""]
+        assert server.request("PATCH", f"/topics/{topic}", text, JSON).fields() == [""]
+    assert told(server, topic)["settings"] == {"maxInFlight": 3}
+
+
+def test_only_json_of_a_bearable_size_is_taken(start, topic):
+    server = start("--max-body", "1KiB")
+    for method in ("PUT", "PATCH"):
+        server.request(method, f"/topics/{topic}", "{}", {"Content-Type": "text/plain"}).expect(415)
+        server.request(method, f"/topics/{topic}", " " * 1025, JSON).expect(413)
+        assert server.request(method, f"/topics/{topic}?x=1", "{}", JSON).fields() == ["x"]
+    server.request("PUT", f"/topics/{topic}", "{}", {"Content-Type": "application/merge-patch+json"}).expect(415)
+    assert server.request("DELETE", f"/topics/{topic}?x=1").fields() == ["x"]
+    server.request("POST", f"/topics/{topic}").expect(405)
+    server.request("DELETE", "/topics").expect(405)
+    server.get("/topics/..").expect(404)
+
+
+def test_without_redis_nothing_is_told_and_nothing_changes(start, topic):
+    server = start("--redis", "redis://127.0.0.1:1", ready=False)
+    server.get("/topics").expect(503)
+    server.get(f"/topics/{topic}").expect(503)
+    put(server, topic, paused=True).expect(503)
+    patch(server, topic, {"paused": True}).expect(503)
+    server.request("DELETE", f"/topics/{topic}").expect(503)
+
+
+def test_changes_at_the_same_time_do_not_undo_each_other(start, redis, topic):
+    shared = redis()
+    servers = [start(redis=shared), start(redis=shared)]
+    changes = [{"paused": True}, {"maxInFlight": 7}, {"timeout": 5}, {"jitter": 0.5}]
+    for _ in range(5):
+        servers[0].request("DELETE", f"/topics/{topic}").expect(200)
+        with concurrent.futures.ThreadPoolExecutor(len(changes)) as pool:
+            replies = list(pool.map(lambda pair: patch(servers[pair[0] % 2], topic, pair[1]), enumerate(changes)))
+        kept = {}
+        for reply, change in zip(replies, changes):
+            if reply.status == 200:
+                kept |= change
+        assert told(servers[0], topic)["settings"] == kept
+
+
+# ---- what they do ----
+
+def test_a_paused_topic_takes_jobs_and_holds_them(server, receiver, topic):
+    put(server, topic, paused=True).expect(200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=0.2)
+    watch(1.5, lambda: not receiver.count(topic), "an attempt while the topic is paused")
+    state = told(server, topic)
+    assert state["jobs"] == counts(ready=2) and state["heldBy"] == "paused"
+    patch(server, topic, {"paused": None}).expect(200)
+    until(lambda: receiver.count(topic) == 2, 2, "both deliveries")
+    assert "heldBy" not in told(server, topic)
+
+
+def test_a_pause_acts_on_all_processes_within_a_second(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start(redis=shared), start(redis=shared)]
+    put(servers[0], topic, paused=True).expect(200)
+    time.sleep(1)
+    for i in range(40):
+        servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    watch(1, lambda: not receiver.count(topic), "an attempt while the topic is paused")
+    patch(servers[1], topic, {"paused": False}).expect(200)
+    until(lambda: receiver.count(topic) == 40, 5, "all deliveries")
+
+
+def test_a_limit_in_flight_is_exact_over_all_processes(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start(redis=shared), start(redis=shared)]
+    put(servers[0], topic, maxInFlight=3).expect(200)
+    receiver.script(topic, *[Answer(200, delay=0.1)] * 30)
+    for i in range(30):
+        servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    most = 0
+    def all_arrived():
+        nonlocal most
+        most = max(most, told(servers[0], topic)["jobs"]["leased"])
+        return receiver.count(topic) == 30
+    until(all_arrived, 20, "all deliveries")
+    assert most <= 3
+    arrivals = sorted(arrival.at_ms / 1000 for arrival in receiver.of(topic))
+    assert all(late - early >= 0.09 for early, late in zip(arrivals, arrivals[3:])), "a fourth attempt began too soon"
+
+
+def test_a_rate_is_exact_over_all_processes(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start(redis=shared), start(redis=shared)]
+    put(servers[0], topic, rate={"jobs": 20, "per": 1, "burst": 4}).expect(200)
+    begin = time.time()
+    for i in range(44):
+        servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    until(lambda: told(servers[0], topic).get("heldBy") == "rate", 5, "held by its rate")
+    assert to_ms(told(servers[0], topic)["heldUntil"]) < (time.time() + 0.2 * SLOW) * 1000
+    until(lambda: receiver.count(topic) == 44, 20, "all deliveries")
+    assert time.time() - begin >= 2 - 0.05
+    # By Redis's clock: when the attempts began.
+    starts = sorted(arrival.at_ms / 1000 for arrival in receiver.of(topic))
+    assert starts[-1] - starts[0] >= 1.9
+
+
+def test_a_rate_that_is_lifted_lets_the_rest_go_at_once(server, receiver, topic):
+    put(server, topic, rate={"jobs": 1, "per": 3600}).expect(200)
+    for i in range(5):
+        server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 3, "the first delivery")
+    watch(1, lambda: receiver.count(topic) == 1, "a second one")
+    patch(server, topic, {"rate": None}).expect(200)
+    until(lambda: receiver.count(topic) == 5, 3, "the rest")
+
+
+def test_retries_go_by_the_topics_schedule_unless_the_job_brings_one(server, receiver, topic):
+    put(server, topic, retrySchedule=[0.2, 0.2]).expect(200)
+    receiver.script(topic, *[500] * 3, job_id="a")
+    receiver.script(topic, 500, job_id="b")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), retrySchedule=[60])
+    server.wait_for_state(topic, "a", "dead")
+    assert len(receiver.of(topic, "a")) == 3
+    assert server.job(topic, "b")["state"] == "delayed"
+
+
+def test_the_topics_timeout_counts_unless_the_job_brings_one(server, receiver, topic):
+    put(server, topic, timeout=0.3, retrySchedule=[]).expect(200)
+    receiver.script(topic, Answer(200, delay=1.5), job_id="a")
+    receiver.script(topic, Answer(200, delay=1.5), job_id="b")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), timeout=30)
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["lastAttempt"]["error"] == "timeout"
+    server.wait_for_state(topic, "b", None)
+
+
+def test_jitter_only_ever_lengthens_a_wait(server, receiver, topic):
+    put(server, topic, jitter=1, retrySchedule=[10]).expect(200)
+    receiver.script(topic, *[500] * 20)
+    for i in range(20):
+        server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    jobs = [server.wait_for_state(topic, f"j{i}", "delayed") for i in range(20)]
+    waits = [(to_ms(job["dueAt"]) - to_ms(job["lastAttempt"]["at"])) / 1000 for job in jobs]
+    assert min(waits) >= 10 and max(waits) <= 20 + 2 * SLOW
+    assert max(waits) - min(waits) > 1
+
+
+def test_a_new_job_does_not_wait_for_all_the_retries_before_it(start, receiver, topic):
+    server = start("--max-in-flight-topic", "8")
+    receiver.script(topic, *[Answer(200, delay=0.05)] * 4000)
+    put(server, topic, paused=True).expect(200)
+    server.schedule_many([{"topic": topic, "jobId": f"j{i}", "url": receiver.url()} for i in range(1500)])
+    time.sleep(1)
+    patch(server, topic, {"paused": False}).expect(200)
+    server.schedule(topic=topic, jobId="new", url=receiver.url())
+    until(lambda: receiver.of(topic, "new"), 2, "the new job's delivery")
+    assert receiver.count(topic) < 1500

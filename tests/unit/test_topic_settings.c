@@ -1,0 +1,105 @@
+#include "support/suite.h"
+
+#include "job/topic_settings.h"
+
+static struct topic_settings settings;
+static struct job_errors errors;
+
+static void check_writes(const char *text, const char *written)
+{
+    struct buffer out;
+    buffer_init(&out, 4096);
+    ck_assert_msg(topic_settings_parse(slice_of(text), &settings, &errors) == STATUS_OK, "%s: %s %s", text,
+                  errors.items[0].field, errors.items[0].detail);
+    topic_settings_write(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out), written);
+    buffer_fini(&out);
+}
+
+START_TEST(writes_what_is_set)
+{
+    check_writes("{}", "");
+    check_writes("{\"paused\":false}", "");
+    check_writes(" { \"jitter\" : 0.000001 , \"paused\" : true } ", "{\"paused\":true,\"jitter\":1e-06}");
+    check_writes("{\"paused\":true,\"jitter\":1e-06}", "{\"paused\":true,\"jitter\":1e-06}");
+    check_writes("{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
+                 "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":10}");
+}
+END_TEST
+
+START_TEST(names_what_is_wrong)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"[]", ""},
+        {"{\"paused\":null}", "paused"},
+        {"{\"maxInFlight\":1000001}", "maxInFlight"},
+        {"{\"maxInFlight\":1.5}", "maxInFlight"},
+        {"{\"rate\":{\"jobs\":1,\"per\":86401}}", "rate.per"},
+        {"{\"rate\":{\"per\":1}}", "rate.jobs"},
+        {"{\"rate\":1}", "rate"},
+        {"{\"jitter\":\"1\"}", "jitter"},
+        {"{\"jitter\":-0.1}", "jitter"},
+        {"{\"timeout\":[]}", "timeout"},
+        {"{\"retrySchedule\":[1,-1]}", "retrySchedule[1]"},
+        {"{\"x\":1}", "x"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(topic_settings_parse(slice_of(cases[i][0]), &settings, &errors), STATUS_INVALID);
+        ck_assert_uint_eq(errors.count, 1);
+        ck_assert_str_eq(errors.items[0].field, cases[i][1]);
+    }
+}
+END_TEST
+
+/* The examples of RFC 7396, appendix A, whose target is an object. */
+START_TEST(merges_as_the_rfc_says)
+{
+    static const char *const cases[][3] = {
+        {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+        {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
+        {"{\"a\":\"b\"}", "{\"a\":null}", "{}"},
+        {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
+        {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+        {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
+        {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
+        {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
+        {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
+        {"", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
+        {"{\"a\":0.1}", "{}", "{\"a\":0.1}"},
+    };
+    struct buffer out;
+    buffer_init(&out, 4096);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer_clear(&out);
+        ck_assert_int_eq(topic_settings_merge(slice_of(cases[i][0]), slice_of(cases[i][1]), &out, &errors), STATUS_OK);
+        ck_assert_str_eq(buffer_text(&out), cases[i][2]);
+    }
+    ck_assert_int_eq(topic_settings_merge(SLICE("{}"), SLICE("[\"c\"]"), &out, &errors), STATUS_INVALID);
+    ck_assert_int_eq(topic_settings_merge(SLICE("{}"), SLICE("{"), &out, &errors), STATUS_INVALID);
+    buffer_fini(&out);
+}
+END_TEST
+
+START_TEST(jitter_only_adds)
+{
+    settings = (struct topic_settings){.jitter_ppm = 250000};
+    ck_assert_int_eq(topic_settings_wait_ms(&settings, 1000, 0), 1000);
+    ck_assert_int_eq(topic_settings_wait_ms(&settings, 1000, UINT32_MAX), 1250);
+    ck_assert_int_eq(topic_settings_wait_ms(&settings, JOB_WAIT_MAX_MS, UINT32_MAX), JOB_WAIT_MAX_MS / 4 * 5);
+    settings.jitter_ppm = 0;
+    ck_assert_int_eq(topic_settings_wait_ms(&settings, 1000, UINT32_MAX), 1000);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *all = suite_create("topic_settings");
+    TCase *tests = tcase_create("topic_settings");
+    tcase_add_test(tests, writes_what_is_set);
+    tcase_add_test(tests, names_what_is_wrong);
+    tcase_add_test(tests, merges_as_the_rfc_says);
+    tcase_add_test(tests, jitter_only_adds);
+    suite_add_tcase(all, tests);
+    return all;
+}
