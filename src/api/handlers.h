@@ -9,6 +9,7 @@ exchange_fn list_handle;     /* GET /jobs */
 exchange_fn read_handle;     /* GET /jobs/<topic>/<jobId> */
 exchange_fn cancel_handle;   /* DELETE /jobs/<topic>/<jobId> */
 exchange_fn run_handle;      /* POST /jobs/<topic>/<jobId>/run */
+exchange_fn why_handle;          /* GET /jobs/<topic>/<jobId>/why */
 exchange_fn topics_handle;       /* GET /topics */
 exchange_fn topic_read_handle;   /* GET /topics/<topic> */
 exchange_fn topic_put_handle;    /* PUT ... */

@@ -16,6 +16,7 @@ static const struct route routes[] = {
                     {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, false, false}},
     },
     {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, false, false}}},
+    {.path = "/jobs/:/:/why", .methods = {{"GET", METRICS_ROUTE_WHY, why_handle, false, false}}},
     {.path = "/topics", .methods = {{"GET", METRICS_ROUTE_TOPICS, topics_handle, false, true}}},
     {
         .path = "/topics/:",

@@ -24,6 +24,7 @@ static const char *const route_words[METRICS_ROUTE_COUNT] = {
     "GET /jobs/{topic}/{jobId}",
     "DELETE /jobs/{topic}/{jobId}",
     "POST /jobs/{topic}/{jobId}/run",
+    "GET /jobs/{topic}/{jobId}/why",
     "GET /topics",
     "GET /topics/{topic}",
     "CHANGE /topics/{topic}",

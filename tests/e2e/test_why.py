@@ -1,0 +1,83 @@
+"""Why a job is not delivered yet."""
+
+import json
+import time
+
+from patience import SLOW, until
+from receiver import HANG
+from timestamp import to_ms
+
+JSON = {"Content-Type": "application/json"}
+
+
+def why(server, topic, job_id="a"):
+    return server.get(f"/jobs/{topic}/{job_id}/why").expect(200)
+
+
+def settings(server, topic, **some):
+    server.request("PUT", f"/topics/{topic}", json.dumps(some), JSON).expect(200)
+
+
+def test_it_is_not_due(server, receiver, topic):
+    due = server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)["dueAt"]
+    answer = why(server, topic)
+    assert (answer["state"], answer["why"], answer["until"]) == ("delayed", "not_due", due)
+
+
+def test_it_waits_for_a_retry(server, receiver, topic):
+    receiver.script(topic, 503)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[60])
+    until(lambda: server.job(topic, "a")["attempts"] == 1, 5, "a failed attempt")
+    answer = why(server, topic)
+    assert answer["why"] == "waits_for_retry" and "503" in answer["detail"]
+    assert to_ms(answer["until"]) > time.time() * 1000
+    server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:1/", retrySchedule=[60])
+    until(lambda: server.job(topic, "b")["attempts"] == 1, 5, "a failed attempt")
+    assert "(connect)" in why(server, topic, "b")["detail"]
+
+
+def test_its_topic_holds_it(server, receiver, topic):
+    settings(server, topic, paused=True)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    answer = why(server, topic)
+    assert (answer["state"], answer["why"]) == ("ready", "paused") and "until" not in answer
+
+    receiver.script(topic, HANG)
+    settings(server, topic, maxInFlight=1)
+    server.wait_for_state(topic, "a", "leased")
+    assert why(server, topic)["why"] == "under_way"
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    assert why(server, topic, "b")["why"] == "max_in_flight"
+
+
+def test_its_topics_rate_holds_it(server, receiver, topic):
+    settings(server, topic, rate={"jobs": 1, "per": 600})
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 5, "the first delivery")
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    answer = why(server, topic, "b")
+    assert answer["why"] == "rate" and abs(to_ms(answer["until"]) / 1000 - time.time() - 600) < 10 * SLOW
+
+
+def test_nobody_has_a_free_attempt(start, receiver, topic):
+    server = start("--max-in-flight", "1", "--reactors", "1")
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", "leased")
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    assert why(server, topic, "b")["why"] == "in_turn"
+
+
+def test_it_is_dead(server, receiver, topic):
+    receiver.script(topic, 410)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", "dead")
+    answer = why(server, topic)
+    assert answer["why"] == "dead" and "gone" in answer["detail"]
+
+
+def test_what_is_not_there_has_no_reason(server, start, topic):
+    server.get(f"/jobs/{topic}/none/why").expect(404)
+    assert server.get(f"/jobs/{topic}/none/why?x=1").fields() == ["x"]
+    server.request("POST", f"/jobs/{topic}/none/why").expect(405)
+    start("--redis", "redis://127.0.0.1:1", ready=False).get(f"/jobs/{topic}/a/why").expect(503)
