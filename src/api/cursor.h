@@ -1,6 +1,6 @@
-/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job, or the name of the last topic, of
- * the page before; in a shard that is not the first, "shard@" stands in front of that, or alone where the shard
- * begins. */
+/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job, or the name of the last
+ * topic, of the page before; in a shard that is not the first, "shard@" stands in front of that, or alone
+ * where the shard begins. */
 #ifndef DUEPOST_API_CURSOR_H
 #define DUEPOST_API_CURSOR_H
 

@@ -29,12 +29,12 @@ struct exchange {
     enum metrics_route route;
     int64_t began_us;           /* CLOCK_BOOTTIME */
     struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
-    struct slice key;           /* topic/jobId: of the path, or of the job that is POSTed; or the path's topic */
-    struct slice query;         /* without its '?' */
-    struct buffer path;         /* topic, job_id and key point into it */
-    struct buffer record;       /* of the job that is POSTed */
-    bool is_id_ours;            /* the job that is POSTed came without a jobId */
-    struct buffer once; /* its fingerprint and idempotency key, see store_schedule; empty without one */
+    struct slice key;     /* topic/jobId: of the path, or of the job that is POSTed; or the path's topic */
+    struct slice query;   /* without its '?' */
+    struct buffer path;   /* topic, job_id and key point into it */
+    struct buffer record; /* of the job that is POSTed */
+    bool is_id_ours;      /* the job that is POSTed came without a jobId */
+    struct buffer once;   /* its fingerprint and idempotency key, see store_schedule; empty without one */
     struct list key_link;
     struct {
         enum job_state state;

@@ -4,19 +4,19 @@
 
 #include "api/exchange.h"
 
-exchange_fn schedule_handle; /* POST /jobs */
-exchange_fn list_handle;     /* GET /jobs */
-exchange_fn read_handle;     /* GET /jobs/<topic>/<jobId> */
-exchange_fn cancel_handle;   /* DELETE /jobs/<topic>/<jobId> */
-exchange_fn run_handle;      /* POST /jobs/<topic>/<jobId>/run */
+exchange_fn schedule_handle;     /* POST /jobs */
+exchange_fn list_handle;         /* GET /jobs */
+exchange_fn read_handle;         /* GET /jobs/<topic>/<jobId> */
+exchange_fn cancel_handle;       /* DELETE /jobs/<topic>/<jobId> */
+exchange_fn run_handle;          /* POST /jobs/<topic>/<jobId>/run */
 exchange_fn why_handle;          /* GET /jobs/<topic>/<jobId>/why */
 exchange_fn topics_handle;       /* GET /topics */
 exchange_fn topic_read_handle;   /* GET /topics/<topic> */
 exchange_fn topic_put_handle;    /* PUT ... */
 exchange_fn topic_patch_handle;  /* PATCH ... */
 exchange_fn topic_delete_handle; /* DELETE ... */
-exchange_fn health_handle;   /* GET /healthz */
-exchange_fn ready_handle;    /* GET /readyz */
-exchange_fn metrics_handle;  /* GET /metrics */
+exchange_fn health_handle;       /* GET /healthz */
+exchange_fn ready_handle;        /* GET /readyz */
+exchange_fn metrics_handle;      /* GET /metrics */
 
 #endif

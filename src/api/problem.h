@@ -21,8 +21,8 @@ void problem_answer_conflict(struct exchange *, const char *detail, const struct
 /* 404, 503, 507: what the store says, for people. consequence: what an unknown outcome means here. */
 void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
-/* Every answer that confirms a change keeps the durability that was promised. True: for what the exchange's key
- * names that cannot be now, and 503 was answered. */
+/* Every answer that confirms a change keeps the durability that was promised. True: for what the exchange's
+ * key names that cannot be now, and 503 was answered. */
 bool problem_answer_unready(struct exchange *);
 
 /* The opening of a problem: type, title, status, detail; the caller adds members and '}'. */

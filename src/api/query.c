@@ -114,8 +114,9 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
     case PARAMETER_CURSOR:
         return cursor_parse(value, shards, &exchange->list.cursor) ? NULL : "is not from an answer of ours";
     default:
-        return cursor_parse_topic(value, shards, &exchange->list.topic_cursor) ? NULL
-                                                                               : "is not from an answer of ours";
+        return cursor_parse_topic(value, shards, &exchange->list.topic_cursor)
+                   ? NULL
+                   : "is not from an answer of ours";
     }
 }
 
@@ -141,8 +142,8 @@ static void read_pair(struct reading *reading, struct slice name, struct slice v
     else if (!percent_decode(value, '\0', text))
         detail = "is not readable";
     else
-        detail = read_parameter(reading->exchange, parameter,
-                                slice_from(text->data + start, text->size - start));
+        detail =
+            read_parameter(reading->exchange, parameter, slice_from(text->data + start, text->size - start));
     reading->given |= 1U << parameter;
     if (detail)
         add_error(&reading->errors, name, detail);

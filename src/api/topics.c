@@ -1,7 +1,7 @@
 /* topics.c - GET /topics; GET, PUT, PATCH and DELETE /topics/<topic>
  *
- * A change reads the settings, makes the new ones, and writes them unless they have changed meanwhile; then it begins
- * anew. */
+ * A change reads the settings, makes the new ones, and writes them unless they have changed meanwhile; then
+ * it begins anew. */
 #include "api/cursor.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -39,7 +39,9 @@ static void write_hold(struct buffer *body, const struct store_topic *topic)
     if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
         settings.is_paused = false;
     buffer_printf(body, ",\"heldBy\":\"%s\"",
-                  settings.is_paused ? "paused" : topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight" : "rate");
+                  settings.is_paused                   ? "paused"
+                  : topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight"
+                                                       : "rate");
     if (topic->held_ms != STORE_TOPIC_HELD)
         write_time(body, "heldUntil", topic->held_ms);
 }
@@ -166,8 +168,9 @@ static bool make_settings(struct change *change, struct job_errors *errors)
     bool is_valid;
     buffer_init(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
     if (change->kind == CHANGE_MERGE)
-        is_valid = topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors) == STATUS_OK &&
-                   topic_settings_parse(buffer_slice(&merged), &settings, errors) == STATUS_OK;
+        is_valid =
+            topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors) == STATUS_OK &&
+            topic_settings_parse(buffer_slice(&merged), &settings, errors) == STATUS_OK;
     else
         is_valid = topic_settings_parse(body, &settings, errors) == STATUS_OK;
     buffer_clear(&change->new_settings);

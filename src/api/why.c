@@ -41,10 +41,12 @@ static void find_delay(const struct why *why, struct finding *finding)
     if (why->attempts == 0)
         FIND(finding, "not_due", "It is not due yet. POST .../run makes it due now.");
     else if (why->last_attempt.error == ATTEMPT_ERROR_NONE)
-        FIND(finding, "waits_for_retry", "Attempt %d was answered %d; it waits for the next one. POST .../run makes it due now.",
+        FIND(finding, "waits_for_retry",
+             "Attempt %d was answered %d; it waits for the next one. POST .../run makes it due now.",
              why->attempts, why->last_attempt.status);
     else
-        FIND(finding, "waits_for_retry", "Attempt %d failed (%s); it waits for the next one. POST .../run makes it due now.",
+        FIND(finding, "waits_for_retry",
+             "Attempt %d failed (%s); it waits for the next one. POST .../run makes it due now.",
              why->attempts, attempt_error_word(why->last_attempt.error));
 }
 
@@ -56,20 +58,25 @@ static void find_hold(const struct store_topic *topic, struct finding *finding)
         settings.is_paused = false;
     if (topic->held_ms == STORE_TOPIC_FREE)
         FIND(finding, "in_turn",
-             "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its turn. Is a "
+             "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its "
+             "turn. Is a "
              "process with free attempts there (--max-in-flight)?",
              (long long)topic->ready, (long long)topic->leased);
     else if (settings.is_paused)
-        FIND(finding, "paused", "Its topic is paused. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
+        FIND(finding, "paused",
+             "Its topic is paused. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
              SLICE_ARG(topic->name));
     else if (topic->held_ms == STORE_TOPIC_HELD)
         FIND(finding, "max_in_flight",
-             "%lld attempts of its topic are under way, as many as may be at once. A higher maxInFlight of the topic, or "
+             "%lld attempts of its topic are under way, as many as may be at once. A higher maxInFlight of "
+             "the topic, or "
              "--max-in-flight-topic, lets more begin.",
              (long long)topic->leased);
     else {
         finding->next_ms = topic->held_ms;
-        FIND(finding, "rate", "The rate of its topic is used up for now: %lld jobs of it are due. A higher rate of the topic lets more begin.",
+        FIND(finding, "rate",
+             "The rate of its topic is used up for now: %lld jobs of it are due. A higher rate of the topic "
+             "lets more begin.",
              (long long)topic->ready);
     }
 }
@@ -86,7 +93,9 @@ static struct finding find(const struct why *why, const struct store_topic *topi
         break;
     case JOB_STATE_LEASED:
         finding.next_ms = why->at_ms;
-        FIND(&finding, "under_way", "An attempt is under way. Should its process be lost, another one takes over once the lease ends.");
+        FIND(&finding, "under_way",
+             "An attempt is under way. Should its process be lost, another one takes over once the lease "
+             "ends.");
         break;
     case JOB_STATE_DEAD:
         FIND(&finding, "dead", "It was given up (%s). POST .../run brings it back.", why->reason);
@@ -102,7 +111,8 @@ static void write_why(struct buffer *body, const struct why *why, const struct f
     buffer_append_json(body, why->exchange->job_id);
     buffer_append(body, SLICE(",\"topic\":"));
     buffer_append_json(body, why->exchange->topic);
-    buffer_printf(body, ",\"state\":\"%s\",\"why\":\"%s\",\"detail\":", job_state_word(why->state), finding->word);
+    buffer_printf(body, ",\"state\":\"%s\",\"why\":\"%s\",\"detail\":", job_state_word(why->state),
+                  finding->word);
     buffer_append_json(body, slice_of(finding->detail));
     if (finding->next_ms) {
         timestamp_format(finding->next_ms, time);
@@ -138,7 +148,8 @@ static void keep_record(struct why *why, const struct store_job *stored)
     }
     why->attempts = job.attempts;
     why->last_attempt = job.last_attempt;
-    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));
+    snprintf(why->reason, sizeof why->reason, "%.*s",
+             SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));
     job_fini(&job);
 }
 

@@ -1,5 +1,5 @@
-/* member.h - members that jobs and the settings of topics have in common: each is read from its raw value, and
- * what is wrong with it is added to errors under name. */
+/* member.h - members that jobs and the settings of topics have in common: each is read from its raw value,
+ * and what is wrong with it is added to errors under name. */
 #ifndef DUEPOST_JOB_MEMBER_H
 #define DUEPOST_JOB_MEMBER_H
 

@@ -118,7 +118,8 @@ static void read_members(struct parse *parse, struct slice text, const struct me
     }
 }
 
-enum status topic_settings_parse(struct slice text, struct topic_settings *settings, struct job_errors *errors)
+enum status topic_settings_parse(struct slice text, struct topic_settings *settings,
+                                 struct job_errors *errors)
 {
     struct parse parse = {settings, errors};
     struct json_fault fault;
@@ -216,7 +217,8 @@ static void merge(json_t *target, json_t *patch)
     }
 }
 
-enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out, struct job_errors *errors)
+enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
+                                 struct job_errors *errors)
 {
     struct json_fault fault;
     json_error_t ignored;

@@ -1,8 +1,8 @@
-/* topic_settings.h - what an operator sets for a topic: JSON from the API, the text that Redis keeps, and what a
- * consumer makes of it.
+/* topic_settings.h - what an operator sets for a topic: JSON from the API, the text that Redis keeps, and
+ * what a consumer makes of it.
  *
- * The text is JSON, too: Redis's scripts read paused, maxInFlight and rate, consumers the rest. What is not set is
- * not in it; where nothing is set there is no text. */
+ * The text is JSON, too: Redis's scripts read paused, maxInFlight and rate, consumers the rest. What is not
+ * set is not in it; where nothing is set there is no text. */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -18,22 +18,24 @@ enum {
 
 struct topic_settings {
     bool is_paused;
-    int64_t max_in_flight;                          /* attempts at once, over all processes; 0: not set */
-    int64_t rate_jobs, rate_per_ms, rate_burst;     /* so many attempts begin in so long; rate_jobs 0: not set */
+    int64_t max_in_flight;                      /* attempts at once, over all processes; 0: not set */
+    int64_t rate_jobs, rate_per_ms, rate_burst; /* so many attempts begin in so long; rate_jobs 0: not set */
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* of jobs that bring none */
     int64_t timeout_ms;             /* of jobs that bring none */
     int64_t jitter_ppm;             /* each wait grows by a random share of up to this, in millionths */
 };
 
-/* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is wrong. */
+/* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is
+ * wrong. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* The text; nothing where nothing is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
 /* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object. */
-enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out, struct job_errors *) MUST_USE;
+enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
+                                 struct job_errors *) MUST_USE;
 
 /* A wait with its jitter; random: any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);

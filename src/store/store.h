@@ -8,9 +8,9 @@
  * sent and no answer came; it is done or not done. FULL: Redis has no memory left,
  * or max_jobs is reached; nothing changed.
  *
- * A store has one shard or, in a Redis Cluster, many: a topic lives whole in one of them, and each is there or
- * away by itself. Calls by owners of jobs are made here and find the shard of their topic; what the roles that
- * deliver ask of one shard is in shard.h.
+ * A store has one shard or, in a Redis Cluster, many: a topic lives whole in one of them, and each is there
+ * or away by itself. Calls by owners of jobs are made here and find the shard of their topic; what the roles
+ * that deliver ask of one shard is in shard.h.
  *
  * An id is topic/jobId. Times are ms since 1970 by Redis's clock. Slices that a call is given
  * are borrowed until its callback. */
@@ -28,11 +28,11 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 1,      /* of the data; a newer one is refused */
-    STORE_LEASE_MS = 5000, /* a consumer's right without renewal */
-    STORE_NONCE_MAX = 32,  /* bytes */
-    STORE_CLAIM_MAX = 128, /* jobs in one claim */
-    STORE_LIST_MAX = 1000, /* jobs in one page */
+    STORE_FORMAT = 1,       /* of the data; a newer one is refused */
+    STORE_LEASE_MS = 5000,  /* a consumer's right without renewal */
+    STORE_NONCE_MAX = 32,   /* bytes */
+    STORE_CLAIM_MAX = 128,  /* jobs in one claim */
+    STORE_LIST_MAX = 1000,  /* jobs in one page */
     STORE_UP_LISTENERS = 2, /* of one shard */
     STORE_SHARDS_MAX = 256,
 };
@@ -155,8 +155,8 @@ struct store_list {
     struct store_cursor from;
 };
 
-/* A page may be short while next is there: one call looks at a bounded number of entries and bytes, and a page
- * ends with its shard. */
+/* A page may be short while next is there: one call looks at a bounded number of entries and bytes, and a
+ * page ends with its shard. */
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
@@ -187,14 +187,14 @@ struct store_topics {
     struct store_topic_cursor from;
 };
 
-/* Shard by shard, by name within each. is_partial: there are more dead or leased jobs, or more topics, than one
- * call looks at; beyond, dead jobs are not counted and topics not found. */
+/* Shard by shard, by name within each. is_partial: there are more dead or leased jobs, or more topics, than
+ * one call looks at; beyond, dead jobs are not counted and topics not found. */
 typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
                              bool is_partial, struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
-/* Writes the settings of a topic; empty takes them away. STALE: they are not old any more, nothing changed. Borrows
- * the slices until the callback. */
+/* Writes the settings of a topic; empty takes them away. STALE: they are not old any more, nothing changed.
+ * Borrows the slices until the callback. */
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);

@@ -121,11 +121,11 @@ static void end_settings(struct batch_item *item, enum status status, int64_t no
     free(entry);
 }
 
-const struct batch_kind settings_kind = {SCRIPT_SETTINGS, SETTINGS_CALLS_MAX, true,
-                                         NULL,            add_settings,       end_settings};
+const struct batch_kind settings_kind = {SCRIPT_SETTINGS, SETTINGS_CALLS_MAX, true, NULL,
+                                         add_settings,    end_settings};
 
-void store_set_topic(struct store *store, struct slice topic, struct slice old_settings, struct slice new_settings,
-                     store_set_topic_fn *fn, void *arg)
+void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
+                     struct slice new_settings, store_set_topic_fn *fn, void *arg)
 {
     struct settings_item *entry = NEW(struct settings_item);
     entry->item.bytes = topic.size + old_settings.size + new_settings.size + ITEM_OVERHEAD;

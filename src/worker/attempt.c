@@ -165,7 +165,8 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
         .error = error_of(http->error),
     };
-    struct outcome outcome = outcome_decide(job, schedule_of(attempt), &job->last_attempt, http->retry_after_ms);
+    struct outcome outcome =
+        outcome_decide(job, schedule_of(attempt), &job->last_attempt, http->retry_after_ms);
     if (outcome.verdict == VERDICT_COMPLETE) {
         attempt->next_step = ATTEMPT_STEP_COMPLETE;
         return;

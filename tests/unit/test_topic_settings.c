@@ -22,8 +22,10 @@ START_TEST(writes_what_is_set)
     check_writes("{\"paused\":false}", "");
     check_writes(" { \"jitter\" : 0.000001 , \"paused\" : true } ", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"paused\":true,\"jitter\":1e-06}", "{\"paused\":true,\"jitter\":1e-06}");
-    check_writes("{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
-                 "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":10}");
+    check_writes(
+        "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
+        "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":"
+        "10}");
 }
 END_TEST
 
@@ -72,7 +74,8 @@ START_TEST(merges_as_the_rfc_says)
     buffer_init(&out, 4096);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer_clear(&out);
-        ck_assert_int_eq(topic_settings_merge(slice_of(cases[i][0]), slice_of(cases[i][1]), &out, &errors), STATUS_OK);
+        ck_assert_int_eq(topic_settings_merge(slice_of(cases[i][0]), slice_of(cases[i][1]), &out, &errors),
+                         STATUS_OK);
         ck_assert_str_eq(buffer_text(&out), cases[i][2]);
     }
     ck_assert_int_eq(topic_settings_merge(SLICE("{}"), SLICE("[\"c\"]"), &out, &errors), STATUS_INVALID);
