@@ -44,5 +44,6 @@ void exchange_free(struct exchange *exchange)
     buffer_fini(&exchange->record);
     buffer_fini(&exchange->once);
     list_remove(&exchange->key_link);
+    free(exchange->parameters);
     free(exchange);
 }

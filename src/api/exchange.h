@@ -14,7 +14,7 @@ struct exchange;
 
 typedef void exchange_fn(struct exchange *);
 
-enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_CURSOR_MAX = 1024, API_KEY_BUCKETS = 256 };
+enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_QUERY_MAX = 2048, API_KEY_BUCKETS = 256 };
 
 struct api {
     struct api_options options;
@@ -36,14 +36,14 @@ struct exchange {
     bool is_id_ours;      /* the job that is POSTed came without a jobId */
     struct buffer once;   /* its fingerprint and idempotency key, see store_schedule; empty without one */
     struct list key_link;
-    struct {
-        enum job_state state;
-        struct slice topic;
-        size_t limit;
-        struct store_cursor cursor;
-        struct store_topic_cursor topic_cursor;
-        char text[EXCHANGE_CURSOR_MAX + 1]; /* decoded values point into it */
-    } list;
+    struct exchange_query *parameters; /* owned; NULL until query_read_... has read some */
+};
+
+/* Apart, because it is large and most requests have none. */
+struct exchange_query {
+    struct store_list jobs;
+    struct store_topics topics;
+    char text[EXCHANGE_QUERY_MAX + 1]; /* decoded values point into it */
 };
 
 /* The empty scratch buffer; it lives until the next one asks for it. */

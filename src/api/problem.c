@@ -135,7 +135,7 @@ void problem_answer_status(struct exchange *exchange, enum status status, const 
 bool problem_answer_unready(struct exchange *exchange)
 {
     struct problem why;
-    if (store_is_ready_for(exchange->api->options.store, exchange->key, &why))
+    if (is_ready(exchange, &why))
         return false;
     problem_answer(exchange, 503, "%s; nothing changed.", why.text);
     return true;

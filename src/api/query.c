@@ -1,11 +1,14 @@
 #include "api/query.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "api/cursor.h"
 #include "api/problem.h"
 #include "api/route.h"
+#include "base/memory.h"
 #include "job/job_id.h"
+#include "job/timestamp.h"
 
 enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64 };
 
@@ -58,18 +61,23 @@ bool query_is_empty(struct exchange *exchange)
 enum parameter {
     PARAMETER_STATE,
     PARAMETER_TOPIC,
+    PARAMETER_DUE_AFTER,
+    PARAMETER_DUE_BEFORE,
+    PARAMETER_URL_HOST,
     PARAMETER_LIMIT,
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
     PARAMETER_COUNT
 };
 
-static const char *const parameter_names[PARAMETER_COUNT] = {"state", "topic", "limit", "cursor", "cursor"};
+static const char *const parameter_names[PARAMETER_COUNT] = {"state",   "topic", "dueAfter", "dueBefore",
+                                                             "urlHost", "limit", "cursor",   "cursor"};
 
 /* Which of them a list has, as bits. */
 enum {
-    JOB_PARAMETERS =
-        1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_LIMIT | 1 << PARAMETER_CURSOR,
+    JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_DUE_AFTER |
+                     1 << PARAMETER_DUE_BEFORE | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_LIMIT |
+                     1 << PARAMETER_CURSOR,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
 };
 
@@ -83,7 +91,7 @@ static bool read_state(struct exchange *exchange, struct slice value)
 {
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_DEAD; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
-            exchange->list.state = (enum job_state)i;
+            exchange->parameters->jobs.state = (enum job_state)i;
             return true;
         }
     }
@@ -95,26 +103,50 @@ static bool read_limit(struct exchange *exchange, struct slice value)
     uint64_t limit;
     if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
         return false;
-    exchange->list.limit = limit;
+    exchange->parameters->jobs.max = exchange->parameters->topics.max = limit;
     return true;
+}
+
+static bool read_time(struct slice value, int64_t *ms)
+{
+    return timestamp_parse(value, ms) && *ms > 0;
+}
+
+/* A host, maybe with its port, in lower case. */
+static bool read_host(struct exchange *exchange, struct slice value)
+{
+    char *text = exchange->parameters->text + (value.data - exchange->parameters->text);
+    for (size_t i = 0; i < value.size; i++)
+        text[i] = (char)tolower((unsigned char)text[i]);
+    exchange->parameters->jobs.host = value;
+    return value.size > 0 && !memchr(value.data, '/', value.size);
 }
 
 /* What is wrong, or NULL. */
 static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
 {
+    static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
     size_t shards = store_shards(exchange->api->options.store);
     switch (parameter) {
     case PARAMETER_STATE:
         return read_state(exchange, value) ? NULL : "must be delayed, ready, leased or dead";
     case PARAMETER_TOPIC:
-        exchange->list.topic = value;
+        exchange->parameters->jobs.topic = value;
         return topic_is_valid(value) ? NULL : "is no topic";
+    case PARAMETER_DUE_AFTER:
+        return read_time(value, &exchange->parameters->jobs.after_ms) ? NULL : bad_time;
+    case PARAMETER_DUE_BEFORE:
+        return read_time(value, &exchange->parameters->jobs.before_ms) ? NULL : bad_time;
+    case PARAMETER_URL_HOST:
+        return read_host(exchange, value) ? NULL : "must be a host, with or without its port";
     case PARAMETER_LIMIT:
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
     case PARAMETER_CURSOR:
-        return cursor_parse(value, shards, &exchange->list.cursor) ? NULL : "is not from an answer of ours";
+        return cursor_parse(value, shards, &exchange->parameters->jobs.from)
+                   ? NULL
+                   : "is not from an answer of ours";
     default:
-        return cursor_parse_topic(value, shards, &exchange->list.topic_cursor)
+        return cursor_parse_topic(value, shards, &exchange->parameters->topics.from)
                    ? NULL
                    : "is not from an answer of ours";
     }
@@ -153,9 +185,11 @@ static void read_pairs(struct reading *reading)
 {
     struct exchange *exchange = reading->exchange;
     struct slice query = exchange->query, name, value;
-    struct buffer text = {
-        .data = exchange->list.text, .capacity = sizeof exchange->list.text, .max = EXCHANGE_CURSOR_MAX};
-    exchange->list.limit = LIMIT_DEFAULT;
+    exchange->parameters = NEW(struct exchange_query);
+    exchange->parameters->jobs.max = exchange->parameters->topics.max = LIMIT_DEFAULT;
+    struct buffer text = {.data = exchange->parameters->text,
+                          .capacity = sizeof exchange->parameters->text,
+                          .max = EXCHANGE_QUERY_MAX};
     while (take_pair(&query, &name, &value))
         read_pair(reading, name, value, &text);
 }
@@ -173,8 +207,23 @@ bool query_read_list(struct exchange *exchange)
     read_pairs(&reading);
     if (!(reading.given & 1U << PARAMETER_STATE))
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
-    else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->list.state <= JOB_STATE_READY)
+    else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->parameters->jobs.state <= JOB_STATE_READY)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
+    return end_reading(&reading);
+}
+
+/* Only dead ones are run again; to mean all of them, say so. */
+bool query_read_redrive(struct exchange *exchange)
+{
+    struct reading reading = {.exchange = exchange, .known = JOB_PARAMETERS};
+    struct store_list *list;
+    read_pairs(&reading);
+    list = &exchange->parameters->jobs;
+    if (reading.given & 1U << PARAMETER_STATE && list->state != JOB_STATE_DEAD)
+        add_error(&reading.errors, SLICE("state"), "must be dead");
+    if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
+        add_error(&reading.errors, SLICE("topic"), "is required, or state=dead for all topics");
+    list->state = JOB_STATE_DEAD;
     return end_reading(&reading);
 }
 

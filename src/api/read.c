@@ -1,5 +1,4 @@
-/* read.c - GET /jobs/<topic>/<jobId> and GET /jobs */
-#include "api/cursor.h"
+/* read.c - GET /jobs/<topic>/<jobId>, GET /jobs and GET /jobs/count */
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
@@ -40,24 +39,33 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
         view_write(body, &jobs[i], exchange->api->options.schedule);
     }
     buffer_append_byte(body, ']');
-    if (next.id.size || next.shard) {
-        buffer_append(body, SLICE(",\"cursor\":\""));
-        cursor_write(body, &next);
-        buffer_append_byte(body, '"');
-    }
+    view_write_cursor(body, &next);
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 void list_handle(struct exchange *exchange)
 {
-    if (!query_read_list(exchange))
+    if (query_read_list(exchange))
+        store_list(exchange->api->options.store, &exchange->parameters->jobs, on_list, exchange);
+}
+
+static void on_count(void *arg, enum status status, int64_t count, struct store_cursor next)
+{
+    struct exchange *exchange = arg;
+    if (status != STATUS_OK) {
+        problem_answer_status(exchange, status, nothing_changed);
         return;
-    struct store_list list = {
-        .state = exchange->list.state,
-        .topic = exchange->list.topic,
-        .max = exchange->list.limit,
-        .from = exchange->list.cursor,
-    };
-    store_list(exchange->api->options.store, &list, on_list, exchange);
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    buffer_printf(body, "{\"count\":%lld", (long long)count);
+    view_write_cursor(body, &next);
+    buffer_append_byte(body, '}');
+    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+void count_handle(struct exchange *exchange)
+{
+    if (query_read_list(exchange))
+        store_count(exchange->api->options.store, &exchange->parameters->jobs, on_count, exchange);
 }

@@ -8,8 +8,11 @@ static const struct route routes[] = {
         .path = "/jobs",
         .methods = {{"POST", METRICS_ROUTE_SCHEDULE, schedule_handle, .takes_job = true,
                      .takes_query = false},
-                    {"GET", METRICS_ROUTE_LIST, list_handle, .takes_job = false, .takes_query = true}},
+                    {"GET", METRICS_ROUTE_LIST, list_handle, .takes_job = false, .takes_query = true},
+                    {"DELETE", METRICS_ROUTE_CANCEL_MANY, cancel_many_handle, false, true}},
     },
+    {.path = "/jobs/count", .methods = {{"GET", METRICS_ROUTE_COUNT_JOBS, count_handle, false, true}}},
+    {.path = "/jobs/redrive", .methods = {{"POST", METRICS_ROUTE_REDRIVE, redrive_handle, false, true}}},
     {
         .path = "/jobs/:/:",
         .methods = {{"GET", METRICS_ROUTE_READ, read_handle, false, false},

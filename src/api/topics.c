@@ -89,10 +89,8 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 
 void topics_handle(struct exchange *exchange)
 {
-    if (!query_read_topics(exchange))
-        return;
-    struct store_topics topics = {.max = exchange->list.limit, .from = exchange->list.topic_cursor};
-    store_topics(exchange->api->options.store, &topics, on_topics, exchange);
+    if (query_read_topics(exchange))
+        store_topics(exchange->api->options.store, &exchange->parameters->topics, on_topics, exchange);
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,

@@ -1,5 +1,6 @@
 #include "api/view.h"
 
+#include "api/cursor.h"
 #include "job/job.h"
 #include "job/job_id.h"
 #include "job/seconds.h"
@@ -132,4 +133,13 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
     struct job unreadable = {.timeout_ms = JOB_TIMEOUT_MS};
     job_key_parse(stored->id, &unreadable.topic, &unreadable.job_id);
     write_job(body, stored, &unreadable, fallback);
+}
+
+void view_write_cursor(struct buffer *body, const struct store_cursor *next)
+{
+    if (next->id.size == 0 && next->shard == 0)
+        return;
+    buffer_append(body, SLICE(",\"cursor\":\""));
+    cursor_write(body, next);
+    buffer_append_byte(body, '"');
 }

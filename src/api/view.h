@@ -9,4 +9,7 @@
 /* One JSON object. fallback: the schedule of jobs that bring none. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
 
+/* ","cursor":..." where there is more; nothing at the end. */
+void view_write_cursor(struct buffer *, const struct store_cursor *next);
+
 #endif

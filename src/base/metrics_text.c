@@ -21,6 +21,9 @@ static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled
 static const char *const route_words[METRICS_ROUTE_COUNT] = {
     "POST /jobs",
     "GET /jobs",
+    "GET /jobs/count",
+    "DELETE /jobs",
+    "POST /jobs/redrive",
     "GET /jobs/{topic}/{jobId}",
     "DELETE /jobs/{topic}/{jobId}",
     "POST /jobs/{topic}/{jobId}/run",

@@ -11,11 +11,20 @@ enum {
     JOB_PARTS = 4,    /* id, time, record, lost consumers */
 };
 
+/* What a walk brings, by the word that the script knows it by. */
+enum walk_kind { WALK_JOBS, WALK_IDS, WALK_COUNT };
+static const char *const kind_words[] = {"jobs", "ids", "count"};
+
 struct walk {
     const struct store *store;
     struct store_list list; /* from.shard: the one that is asked */
     char score[40];
-    store_list_fn *fn;
+    enum walk_kind kind;
+    union {
+        store_list_fn *jobs;
+        store_ids_fn *ids;
+        store_count_fn *count;
+    } fn;
     void *arg;
 };
 
@@ -38,17 +47,10 @@ static struct store_cursor read_cursor(const struct walk *walk, const struct red
     return next;
 }
 
-static void on_page(void *arg, enum status status, const struct redis_reply *reply)
+static void give_jobs(const struct walk *walk, enum status status, const struct redis_reply *reply,
+                      size_t count, struct store_cursor next)
 {
-    struct walk *walk = arg;
-    struct store_cursor next = {.score = 0};
-    struct store_job *jobs = NULL;
-    size_t count = 0;
-    if (status == STATUS_OK) {
-        next = read_cursor(walk, reply);
-        count = redis_reply_size(reply) > FIRST_JOB ? (redis_reply_size(reply) - FIRST_JOB) / JOB_PARTS : 0;
-        jobs = NEW_ARRAY(struct store_job, count);
-    }
+    struct store_job *jobs = NEW_ARRAY(struct store_job, count);
     for (size_t i = 0; i < count; i++) {
         size_t at = FIRST_JOB + i * JOB_PARTS;
         jobs[i].state = walk->list.state;
@@ -57,15 +59,64 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].losses = redis_reply_integer(redis_reply_at(reply, at + 3));
     }
+    walk->fn.jobs(walk->arg, status, jobs, count, next);
+    free(jobs);
+}
+
+static void give_ids(const struct walk *walk, enum status status, const struct redis_reply *reply,
+                     size_t count, struct store_cursor next)
+{
+    struct slice *ids = NEW_ARRAY(struct slice, count);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = redis_reply_text(redis_reply_at(reply, FIRST_JOB + i));
+    walk->fn.ids(walk->arg, status, ids, count, next);
+    free(ids);
+}
+
+/* Of what the walk tells. */
+static size_t found_in(const struct walk *walk, const struct redis_reply *reply)
+{
+    size_t parts = redis_reply_size(reply) > FIRST_JOB ? redis_reply_size(reply) - FIRST_JOB : 0;
+    switch (walk->kind) {
+    case WALK_JOBS:
+        return parts / JOB_PARTS;
+    case WALK_IDS:
+        return parts;
+    default:
+        return (size_t)redis_reply_integer(redis_reply_at(reply, FIRST_JOB));
+    }
+}
+
+static void on_page(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct walk *walk = arg;
+    struct store_cursor next = {.score = 0};
+    size_t count = 0;
+    if (status == STATUS_OK) {
+        next = read_cursor(walk, reply);
+        count = found_in(walk, reply);
+    }
     /* Nobody wants to turn an empty page only because it is another shard that has the jobs. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
         walk->list.from = next;
         ask(walk);
-    } else {
-        walk->fn(walk->arg, status, jobs, count, next);
-        free(walk);
+        return;
     }
-    free(jobs);
+    if (walk->kind == WALK_JOBS)
+        give_jobs(walk, status, reply, count, next);
+    else if (walk->kind == WALK_IDS)
+        give_ids(walk, status, reply, count, next);
+    else
+        walk->fn.count(walk->arg, status, (int64_t)count, next);
+    free(walk);
+}
+
+static void add_bound(struct script_call *call, int64_t ms, const char *none)
+{
+    if (ms)
+        script_call_number(call, ms);
+    else
+        script_call_text(call, slice_of(none));
 }
 
 static void ask(struct walk *walk)
@@ -78,23 +129,49 @@ static void ask(struct walk *walk)
         snprintf(walk->score, sizeof walk->score, "%.17g", list->from.score);
     script_call_text(call, slice_of(job_state_word(list->state)));
     script_call_text(call, list->topic);
-    script_call_number(call, (int64_t)list->max);
+    script_call_number(call, walk->kind == WALK_COUNT ? LOOK_MAX : (int64_t)list->max);
     script_call_text(call, slice_of(walk->score));
     script_call_text(call, list->from.id);
     script_call_number(call, LOOK_MAX);
     script_call_number(call, BATCH_BYTES_MAX);
+    add_bound(call, list->after_ms, "-inf");
+    add_bound(call, list->before_ms, "+inf");
+    script_call_text(call, list->host);
+    script_call_text(call, slice_of(kind_words[walk->kind]));
     script_call_send(call, shard->reads, on_page, walk);
 }
 
-void store_list(struct store *store, const struct store_list *list, store_list_fn *fn, void *arg)
+static struct walk *walk_new(struct store *store, const struct store_list *list, enum walk_kind kind,
+                             void *arg)
 {
     struct walk *walk = NEW(struct walk);
     walk->store = store;
     walk->list = *list;
-    walk->fn = fn;
+    walk->kind = kind;
     walk->arg = arg;
     if (list->topic.size)
         walk->list.from.shard = store_shard_of(store, list->topic)->number;
     assert(walk->list.from.shard < store_shards(store));
+    return walk;
+}
+
+void store_list(struct store *store, const struct store_list *list, store_list_fn *fn, void *arg)
+{
+    struct walk *walk = walk_new(store, list, WALK_JOBS, arg);
+    walk->fn.jobs = fn;
+    ask(walk);
+}
+
+void store_ids(struct store *store, const struct store_list *list, store_ids_fn *fn, void *arg)
+{
+    struct walk *walk = walk_new(store, list, WALK_IDS, arg);
+    walk->fn.ids = fn;
+    ask(walk);
+}
+
+void store_count(struct store *store, const struct store_list *list, store_count_fn *fn, void *arg)
+{
+    struct walk *walk = walk_new(store, list, WALK_COUNT, arg);
+    walk->fn.count = fn;
     ask(walk);
 }

@@ -151,7 +151,10 @@ struct store_cursor {
 struct store_list {
     enum job_state state;
     struct slice topic; /* empty for all, shard by shard: with leased and dead only */
-    size_t max;         /* 1 to STORE_LIST_MAX */
+    struct slice host;  /* of the url, in lower case, with or without its port; empty for all */
+    /* Bounds of the time that at_ms of a store_job is: not before, and before; 0: none. */
+    int64_t after_ms, before_ms;
+    size_t max; /* 1 to STORE_LIST_MAX */
     struct store_cursor from;
 };
 
@@ -160,6 +163,15 @@ struct store_list {
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
+
+/* The same, of ids only. */
+typedef void store_ids_fn(void *arg, enum status, const struct slice *ids, size_t count,
+                          struct store_cursor next);
+void store_ids(struct store *, const struct store_list *, store_ids_fn *, void *arg);
+
+/* The same, of their number only; max does not count. */
+typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);
+void store_count(struct store *, const struct store_list *, store_count_fn *, void *arg);
 
 /* ---- For operators ---- */
 

@@ -302,23 +302,54 @@ START_TEST(list_shows_the_jobs_of_a_state)
                                "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
                                "jobs: t/a={a} t/b={b} u/a={c}\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "list delayed t 10 '' '' 100 1000", "'' ''", NULL},
-        {both, "list delayed t 10 '' '' 100 1000", "'' '' t/c now+1 {c} 0", NULL},
-        {both, "list ready t 10 '' '' 100 1000", "'' '' t/a now-5 {a} 0 t/b now {b} 0", NULL},
-        {both, "list ready t 1 '' '' 100 1000", "now-5 t/a t/a now-5 {a} 0", NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000", "'' '' t/b now {b} 0", NULL},
-        {both, "list ready t 1 now t/b 100 1000", "'' ''", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000", "'' '' t/a now+3000 {r} 0", NULL},
-        {LEASED, "list leased u 10 '' '' 100 1000", "'' ''", NULL},
-        {dead, "list dead '' 10 '' '' 100 1000", "'' '' t/a now-9 {a} 0 u/a now-9 {c} 5 t/b now-8 {b} 0",
+        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' ''", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/c now+1 {c} 0", NULL},
+        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now-5 {a} 0 t/b now {b} 0",
          NULL},
-        {dead, "list dead t 10 '' '' 100 1000", "'' '' t/a now-9 {a} 0 t/b now-8 {b} 0", NULL},
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs", "now-5 t/a t/a now-5 {a} 0", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs", "'' '' t/b now {b} 0", NULL},
+        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs", "'' ''", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now+3000 {r} 0", NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs", "'' ''", NULL},
+        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs",
+         "'' '' t/a now-9 {a} 0 u/a now-9 {c} 5 t/b now-8 {b} 0", NULL},
+        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now-9 {a} 0 t/b now-8 {b} 0",
+         NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
-        {dead, "list dead '' 2 '' '' 100 1000", "now-9 u/a t/a now-9 {a} 0 u/a now-9 {c} 5", NULL},
-        {dead, "list dead u 2 '' '' 1 1000", "now-9 t/a", NULL},
-        {dead, "list dead '' 9 '' '' 100 1", "now-9 t/a t/a now-9 {a} 0", NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000", "now-9 u/a u/a now-9 {c} 5", NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000", "'' '' t/b now-8 {b} 0", NULL}, );
+        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs", "now-9 u/a t/a now-9 {a} 0 u/a now-9 {c} 5",
+         NULL},
+        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs", "now-9 t/a", NULL},
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs", "now-9 t/a t/a now-9 {a} 0", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs", "now-9 u/a u/a now-9 {c} 5", NULL},
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs", "'' '' t/b now-8 {b} 0", NULL}, );
+}
+END_TEST
+
+START_TEST(list_tells_what_passes_its_filters)
+{
+#define RECORD(url) "{\"createdAt\":1,\"url\":\"" url "\"}"
+    static const char some[] =
+        "bucket:t: t/a@now-5 t/b@now t/c@now+1 t/d@now+9\n"
+        "dead: t/e@now-9 u/a@now-8\n"
+        "due: t@now-5\n"
+        "jobs: t/a=" RECORD("http://h/") " t/b=" RECORD("https://H:81?q") " t/c=" RECORD(
+            "http://hh/") " t/d=x t/e=" RECORD("http://[::1]:5/") " u/a=" RECORD("http://h") "\n";
+    CHECK_EXAMPLES( //
+        {some, "list ready t 9 '' '' 100 1000 now +inf '' ids", "'' '' t/b", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf now '' ids", "'' '' t/a", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' ids", "'' ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' ids", "'' '' t/d", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' ids", "'' '' u/a", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h ids", "'' '' t/a t/b", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 ids", "'' '' t/b", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h ids", "'' ''", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] ids", "'' '' t/e", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count", "'' '' 1", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
+        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count", "'' '' 1", NULL},
+        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count", "now-5 t/a 1", NULL},
+        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count", "'' '' 1", NULL}, );
 }
 END_TEST
 
@@ -337,7 +368,8 @@ START_TEST(claim_leases_what_is_ready)
         {READY, CLAIM, "0 1 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0 0", NULL},
         {LEASED_AGAIN, CLAIM, "0 0", NULL}, {EXPIRED, CLAIM, "0 0", NULL},
         {LOST, CLAIM, "0 1 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
-        {LOST_THRICE, CLAIM, "0 0", NULL}, {DEAD, CLAIM, "0 0", NULL}, {DEAD_BY_LOSSES, CLAIM, "0 0", NULL}, );
+        {LOST_THRICE, CLAIM, "0 0", NULL}, {DEAD, CLAIM, "0 0", NULL},
+        {DEAD_BY_LOSSES, CLAIM, "0 0", NULL}, );
 }
 END_TEST
 
@@ -423,7 +455,7 @@ END_TEST
 
 /* ---- operators ---- */
 
-#define PAUSED "topics: t={\"paused\":true}\n"
+#define PAUSED       "topics: t={\"paused\":true}\n"
 #define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define HELD                                                                                                 \
     "bucket:t: t/a@now-1000\n"                                                                               \
@@ -447,7 +479,8 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
         {READY, "settings t '' {\"maxInFlight\":1}", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={r}\nready: t\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n"},
         /* A rate that ends takes along what was spent. */
-        {"rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n", "settings t " ONE_EACH_2_S " ''", "1", ""}, );
+        {"rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n", "settings t " ONE_EACH_2_S " ''", "1",
+         ""}, );
 }
 END_TEST
 
@@ -456,26 +489,30 @@ START_TEST(claim_keeps_to_the_settings)
     CHECK_EXAMPLES( //
         /* In turns although it is paused. */
         {READY PAUSED, CLAIM, "0 0", HELD BELL PAUSED},
-        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n", CLAIM,
-         "0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
-         "bucket:t: t/b@now-8\ndue: t@inf\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
+        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n",
+         CLAIM, "0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
+         "bucket:t: t/b@now-8\ndue: t@inf\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: "
+         "t/a@now+5000\n"
          "topics: t={\"maxInFlight\":1}\n"},
         /* More than the limit of all other topics. */
-        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t={\"maxInFlight\":3}\n"
+        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: "
+         "t={\"maxInFlight\":3}\n"
          "turns: t@1\n",
          CLAIM, "0 3 t/a now-9 {1} t/b now-8 {2} t/c now-7 {3} t {\"maxInFlight\":3}",
          "holders:t: t/a=n5,now-9 t/b=n5,now-8 t/c=n5,now-7\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000\ntopics: t={\"maxInFlight\":3}\n"},
         /* One attempt each two seconds: the next in whole ms. */
-        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n", CLAIM,
-         "0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+2001",
-         "bucket:t: t/b@now-8\ndue: t@now+2001\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
+        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+         CLAIM, "0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+2001",
+         "bucket:t: t/b@now-8\ndue: t@now+2001\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: "
+         "t/a@now+5000\n"
          "rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n"},
         /* Spent beyond what it may ever spend ahead: the clock stepped back. */
-        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
+         "\nturns: t@1\n",
          CLAIM, "0 0 wake now+2001",
-         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
-         "\n"}, );
+         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: "
+         "t=" ONE_EACH_2_S "\n"}, );
 }
 END_TEST
 
@@ -484,8 +521,10 @@ START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
     CHECK_EXAMPLES( //
         {"bucket:t: t/a@now-900 t/b@now-800 t/c@now-700 t/d@now-600 t/e@now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\ntopics: t={\"maxInFlight\":4}\nturns: t@1\n",
-         "claim 4 n5 5000 2 1000", "0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":4}",
-         "bucket:t: t/d@now-600\ndue: t@inf\nholders:t: t/a=n5,now-900 t/b=n5,now-800 t/c=n5,now-700 t/e=n5,now-1\n"
+         "claim 4 n5 5000 2 1000",
+         "0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":4}",
+         "bucket:t: t/d@now-600\ndue: t@inf\nholders:t: t/a=n5,now-900 t/b=n5,now-800 t/c=n5,now-700 "
+         "t/e=n5,now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\n"
          "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000 t/e@now+5000\ntopics: t={\"maxInFlight\":4}\n"}, );
 }
@@ -503,15 +542,17 @@ START_TEST(topics_tells_what_there_is)
                                "topics: u={\"paused\":true} x={\"maxInFlight\":1}\n"
                                "turns: t@1\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "topics '' '' 10 100", "0 0", NULL}, {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1", NULL},
+        {ABSENT, "topics '' '' 10 100", "0 0", NULL},
+        {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1", NULL},
         {some, "topics t '' 10 100", "0 0 t '' 1 2 0 1 now-5 -1", NULL},
         {some, "topics u '' 10 100", "0 0 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
         {some, "topics '' '' 2 100", "1 0 t '' 1 2 0 1 now-5 -1 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
-        {some, "topics '' u 9 100", "0 0 v '' 0 0 0 2 -1 -1 w '' 0 0 1 0 -1 -1 x {\"maxInFlight\":1} 0 0 0 0 -1 -1",
-         NULL},
+        {some, "topics '' u 9 100",
+         "0 0 v '' 0 0 0 2 -1 -1 w '' 0 0 1 0 -1 -1 x {\"maxInFlight\":1} 0 0 0 0 -1 -1", NULL},
         {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1", NULL},
         /* Held by its rate. */
-        {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
+        {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
+         "t=" ONE_EACH_2_S "\n",
          "topics t '' 1 9", "0 0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001", NULL}, );
 }
 END_TEST
@@ -799,8 +840,8 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"},
-        {ABSENT, "open 1 16 0", "0 0", NULL}, {"meta: format=1 shards=1\n", "open 1 1 1", "1 1", NULL},
+        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"}, {ABSENT, "open 1 16 0", "0 0", NULL},
+        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1", NULL},
         {"meta: format=2 shards=16\n", "open 1 1 1", "2 16", NULL}, );
 }
 END_TEST
@@ -889,6 +930,7 @@ Suite *suite(void)
     tcase_add_test(group, run_makes_a_job_due);
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
+    tcase_add_test(group, list_tells_what_passes_its_filters);
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
     tcase_add_test(group, settings_hold_a_topic_and_let_it_go);

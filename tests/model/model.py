@@ -426,7 +426,7 @@ class World:
         state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
-            answer = self.call("list", state, topic, most, score, last, 5, 1000)
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs")
             expected = self.pool.list(state, topic, len(answer[2:]) // 4, score, last)
             self.check("list", (state, topic, score, last), answer[2:], expected)
             score, last = answer[:2]

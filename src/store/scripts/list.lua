@@ -4,10 +4,14 @@
 -- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
 -- ARGV[7] the most entries to look at   [8] the most bytes of records
--- Returns {now_us, score, id of the last entry looked at or '', '' at the end,
---          then for each job: id, score, record, lost consumers}.
+-- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
+-- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
+-- ARGV[12] what to tell: 'jobs', 'ids' or 'count'
+-- Returns {now_us, score, id of the last entry looked at or '', '' at the end, then for each job: id, score, record,
+-- lost consumers; or ids; or how many}.
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
+local after, before, host, tell = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local places_of = {leased = LEASES, dead = DEAD}
 local key = places_of[state] or bucket_of(topic)
 
@@ -36,29 +40,54 @@ end
 local from, to = 0, call('ZCARD', key) - 1
 if state == 'delayed' then from = call('ZCOUNT', key, '-inf', now) end
 if state == 'ready' then to = call('ZCOUNT', key, '-inf', now) - 1 end
+if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
+if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
 if ARGV[5] ~= '' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
-local replies = {now_us, '', ''}
+-- The record begins as schedule.lua and job_write.c made it.
+local function has_host(record)
+  if host == '' then return true end
+  local there = string.match(record, '^{"createdAt":%d+,"url":"%a+://([^/"?#]*)')
+  there = there and string.lower(there)
+  return there == host or there and string.sub(there, 1, #host + 1) == host .. ':'
+end
+
+local replies, found = {now_us, '', ''}, 0
+local function add(id, score, record)
+  found = found + 1
+  if tell == 'count' then return end
+  replies[#replies + 1] = id
+  if tell == 'ids' then return end
+  bytes_left = bytes_left - #record
+  replies[#replies + 1] = tonumber(score)
+  replies[#replies + 1] = record
+  replies[#replies + 1] = losses_of(id)
+end
+
+-- Whether the entry is told; records are read only where they are needed.
+local needs_record = tell == 'jobs' or host ~= ''
+local function look_at(id, score)
+  if topic ~= '' and topic_of(id) ~= topic then return end
+  local record = needs_record and call('HGET', JOBS, id)
+  if not needs_record or record and has_host(record) then add(id, score, record) end
+end
+
+-- Where each entry counts there is no need to look at them.
+local is_plain = host == '' and (topic == '' or not places_of[state])
+if tell == 'count' and is_plain then
+  found = math.max(0, to - from + 1)
+  from = to + 1
+end
 local PAGE = 100
-local found = 0
 while from <= to and look > 0 and found < most and bytes_left > 0 do
   local entries = call('ZRANGE', key, from, math.min(to, from + math.min(PAGE, look) - 1), 'WITHSCORES')
   for i = 1, #entries, 2 do
-    local id = entries[i]
     from, look = from + 1, look - 1
-    replies[2], replies[3] = entries[i + 1], id
-    if topic == '' or topic_of(id) == topic then
-      local record = call('HGET', JOBS, id)
-      if record then
-        replies[#replies + 1] = id
-        replies[#replies + 1] = tonumber(entries[i + 1])
-        replies[#replies + 1] = record
-        replies[#replies + 1] = losses_of(id)
-        found, bytes_left = found + 1, bytes_left - #record
-        if found == most or bytes_left <= 0 then break end
-      end
-    end
+    replies[2], replies[3] = entries[i + 1], entries[i]
+    look_at(entries[i], entries[i + 1])
+    if found == most or bytes_left <= 0 then break end
   end
 end
+if tell == 'count' then replies[4] = found end
 if from > to then replies[2], replies[3] = '', '' end
 return replies

@@ -1,0 +1,138 @@
+/* bulk.c - DELETE /jobs and POST /jobs/redrive: what one page of a filter finds is cancelled, or run again.
+ */
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "api/query.h"
+#include "api/view.h"
+#include "base/memory.h"
+#include "job/job_id.h"
+
+enum { CURSOR_TEXT_MAX = 512 };
+
+struct bulk {
+    struct exchange *exchange;
+    bool is_redrive;
+    struct bulk_item *items;
+    struct buffer ids;    /* the items' ids point into it */
+    struct buffer cursor; /* the end of the answer */
+    size_t matched, done, failed, pending;
+};
+
+struct bulk_item {
+    struct bulk *bulk;
+    struct slice id;
+};
+
+static void bulk_free(struct bulk *bulk)
+{
+    buffer_fini(&bulk->ids);
+    buffer_fini(&bulk->cursor);
+    free(bulk->items);
+    free(bulk);
+}
+
+static void bulk_end(struct bulk *bulk)
+{
+    struct exchange *exchange = bulk->exchange;
+    if (bulk->failed > 0) {
+        problem_answer(exchange, 503,
+                       "%zu of %zu jobs are done; of %zu the outcome is unknown. Repeating is safe.",
+                       bulk->done, bulk->matched, bulk->failed);
+    } else {
+        struct buffer *body = exchange_scratch(exchange);
+        buffer_printf(body, "{\"matched\":%zu,\"done\":%zu", bulk->matched, bulk->done);
+        buffer_append(body, buffer_slice(&bulk->cursor));
+        buffer_append_byte(body, '}');
+        exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    }
+    bulk_free(bulk);
+}
+
+/* A job that is gone or leased meanwhile is matched and not done. */
+static void end_one(struct bulk *bulk, enum status status)
+{
+    bulk->done += status == STATUS_OK;
+    bulk->failed += status != STATUS_OK && status != STATUS_NOT_FOUND && status != STATUS_LEASED;
+    if (--bulk->pending == 0)
+        bulk_end(bulk);
+}
+
+static void on_cancelled(void *arg, enum status status, bool was_leased)
+{
+    const struct bulk_item *item = arg;
+    struct slice topic, job_id;
+    (void)was_leased;
+    if (status == STATUS_OK && job_key_parse(item->id, &topic, &job_id))
+        metrics_ended(item->bulk->exchange->api->options.metrics, topic, METRICS_END_CANCELLED);
+    end_one(item->bulk, status);
+}
+
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    const struct bulk_item *item = arg;
+    (void)due_ms;
+    end_one(item->bulk, status);
+}
+
+static void act(struct bulk_item *item)
+{
+    struct store *store = item->bulk->exchange->api->options.store;
+    if (item->bulk->is_redrive)
+        store_run(store, item->id, on_run, item);
+    else
+        store_cancel(store, item->id, on_cancelled, item);
+}
+
+/* The calls borrow the ids until their callbacks. */
+static void keep_ids(struct bulk *bulk, const struct slice *ids, size_t count)
+{
+    bulk->items = NEW_ARRAY(struct bulk_item, count);
+    buffer_reserve(&bulk->ids, bulk->ids.max);
+    for (size_t i = 0; i < count; i++) {
+        bulk->items[i] = (struct bulk_item){bulk, {bulk->ids.data + bulk->ids.size, ids[i].size}};
+        buffer_append(&bulk->ids, ids[i]);
+    }
+}
+
+static void on_ids(void *arg, enum status status, const struct slice *ids, size_t count,
+                   struct store_cursor next)
+{
+    struct bulk *bulk = arg;
+    if (status != STATUS_OK) {
+        problem_answer_status(bulk->exchange, status, "Repeating the request is safe.");
+        bulk_free(bulk);
+        return;
+    }
+    view_write_cursor(&bulk->cursor, &next);
+    keep_ids(bulk, ids, count);
+    bulk->matched = bulk->pending = count;
+    for (size_t i = 0; i < count; i++)
+        act(&bulk->items[i]);
+    if (count == 0)
+        bulk_end(bulk);
+}
+
+static void begin(struct exchange *exchange, bool is_redrive)
+{
+    exchange->key = exchange->parameters->jobs.topic; /* empty: of all */
+    if (problem_answer_unready(exchange))
+        return;
+    struct bulk *bulk = NEW(struct bulk);
+    bulk->exchange = exchange;
+    bulk->is_redrive = is_redrive;
+    buffer_init(&bulk->ids, (size_t)STORE_LIST_MAX * JOB_KEY_MAX);
+    buffer_init(&bulk->cursor, CURSOR_TEXT_MAX);
+    store_ids(exchange->api->options.store, &exchange->parameters->jobs, on_ids, bulk);
+}
+
+void cancel_many_handle(struct exchange *exchange)
+{
+    if (query_read_list(exchange))
+        begin(exchange, false);
+}
+
+void redrive_handle(struct exchange *exchange)
+{
+    if (query_read_redrive(exchange))
+        begin(exchange, true);
+}

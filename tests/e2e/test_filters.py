@@ -1,0 +1,128 @@
+"""What a filter finds: listed, counted, cancelled, run again."""
+
+import json
+
+from patience import until, watch
+from receiver import Answer
+from timestamp import from_ms
+
+JSON = {"Content-Type": "application/json"}
+FAR = 1_893_456_000_000  # 2030
+
+
+def schedule(server, topic, receiver, count, **more):
+    for i in range(count):
+        server.schedule(topic=topic, jobId=f"j{i:03}", **{"url": receiver.url(), "dueAt": from_ms(FAR + i), **more})
+
+
+def bury(server, receiver, topic, count):
+    receiver.script(topic, *[410] * count, 200)
+    for i in range(count):
+        server.schedule(topic=topic, jobId=f"j{i:03}", url=receiver.url())
+    until(lambda: server.get(f"/jobs/count?state=dead&topic={topic}").expect(200)["count"] == count, 10, "all dead")
+
+
+def found(server, query, path="/jobs"):
+    """Ids of all pages."""
+    page = server.get(f"{path}?{query}").expect(200)
+    ids = [job["jobId"] for job in page["jobs"]]
+    while "cursor" in page:
+        page = server.get(f"{path}?{query}&cursor={page['cursor']}").expect(200)
+        ids += [job["jobId"] for job in page["jobs"]]
+    return ids
+
+
+def count(server, query):
+    return server.get(f"/jobs/count?{query}").expect(200)["count"]
+
+
+def test_jobs_are_found_by_time(server, receiver, topic):
+    schedule(server, topic, receiver, 6)
+    delayed = f"state=delayed&topic={topic}"
+    assert found(server, f"{delayed}&dueAfter={from_ms(FAR + 2)}&dueBefore={from_ms(FAR + 4)}") == ["j002", "j003"]
+    assert found(server, f"{delayed}&dueAfter={from_ms(FAR + 2)}&limit=1") == ["j002", "j003", "j004", "j005"]
+    assert count(server, f"{delayed}&dueBefore={from_ms(FAR + 4)}") == 4
+    assert count(server, f"{delayed}&dueAfter={from_ms(FAR + 6)}") == 0
+
+
+def test_jobs_are_found_by_host(server, receiver, topic):
+    schedule(server, topic, receiver, 3)
+    server.schedule(topic=topic, jobId="other", url="https://Hooks.Example:8443/x", delay=60)
+    delayed = f"state=delayed&topic={topic}"
+    host = receiver.url().split("/")[2]
+    assert found(server, f"{delayed}&urlHost={host}&limit=2") == ["j000", "j001", "j002"]
+    assert found(server, f"{delayed}&urlHost=HOOKS.example") == ["other"]
+    assert found(server, f"{delayed}&urlHost=hooks.example%3A8443") == ["other"]
+    assert found(server, f"{delayed}&urlHost=hooks.example:1") == []
+    assert count(server, f"{delayed}&urlHost={host}") == 3
+
+
+def test_more_jobs_than_one_request_looks_at_are_counted_page_by_page(server, receiver, topic):
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 3600} for _ in range(10_050)])
+    host = receiver.url().split("/")[2]
+    page = server.get(f"/jobs/count?state=delayed&topic={topic}&urlHost={host}").expect(200)
+    rest = server.get(f"/jobs/count?state=delayed&topic={topic}&urlHost={host}&cursor={page['cursor']}").expect(200)
+    assert page["count"] == 10_000 and rest == {"count": 50}
+    assert server.get(f"/jobs/count?state=delayed&topic={topic}").expect(200) == {"count": 10_050}
+
+
+def test_what_is_found_is_cancelled(server, receiver, topic):
+    schedule(server, topic, receiver, 10)
+    query = f"state=delayed&topic={topic}&dueBefore={from_ms(FAR + 7)}"
+    page = server.request("DELETE", f"/jobs?{query}&limit=5").expect(200)
+    assert (page["matched"], page["done"]) == (5, 5)
+    page = server.request("DELETE", f"/jobs?{query}&cursor={page['cursor']}").expect(200)
+    assert page == {"matched": 2, "done": 2}
+    assert found(server, f"state=delayed&topic={topic}") == ["j007", "j008", "j009"]
+    assert server.request("DELETE", f"/jobs?{query}").expect(200) == {"matched": 0, "done": 0}
+
+
+def test_what_is_found_dead_is_run_again(server, receiver, topic):
+    bury(server, receiver, topic, 6)
+    page = server.request("POST", f"/jobs/redrive?topic={topic}&limit=4").expect(200)
+    assert (page["matched"], page["done"]) == (4, 4)
+    until(lambda: receiver.count(topic) == 10, 5, "four deliveries more")
+    assert count(server, f"state=dead&topic={topic}") == 2
+    server.request("POST", f"/jobs/redrive?topic={topic}&state=dead&cursor={page['cursor']}").expect(200)
+    until(lambda: receiver.count(topic) == 12, 5, "the rest")
+
+
+def test_all_topics_dead_jobs_are_run_again_only_when_that_is_said(start, receiver, topic):
+    server = start()
+    for name in (topic + ".a", topic + ".b"):
+        bury(server, receiver, name, 2)
+    assert server.request("POST", "/jobs/redrive").fields() == ["topic"]
+    assert server.request("POST", "/jobs/redrive?state=ready&topic=a").fields() == ["state"]
+    assert server.request("POST", "/jobs/redrive?state=dead").expect(200) == {"matched": 4, "done": 4}
+    until(lambda: receiver.count(topic + ".a") + receiver.count(topic + ".b") == 8, 5, "all deliveries")
+
+
+def test_a_topics_rate_keeps_what_is_run_again_to_its_pace(server, receiver, topic):
+    bury(server, receiver, topic, 20)
+    server.request("PUT", f"/topics/{topic}", json.dumps({"rate": {"jobs": 10, "per": 1}}), JSON).expect(200)
+    server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)
+    watch(0.8, lambda: receiver.count(topic) <= 30, "more than the rate allows")
+    until(lambda: receiver.count(topic) == 40, 10, "all deliveries")
+
+
+def test_leased_jobs_are_cancelled_too(server, receiver, topic):
+    receiver.script(topic, Answer(500, delay=0.7))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
+    server.wait_for_state(topic, "a", "leased")
+    assert server.request("DELETE", f"/jobs?state=leased&topic={topic}").expect(200) == {"matched": 1, "done": 1}
+    watch(1.2, lambda: receiver.count(topic) <= 1, "an attempt after the cancel")
+
+
+def test_a_filter_that_cannot_be_is_refused(server, start, topic):
+    bad = "topic=a&dueAfter=soon&dueBefore=1960-01-01T00:00:00Z&urlHost=a/b&urlHost=b&x=1&state=dead"
+    for method, path in (("GET", "/jobs"), ("GET", "/jobs/count"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")):
+        assert server.request(method, f"{path}?{bad}").fields() == ["dueAfter", "dueBefore", "urlHost", "urlHost", "x"]
+    assert server.request("DELETE", "/jobs").fields() == ["state"]
+    assert server.request("DELETE", "/jobs?state=delayed").fields() == ["topic"]
+    assert server.get("/jobs/count").fields() == ["state"]
+    server.request("POST", "/jobs/count").expect(405)
+    server.get("/jobs/redrive").expect(405)
+    away = start("--redis", "redis://127.0.0.1:1", ready=False)
+    away.get("/jobs/count?state=dead").expect(503)
+    away.request("DELETE", "/jobs?state=dead").expect(503)
+    away.request("POST", "/jobs/redrive?state=dead").expect(503)
