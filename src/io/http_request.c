@@ -2,7 +2,7 @@
  *
  *   http_request_begin   the request line is there: the request is born
  *   take_head            first call of the handler: gate, on_head, on_too_large
- *   take_body            a call for each piece of the body
+ *   take_body            a call for each piece of the body; on_large
  *   take_end             last call: on_request; unanswered, the connection is suspended
  *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
  *   send_answer          in the handler's call, or in the one that resuming brings
@@ -53,6 +53,12 @@ bool http_request_has_header(const struct http_request *request, const char *nam
 struct slice http_request_body(const struct http_request *request)
 {
     return buffer_slice(&request->body);
+}
+
+void http_request_allow(struct http_request *request, size_t max_bytes)
+{
+    assert(request->is_called && request->state == REQUEST_BODY && max_bytes >= request->max_body_bytes);
+    request->max_body_bytes = max_bytes;
 }
 
 void http_request_set_context(struct http_request *request, void *context)
@@ -143,6 +149,7 @@ void *http_request_begin(void *arg, const char *target, struct MHD_Connection *c
     request->connection = connection;
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->target_at = target;
+    request->max_body_bytes = server->options.max_body_bytes;
     if (text.size)
         memcpy(copy, text.data, text.size);
     request->target = slice_from(copy, text.size);
@@ -257,7 +264,7 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
      * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
-    if (framing.content_length > server->options.max_body_bytes)
+    if (framing.content_length > request->max_body_bytes)
         return refuse_too_large(request);
     if (request->has_body)
         http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
@@ -265,12 +272,25 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     return MHD_YES;
 }
 
+/* What does not fit is for on_large to judge, once, by what did. */
+static bool keep(struct http_request *request, struct slice piece)
+{
+    const struct http_server_options *options = &request->server->options;
+    struct buffer *body = &request->body;
+    size_t room = body->max - body->size, fitting = piece.size < room ? piece.size : room;
+    buffer_append(body, slice_from(piece.data, fitting));
+    if (fitting < piece.size && body->max < request->max_body_bytes &&
+        options->on_large(options->arg, request))
+        body->max = request->max_body_bytes;
+    buffer_append(body, slice_skip(piece, fitting));
+    return !body->failed;
+}
+
 /* No response can be queued between head and end, so what is too large is discarded up to the end. */
 static enum MHD_Result take_body(struct http_request *request, struct slice piece)
 {
     if (!request->is_too_large) {
-        buffer_append(&request->body, piece);
-        if (!request->body.failed)
+        if (keep(request, piece))
             return MHD_YES;
         buffer_fini(&request->body);
         request->is_too_large = true;

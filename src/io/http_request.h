@@ -55,6 +55,7 @@ struct http_request {
     const char *method;
     const char *target_at; /* where libmicrohttpd has it; compared, never read */
     struct slice target;   /* a copy, because the original is decoded in place */
+    size_t max_body_bytes; /* if on_large agrees; body has its own maximum until then */
     struct buffer body;
     size_t discarded_bytes;
     unsigned status;

@@ -25,14 +25,17 @@ struct http_header {
 
 struct http_server_options {
     int listen_fd;          /* non-blocking, listening; taken */
-    size_t max_body_bytes;
+    size_t max_body_bytes;  /* unless http_request_allow says otherwise */
     size_t max_connections;
     /* The head has come, the body not yet: answer now to refuse it (the
      * connection is closed after that when there is a body), or do nothing. */
     void (*on_head)(void *arg, struct http_request *);
     /* All has come. Not called for a request that on_head answered. */
     void (*on_request)(void *arg, struct http_request *);
-    /* The body exceeds max_body_bytes: must answer. */
+    /* The body outgrows max_body_bytes, and http_request_allow has allowed for that: may it? So far,
+     * http_request_body holds its first max_body_bytes. NULL where nothing is allowed. */
+    bool (*on_large)(void *arg, struct http_request *);
+    /* The body exceeds what it may have: must answer. */
     void (*on_too_large)(void *arg, struct http_request *);
     /* The header gate refuses it, detail says why: must answer, the connection is closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
@@ -61,6 +64,9 @@ struct slice http_request_target(const struct http_request *);                 /
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
 bool http_request_has_header(const struct http_request *, const char *name);
 struct slice http_request_body(const struct http_request *);
+
+/* In on_head: the body may have up to max_bytes, over max_body_bytes, if on_large agrees once it has. */
+void http_request_allow(struct http_request *, size_t max_bytes);
 
 /* A place for the handler's own state, NULL at first. */
 void http_request_set_context(struct http_request *, void *context);

@@ -13,7 +13,7 @@
 #include "support/suite.h"
 #include "support/wire.h"
 
-enum { MAX_BODY_BYTES = 1000, CONNECTIONS_MAX = 64, HELD_MAX = CONNECTIONS_MAX };
+enum { MAX_BODY_BYTES = 1000, LARGE_BYTES = 4000, CONNECTIONS_MAX = 64, HELD_MAX = CONNECTIONS_MAX };
 
 static struct fixture {
     struct loop *loop;
@@ -23,7 +23,7 @@ static struct fixture {
     uint16_t port;
     struct http_request *held[HELD_MAX]; /* unanswered; of the loop's thread */
     size_t held_count;
-    atomic_int heads, requests, too_large, malformed, gone, pending;
+    atomic_int heads, requests, large, too_large, malformed, gone, pending;
     atomic_bool has_run; /* a function given to in_loop */
 } fx;
 
@@ -53,6 +53,8 @@ static void on_head(void *arg, struct http_request *request)
     http_request_set_context(request, &fx);
     if (target_is(request, "/refused"))
         answer(request, 404, SLICE("refused"));
+    if (target_is(request, "/large"))
+        http_request_allow(request, LARGE_BYTES);
 }
 
 /* Says what arrived: "POST /target <header X> <body>". */
@@ -60,7 +62,7 @@ static void answer_echo(struct http_request *request)
 {
     struct slice method = http_request_method(request), target = http_request_target(request);
     struct slice header = http_request_header(request, "x-test"), body = http_request_body(request);
-    char line[2 * MAX_BODY_BYTES];
+    char line[LARGE_BYTES + MAX_BODY_BYTES];
     ck_assert_ptr_eq(http_request_context(request), &fx);
     int size = snprintf(line, sizeof line, "[%.*s %.*s (%.*s) %.*s]", SLICE_ARG(method), SLICE_ARG(target),
                         SLICE_ARG(header), SLICE_ARG(body));
@@ -87,6 +89,16 @@ static void answer_held(void *arg)
     for (size_t i = 0; i < fx.held_count; i++)
         answer_echo(fx.held[i]);
     fx.held_count = 0;
+}
+
+/* Only a list may be large. */
+static bool on_large(void *arg, struct http_request *request)
+{
+    struct slice body = http_request_body(request);
+    (void)arg;
+    fx.large++;
+    ck_assert_uint_eq(body.size, MAX_BODY_BYTES);
+    return body.data[0] == '[';
 }
 
 static void on_too_large(void *arg, struct http_request *request)
@@ -129,6 +141,7 @@ static void start(int64_t head_timeout_ms, int64_t body_timeout_ms)
         .max_connections = CONNECTIONS_MAX,
         .on_head = on_head,
         .on_request = on_request,
+        .on_large = on_large,
         .on_too_large = on_too_large,
         .on_malformed = on_malformed,
         .on_gone = on_gone,
@@ -394,6 +407,41 @@ START_TEST(not_found_comes_before_too_large)
     exchange(SLICE("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"));
     ck_has("HTTP/1.1 404 ");
     ck_assert_int_eq(fx.too_large, 0);
+}
+END_TEST
+
+/* Sends a body of so many bytes, the first of which is first, to /large. */
+static void send_large(char first, size_t bytes)
+{
+    static char body[LARGE_BYTES + 1];
+    char head[128];
+    int fd = wire_connect(fx.port);
+    int size = snprintf(head, sizeof head, "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                           "Content-Length: %zu\r\n\r\n", bytes);
+    memset(body, 'x', sizeof body);
+    body[0] = first;
+    wire_send(fd, slice_from(head, (size_t)size));
+    wire_send(fd, slice_from(body, bytes));
+    wire_read_to_end(fd, &text);
+    close(fd);
+}
+
+START_TEST(large_body_is_taken_where_it_is_allowed_and_agreed_to)
+{
+    send_large('x', MAX_BODY_BYTES);
+    ck_has("HTTP/1.1 200 ");
+    ck_assert_int_eq(fx.large, 0);
+    send_large('[', LARGE_BYTES);
+    ck_has("[POST /large () [xxx");
+    ck_assert_uint_gt(text.size, LARGE_BYTES);
+    ck_assert_int_eq(fx.large, 1);
+    send_large('x', MAX_BODY_BYTES + 1);
+    ck_has("HTTP/1.1 413 ");
+    ck_assert_int_eq(fx.large, 2);
+    send_large('[', LARGE_BYTES + 1);
+    ck_has("HTTP/1.1 413 ");
+    ck_assert_int_eq(fx.large, 2);
+    ck_assert_int_eq(fx.requests, 2);
 }
 END_TEST
 
@@ -710,6 +758,7 @@ static void add_bounds(TCase *tc)
 {
     tcase_add_test(tc, announced_length_over_the_maximum_is_refused_at_once);
     tcase_add_test(tc, not_found_comes_before_too_large);
+    tcase_add_test(tc, large_body_is_taken_where_it_is_allowed_and_agreed_to);
     tcase_add_test(tc, chunks_over_the_maximum_are_refused_at_the_end);
     tcase_add_test(tc, endless_chunks_are_cut);
     tcase_add_test(tc, head_over_its_memory_is_refused);
