@@ -17,7 +17,8 @@ struct json_limits {
 /* Where and why a text is not sound. */
 struct json_fault {
     size_t offset;       /* bytes */
-    const char *detail;  /* a literal: "is not valid JSON", "nests deeper than 32", ... */
+    const char *detail;  /* a literal: "is not valid JSON", "nests too deep", ... */
+    bool is_json;        /* so far: what is wrong is forbidden by us, not by JSON's grammar */
 };
 
 /* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no key

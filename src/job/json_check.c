@@ -13,6 +13,7 @@ struct scanner {
     const char *start, *at, *end;
     const struct json_limits *limits;
     const char *fault; /* a literal */
+    bool is_json;      /* see struct json_fault */
     struct frame frames[JSON_DEPTH_MAX];
     size_t depth;
     struct json_keys keys;
@@ -31,6 +32,13 @@ static bool fail(struct scanner *scanner, const char *detail)
 {
     scanner->fault = detail;
     return false;
+}
+
+/* Grammar allows it, and we don't. */
+static bool forbid(struct scanner *scanner, const char *detail)
+{
+    scanner->is_json = true;
+    return fail(scanner, detail);
 }
 
 static bool not_json(struct scanner *scanner)
@@ -93,10 +101,10 @@ static bool scan_escape(struct scanner *scanner, bool is_key)
         scanner->at += 2;
         return true;
     }
-    if (!json_take_code(&rest, &code))
-        return fail(scanner, "has a broken escape or a lone surrogate");
+    if (!json_take_code(&rest, &code)) /* a lone surrogate is grammar, though no character */
+        return forbid(scanner, "has a broken escape or a lone surrogate");
     if (code == 0 && is_key)
-        return fail(scanner, "has a NUL in a key");
+        return forbid(scanner, "has a NUL in a key");
     scanner->at = rest.data;
     return true;
 }
@@ -194,7 +202,7 @@ static bool scan_key(struct scanner *scanner)
     if (skip_space(scanner) != '"')
         return not_json(scanner);
     if (scanner->keys.count - frame->first_key == scanner->limits->members)
-        return fail(scanner, "has too many members in one object");
+        return forbid(scanner, "has too many members in one object");
     const char *first = scanner->at;
     if (!scan_string(scanner, true, &has_escapes))
         return false;
@@ -209,7 +217,7 @@ static bool scan_key(struct scanner *scanner)
 static bool open_value(struct scanner *scanner, bool is_object)
 {
     if (scanner->depth == scanner->limits->depth)
-        return fail(scanner, "nests too deep");
+        return forbid(scanner, "nests too deep");
     scanner->frames[scanner->depth++] = (struct frame){is_object, scanner->keys.count};
     scanner->at++;
     return true;
@@ -221,7 +229,7 @@ static bool close_value(struct scanner *scanner)
     const char *twin = json_keys_take(&scanner->keys, frame->first_key);
     if (twin) {
         scanner->at = twin;
-        return fail(scanner, "has a member twice");
+        return forbid(scanner, "has a member twice");
     }
     scanner->at++;
     return true;
@@ -279,11 +287,12 @@ enum status json_check(struct slice text, const struct json_limits *limits, stru
     scanner.end = text.data + text.size;
     scanner.limits = limits;
     scanner.fault = NULL;
+    scanner.is_json = false;
     scanner.depth = 0;
     json_keys_init(&scanner.keys);
 
     bool is_sound = scan_text(&scanner);
-    *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault};
+    *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault, scanner.is_json};
     json_keys_fini(&scanner.keys);
     return is_sound ? STATUS_OK : STATUS_INVALID;
 }

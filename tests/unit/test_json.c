@@ -173,6 +173,23 @@ START_TEST(says_where_and_why_a_text_is_not_sound)
 }
 END_TEST
 
+START_TEST(tells_what_grammar_forbids_from_what_we_do)
+{
+    static const struct {
+        const char *json;
+        bool is_json;
+    } cases[] = {
+        {"{\"a\":1,\"a\":2}", true}, {"\"\\ud800\"", true}, {"{\"\\u0000\":1}", true}, {"{\"a\":1", false},
+        {"\"\xff\"", false},         {"[1,]", false},       {"\"\\x41\"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct json_fault fault;
+        ck_assert(check(slice_of(cases[i].json), &fault) == STATUS_INVALID);
+        ck_assert_msg(fault.is_json == cases[i].is_json, "%s", cases[i].json);
+    }
+}
+END_TEST
+
 static enum status check_depth(size_t arrays, size_t objects)
 {
     struct json_fault fault;
@@ -413,6 +430,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, takes_sound_texts);
     tcase_add_test(tests, says_where_and_why_a_text_is_not_sound);
+    tcase_add_test(tests, tells_what_grammar_forbids_from_what_we_do);
     tcase_add_test(tests, limits_depth);
     tcase_add_test(tests, limits_members);
     tcase_add_test(tests, finds_each_twin_among_many);
