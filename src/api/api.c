@@ -3,22 +3,27 @@
 #include <stdio.h>
 
 #include "api/exchange.h"
+#include "api/job_batch.h"
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/route.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { SCRATCH_MAX = 64 * 1024 * 1024, RECORD_MAX = 64 * 1024 * 1024, ALLOW_MAX = 128, ONCE_MAX = 512 };
+enum {
+    SCRATCH_MAX = 64 * 1024 * 1024,
+    MEMBERS_MAX = 256 * 1024,
+    ALLOW_MAX = 128,
+    ONCE_MAX = 512,
+    LARGE_MAX = 16, /* requests over max_body_bytes at once: together 256 MiB a reactor */
+};
 
-/* "application/json", maybe with "charset=utf-8"; a patch may call itself what it is (RFC 7396). */
-static bool is_json(struct slice type, bool is_patch)
+/* This media type, maybe with "charset=utf-8". */
+static bool is_media(struct slice type, struct slice wanted)
 {
     struct slice media, parameter;
     slice_cut(type, ';', &media, &parameter);
-    media = slice_trim(media);
-    if (!slice_equal_nocase(media, SLICE("application/json")) &&
-        !(is_patch && slice_equal_nocase(media, SLICE("application/merge-patch+json"))))
+    if (!slice_equal_nocase(slice_trim(media), wanted))
         return false;
     parameter = slice_trim(parameter);
     return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
@@ -27,13 +32,19 @@ static bool is_json(struct slice type, bool is_patch)
 
 static bool check_media(struct exchange *exchange)
 {
+    static const char *const others[] = {[BODY_PATCH] = "application/merge-patch+json",
+                                         [BODY_JOBS] = "application/x-ndjson"};
     const struct http_request *request = exchange->request;
-    bool is_patch = slice_equal(http_request_method(request), SLICE("PATCH"));
+    enum body_kind kind = exchange->method->body;
+    struct slice type = http_request_header(request, "Content-Type");
+    const char *other = others[kind];
+    bool is_other = other && is_media(type, slice_of(other));
+    exchange->has_lines = is_other && kind == BODY_JOBS;
     if (http_request_has_header(request, "Content-Encoding"))
         problem_answer(exchange, 415, "Content-Encoding is not supported: send the JSON as it is.");
-    else if (!is_json(http_request_header(request, "Content-Type"), is_patch))
-        problem_answer(exchange, 415, "Content-Type must be application/json%s.",
-                       is_patch ? " or application/merge-patch+json" : "");
+    else if (!is_other && !is_media(type, SLICE("application/json")))
+        problem_answer(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
+                       other ? other : "");
     else
         return true;
     return false;
@@ -47,7 +58,6 @@ static struct exchange *exchange_new(struct api *api, struct http_request *reque
     exchange->route = METRICS_ROUTE_OTHER;
     exchange->began_us = clock_boot_us();
     buffer_init(&exchange->path, EXCHANGE_PATH_MAX);
-    buffer_init(&exchange->record, RECORD_MAX);
     buffer_init(&exchange->once, ONCE_MAX);
     list_init(&exchange->key_link);
     http_request_set_context(request, exchange);
@@ -72,8 +82,10 @@ static void on_head(void *arg, struct http_request *request)
         return;
     }
     exchange->route = exchange->method->route;
-    if (exchange->method->takes_job && !check_media(exchange))
+    if (exchange->method->body != BODY_NONE && !check_media(exchange))
         return;
+    if (exchange->method->body == BODY_JOBS)
+        http_request_allow(request, JOB_BATCH_BYTES_MAX);
     if (route->ignores_query)
         exchange->query = (struct slice){NULL, 0};
 }
@@ -87,11 +99,32 @@ static void on_request(void *arg, struct http_request *request)
     exchange->method->handle(exchange);
 }
 
+/* max_body_bytes bounds each job; many may have more together. */
+static bool on_large(void *arg, struct http_request *request)
+{
+    struct api *api = arg;
+    struct exchange *exchange = http_request_context(request);
+    if (!job_batch_is_meant(exchange))
+        return false;
+    exchange->is_crowded = api->large_count == LARGE_MAX;
+    exchange->is_large = !exchange->is_crowded;
+    api->large_count += exchange->is_large;
+    return exchange->is_large;
+}
+
 static void on_too_large(void *arg, struct http_request *request)
 {
     struct api *api = arg;
-    problem_answer(http_request_context(request), 413, "The body is over %zu bytes.",
-                   api->options.max_body_bytes);
+    struct exchange *exchange = http_request_context(request);
+    size_t max_bytes = api->options.max_body_bytes;
+    if (exchange->is_crowded)
+        problem_answer(exchange, 503, "Too many requests over %zu bytes at once; nothing changed.",
+                       max_bytes);
+    else if (exchange->method->body == BODY_JOBS)
+        problem_answer(exchange, 413, "The body is over %zu bytes, or over %d with many jobs.", max_bytes,
+                       JOB_BATCH_BYTES_MAX);
+    else
+        problem_answer(exchange, 413, "The body is over %zu bytes.", max_bytes);
 }
 
 static void on_malformed(void *arg, struct http_request *request, const char *detail)
@@ -114,6 +147,8 @@ struct api *api_new(const struct api_options *options)
     struct api *api = NEW(struct api);
     api->options = *options;
     buffer_init(&api->scratch, SCRATCH_MAX);
+    buffer_init(&api->members, MEMBERS_MAX);
+    api->batches = job_batches_new(options->loop);
     for (size_t i = 0; i < API_KEY_BUCKETS; i++)
         list_init(&api->keys[i]);
     return api;
@@ -132,6 +167,8 @@ void api_free(struct api *api)
     if (!api)
         return;
     buffer_fini(&api->scratch);
+    buffer_fini(&api->members);
+    job_batches_free(api->batches);
     free(api);
 }
 
@@ -140,6 +177,7 @@ void api_attach(struct api *api, struct http_server_options *server)
     server->max_body_bytes = api->options.max_body_bytes;
     server->on_head = on_head;
     server->on_request = on_request;
+    server->on_large = on_large;
     server->on_too_large = on_too_large;
     server->on_malformed = on_malformed;
     server->on_gone = on_gone;

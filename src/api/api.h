@@ -14,6 +14,7 @@
 struct api;
 
 struct api_options {
+    struct loop *loop;
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */

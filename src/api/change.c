@@ -1,7 +1,7 @@
 /* change.c - DELETE /jobs/<topic>/<jobId> and POST /jobs/<topic>/<jobId>/run */
 #include "api/handlers.h"
 #include "api/problem.h"
-#include "job/timestamp.h"
+#include "api/view.h"
 
 static void on_cancelled(void *arg, enum status status, bool was_leased)
 {
@@ -35,13 +35,9 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
-    char due[TIMESTAMP_SIZE];
-    timestamp_format(due_ms, due);
-    buffer_append(body, SLICE("{\"jobId\":"));
-    buffer_append_json(body, exchange->job_id);
-    buffer_append(body, SLICE(",\"topic\":"));
-    buffer_append_json(body, exchange->topic);
-    buffer_printf(body, ",\"state\":\"delayed\",\"dueAt\":\"%s\"}", due);
+    buffer_append_byte(body, '{');
+    view_write_placed(body, exchange->key, JOB_STATE_DELAYED, due_ms);
+    buffer_append_byte(body, '}');
     exchange_answer_json(exchange, 202, NULL, 0, buffer_slice(body));
 }
 

@@ -1,5 +1,6 @@
 #include "api/exchange.h"
 
+#include "api/job_batch.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -7,6 +8,12 @@ struct buffer *exchange_scratch(struct exchange *exchange)
 {
     buffer_clear(&exchange->api->scratch);
     return &exchange->api->scratch;
+}
+
+struct buffer *api_members(struct api *api)
+{
+    buffer_clear(&api->members);
+    return &api->members;
 }
 
 static void give(struct exchange *exchange, const struct http_answer *answer)
@@ -41,7 +48,9 @@ void exchange_free(struct exchange *exchange)
 {
     http_request_set_context(exchange->request, NULL);
     buffer_fini(&exchange->path);
-    buffer_fini(&exchange->record);
+    submission_fini(&exchange->submission);
+    job_batch_free(exchange->batch);
+    exchange->api->large_count -= exchange->is_large;
     buffer_fini(&exchange->once);
     list_remove(&exchange->key_link);
     free(exchange->parameters);

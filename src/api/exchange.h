@@ -6,11 +6,14 @@
 #define DUEPOST_API_EXCHANGE_H
 
 #include "api/api.h"
+#include "api/submission.h"
 #include "base/buffer.h"
 #include "base/list.h"
 #include "job/job.h"
 
 struct exchange;
+struct job_batch;
+struct job_batches;
 
 typedef void exchange_fn(struct exchange *);
 
@@ -19,6 +22,9 @@ enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_QUERY_MAX = 2048, API_KEY_BUCKETS = 25
 struct api {
     struct api_options options;
     struct buffer scratch;             /* for the body of one answer */
+    struct buffer members;             /* of what is said of one job, or of a problem */
+    struct job_batches *batches;
+    size_t large_count;                /* requests that is_large */
     struct list keys[API_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
 };
 
@@ -29,12 +35,14 @@ struct exchange {
     enum metrics_route route;
     int64_t began_us;           /* CLOCK_BOOTTIME */
     struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
-    struct slice key;     /* topic/jobId: of the path, or of the job that is POSTed; or the path's topic */
-    struct slice query;   /* without its '?' */
-    struct buffer path;   /* topic, job_id and key point into it */
-    struct buffer record; /* of the job that is POSTed */
-    bool is_id_ours;      /* the job that is POSTed came without a jobId */
-    struct buffer once;   /* its fingerprint and idempotency key, see store_schedule; empty without one */
+    struct slice key;             /* topic/jobId of the path, or its topic */
+    struct slice query;           /* without its '?' */
+    struct buffer path;           /* topic, job_id and key point into it */
+    bool has_lines;               /* the body is NDJSON */
+    bool is_large, is_crowded;    /* the body may be over max_body_bytes; might, but for too many others */
+    struct submission submission; /* of the job that is POSTed */
+    struct job_batch *batch;      /* owned; NULL unless many are */
+    struct buffer once; /* its fingerprint and idempotency key, see store_schedule; empty without one */
     struct list key_link;
     struct exchange_query *parameters; /* owned; NULL until query_read_... has read some */
 };
@@ -48,6 +56,9 @@ struct exchange_query {
 
 /* The empty scratch buffer; it lives until the next one asks for it. */
 struct buffer *exchange_scratch(struct exchange *);
+
+/* The same for members of a JSON object. */
+struct buffer *api_members(struct api *);
 
 /* These answer, and end the exchange. */
 void exchange_answer_json(struct exchange *, unsigned status, const struct http_header *headers, size_t count,

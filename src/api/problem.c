@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "job/timestamp.h"
+#include "api/view.h"
 
 enum { DETAIL_MAX = 768, PROBLEM_MAX = 1024 };
 
@@ -33,44 +33,134 @@ static const char *title_of(unsigned status)
     }
 }
 
-void problem_write_head(struct buffer *body, unsigned status, struct slice detail)
+/* ---- what is said ---- */
+
+static void write_opening(struct buffer *body, unsigned status)
 {
-    buffer_printf(body,
-                  "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":", title_of(status),
+    buffer_printf(body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,", title_of(status),
                   status);
-    buffer_append_json(body, detail);
 }
 
-void problem_answer(struct exchange *exchange, unsigned status, const char *format, ...)
+void problem_write_head(struct buffer *body, unsigned status, struct slice detail)
 {
-    struct buffer *body = exchange_scratch(exchange);
+    write_opening(body, status);
+    problem_write(body, "%.*s", SLICE_ARG(detail));
+}
+
+static void __attribute__((format(printf, 2, 0)))
+write_detail(struct buffer *members, const char *format, va_list values)
+{
     char detail[DETAIL_MAX];
+    vsnprintf(detail, sizeof detail, format, values);
+    buffer_append(members, SLICE("\"detail\":"));
+    buffer_append_json(members, slice_of(detail));
+}
+
+void problem_write(struct buffer *members, const char *format, ...)
+{
     va_list values;
     va_start(values, format);
-    vsnprintf(detail, sizeof detail, format, values);
+    write_detail(members, format, values);
     va_end(values);
-    problem_write_head(body, status, slice_of(detail));
+}
+
+void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *errors)
+{
+    problem_write(members, "The %s has %zu error%s.", what, errors->count, errors->count == 1 ? "" : "s");
+    buffer_append(members, SLICE(",\"errors\":["));
+    for (size_t i = 0; i < errors->count; i++) {
+        buffer_append(members, i ? SLICE(",{\"field\":") : SLICE("{\"field\":"));
+        buffer_append_json(members, slice_of(errors->items[i].field));
+        buffer_append(members, SLICE(",\"detail\":"));
+        buffer_append_json(members, slice_of(errors->items[i].detail));
+        buffer_append_byte(members, '}');
+    }
+    buffer_append_byte(members, ']');
+}
+
+void problem_write_conflict(struct buffer *members, const char *detail, const struct store_job *job)
+{
+    problem_write(members, "%s", detail);
+    view_write_place(members, job->state, job->at_ms);
+}
+
+static void write_full(struct buffer *members, int64_t max_jobs)
+{
+    if (max_jobs > 0)
+        problem_write(members, "There are %lld jobs already (--max-jobs), or Redis has no memory left.",
+                      (long long)max_jobs);
+    else
+        problem_write(members, "Redis has no memory left for more jobs.");
+}
+
+/* One shard where it is about one. */
+static bool is_ready(const struct store *store, struct slice key, struct problem *why)
+{
+    return key.size ? store_is_ready_for(store, key, why) : store_is_ready(store, why);
+}
+
+unsigned problem_write_status(struct buffer *members, const struct api *api, struct slice key,
+                              enum status status, const char *consequence)
+{
+    struct problem why = {.text = ""};
+    switch (status) {
+    case STATUS_NOT_FOUND:
+        problem_write(members, "There is no such job.");
+        return 404;
+    case STATUS_FULL:
+        write_full(members, api->options.max_jobs);
+        return 507;
+    case STATUS_UNKNOWN:
+        problem_write(members, "The outcome is unknown: Redis did not answer. %s", consequence);
+        return 503;
+    default:
+        if (is_ready(api->options.store, key, &why))
+            problem_set(&why, "Redis does not serve at the moment");
+        problem_write(members, "%s; nothing changed.", why.text);
+        return 503;
+    }
+}
+
+/* ---- answers ---- */
+
+void problem_answer_members(struct exchange *exchange, unsigned status, struct slice members)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    write_opening(body, status);
+    buffer_append(body, members);
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, status, &problem_retry_after, status == 503, buffer_slice(body));
 }
 
+void problem_answer(struct exchange *exchange, unsigned status, const char *format, ...)
+{
+    struct buffer *members = api_members(exchange->api);
+    va_list values;
+    va_start(values, format);
+    write_detail(members, format, values);
+    va_end(values);
+    problem_answer_members(exchange, status, buffer_slice(members));
+}
+
 void problem_answer_errors(struct exchange *exchange, const char *what, const struct job_errors *errors)
 {
-    struct buffer *body = exchange_scratch(exchange);
-    char detail[DETAIL_MAX];
-    snprintf(detail, sizeof detail, "The %s has %zu error%s.", what, errors->count,
-             errors->count == 1 ? "" : "s");
-    problem_write_head(body, 400, slice_of(detail));
-    buffer_append(body, SLICE(",\"errors\":["));
-    for (size_t i = 0; i < errors->count; i++) {
-        buffer_append(body, i ? SLICE(",{\"field\":") : SLICE("{\"field\":"));
-        buffer_append_json(body, slice_of(errors->items[i].field));
-        buffer_append(body, SLICE(",\"detail\":"));
-        buffer_append_json(body, slice_of(errors->items[i].detail));
-        buffer_append_byte(body, '}');
-    }
-    buffer_append(body, SLICE("]}"));
-    exchange_answer_json(exchange, 400, NULL, 0, buffer_slice(body));
+    struct buffer *members = api_members(exchange->api);
+    problem_write_errors(members, what, errors);
+    problem_answer_members(exchange, 400, buffer_slice(members));
+}
+
+void problem_answer_conflict(struct exchange *exchange, const char *detail, const struct store_job *job)
+{
+    struct buffer *members = api_members(exchange->api);
+    problem_write_conflict(members, detail, job);
+    problem_answer_members(exchange, 409, buffer_slice(members));
+}
+
+void problem_answer_status(struct exchange *exchange, enum status status, const char *consequence)
+{
+    struct buffer *members = api_members(exchange->api);
+    unsigned http_status = problem_write_status(members, exchange->api, exchange->key, status, consequence);
+    problem_answer_members(exchange, http_status, buffer_slice(members));
 }
 
 void problem_answer_allow(struct exchange *exchange, struct slice allow)
@@ -84,58 +174,10 @@ void problem_answer_allow(struct exchange *exchange, struct slice allow)
     exchange_answer_json(exchange, 405, &header, 1, buffer_slice(body));
 }
 
-void problem_answer_conflict(struct exchange *exchange, const char *detail, const struct store_job *job)
-{
-    struct buffer *body = exchange_scratch(exchange);
-    problem_write_head(body, 409, slice_of(detail));
-    buffer_printf(body, ",\"state\":\"%s\"", job_state_word(job->state));
-    if (job->state == JOB_STATE_DELAYED || job->state == JOB_STATE_READY) {
-        char due[TIMESTAMP_SIZE];
-        timestamp_format(job->at_ms, due);
-        buffer_printf(body, ",\"dueAt\":\"%s\"", due);
-    }
-    buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, 409, NULL, 0, buffer_slice(body));
-}
-
-/* What the request was about: one shard where it names a topic. */
-static bool is_ready(const struct exchange *exchange, struct problem *why)
-{
-    const struct store *store = exchange->api->options.store;
-    return exchange->key.size ? store_is_ready_for(store, exchange->key, why) : store_is_ready(store, why);
-}
-
-void problem_answer_status(struct exchange *exchange, enum status status, const char *consequence)
-{
-    struct problem why = {.text = ""};
-    int64_t max_jobs = exchange->api->options.max_jobs;
-    switch (status) {
-    case STATUS_NOT_FOUND:
-        problem_answer(exchange, 404, "There is no such job.");
-        break;
-    case STATUS_FULL:
-        if (max_jobs > 0)
-            problem_answer(exchange, 507,
-                           "There are %lld jobs already (--max-jobs), or Redis has no memory left.",
-                           (long long)max_jobs);
-        else
-            problem_answer(exchange, 507, "Redis has no memory left for more jobs.");
-        break;
-    case STATUS_UNKNOWN:
-        problem_answer(exchange, 503, "The outcome is unknown: Redis did not answer. %s", consequence);
-        break;
-    default:
-        if (is_ready(exchange, &why))
-            problem_set(&why, "Redis does not serve at the moment");
-        problem_answer(exchange, 503, "%s; nothing changed.", why.text);
-        break;
-    }
-}
-
 bool problem_answer_unready(struct exchange *exchange)
 {
     struct problem why;
-    if (is_ready(exchange, &why))
+    if (is_ready(exchange->api->options.store, exchange->key, &why))
         return false;
     problem_answer(exchange, 503, "%s; nothing changed.", why.text);
     return true;

@@ -4,22 +4,32 @@
 
 #include "api/exchange.h"
 
-/* These answer, and end the exchange. */
+/* What is said, as members of a JSON object without its braces: detail first. */
 
+void problem_write(struct buffer *members, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* All that is wrong; what is "job" or "query". */
+void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
+
+/* job is in the way. */
+void problem_write_conflict(struct buffer *members, const char *detail, const struct store_job *);
+
+/* What the store says, for people, and the status that goes with it: 404, 503, 507. key: of the job or topic
+ * that it is about, empty for all. consequence: what an unknown outcome means here. */
+unsigned problem_write_status(struct buffer *members, const struct api *, struct slice key, enum status,
+                              const char *consequence);
+
+/* These answer with them, and end the exchange. */
+
+void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer(struct exchange *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* 400 with all that is wrong; what is "job" or "query". */
-void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);
+void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);     /* 400 */
+void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *); /* 409 */
+void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
 /* 405 */
 void problem_answer_allow(struct exchange *, struct slice allow);
-
-/* 409: job is in the way. */
-void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *);
-
-/* 404, 503, 507: what the store says, for people. consequence: what an unknown outcome means here. */
-void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
 /* Every answer that confirms a change keeps the durability that was promised. True: for what the exchange's
  * key names that cannot be now, and 503 was answered. */

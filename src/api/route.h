@@ -4,11 +4,19 @@
 
 #include "api/exchange.h"
 
+/* What a method's body may be. */
+enum body_kind {
+    BODY_NONE,  /* nothing that we read */
+    BODY_JSON,  /* application/json */
+    BODY_PATCH, /* a patch may call itself what it is, too: application/merge-patch+json (RFC 7396) */
+    BODY_JOBS,  /* application/x-ndjson, too; many jobs may be over max_body_bytes */
+};
+
 struct method {
     const char *name;
     enum metrics_route route;
     exchange_fn *handle; /* all has come */
-    bool takes_job;      /* its body is application/json */
+    enum body_kind body;
     bool takes_query;    /* known parameters are the handler's to check; else there are none */
 };
 

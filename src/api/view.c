@@ -28,6 +28,23 @@ static void write_seconds(struct buffer *body, const char *name, int64_t ms)
     seconds_append(body, ms);
 }
 
+void view_write_place(struct buffer *body, enum job_state state, int64_t at_ms)
+{
+    buffer_printf(body, ",\"state\":\"%s\"", job_state_word(state));
+    if (state == JOB_STATE_DELAYED || state == JOB_STATE_READY)
+        write_time(body, "dueAt", at_ms);
+}
+
+void view_write_placed(struct buffer *body, struct slice key, enum job_state state, int64_t at_ms)
+{
+    struct slice topic, job_id;
+    job_key_parse(key, &topic, &job_id);
+    buffer_append(body, SLICE("\"jobId\":"));
+    buffer_append_json(body, job_id);
+    write_text(body, "topic", topic);
+    view_write_place(body, state, at_ms);
+}
+
 static struct slice reason_of(const struct store_job *stored, const struct job *job)
 {
     if (job->reason.size)
@@ -37,9 +54,7 @@ static struct slice reason_of(const struct store_job *stored, const struct job *
 
 static void write_state(struct buffer *body, const struct store_job *stored, const struct job *job)
 {
-    buffer_printf(body, ",\"state\":\"%s\"", job_state_word(stored->state));
-    if (stored->state == JOB_STATE_DELAYED || stored->state == JOB_STATE_READY)
-        write_time(body, "dueAt", stored->at_ms);
+    view_write_place(body, stored->state, stored->at_ms);
     write_time(body, "createdAt", job->created_ms);
     if (stored->state != JOB_STATE_DEAD)
         return;

@@ -6,6 +6,12 @@
 #include "job/retry_schedule.h"
 #include "store/store.h"
 
+/* Where a job is, as further members: ,"state" and, while it waits, "dueAt". */
+void view_write_place(struct buffer *, enum job_state, int64_t at_ms);
+
+/* The members that tell a new job's name and place. key: topic/jobId. */
+void view_write_placed(struct buffer *, struct slice key, enum job_state, int64_t at_ms);
+
 /* One JSON object. fallback: the schedule of jobs that bring none. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
 

@@ -53,6 +53,7 @@ static void start_api(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
     struct api_options api = {
+        .loop = reactor->loop,
         .store = reactor->store,
         .targets = options->targets,
         .schedule = &options->retry_schedule,

@@ -1,0 +1,309 @@
+/* The steps of a batch, in order:
+ *
+ *   job_batch_begin   it waits until so few are open that it may be, too
+ *   cut_some          text becomes jobs, piece by piece; what is not sound is answered 400
+ *   send_some         jobs go to the store, as long as that has room
+ *   on_verdict        what is said of one of them
+ *   answer            when it was said of all
+ */
+#include "api/job_batch.h"
+
+#include <assert.h>
+
+#include "api/problem.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "job/job_cutter.h"
+
+enum {
+    TURN_US = 1000,                     /* of work in one turn of the loop */
+    STEP_BYTES = 32 * 1024,             /* of text, between two looks at the clock */
+    PIECE_BYTES = 64,                   /* what a piece costs beside its text, in bytes */
+    SENT_JOBS_MAX = 512,                /* in the store's hands: a call of 256 and the next one */
+    SENT_BYTES_MAX = 8 * 1024 * 1024,   /* of their texts */
+    OPEN_MAX = 16,                      /* batches at once; the others wait with their text */
+    SAID_MAX = 16 * 1024 * 1024,        /* not reached, because of these two: */
+    SAID_PLENTY = 4 * 1024 * 1024,      /* from here on */
+    SAID_LONG = 1024,                   /* what is longer is cut short */
+};
+
+struct job_batches {
+    struct timer *timer;           /* runs when there is work */
+    struct list cutting, sending;  /* batches with work of that kind */
+    size_t open;
+    size_t sent_jobs, sent_bytes;
+};
+
+struct batch_job {
+    struct slice text;
+    size_t said_at, said_bytes; /* in said */
+};
+
+struct job_batch {
+    struct list link;
+    struct job_batches *batches;
+    struct exchange *exchange;
+    struct job_cutter cutter;
+    struct batch_job *jobs;
+    size_t count, capacity;
+    size_t next;    /* to be sent */
+    size_t pending; /* sent, without a verdict */
+    bool is_open;
+    struct buffer said; /* as the verdicts came */
+};
+
+/* A job between its sending and its verdict. */
+struct batch_item {
+    struct submission submission;
+    struct job_batch *batch;
+    size_t index;
+};
+
+/* ---- its answer ---- */
+
+static void note(struct job_batch *batch, size_t index, unsigned status, struct slice members)
+{
+    struct buffer *said = &batch->said;
+    struct batch_job *job = &batch->jobs[index];
+    /* Errors may be ten times as long as what they are about. */
+    if (said->size > SAID_PLENTY && members.size > SAID_LONG)
+        members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
+    job->said_at = said->size;
+    buffer_append(said, SLICE("{\"status\":"));
+    buffer_append_number(said, status);
+    buffer_append_byte(said, ',');
+    buffer_append(said, members);
+    buffer_append_byte(said, '}');
+    job->said_bytes = said->size - job->said_at;
+}
+
+static void answer(struct job_batch *batch)
+{
+    struct exchange *exchange = batch->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    buffer_reserve(body, batch->said.size + batch->count + PIECE_BYTES);
+    buffer_append(body, SLICE("{\"results\":["));
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct batch_job *job = &batch->jobs[i];
+        if (i)
+            buffer_append_byte(body, ',');
+        buffer_append(body, slice_from(batch->said.data + job->said_at, job->said_bytes));
+    }
+    buffer_append(body, SLICE("]}"));
+    if (batch->said.failed || body->failed)
+        problem_answer(exchange, 503, "There is no memory for the answer; jobs may be scheduled or not.");
+    else
+        exchange_answer_json(exchange, 207, NULL, 0, buffer_slice(body));
+}
+
+static void answer_if_ended(struct job_batch *batch)
+{
+    if (batch->next == batch->count && batch->pending == 0)
+        answer(batch);
+}
+
+/* ---- its jobs ---- */
+
+static bool has_room(const struct job_batches *batches)
+{
+    return batches->sent_jobs < SENT_JOBS_MAX && batches->sent_bytes < SENT_BYTES_MAX;
+}
+
+static void wake(struct job_batches *batches)
+{
+    if (!timer_is_running(batches->timer))
+        timer_start(batches->timer, 0);
+}
+
+static void free_item(struct batch_item *item)
+{
+    submission_fini(&item->submission);
+    free(item);
+}
+
+static void on_verdict(void *arg, const struct verdict *verdict)
+{
+    struct batch_item *item = arg;
+    struct job_batch *batch = item->batch;
+    batch->batches->sent_jobs--;
+    batch->batches->sent_bytes -= item->submission.text.size;
+    batch->pending--;
+    note(batch, item->index, verdict->status, verdict->members);
+    free_item(item);
+    wake(batch->batches);
+    answer_if_ended(batch);
+}
+
+static void send_job(struct job_batch *batch, size_t index)
+{
+    struct batch_item *item = NEW(struct batch_item);
+    struct verdict verdict;
+    struct job job;
+    item->batch = batch;
+    item->index = index;
+    submission_init(&item->submission, batch->exchange->api, batch->jobs[index].text, on_verdict, item);
+    if (!submission_check(&item->submission, &job, &verdict)) {
+        note(batch, index, verdict.status, verdict.members);
+        free_item(item);
+        return;
+    }
+    submission_send(&item->submission, &job);
+    job_fini(&job);
+    batch->pending++;
+    batch->batches->sent_jobs++;
+    batch->batches->sent_bytes += item->submission.text.size;
+}
+
+static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_bytes)
+{
+    struct buffer *members = api_members(batch->exchange->api);
+    problem_write(members, "The job is over %zu bytes.", max_bytes);
+    note(batch, index, 413, buffer_slice(members));
+}
+
+static void send_some(struct job_batch *batch)
+{
+    size_t max_bytes = batch->exchange->api->options.max_body_bytes, bytes = 0;
+    while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
+        size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
+        if (job_bytes > max_bytes)
+            refuse_large_job(batch, index, max_bytes);
+        else
+            send_job(batch, index);
+        bytes += job_bytes + PIECE_BYTES;
+    }
+    if (batch->next < batch->count)
+        list_append(&batch->batches->sending, &batch->link);
+    answer_if_ended(batch);
+}
+
+/* ---- its text ---- */
+
+static void add_job(struct job_batch *batch, struct slice text)
+{
+    if (batch->count == batch->capacity) {
+        batch->capacity = batch->capacity ? 2 * batch->capacity : 128;
+        batch->jobs = memory_resize(batch->jobs, batch->capacity * sizeof *batch->jobs);
+    }
+    batch->jobs[batch->count++] = (struct batch_job){.text = text};
+}
+
+static void cut_some(struct job_batch *batch)
+{
+    struct job_errors errors;
+    struct slice text;
+    enum status status = STATUS_OK;
+    for (size_t bytes = 0; bytes < STEP_BYTES && status == STATUS_OK; bytes += text.size + PIECE_BYTES) {
+        status = job_cutter_next(&batch->cutter, &text, &errors);
+        if (status == STATUS_OK && text.size)
+            add_job(batch, text);
+    }
+    if (status == STATUS_INVALID) {
+        problem_answer_errors(batch->exchange, "request", &errors);
+    } else if (status == STATUS_NOT_FOUND) {
+        list_remove(&batch->link);
+        list_append(&batch->batches->sending, &batch->link);
+    }
+}
+
+static void open_batch(struct job_batch *batch)
+{
+    batch->is_open = true;
+    batch->batches->open++;
+}
+
+/* ---- turns ---- */
+
+/* False: there is nothing to do until a verdict comes, or another batch. */
+static bool step(struct job_batches *batches)
+{
+    if (has_room(batches) && !list_is_empty(&batches->sending)) {
+        send_some(LIST_ENTRY(list_take(&batches->sending), struct job_batch, link));
+        return true;
+    }
+    if (list_is_empty(&batches->cutting))
+        return false;
+    struct job_batch *batch = LIST_ENTRY(batches->cutting.next, struct job_batch, link);
+    if (!batch->is_open && batches->open == OPEN_MAX)
+        return false;
+    if (!batch->is_open)
+        open_batch(batch);
+    cut_some(batch);
+    return true;
+}
+
+static void on_turn(void *arg)
+{
+    struct job_batches *batches = arg;
+    int64_t end_us = clock_boot_us() + TURN_US;
+    while (step(batches)) {
+        if (clock_boot_us() >= end_us) {
+            timer_start(batches->timer, 0);
+            return;
+        }
+    }
+}
+
+/* ---- life ---- */
+
+struct job_batches *job_batches_new(struct loop *loop)
+{
+    struct job_batches *batches = NEW(struct job_batches);
+    batches->timer = timer_new(loop, on_turn, batches);
+    list_init(&batches->cutting);
+    list_init(&batches->sending);
+    return batches;
+}
+
+void job_batches_free(struct job_batches *batches)
+{
+    if (!batches)
+        return;
+    assert(batches->open == 0);
+    timer_free(batches->timer);
+    free(batches);
+}
+
+bool job_batch_is_meant(const struct exchange *exchange)
+{
+    struct json_cursor cursor;
+    return exchange->has_lines ||
+           (json_open(http_request_body(exchange->request), &cursor) && cursor.close == ']');
+}
+
+/* Out of the way of all others, because the errors are large. */
+static void refuse_key(struct exchange *exchange)
+{
+    struct job_errors errors = {
+        .count = 1, .items = {{"Idempotency-Key", "is for one job: of many, give each a jobId instead"}}};
+    problem_answer_errors(exchange, "request", &errors);
+}
+
+void job_batch_begin(struct exchange *exchange)
+{
+    struct job_batches *batches = exchange->api->batches;
+    if (http_request_has_header(exchange->request, "Idempotency-Key")) {
+        refuse_key(exchange);
+        return;
+    }
+    struct job_batch *batch = exchange->batch = NEW(struct job_batch);
+    batch->batches = batches;
+    batch->exchange = exchange;
+    job_cutter_init(&batch->cutter, http_request_body(exchange->request), exchange->has_lines);
+    buffer_init(&batch->said, SAID_MAX);
+    list_append(&batches->cutting, &batch->link);
+    wake(batches);
+}
+
+void job_batch_free(struct job_batch *batch)
+{
+    if (!batch)
+        return;
+    assert(batch->pending == 0);
+    batch->batches->open -= batch->is_open;
+    wake(batch->batches);
+    list_remove(&batch->link);
+    buffer_fini(&batch->said);
+    free(batch->jobs);
+    free(batch);
+}

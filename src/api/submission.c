@@ -1,0 +1,206 @@
+#include "api/submission.h"
+
+#include <stdio.h>
+
+#include "api/exchange.h"
+#include "api/problem.h"
+#include "api/view.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "io/local_address.h"
+#include "job/job_id.h"
+#include "job/url.h"
+
+enum { STORED_MAX = 64 * 1024 * 1024, CONSEQUENCE_MAX = 320 };
+
+void submission_init(struct submission *submission, struct api *api, struct slice text, submission_fn *fn,
+                     void *arg)
+{
+    *submission = (struct submission){.api = api, .text = text, .fn = fn, .arg = arg};
+    buffer_init(&submission->stored, STORED_MAX);
+}
+
+void submission_fini(struct submission *submission)
+{
+    buffer_fini(&submission->stored);
+}
+
+/* ---- before it is sent ---- */
+
+/* A literal address can be judged now; a name is judged by what it leads to, when it is due. */
+static bool is_target_allowed(const struct api *api, const struct job *job)
+{
+    struct url url;
+    const char *detail;
+    if (url_parse(job->url, &url, &detail) != STATUS_OK || !url.host_is_address)
+        return true;
+    const struct target_policy *targets = api->options.targets;
+    bool is_local =
+        target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
+    return target_policy_permits(targets, url.host, &url.address, url.port, is_local) &&
+           !store_is_redis(api->options.store, &url.address, url.port);
+}
+
+/* Out of the way of all others, because the errors are large. */
+static void write_refused_target(struct buffer *members)
+{
+    struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
+    problem_write_errors(members, "job", &errors);
+}
+
+/* 0: nothing stands against it. Else members say what does, and there is no job. */
+static unsigned judge(const struct submission *submission, struct job *job, struct buffer *members)
+{
+    const struct api *api = submission->api;
+    struct job_errors errors;
+    struct problem why;
+    unsigned status = 0;
+    if (job_parse(submission->text, clock_wall_ms(), job, &errors) != STATUS_OK) {
+        problem_write_errors(members, "job", &errors);
+        return 400;
+    }
+    if (!is_target_allowed(api, job)) {
+        write_refused_target(members);
+        status = 400;
+    } else if (!store_is_ready_for(api->options.store, job->topic, &why)) {
+        problem_write(members, "%s; nothing changed.", why.text);
+        status = 503;
+    }
+    if (status)
+        job_fini(job);
+    return status;
+}
+
+bool submission_check(const struct submission *submission, struct job *job, struct verdict *verdict)
+{
+    struct buffer *members = api_members(submission->api);
+    unsigned status = judge(submission, job, members);
+    *verdict = (struct verdict){.status = status, .members = buffer_slice(members)};
+    return status == 0;
+}
+
+/* ---- its outcome ---- */
+
+static void say(const struct submission *submission, unsigned status, struct slice key,
+                const struct buffer *members)
+{
+    submission->fn(submission->arg, &(struct verdict){status, key, buffer_slice(members)});
+}
+
+static void say_placed(const struct submission *submission, unsigned status, const struct store_job *job)
+{
+    struct buffer *members = api_members(submission->api);
+    view_write_placed(members, job->id, job->state, job->at_ms);
+    say(submission, status, job->id, members);
+}
+
+/* The id is taken: by the same job, or by another one? */
+static bool is_same_job(const struct submission *submission, struct slice record)
+{
+    struct job asked, there;
+    struct job_errors errors;
+    bool is_same = false;
+    if (job_parse(submission->text, clock_wall_ms(), &asked, &errors) != STATUS_OK)
+        return false;
+    if (job_read(submission->key, record, &there) == STATUS_OK) {
+        is_same = job_is_same(&asked, &there);
+        job_fini(&there);
+    }
+    job_fini(&asked);
+    return is_same;
+}
+
+static void say_exists(const struct submission *submission, const struct store_job *job)
+{
+    if (is_same_job(submission, job->record)) {
+        say_placed(submission, 200, job);
+        return;
+    }
+    struct buffer *members = api_members(submission->api);
+    problem_write_conflict(members, "Another job has this id.", job);
+    say(submission, 409, (struct slice){NULL, 0}, members);
+}
+
+/* What repeating a request does whose outcome is unknown. */
+static void tell_consequence(const struct submission *submission, char text[CONSEQUENCE_MAX])
+{
+    if (submission->once.size)
+        snprintf(text, CONSEQUENCE_MAX, "Repeating it with the same Idempotency-Key is safe.");
+    else if (submission->is_id_ours)
+        snprintf(text, CONSEQUENCE_MAX,
+                 "Repeating it without a jobId may schedule a second job; this one is %.*s.",
+                 SLICE_ARG(submission->key));
+    else
+        snprintf(text, CONSEQUENCE_MAX, "Repeating the same request is safe: it schedules %.*s once.",
+                 SLICE_ARG(submission->key));
+}
+
+static void say_failure(const struct submission *submission, enum status status)
+{
+    struct buffer *members = api_members(submission->api);
+    char consequence[CONSEQUENCE_MAX];
+    unsigned http_status = 422;
+    tell_consequence(submission, consequence);
+    if (status == STATUS_REUSED)
+        problem_write(members, "This Idempotency-Key was used for another request.");
+    else
+        http_status = problem_write_status(members, submission->api, submission->key, status, consequence);
+    say(submission, http_status, (struct slice){NULL, 0}, members);
+}
+
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+{
+    const struct submission *submission = arg;
+    struct store_job placed = {.state = JOB_STATE_DELAYED, .id = submission->key, .at_ms = due_ms};
+    struct slice topic, job_id;
+    switch (status) {
+    case STATUS_OK:
+        job_key_parse(submission->key, &topic, &job_id);
+        metrics_accepted(submission->api->options.metrics, topic);
+        say_placed(submission, 201, &placed);
+        break;
+    case STATUS_REPEATED:
+        placed.id = job->id;
+        say_placed(submission, 201, &placed);
+        break;
+    case STATUS_EXISTS:
+        say_exists(submission, job);
+        break;
+    default:
+        say_failure(submission, status);
+    }
+}
+
+/* ---- sending it ---- */
+
+static void name_job(struct submission *submission, struct job *job, char new_id[JOB_ID_NEW_SIZE])
+{
+    uint8_t random[10];
+    submission->is_id_ours = job->job_id.size == 0;
+    if (!submission->is_id_ours)
+        return;
+    random_fill(random, sizeof random);
+    job_id_make(clock_wall_ms(), random, new_id);
+    job->job_id = slice_from(new_id, JOB_ID_NEW_SIZE);
+}
+
+void submission_send(struct submission *submission, struct job *job)
+{
+    char new_id[JOB_ID_NEW_SIZE];
+    struct buffer *stored = &submission->stored;
+    name_job(submission, job, new_id);
+    size_t key_size = job->topic.size + 1 + job->job_id.size;
+    buffer_reserve(stored, key_size + submission->text.size);
+    buffer_append(stored, job->topic);
+    buffer_append_byte(stored, '/');
+    buffer_append(stored, job->job_id);
+    job_write(job, stored);
+    submission->key = slice_from(stored->data, key_size);
+    struct store_schedule call = {
+        .id = submission->key,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .record = slice_skip(buffer_slice(stored), key_size),
+        .once = submission->once,
+    };
+    store_schedule(submission->api->options.store, &call, on_scheduled, submission);
+}
