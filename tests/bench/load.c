@@ -1,5 +1,5 @@
-/* load.c - the load generator of the benchmarks: POST /jobs, one job a request, over kept-alive
- * connections, the next request of a connection behind the answer to the last.
+/* load.c - the load generator of the benchmarks: POST /jobs, one job a request or batch= of them, over
+ * kept-alive connections, the next request of a connection behind the answer to the last.
  *
  *   bench_load PORT CALLBACK_URL [name=value ...]
  *
@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "message.h"
 
-enum { ROOM = 4096, PAD_MAX = 1024, EVENTS_MAX = 256, SILENCE_MS = 10000 };
+enum { ROOM = 4096, HEAD_ROOM = 256, PAD_MAX = 1024, EVENTS_MAX = 256, SILENCE_MS = 10000 };
 
 enum setting {
     CONNECTIONS,
@@ -32,11 +32,12 @@ enum setting {
     DUE_MS, /* the due time of all; 0: see below */
     DELAY_MIN_MS,
     DELAY_MAX_MS, /* each due at a random time between; both 0: in a year */
+    BATCH,        /* jobs in a request; 1: without an array around it */
     SETTINGS,
 };
 
 static const char *const names[SETTINGS] = {"connections", "jobs", "first",        "topics",      "body",
-                                            "rate",        "due",  "delay_min_ms", "delay_max_ms"};
+                                            "rate",        "due",  "delay_min_ms", "delay_max_ms", "batch"};
 
 struct load {
     int64_t settings[SETTINGS];
@@ -46,18 +47,21 @@ struct load {
     int epoll;
     struct connection *connections;
     struct list idle; /* with a rate: those without a request; all get their turn, or some would time out */
-    int64_t sent, answered, refused;
+    int64_t sent, answered, refused; /* jobs */
+    int64_t requests;                /* answered */
     int64_t begin_us;
-    int32_t *took_us;
+    int32_t *took_us; /* of each request */
+    char *request;
+    size_t room_bytes; /* for a request, or an answer */
     char pad[PAD_MAX];
 };
 
 struct connection {
     struct list link;
     int fd;
-    int64_t sent_us;
+    int64_t sent_us, jobs; /* of the request that is under way */
     size_t used;
-    char room[ROOM];
+    char *room;
 };
 
 static int64_t now_us(clockid_t clock)
@@ -106,27 +110,70 @@ static size_t write_job(const struct load *load, int64_t number, char *text)
     return (size_t)size;
 }
 
+static size_t write_jobs(struct load *load, int64_t count, char *text)
+{
+    bool is_array = load->settings[BATCH] > 1;
+    size_t size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (is_array)
+            text[size++] = i ? ',' : '[';
+        size += write_job(load, load->settings[FIRST] + load->sent++, text + size);
+    }
+    if (is_array)
+        text[size++] = ']';
+    return size;
+}
+
 static void send_next(struct load *load, struct connection *connection)
 {
-    char job[ROOM], request[ROOM + 256];
-    size_t job_size = write_job(load, load->settings[FIRST] + load->sent++, job);
-    int size = snprintf(request, sizeof request,
-                        "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
-                        "Content-Length: %zu\r\n\r\n%.*s",
-                        load->port, job_size, (int)job_size, job);
+    int64_t left = load->settings[JOBS] - load->sent, most = load->settings[BATCH];
+    char head[HEAD_ROOM];
+    connection->jobs = left < most ? left : most;
+    size_t size = write_jobs(load, connection->jobs, load->request + HEAD_ROOM);
+    int head_size = snprintf(
+        head, sizeof head,
+        "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+        "Content-Length: %zu\r\n\r\n",
+        load->port, size);
+    char *request = load->request + HEAD_ROOM - head_size;
+    memcpy(request, head, (size_t)head_size);
+    size += (size_t)head_size;
     connection->sent_us = now_us(CLOCK_MONOTONIC);
-    if (write(connection->fd, request, (size_t)size) != size)
-        fail("write");
+    while (size > 0) {
+        ssize_t written = write(connection->fd, request, size);
+        if (written <= 0)
+            fail("write");
+        request += written;
+        size -= (size_t)written;
+    }
+}
+
+/* All jobs of a request, or the array's: each has its status there. */
+static int64_t count_accepted(const struct connection *connection, const struct message *message)
+{
+    static const char word[] = "{\"status\":201,";
+    int64_t count = 0;
+    if (slice_starts_with(message->head, SLICE("HTTP/1.1 201 ")))
+        return connection->jobs;
+    for (struct slice rest = message->body; rest.size;) {
+        const char *found = memmem(rest.data, rest.size, word, sizeof word - 1);
+        if (!found)
+            break;
+        count++;
+        rest = slice_skip(rest, (size_t)(found + 1 - rest.data));
+    }
+    return count;
 }
 
 static void on_answer(struct load *load, struct connection *connection, const struct message *message)
 {
     int64_t took_us = now_us(CLOCK_MONOTONIC) - connection->sent_us;
-    load->took_us[load->answered++] = (int32_t)took_us;
-    if (!slice_starts_with(message->head, SLICE("HTTP/1.1 201 "))) {
-        if (load->refused++ == 0)
-            fprintf(stderr, "load: refused: %.*s\n", (int)message->size, message->head.data);
-    }
+    int64_t refused = connection->jobs - count_accepted(connection, message);
+    load->took_us[load->requests++] = (int32_t)took_us;
+    load->answered += connection->jobs;
+    if (refused && load->refused == 0)
+        fprintf(stderr, "load: refused: %.*s\n", (int)message->size, message->head.data);
+    load->refused += refused;
     if (load->settings[RATE]) {
         list_append(&load->idle, &connection->link);
     } else if (load->sent < load->settings[JOBS]) {
@@ -137,7 +184,8 @@ static void on_answer(struct load *load, struct connection *connection, const st
 static void on_readable(struct load *load, struct connection *connection)
 {
     struct message message;
-    ssize_t got = read(connection->fd, connection->room + connection->used, ROOM - connection->used);
+    size_t left = load->room_bytes - connection->used;
+    ssize_t got = read(connection->fd, connection->room + connection->used, left);
     if (got <= 0)
         fail("duepost closed the connection");
     connection->used += (size_t)got;
@@ -190,6 +238,7 @@ static void connect_all(struct load *load)
         .sin_family = AF_INET, .sin_port = htons(load->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     for (int i = 0; i < load->settings[CONNECTIONS]; i++) {
         struct connection *connection = &load->connections[i];
+        connection->room = memory_new(load->room_bytes);
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
         connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
@@ -226,18 +275,19 @@ static int compare(const void *left, const void *right)
 static void report(const struct load *load)
 {
     double seconds = (double)(now_us(CLOCK_MONOTONIC) - load->begin_us) / 1e6;
-    size_t count = (size_t)load->answered;
+    size_t count = (size_t)load->requests;
     qsort(load->took_us, count, sizeof *load->took_us, compare);
     printf(
         "{\"jobs\":%zu,\"refused\":%lld,\"seconds\":%.6f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n",
-        count, (long long)load->refused, seconds, load->took_us[count / 2] / 1e3,
+        (size_t)load->answered, (long long)load->refused, seconds, load->took_us[count / 2] / 1e3,
         load->took_us[count * 99 / 100] / 1e3, load->took_us[count - 1] / 1e3);
 }
 
 int main(int argc, char **argv)
 {
-    static struct load load = {.settings = {[CONNECTIONS] = 64, [JOBS] = 1000, [TOPICS] = 1, [BODY] = 200},
-                               .topic = "bench"};
+    static struct load load = {
+        .settings = {[CONNECTIONS] = 64, [JOBS] = 1000, [TOPICS] = 1, [BODY] = 200, [BATCH] = 1},
+        .topic = "bench"};
     if (argc < 3) {
         fprintf(stderr, "load PORT CALLBACK_URL [name=value ...]\n");
         return EXIT_FAILURE;
@@ -250,6 +300,8 @@ int main(int argc, char **argv)
     list_init(&load.idle);
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
     load.connections = NEW_ARRAY(struct connection, (size_t)load.settings[CONNECTIONS]);
+    load.room_bytes = HEAD_ROOM + ROOM * (size_t)load.settings[BATCH];
+    load.request = memory_new(load.room_bytes);
     load.took_us = NEW_ARRAY(int32_t, (size_t)load.settings[JOBS]);
     connect_all(&load);
     run(&load);
