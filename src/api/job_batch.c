@@ -20,7 +20,7 @@ enum {
     STEP_BYTES = 32 * 1024,             /* of text, between two looks at the clock */
     PIECE_BYTES = 64,                   /* what a piece costs beside its text, in bytes */
     SENT_JOBS_MAX = 512,                /* in the store's hands: a call of 256 and the next one */
-    SENT_BYTES_MAX = 8 * 1024 * 1024,   /* of their texts */
+    SENT_BYTES_MAX = 4 * 1024 * 1024,   /* of their texts */
     OPEN_MAX = 16,                      /* batches at once; the others wait with their text */
     SAID_MAX = 16 * 1024 * 1024,        /* not reached, because of these two: */
     SAID_PLENTY = 4 * 1024 * 1024,      /* from here on */
