@@ -133,7 +133,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(16) << 20,
             .fallback = "1MiB",
-            .help = "longest request that is taken; beyond: 413",
+            .help = "longest request that is taken, or job of many; beyond: 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
         },
     [OPTION_MAX_JOBS] =
