@@ -160,7 +160,7 @@ def test_checks_come_in_the_order_of_the_contract(server, topic):
     assert server.post({"topic": topic, "jobId": "a", "url": GOOD["url"]}).status == 409
 
 
-@pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST"), ("/jobs/a/b", "GET HEAD DELETE"), ("/jobs/a/b/run", "POST"),
+@pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST DELETE"), ("/jobs/a/b", "GET HEAD DELETE"), ("/jobs/a/b/run", "POST"),
                                          ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
                                          ("/metrics", "GET HEAD")])
 def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allow):
