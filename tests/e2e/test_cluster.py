@@ -10,7 +10,8 @@ import pytest
 
 from cluster import NODE_TIMEOUT_MS, Cluster, shard_of, slot_of, topic_in
 from duepost import Duepost, run
-from patience import SLOW, until, watch
+from patience import until, watch
+from receiver import Answer
 from timestamp import to_ms
 
 SHARDS = 16
@@ -30,7 +31,7 @@ def server(cluster):
     started = Duepost("--durability", "replicated:1", redis=cluster.address)
     yield started
     started.stop()
-    assert "books_are_off" not in started.log()
+    assert "books_are_off" not in started.log() and "ERROR: AddressSanitizer" not in started.log()
 
 
 def topics(prefix):
@@ -95,43 +96,54 @@ class Load:
 
 
 def primary_of(cluster, number):
-    owners = sorted((node for node in cluster.primaries() if cluster.slots_of(node)), key=lambda node: node.port)
-    return owners[number % len(owners)]
+    """Each time another third of the slots."""
+    return cluster.owner((slot_of(7), slot_of(1), slot_of(0))[number % 3])
 
 
 def kill(cluster, number):
+    """Like the others, returns since when."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
+    since = time.monotonic()
     victim.kill()
     until(heir.is_primary, RESUMED_WITHIN_S, "a new primary")
     victim.start()
+    return since
 
 
 def freeze(cluster, number):
     """It wakes up when another one is primary, and still thinks that it is."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
+    since = time.monotonic()
     victim.freeze()
     until(heir.is_primary, RESUMED_WITHIN_S, "a new primary")
     victim.thaw()
+    return since
 
 
 def fail_over(cluster, number):
     heir = cluster.follower(primary_of(cluster, number))
+    if number >= 3:
+        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # nobody votes for another heir of the same slots before that
+    since = time.monotonic()
     heir.ok("CLUSTER", "FAILOVER")
     until(heir.is_primary, 10, "a new primary")
+    return since
 
 
 def reshard(cluster, number):
     """There, and the next time back."""
     slot = slot_of(3)
     target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
+    since = time.monotonic()
     source = cluster.begin_move(slot, target)
     time.sleep(0.2)  # requests meet a slot on the move, with all keys and with some
     cluster.move_keys(slot, source, target, at_most=2)
     time.sleep(0.2)
     cluster.move_keys(slot, source, target)
     cluster.end_move(slot, source, target)
+    return since
 
 
 @pytest.mark.parametrize("fault", [kill, freeze, fail_over, reshard])
@@ -140,9 +152,7 @@ def test_what_was_confirmed_is_delivered_whatever_befalls_a_primary(cluster, ser
     seconds = []
     try:
         for number in range(FAULTS):
-            since = time.monotonic()
-            fault(cluster, number)
-            seconds.append(load.await_resumed(since))
+            seconds.append(load.await_resumed(fault(cluster, number)))
             cluster.await_whole()
     finally:
         load.stopped.set()
@@ -217,44 +227,103 @@ def test_no_node_is_a_target(start, cluster, topic):
         server.cancel(topic, str(node.port)).expect(200)
 
 
-def test_a_shard_that_is_away_leaves_the_others_working(cluster, server, receiver, topic):
-    for node in cluster.nodes:
-        node.ok("CONFIG", "SET", "cluster-require-full-coverage", "no")
-    victim = cluster.owner(slot_of(0))
-    lost = [victim, cluster.follower(victim)]
-    away = {shard for shard in range(SHARDS) if cluster.owner(slot_of(shard)) is victim}
+@pytest.fixture
+def partial(cluster):
+    """The Cluster goes on without some slots. Gives a primary, its replica, and the shards that they have."""
+    def cover(word):
+        for node in cluster.nodes:
+            node.ok("CONFIG", "SET", "cluster-require-full-coverage", word)
+    cover("no")
+    primary = cluster.owner(slot_of(0))
+    yield primary, cluster.follower(primary), {shard for shard in range(SHARDS) if cluster.owner(slot_of(shard)) is primary}
+    cluster.await_whole()
+    cover("yes")
+
+
+def await_delivery(server, receiver, names, seconds):
+    """Of a new job in each of these topics."""
+    before = {name: receiver.count(name) for name in names}
+    for name in names:
+        server.schedule(topic=name, url=receiver.url())
+    until(lambda: all(receiver.count(name) > before[name] for name in names), seconds,
+          lambda: [name for name in names if receiver.count(name) == before[name]])
+
+
+def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, partial, receiver, topic):
+    *lost, away = partial
     names = topics(topic)
     kept = [name for name in names if shard_of(name) not in away]
     for node in lost:
         node.kill()
     try:
-        def named():
-            return "shard %d: " % min(away) in server.get("/readyz").expect(503)["detail"]
-        until(named, 10, "a shard is away")
-        watch(NODE_TIMEOUT_MS / 1000 + 1, lambda: all(post(server, receiver, name) == 201 for name in kept), "all others are there")
-        for name in names:
-            if name not in kept:
-                assert f"shard {shard_of(name)}: " in server.post({"topic": name, "url": receiver.url()}).expect(503)["detail"]
-        delivered = {name: receiver.count(name) for name in kept}
-        for name in kept:
-            server.schedule(topic=name, url=receiver.url())
-        until(lambda: all(receiver.count(name) > delivered[name] for name in kept), 2, "delivery in all others")
+        until(lambda: "shard %d: " % min(away) in server.get("/readyz").expect(503)["detail"], 10, "a shard is away")
+        watch(NODE_TIMEOUT_MS / 1000 + 1, lambda: all(post(server, receiver, name).status == 201 for name in kept), "all others are there")
+        for name in set(names) - set(kept):
+            assert f"shard {shard_of(name)}: " in post(server, receiver, name).expect(503)["detail"]
+        await_delivery(server, receiver, kept, 2)
+        beside = start(redis=cluster.address, ready=False)
+        until(lambda: all(post(beside, receiver, name).status == 201 for name in kept), 5, "another process serves them, too")
+        first = start("--prefix", "new:", redis=cluster.address, ready=False)
+        until(lambda: "shard 0 has not said" in post(first, receiver, kept[0]).expect(503)["detail"], 5, "not without the first")
     finally:
         for node in lost:
             node.start()
     cluster.await_whole()
-    until(lambda: server.get("/readyz").status == 200, 10, "ready again")
-    for name in names:
-        server.schedule(topic=name, jobId="after", url=receiver.url())
-    until(lambda: all(receiver.of(name, "after") for name in names), 10, "delivery in all shards")
+    until(lambda: server.get("/readyz").status == 200 and first.get("/readyz").status == 200, 10, "ready again")
+    await_delivery(server, receiver, names, 10)
+
+
+def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
+    """Its attempts fill all slots that one shard may have, and cannot be recorded."""
+    *lost, away = partial
+    server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
+    names = topics(topic)
+    hanging = [name for name in names if shard_of(name) in away]
+    for name in hanging:
+        receiver.script(name, Answer(200, delay=0.5))
+        server.schedule_many([{"topic": name, "url": receiver.url()} for _ in range(40)])
+    until(lambda: sum(receiver.count(name) for name in hanging) >= 16, 10, "attempts of shards that will hang")
+    for node in lost:
+        node.freeze()
+    try:
+        for _ in range(5):
+            await_delivery(server, receiver, [name for name in names if name not in hanging], 2)
+    finally:
+        for node in lost:
+            node.thaw()
+    until(lambda: all(receiver.count(name) >= 40 for name in hanging), 30, "what hung goes on")
+
+
+@pytest.mark.parametrize("kind", ["hostname", "unknown-endpoint"])
+def test_nodes_are_found_however_they_are_named(start, cluster, receiver, topic, kind):
+    for node in cluster.nodes:
+        node.ok("CONFIG", "SET", "cluster-announce-hostname", "localhost")
+        node.ok("CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+    try:
+        until(lambda: all(b"localhost" in node.command("CLUSTER", "NODES") for node in cluster.nodes), 10, "names have spread")
+        server = start("--prefix", kind + ":", redis=cluster.address, allow="127.0.0.0/8")
+        await_delivery(server, receiver, topics(topic), 5)
+        reshard(cluster, 0)
+        moved = topic_in(3, topic)
+        until(lambda: post(server, receiver, moved).status == 201, 5, "a shard that has moved")
+        await_delivery(server, receiver, [moved], 5)
+        for node in cluster.nodes:
+            assert post_to(server, topic, f"http://{node.place}/").fields() == ["url"]
+    finally:
+        for node in cluster.nodes:
+            node.ok("CONFIG", "SET", "cluster-preferred-endpoint-type", "ip")
+
+
+def post_to(server, name, url):
+    return server.post({"topic": name, "url": url})
 
 
 def post(server, receiver, name):
-    return server.post({"topic": name, "url": receiver.url()}).status
+    return post_to(server, name, receiver.url())
 
 
 def test_a_redis_that_is_no_cluster_is_503(start, redis, receiver, topic):
     alone = redis(tcp=True)
     server = start(redis=f"cluster://127.0.0.1:{alone.port}", ready=False)
-    assert "Cluster" in server.post({"topic": topic, "url": receiver.url()}).expect(503)["detail"]
+    assert "Cluster" in post(server, receiver, topic).expect(503)["detail"]
     until(lambda: "cluster support disabled" in server.log(), 5, "its words in the log")
