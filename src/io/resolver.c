@@ -29,7 +29,10 @@ static void resolver_free(struct resolver *resolver)
 static void on_resolved(void *arg)
 {
     struct resolver *resolver = arg;
-    if (resolver->loop)
+    pthread_mutex_lock(&resolver->lock); /* the thread that has posted this may still hold it */
+    bool is_cancelled = !resolver->loop;
+    pthread_mutex_unlock(&resolver->lock);
+    if (!is_cancelled)
         resolver->fn(resolver->arg, resolver->why ? NULL : resolver->address, resolver->why);
     resolver_free(resolver);
 }

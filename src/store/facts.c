@@ -8,14 +8,14 @@
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
-    ASK_SOON_US = 500 * 1000, /* while it refuses: new jobs are to be taken as soon as it does not */
+    ASK_SOON_US = 500 * 1000, /* while it does not do: new jobs are to be taken as soon as it does */
     REDIS_MAJOR_MIN = 7, /* scripts with flags */
 };
 
 struct facts {
     struct redis_link *link;
     struct slice jobs_key;
-    size_t shards;
+    const struct store_options *options;
     bool may_lay_out, is_laid_out;
     loop_fn *on_change;
     void *arg;
@@ -109,7 +109,7 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     facts->facts.is_known = facts->facts.version[0] != '\0';
     memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
-    if (facts->trouble[0])
+    if (facts->trouble[0] || !facts_give_durability(facts))
         timer_start(facts->again, ASK_SOON_US);
     facts->on_change(facts->arg);
 }
@@ -131,10 +131,10 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
                  (long long)format, STORE_FORMAT);
-    else if (shards != (int64_t)facts->shards)
+    else if (shards != (int64_t)facts->options->shards)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "the data in Redis has %lld shards, this duepost is set up for %zu", (long long)shards,
-                 facts->shards);
+                 facts->options->shards);
 }
 
 static void ask(void *arg)
@@ -147,7 +147,7 @@ static void ask(void *arg)
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
     script_call_number(open, 0);
     script_call_number(open, STORE_FORMAT);
-    script_call_number(open, (int64_t)facts->shards);
+    script_call_number(open, (int64_t)facts->options->shards);
     script_call_number(open, facts->may_lay_out);
     script_call_send(open, facts->link, on_opened, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
@@ -155,13 +155,14 @@ static void ask(void *arg)
     timer_start(facts->again, ASK_AGAIN_US);
 }
 
-struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key, size_t shards,
-                        bool may_lay_out, loop_fn *on_change, void *arg)
+struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key,
+                        const struct store_options *options, bool may_lay_out, loop_fn *on_change,
+                        void *arg)
 {
     struct facts *facts = NEW(struct facts);
     facts->link = link;
     facts->jobs_key = jobs_key;
-    facts->shards = shards;
+    facts->options = options;
     facts->may_lay_out = may_lay_out;
     facts->on_change = on_change;
     facts->arg = arg;
@@ -206,6 +207,12 @@ void facts_doubt(struct facts *facts)
 const struct store_facts *facts_get(const struct facts *facts)
 {
     return &facts->facts;
+}
+
+bool facts_give_durability(const struct facts *facts)
+{
+    const struct store_options *options = facts->options;
+    return !options->is_durability_set || durability_covers(facts->facts.in_force, options->durability);
 }
 
 const char *facts_trouble(const struct facts *facts)

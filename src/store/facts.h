@@ -1,6 +1,6 @@
 /* facts.h - what Redis says about itself: version, role, eviction, persistence, layout of the data.
  *
- * Asked when the connection comes up and every few seconds after. */
+ * Asked when the connection comes up and every few seconds after; more often while it does not do. */
 #ifndef DUEPOST_STORE_FACTS_H
 #define DUEPOST_STORE_FACTS_H
 
@@ -8,10 +8,10 @@
 
 struct facts;
 
-/* Borrows link and key. shards: how many we are set up for. may_lay_out: data that is not there yet may get our
- * layout. on_change comes after each round of questions. */
-struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key, size_t shards,
-                        bool may_lay_out, loop_fn *on_change, void *arg);
+/* Borrows link, key and options. may_lay_out: data that is not there yet may get our layout. on_change comes
+ * after each round of questions. */
+struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key,
+                        const struct store_options *, bool may_lay_out, loop_fn *on_change, void *arg);
 void facts_free(struct facts *);
 
 /* The first shard has our number of shards: the others may be laid out, too. */
@@ -25,6 +25,9 @@ void facts_stop(struct facts *);
 void facts_doubt(struct facts *);
 
 const struct store_facts *facts_get(const struct facts *);
+
+/* What Redis gives is as much as the operator wants, as far as asked. */
+bool facts_give_durability(const struct facts *);
 
 /* Redis's own words when it takes no writes at the moment, as far as asked; NULL when it does. Borrowed. */
 const char *facts_trouble(const struct facts *);

@@ -186,8 +186,8 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
     shard->bell = connect_link(shard, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
     shard->subscriber = connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
-    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options->shards,
-                             number == 0, tell_change, shard);
+    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options, number == 0,
+                             tell_change, shard);
     init_batches(shard);
     shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
     return shard;
@@ -270,7 +270,7 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         problem_set(problem, "this Redis is a replica, which takes no writes");
         return false;
     }
-    if (shard->options->is_durability_set && !durability_covers(facts->in_force, shard->options->durability)) {
+    if (!facts_give_durability(shard->facts)) {
         tell_shortfall(shard, facts, problem);
         return false;
     }

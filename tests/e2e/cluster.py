@@ -1,11 +1,8 @@
 """A Redis Cluster: three primaries with a replica each, and what can befall them."""
 
-import os
-import signal
 import subprocess
 
 from patience import SLOW, until
-import processes
 from redis_server import RedisServer, free_port
 import scratch
 
@@ -106,10 +103,6 @@ class Cluster:
                     return node
         return None
 
-    def replica_of(self, primary):
-        return next(node for node in self.nodes if node is not primary and not node.is_primary()
-                    and f":{primary.port}" in node.command("INFO", "replication").decode().replace("master_port", ""))
-
     def follower(self, primary):
         mark = f"master_port:{primary.port}".encode()
         return next(node for node in self.nodes if mark in (node.try_command("INFO", "replication") or b""))
@@ -121,12 +114,9 @@ class Cluster:
         source.ok("CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.id)
         return source
 
-    def move_keys(self, slot, source, target):
-        while True:
-            keys = source.command("CLUSTER", "GETKEYSINSLOT", str(slot), "100").split(b"\r\n")[2::2]
-            if not keys:
-                return
-            source.ok("MIGRATE", "127.0.0.1", str(target.port), "", "0", "20000", "REPLACE", "KEYS", *keys)
+    def move_keys(self, slot, source, target, at_most=1000):
+        keys = source.command("CLUSTER", "GETKEYSINSLOT", str(slot), str(at_most)).split(b"\r\n")[2::2]
+        source.ok("MIGRATE", "127.0.0.1", str(target.port), "", "0", "20000", "REPLACE", "KEYS", *keys)
 
     def end_move(self, slot, source, target):
         for node in (target, source, *(n for n in self.primaries() if n not in (source, target))):

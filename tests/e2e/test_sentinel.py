@@ -76,6 +76,16 @@ def test_without_replicas_nothing_is_promised(start, sentinels, receiver, topic)
     until(lambda: server.post(job).status == 201, 10, "a promise again")
 
 
+def test_no_node_is_a_target(start, sentinels, topic):
+    """Neither what the option names nor what the Sentinels name, primary or replica."""
+    server = start(redis=sentinels.address, allow="127.0.0.0/8")  # of localhost's addresses only this one
+    ports = [port for port, _ in sentinels.sentinels] + [node.port for node in sentinels.nodes]
+    for port in ports:
+        assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/", "delay": 60}).fields() == ["url"]
+        server.schedule(topic=topic, jobId=str(port), url=f"http://localhost:{port}/")
+        assert server.wait_for_state(topic, str(port), "dead")["reason"] == "target_refused"
+
+
 def test_no_sentinel_is_503_until_there_is_one(start, receiver, topic):
     server = start(redis="sentinel://127.0.0.1:1/main", ready=False)
     assert "Sentinel" in server.post({"topic": topic, "url": receiver.url()}).expect(503)["detail"]

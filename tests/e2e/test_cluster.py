@@ -1,0 +1,329 @@
+"""A Redis Cluster: each topic whole in its shard, and what was confirmed is delivered, whatever befalls a node.
+
+DUEPOST_TEST_FAULTS is how often each fault happens."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from cluster import NODE_TIMEOUT_MS, Cluster, shard_of, slot_of, topic_in
+from duepost import Duepost, run
+from patience import until, watch
+from receiver import Answer
+from timestamp import to_ms
+
+SHARDS = 16
+FAULTS = int(os.environ.get("DUEPOST_TEST_FAULTS", "3"))
+RESUMED_WITHIN_S = NODE_TIMEOUT_MS / 1000 + 5
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    group = Cluster()
+    yield group
+    group.stop()
+
+
+@pytest.fixture(scope="module")
+def server(cluster):
+    started = Duepost("--durability", "replicated:1", redis=cluster.address)
+    yield started
+    started.stop()
+    assert "books_are_off" not in started.log() and "ERROR: AddressSanitizer" not in started.log()
+
+
+def topics(prefix):
+    """One in each shard."""
+    return [topic_in(shard, prefix) for shard in range(SHARDS)]
+
+
+class Load:
+    """Schedules jobs in all shards, one thread each, and keeps what was answered."""
+
+    def __init__(self, server, receiver, prefix):
+        self.server, self.receiver, self.topics = server, receiver, topics(prefix)
+        self.confirmed = {topic: {} for topic in self.topics}  # jobId -> (when it was sent, dueAt in ms)
+        self.sent = {topic: set() for topic in self.topics}
+        self.stopped = threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(topic,)) for topic in self.topics]
+        for thread in self.threads:
+            thread.start()
+        until(lambda: all(len(jobs) >= 5 for jobs in self.confirmed.values()), 10, "jobs in every shard")
+
+    def run(self, topic):
+        number = 0
+        while not self.stopped.wait(0.1):
+            number += 1
+            job_id, at = str(number), time.monotonic()
+            self.sent[topic].add(job_id)
+            job = {"topic": topic, "jobId": job_id, "url": self.receiver.url(), "delay": number % 4 / 2}
+            try:
+                reply = self.server.post(job, check=False)
+            except OSError:
+                continue
+            if reply.status in (200, 201) and "dueAt" in reply.json:
+                self.confirmed[topic][job_id] = (at, to_ms(reply.json["dueAt"]))
+
+    def delivered(self, topic):
+        return {arrival.job_id for arrival in self.receiver.of(topic)}
+
+    def has_resumed(self, topic, since):
+        """A job that was sent after that is confirmed and delivered."""
+        fresh = {job_id for job_id, (at, _) in list(self.confirmed[topic].items()) if at > since}
+        return bool(fresh & self.delivered(topic))
+
+    def await_resumed(self, since):
+        """The seconds it took from then on, for the last shard."""
+        until(lambda: all(self.has_resumed(topic, since) for topic in self.topics), RESUMED_WITHIN_S + since - time.monotonic(),
+              lambda: "still away: %s\n%s" % ([i for i, t in enumerate(self.topics) if not self.has_resumed(t, since)],
+                                              self.server.log()[-3000:]))
+        return time.monotonic() - since
+
+    def end(self):
+        """All that was confirmed is delivered, none of it early."""
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+        until(lambda: all(set(self.confirmed[topic]) <= self.delivered(topic) for topic in self.topics), 30,
+              lambda: {t: set(self.confirmed[t]) - self.delivered(t) for t in self.topics})
+        for topic in self.topics:
+            assert self.delivered(topic) <= self.sent[topic]
+            for arrival in self.receiver.of(topic):
+                _, due = self.confirmed[topic].get(arrival.job_id, (0, 0))
+                assert arrival.at_ms >= due, f"{topic}/{arrival.job_id} early"
+
+
+def primary_of(cluster, number):
+    """Each time another third of the slots."""
+    return cluster.owner((slot_of(7), slot_of(1), slot_of(0))[number % 3])
+
+
+def kill(cluster, number):
+    """Like the others, returns since when."""
+    victim = primary_of(cluster, number)
+    heir = cluster.follower(victim)
+    since = time.monotonic()
+    victim.kill()
+    until(heir.is_primary, RESUMED_WITHIN_S, "a new primary")
+    victim.start()
+    return since
+
+
+def freeze(cluster, number):
+    """It wakes up when another one is primary, and still thinks that it is."""
+    victim = primary_of(cluster, number)
+    heir = cluster.follower(victim)
+    since = time.monotonic()
+    victim.freeze()
+    until(heir.is_primary, RESUMED_WITHIN_S, "a new primary")
+    victim.thaw()
+    return since
+
+
+def fail_over(cluster, number):
+    heir = cluster.follower(primary_of(cluster, number))
+    if number >= 3:
+        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # nobody votes for another heir of the same slots before that
+    since = time.monotonic()
+    heir.ok("CLUSTER", "FAILOVER")
+    until(heir.is_primary, 10, "a new primary")
+    return since
+
+
+def reshard(cluster, number):
+    """There, and the next time back."""
+    slot = slot_of(3)
+    target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
+    since = time.monotonic()
+    source = cluster.begin_move(slot, target)
+    time.sleep(0.2)  # requests meet a slot on the move, with all keys and with some
+    cluster.move_keys(slot, source, target, at_most=2)
+    time.sleep(0.2)
+    cluster.move_keys(slot, source, target)
+    cluster.end_move(slot, source, target)
+    return since
+
+
+@pytest.mark.parametrize("fault", [kill, freeze, fail_over, reshard])
+def test_what_was_confirmed_is_delivered_whatever_befalls_a_primary(cluster, server, receiver, topic, fault):
+    load = Load(server, receiver, topic)
+    seconds = []
+    try:
+        for number in range(FAULTS):
+            seconds.append(load.await_resumed(fault(cluster, number)))
+            cluster.await_whole()
+    finally:
+        load.stopped.set()
+    load.end()
+    print("resumed after", " ".join(f"{each:.1f}" for each in sorted(seconds)), "s")
+
+
+def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
+    names = topics(topic)
+    for name in names:
+        receiver.script(name, 410)
+        server.schedule(topic=name, jobId="waits", url=receiver.url(), delay=3600)
+        server.schedule(topic=name, jobId="dies", url=receiver.url())
+    for name in names:
+        server.wait_for_state(name, "dies", "dead")
+    keys = [key for key in cluster.keys() if key.startswith("duepost:")]
+    for name in names:
+        assert [key for key in keys if key.endswith(":" + name)] == [f"duepost:{{{shard_of(name)}}}:bucket:{name}"]
+    assert {key.split("{")[1].split("}")[0] for key in keys} == {str(shard) for shard in range(SHARDS)}
+    for name in names:
+        server.cancel(name, "waits").expect(200)
+        server.cancel(name, "dies").expect(200)
+
+
+def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
+    names = topics(topic)[::2]
+    receiver_down = "http://127.0.0.1:9/"
+    for name in names:
+        for number in range(3):
+            server.schedule(topic=name, jobId=str(number), url=receiver_down, retry=0)
+    wanted = sorted((name, str(number)) for name in names for number in range(3))
+    for name, number in wanted:
+        server.wait_for_state(name, number, "dead")
+    found, cursor = [], ""
+    while True:
+        page = server.get("/jobs?state=dead&limit=2" + cursor).expect(200)
+        assert page["jobs"] or "cursor" not in page, "an empty page that is not the last"
+        found += [(job["topic"], job["jobId"]) for job in page["jobs"]]
+        if "cursor" not in page:
+            break
+        cursor = "&cursor=" + page["cursor"]
+    assert sorted(found) == wanted
+    assert [job["jobId"] for job in server.get(f"/jobs?state=dead&topic={names[3]}").expect(200)["jobs"]] == ["0", "1", "2"]
+    assert server.get("/jobs?state=dead&cursor=16@").fields() == ["cursor"]
+    metrics = server.request("GET", "/metrics").body.decode()
+    assert 'duepost_jobs{state="dead"} %d\n' % len(wanted) in metrics
+    for name, number in wanted:
+        server.cancel(name, number).expect(200)
+
+
+def test_another_number_of_shards_is_refused(cluster, server):
+    before = sorted(cluster.keys())
+    for shards in (8, 32):
+        result = run("--redis", cluster.address, "--shards", str(shards), "--listen", "127.0.0.1:0")
+        assert result.returncode == 1 and f"has 16 shards, this duepost is set up for {shards}" in result.stderr
+    assert {key for key in cluster.keys() if "meta" in key} == {key for key in before if "meta" in key}
+
+
+def test_shards_without_a_cluster_are_refused(redis):
+    result = run("--redis", redis(tcp=True).address, "--shards", "2", "--listen", "127.0.0.1:0")
+    assert result.returncode == 2 and "without a Redis Cluster" in result.stderr
+
+
+def test_no_node_is_a_target(start, cluster, topic):
+    """Replicas, too, which no option names."""
+    # Of localhost's addresses only this one; and no other process delivers.
+    server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
+    for node in cluster.nodes:
+        assert server.post({"topic": topic, "url": f"http://{node.place}/", "delay": 60}).fields() == ["url"]
+        server.schedule(topic=topic, jobId=str(node.port), url=f"http://localhost:{node.port}/")
+        assert server.wait_for_state(topic, str(node.port), "dead")["reason"] == "target_refused"
+        server.cancel(topic, str(node.port)).expect(200)
+
+
+@pytest.fixture
+def partial(cluster):
+    """The Cluster goes on without some slots. Gives a primary, its replica, and the shards that they have."""
+    def cover(word):
+        for node in cluster.nodes:
+            node.ok("CONFIG", "SET", "cluster-require-full-coverage", word)
+    cover("no")
+    primary = cluster.owner(slot_of(0))
+    yield primary, cluster.follower(primary), {shard for shard in range(SHARDS) if cluster.owner(slot_of(shard)) is primary}
+    cluster.await_whole()
+    cover("yes")
+
+
+def await_delivery(server, receiver, names, seconds):
+    """Of a new job in each of these topics."""
+    before = {name: receiver.count(name) for name in names}
+    for name in names:
+        server.schedule(topic=name, url=receiver.url())
+    until(lambda: all(receiver.count(name) > before[name] for name in names), seconds,
+          lambda: [name for name in names if receiver.count(name) == before[name]])
+
+
+def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, partial, receiver, topic):
+    *lost, away = partial
+    names = topics(topic)
+    kept = [name for name in names if shard_of(name) not in away]
+    for node in lost:
+        node.kill()
+    try:
+        until(lambda: "shard %d: " % min(away) in server.get("/readyz").expect(503)["detail"], 10, "a shard is away")
+        watch(NODE_TIMEOUT_MS / 1000 + 1, lambda: all(post(server, receiver, name).status == 201 for name in kept), "all others are there")
+        for name in set(names) - set(kept):
+            assert f"shard {shard_of(name)}: " in post(server, receiver, name).expect(503)["detail"]
+        await_delivery(server, receiver, kept, 2)
+        beside = start(redis=cluster.address, ready=False)
+        until(lambda: all(post(beside, receiver, name).status == 201 for name in kept), 5, "another process serves them, too")
+        first = start("--prefix", "new:", redis=cluster.address, ready=False)
+        until(lambda: "shard 0 has not said" in post(first, receiver, kept[0]).expect(503)["detail"], 5, "not without the first")
+    finally:
+        for node in lost:
+            node.start()
+    cluster.await_whole()
+    until(lambda: server.get("/readyz").status == 200 and first.get("/readyz").status == 200, 10, "ready again")
+    await_delivery(server, receiver, names, 10)
+
+
+def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
+    """Its attempts fill all slots that one shard may have, and cannot be recorded."""
+    *lost, away = partial
+    server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
+    names = topics(topic)
+    hanging = [name for name in names if shard_of(name) in away]
+    for name in hanging:
+        receiver.script(name, Answer(200, delay=0.5))
+        server.schedule_many([{"topic": name, "url": receiver.url()} for _ in range(40)])
+    until(lambda: sum(receiver.count(name) for name in hanging) >= 16, 10, "attempts of shards that will hang")
+    for node in lost:
+        node.freeze()
+    try:
+        for _ in range(5):
+            await_delivery(server, receiver, [name for name in names if name not in hanging], 2)
+    finally:
+        for node in lost:
+            node.thaw()
+    until(lambda: all(receiver.count(name) >= 40 for name in hanging), 30, "what hung goes on")
+
+
+@pytest.mark.parametrize("kind", ["hostname", "unknown-endpoint"])
+def test_nodes_are_found_however_they_are_named(start, cluster, receiver, topic, kind):
+    for node in cluster.nodes:
+        node.ok("CONFIG", "SET", "cluster-announce-hostname", "localhost")
+        node.ok("CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+    try:
+        until(lambda: all(b"localhost" in node.command("CLUSTER", "NODES") for node in cluster.nodes), 10, "names have spread")
+        server = start("--prefix", kind + ":", redis=cluster.address, allow="127.0.0.0/8")
+        await_delivery(server, receiver, topics(topic), 5)
+        reshard(cluster, 0)
+        moved = topic_in(3, topic)
+        until(lambda: post(server, receiver, moved).status == 201, 5, "a shard that has moved")
+        await_delivery(server, receiver, [moved], 5)
+        for node in cluster.nodes:
+            assert post_to(server, topic, f"http://{node.place}/").fields() == ["url"]
+    finally:
+        for node in cluster.nodes:
+            node.ok("CONFIG", "SET", "cluster-preferred-endpoint-type", "ip")
+
+
+def post_to(server, name, url):
+    return server.post({"topic": name, "url": url})
+
+
+def post(server, receiver, name):
+    return post_to(server, name, receiver.url())
+
+
+def test_a_redis_that_is_no_cluster_is_503(start, redis, receiver, topic):
+    alone = redis(tcp=True)
+    server = start(redis=f"cluster://127.0.0.1:{alone.port}", ready=False)
+    assert "Cluster" in post(server, receiver, topic).expect(503)["detail"]
+    until(lambda: "cluster support disabled" in server.log(), 5, "its words in the log")
