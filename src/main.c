@@ -1,10 +1,11 @@
-/* main.c - options, start, exit code. */
+/* main.c - a command that asks a server, or the server: options, start, exit code. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "cli/cli.h"
 #include "job/job.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -31,6 +32,8 @@ static int run(struct options *options, const struct options_input *input)
 
 int main(int argc, char **argv)
 {
+    if (cli_is_meant(argc, argv))
+        return cli_run(argc, argv);
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};

@@ -20,7 +20,8 @@ void options_print_help(FILE *out)
         out,
         "\nThe same names work in the environment (DUEPOST_MAX_BODY for --max-body) and, without the\n"
         "dashes, as \"name = value\" in the configuration file. A flag wins over the environment, the\n"
-        "environment over the file. Durations are 500ms 15s 3m 1h 2d or seconds, sizes bytes, KiB or MiB.\n");
+        "environment over the file. Durations are 500ms 15s 3m 1h 2d or seconds, sizes bytes, KiB or MiB.\n"
+        "\nduepost help lists the commands that ask a running server.\n");
 }
 
 static void print_source(const struct options *options, enum option_id id, FILE *out)

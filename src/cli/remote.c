@@ -1,0 +1,112 @@
+#include "cli/remote.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+enum { ANSWER_MAX = 256 * 1024 * 1024, URL_MAX = 8192 };
+#define TIMEOUT_S 60L
+
+struct remote {
+    const char *server;
+    CURL *easy;
+};
+
+struct remote *remote_new(const char *server)
+{
+    struct remote *remote = NEW(struct remote);
+    remote->server = server ? server : "http://127.0.0.1:7700";
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    remote->easy = curl_easy_init();
+    if (!remote->easy)
+        abort();
+    return remote;
+}
+
+void remote_free(struct remote *remote)
+{
+    curl_easy_cleanup(remote->easy);
+    curl_global_cleanup();
+    free(remote);
+}
+
+static size_t on_data(char *data, size_t unit, size_t count, void *arg)
+{
+    struct buffer *answer = arg;
+    buffer_append(answer, slice_from(data, unit * count));
+    return answer->failed ? 0 : unit * count;
+}
+
+static CURLcode perform(struct remote *remote, const char *method, const char *url, const char *body,
+                        struct buffer *answer)
+{
+    CURL *easy = remote->easy;
+    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
+    if (body) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    }
+    CURLcode code = curl_easy_perform(easy);
+    curl_slist_free_all(headers);
+    return code;
+}
+
+/* A problem's detail and errors, or the bare status. */
+static void tell_refusal(long status, const struct buffer *answer, struct problem *problem)
+{
+    json_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);
+    const char *detail = json_string_value(json_object_get(json, "detail"));
+    json_t *first = json_array_get(json_object_get(json, "errors"), 0);
+    const char *field = json_string_value(json_object_get(first, "field"));
+    if (first)
+        problem_set(problem, "%ld: %s %s", status, field ? field : "",
+                    json_string_value(json_object_get(first, "detail")));
+    else
+        problem_set(problem, "%ld: %s", status, detail ? detail : "the server gives no reason");
+    json_decref(json);
+}
+
+enum status remote_ask(struct remote *remote, const char *method, const char *target, const char *body,
+                       struct buffer *answer, struct problem *problem)
+{
+    struct buffer url;
+    long status = 0;
+    buffer_init(&url, URL_MAX);
+    buffer_printf(&url, "%s%s", remote->server, target);
+    CURLcode code = perform(remote, method, buffer_text(&url), body, answer);
+    buffer_fini(&url);
+    curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (code != CURLE_OK) {
+        problem_set(problem, "%s: %s; is the server there (--server URL, or DUEPOST_SERVER)?", remote->server,
+                    curl_easy_strerror(code));
+        return STATUS_FAILED;
+    }
+    if (status / 100 == 2)
+        return STATUS_OK;
+    tell_refusal(status, answer, problem);
+    return STATUS_FAILED;
+}
+
+json_t *remote_ask_json(struct remote *remote, const char *method, const char *target, const char *body,
+                        struct problem *problem)
+{
+    struct buffer answer;
+    json_t *json = NULL;
+    json_error_t error;
+    buffer_init(&answer, ANSWER_MAX);
+    if (remote_ask(remote, method, target, body, &answer, problem) == STATUS_OK) {
+        json = json_loadb(answer.data ? answer.data : "", answer.size, 0, &error);
+        if (!json)
+            problem_set(problem, "%s answers what is no JSON: is it a duepost?", remote->server);
+    }
+    buffer_fini(&answer);
+    return json;
+}

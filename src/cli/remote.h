@@ -1,0 +1,25 @@
+/* remote.h - the server that a command speaks with; one request at a time. */
+#ifndef DUEPOST_CLI_REMOTE_H
+#define DUEPOST_CLI_REMOTE_H
+
+#include <jansson.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
+
+struct remote;
+
+/* server: its URL, "http://127.0.0.1:7700" when NULL. Borrows it. */
+struct remote *remote_new(const char *server);
+void remote_free(struct remote *);
+
+/* Sends one request; body is JSON or NULL. What comes is put into answer. OK: a 2xx. FAILED: problem says, in
+ * the server's words where there are some, why not. */
+enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
+                       struct buffer *answer, struct problem *) MUST_USE;
+
+/* The same, with the answer as JSON: json_decref. NULL: problem says why. */
+json_t *remote_ask_json(struct remote *, const char *method, const char *target, const char *body,
+                        struct problem *);
+
+#endif

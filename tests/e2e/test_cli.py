@@ -1,0 +1,98 @@
+"""The commands that ask a running server."""
+
+import json
+import os
+import subprocess
+
+import duepost
+from patience import SLOW, until
+
+
+def ask(server, *words, code=0):
+    """What a command prints."""
+    environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
+    done = subprocess.run([duepost.BINARY, *words], env=environment, capture_output=True, text=True, timeout=30 * SLOW)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def bury(server, receiver, topic, *ids):
+    receiver.script(topic, *[410] * len(ids), 200)
+    for job_id in ids:
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url())
+        server.wait_for_state(topic, job_id, "dead")
+
+
+def test_jobs_are_listed_as_a_table_and_as_json(server, receiver, topic):
+    for job_id in ("a", "b~:c"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), dueAt="2030-01-01T00:00:00Z")
+    table = rows(ask(server, "jobs", "--state", "delayed", "--topic", topic))
+    assert table[0][:5] == ["TOPIC", "JOB", "STATE", "AT", "ATTEMPTS"]
+    assert [row[:5] for row in table[1:]] == [[topic, job_id, "delayed", "2030-01-01T00:00:00.000Z", "0"]
+                                              for job_id in ("a", "b~:c")]
+    listed = json.loads(ask(server, "jobs", "--state=delayed", f"--topic={topic}", "--json"))
+    assert [job["jobId"] for job in listed] == ["a", "b~:c"]
+    assert len(json.loads(ask(server, "jobs", "--state=delayed", f"--topic={topic}", "--limit=1", "--json"))) == 1
+
+
+def test_more_jobs_than_a_page_are_listed(server, receiver, topic):
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 3600} for _ in range(250)])
+    assert len(rows(ask(server, "jobs", "--state", "delayed", "--topic", topic))) == 251
+
+
+def test_a_job_is_shown_explained_run_and_cancelled(server, receiver, topic):
+    server.schedule(topic=topic, jobId="a:1", url=receiver.url(), delay=3600)
+    assert json.loads(ask(server, "show", f"{topic}/a:1"))["delay"] == 3600
+    assert "not due" in ask(server, "why", f"{topic}/a:1")
+    assert json.loads(ask(server, "why", f"{topic}/a:1", "--json"))["why"] == "not_due"
+    ask(server, "run", f"{topic}/a:1")
+    until(lambda: receiver.count(topic) == 1, 5, "the delivery")
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
+    assert ask(server, "cancel", f"{topic}/b") == "cancelled\n"
+    assert "404" in ask(server, "cancel", f"{topic}/b", code=1)
+
+
+def test_dead_jobs_are_listed_and_run_again(server, receiver, topic):
+    bury(server, receiver, topic, "a", "b")
+    assert [row[1] for row in rows(ask(server, "dead", "--topic", topic))[1:]] == ["a", "b"]
+    assert "--all" in ask(server, "redrive", code=1)
+    assert ask(server, "redrive", "--topic", topic) == "2 of 2 done\n"
+    until(lambda: receiver.count(topic) == 4, 5, "both deliveries")
+
+
+def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
+    ask(server, "pause", topic)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    row, = [row for row in rows(ask(server, "topics")) if row[0] == topic]
+    assert row[1:5] == ["0", "1", "0", "0"] and row[6] == "paused"
+    ask(server, "resume", topic)
+    until(lambda: receiver.count(topic) == 1, 5, "the delivery")
+
+
+def test_what_changes_is_followed(server, receiver, topic):
+    environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
+    with subprocess.Popen([duepost.BINARY, "tail", topic], env=environment, stdout=subprocess.PIPE, text=True) as tail:
+        try:
+            server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600)
+            assert tail.stdout.readline().startswith(f"{topic}  delayed 1 ")
+            server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
+            assert tail.stdout.readline().startswith(f"{topic}  delayed 2 ")
+        finally:
+            tail.terminate()
+
+
+def test_what_cannot_be_is_told(server):
+    assert "no command" in ask(server, "nope", code=2)
+    assert "--nope" in ask(server, "dead", "--nope", code=2)
+    assert "needs a value" in ask(server, "dead", "--topic", code=2)
+    assert "too many" in ask(server, "show", "a/b", "c", code=2)
+    assert "topic/jobId" in ask(server, "show", "a", code=1)
+    assert "which topic" in ask(server, "pause", code=1)
+    assert "state" in ask(server, "jobs", code=1)
+    assert "is the server there" in ask(server, "topics", "--server", "http://127.0.0.1:1", code=1)
+    help_text = ask(server, "help")
+    assert all(name in help_text for name in ("jobs", "dead", "topics", "redrive", "cancel", "why", "tail"))
