@@ -7,6 +7,7 @@
 #include "job/json.h"
 #include "job/member.h"
 #include "job/seconds.h"
+#include "job/url.h"
 
 enum { PPM = 1000000, REAL_DIGITS = 15 };
 
@@ -94,9 +95,22 @@ static void read_jitter(struct parse *parse, const char *name, struct slice valu
         job_errors_add(parse->errors, name, "must be a number from 0 to 1");
 }
 
+/* The scripts put the url into a record as it stands here, so it must stand there without escapes. */
+static void read_on_dead(struct parse *parse, const char *name, struct slice value)
+{
+    struct url ignored;
+    const char *detail = "must be a string without escapes";
+    struct slice url = json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : value;
+    if (!json_is_text(value) || json_has_escapes(value) || url_parse(url, &ignored, &detail) != STATUS_OK)
+        job_errors_add(parse->errors, name, detail);
+    else
+        parse->settings->on_dead = url;
+}
+
 static const struct member all_members[] = {
     {"paused", read_paused},          {"maxInFlight", read_max_in_flight}, {"rate", read_rate},
     {"retrySchedule", read_schedule}, {"timeout", read_timeout},           {"jitter", read_jitter},
+    {"onDead", read_on_dead},
 };
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */
@@ -190,6 +204,10 @@ void topic_settings_write(const struct topic_settings *settings, struct buffer *
     if (settings->jitter_ppm) {
         put_name(out, start, "jitter");
         buffer_printf(out, "%g", (double)settings->jitter_ppm / PPM);
+    }
+    if (settings->on_dead.size) {
+        put_name(out, start, "onDead");
+        buffer_append_json(out, settings->on_dead);
     }
     if (out->size > start)
         buffer_append_byte(out, '}');

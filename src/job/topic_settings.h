@@ -23,6 +23,7 @@ struct topic_settings {
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* of jobs that bring none */
     int64_t timeout_ms;             /* of jobs that bring none */
+    struct slice on_dead;           /* url that gets each dead job; empty: not set. Borrowed from the text */
     int64_t jitter_ppm;             /* each wait grows by a random share of up to this, in millionths */
 };
 

@@ -79,9 +79,9 @@ def test_settings_are_replaced_changed_and_taken_away(server, topic):
 def test_what_is_wrong_with_settings_is_named_and_nothing_changes(server, topic):
     put(server, topic, maxInFlight=3).expect(200)
     wrong = {"paused": 1, "maxInFlight": 0, "rate": {"jobs": 1.5, "per": 0, "burst": 0, "x": 1}, "retrySchedule": ["a"],
-             "timeout": 0.05, "jitter": 1.5, "colour": "red"}
+             "timeout": 0.05, "jitter": 1.5, "onDead": "x", "colour": "red"}
     fields = ["paused", "maxInFlight", "rate.jobs", "rate.per", "rate.burst", "rate.x", "retrySchedule[0]", "timeout",
-              "jitter", "colour"]
+              "jitter", "onDead", "colour"]
     assert put(server, topic, **wrong).fields() == fields
     assert sorted(patch(server, topic, wrong).fields()) == sorted(fields)
     assert put(server, topic, rate={}).fields() == ["rate.jobs", "rate.per"]
@@ -219,6 +219,21 @@ def test_the_topics_timeout_counts_unless_the_job_brings_one(server, receiver, t
     job = server.wait_for_state(topic, "a", "dead")
     assert job["lastAttempt"]["error"] == "timeout"
     server.wait_for_state(topic, "b", None)
+
+
+def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
+    put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[]).expect(200)
+    receiver.script(topic, 503, job_id="a")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1.10}, headers={"X-A": "b"})
+    notice = until(lambda: [a for a in receiver.of(topic) if a.target == "/dead"], 5, "the notice")[0]
+    told_of = json.loads(notice.body)
+    assert (told_of["topic"], told_of["jobId"]) == (topic, "a")
+    assert abs(told_of["deadAt"] - notice.at_ms) < 2000 * SLOW
+    assert told_of["job"]["lastAttempt"]["status"] == 503 and told_of["job"]["headers"] == {"X-A": "b"}
+    assert b'"body":{"n": 1.1}' in notice.body
+    assert notice.job_id.startswith("dead~")
+    server.wait_for_state(topic, notice.job_id, None)
+    assert server.job(topic, "a")["state"] == "dead"
 
 
 def test_jitter_only_ever_lengthens_a_wait(server, receiver, topic):

@@ -484,6 +484,30 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
 }
 END_TEST
 
+#define TELLS  "topics: t={\"onDead\":\"http://h/\"}\n"
+#define NOTICE "t/dead~1700000000123456~1"
+#define TOLD(job_id, record)                                                                                 \
+    NOTICE                                                                                                   \
+        "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id  \
+        "\",\"deadAt\":now,\"job\":" record "}}"
+
+START_TEST(a_death_is_told_where_the_settings_say_so)
+{
+    CHECK_EXAMPLES( //
+        {LEASED TELLS, "bury t/a n1 {x}", "1",
+         "bucket:t: " NOTICE "@now\ndead: t/a@now\njobs: t/a={x} " TOLD("a", "{x}") "\nready: t\n" TELLS
+                                                                                    "turns: t@1\n"},
+        /* By its consumers' death. */
+        {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\njobs: t/a={r}\nleases: t/a@now\n" TELLS,
+         "recover 5000 now 10 1", "1 t/a",
+         "bucket:t: " NOTICE "@now\ncrashes: t/a=5,n1\ndead: t/a@now\njobs: t/a={r} " TOLD(
+             "a", "{r}") "\nready: t\n" TELLS "turns: t@1\n"},
+        /* What tells of a death tells of none itself. */
+        {"holders:t: t/dead~1=n1,now-9\njobs: t/dead~1={r}\nleases: t/dead~1@now+9\n" TELLS,
+         "bury t/dead~1 n1 {x}", "1", "dead: t/dead~1@now\njobs: t/dead~1={x}\n" TELLS}, );
+}
+END_TEST
+
 START_TEST(claim_keeps_to_the_settings)
 {
     CHECK_EXAMPLES( //
@@ -934,6 +958,7 @@ Suite *suite(void)
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
     tcase_add_test(group, settings_hold_a_topic_and_let_it_go);
+    tcase_add_test(group, a_death_is_told_where_the_settings_say_so);
     tcase_add_test(group, claim_keeps_to_the_settings);
     tcase_add_test(group, claim_of_a_topic_far_behind_takes_what_fell_due_last_too);
     tcase_add_test(group, topics_tells_what_there_is);

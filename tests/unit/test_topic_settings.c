@@ -44,6 +44,9 @@ START_TEST(names_what_is_wrong)
         {"{\"jitter\":-0.1}", "jitter"},
         {"{\"timeout\":[]}", "timeout"},
         {"{\"retrySchedule\":[1,-1]}", "retrySchedule[1]"},
+        {"{\"onDead\":\"ftp://h/\"}", "onDead"},
+        {"{\"onDead\":\"http:\\/\\/h/\"}", "onDead"},
+        {"{\"onDead\":1}", "onDead"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

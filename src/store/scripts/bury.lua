@@ -12,7 +12,7 @@ for i = 2, #ARGV, 3 do
     take(id)
     forget_crashes(id)
     call('HSET', JOBS, id, ARGV[i + 2])
-    call('ZADD', DEAD, integer(now), id)
+    bury(id, ARGV[i + 2])
   end
 end
 finish()

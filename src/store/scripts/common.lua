@@ -222,6 +222,22 @@ local function take(id)
   if call('ZREM', DEAD, id) == 1 then return 'dead' end
 end
 
+-- Gives a job up: its id is in no place any more. Where the topic's settings say so, another job tells of that;
+-- one that tells of a death tells of none itself.
+local deaths = 0
+local function bury(id, record)
+  call('ZADD', DEAD, integer(now), id)
+  local topic = topic_of(id)
+  local url, job_id = settings_of(topic).onDead, string.sub(id, #topic + 2)
+  if not url or string.sub(job_id, 1, 5) == 'dead~' then return end
+  deaths = deaths + 1
+  local notice = topic .. '/dead~' .. integer(now_us) .. '~' .. deaths
+  local body = '{"topic":"' .. topic .. '","jobId":"' .. job_id .. '","deadAt":' .. integer(now) .. ',"job":' .. record .. '}'
+  if call('HSETNX', JOBS, notice, '{"createdAt":' .. integer(now) .. ',"url":"' .. url .. '","body":' .. body .. '}') == 1 then
+    put(notice, now)
+  end
+end
+
 -- Ids of leases that ran out. A deadline that no lease could have now was written before Redis's clock
 -- stepped back; its lease, were it alive, would have been renewed since.
 local STEP_MS = 1000

@@ -22,7 +22,7 @@ for i = 1, #ids do
   take(id)
   call('HSET', CRASHES, id, losses .. ' ' .. nonce)
   if losses >= LOSSES_MAX then
-    call('ZADD', DEAD, integer(now), id)
+    bury(id, call('HGET', JOBS, id) or 'null')
   elseif losses > 1 then
     -- A clock that stepped back makes no job early.
     put(id, math.max(tonumber(due), now + math.random(0, 2 ^ losses * lease_ms)))
