@@ -35,8 +35,8 @@ struct redis_address {
     char *path;                /* of the unix socket */
     struct redis_place *seeds; /* who know where the primary is; owned */
     size_t seed_count;
-    bool is_cluster; /* the seeds are nodes of a Cluster, else Sentinels, who know it by the name of service */
-    char *service;
+    bool is_cluster;           /* they are nodes of a Cluster; else Sentinels */
+    char *service;             /* the name by which Sentinels know it */
     char *user;     /* NULL: the default user */
     char *password; /* NULL: no AUTH */
     uint32_t database;

@@ -85,7 +85,8 @@ static enum status parse_seeds(struct slice text, uint16_t default_port, struct 
         slice_cut(text, ',', &place, &text);
         if (address->seed_count == REDIS_SEEDS_MAX)
             return bad_address(problem, "there are more than 16 hosts");
-        enum status status = parse_place(place, default_port, &address->seeds[address->seed_count++], problem);
+        enum status status =
+            parse_place(place, default_port, &address->seeds[address->seed_count++], problem);
         if (status != STATUS_OK)
             return status;
     } while (text.size);

@@ -87,8 +87,8 @@ static void ask(void *arg)
     redis_send(sentinel->link, 3,
                (struct slice[]){SLICE("SENTINEL"), SLICE("get-master-addr-by-name"), service}, on_answer,
                sentinel);
-    redis_send(sentinel->link, 3, (struct slice[]){SLICE("SENTINEL"), SLICE("REPLICAS"), service}, on_replicas,
-               sentinel);
+    redis_send(sentinel->link, 3, (struct slice[]){SLICE("SENTINEL"), SLICE("REPLICAS"), service},
+               on_replicas, sentinel);
     timer_start(sentinel->ask, ASK_US);
 }
 

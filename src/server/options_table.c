@@ -50,9 +50,10 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = STORE_SHARDS_MAX,
             .help = "into how many parts the jobs are split that a Redis Cluster keeps",
-            .text = "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard, and a\n"
-                    "shard in one slot of the Cluster. The number is written at the first start and stays: a duepost\n"
-                    "that is set up with another one refuses to start. Each shard takes five connections a reactor.",
+            .text = "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard,\n"
+                    "and a shard in one slot of the Cluster. The number is written at the first start and\n"
+                    "stays: a duepost that is set up with another one refuses to start. Each shard takes five\n"
+                    "connections a reactor.",
         },
     [OPTION_DATA] =
         {

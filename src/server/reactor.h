@@ -17,7 +17,7 @@ struct reactor_options {
     int listen_fd;                     /* taken */
     struct metrics_board *board;       /* borrowed */
     size_t index;                      /* of this reactor's metrics on the board */
-    size_t count;                      /* of all reactors, which share max_in_flight and the shards' carrying */
+    size_t count;                      /* of all reactors, which share max_in_flight and carrying */
     bool is_alone;                     /* see carry_worker.h */
     /* Called in the reactor's thread, once each: when it can promise what it confirms for the first time,
      * and when a drain has come to its end. */
