@@ -103,9 +103,17 @@ static void send_call(struct batch *batch)
     script_call_send(script, batch->link, on_reply, call);
 }
 
+/* A call that is full gains nothing by waiting: with one more under way, Redis has work while we read what it
+ * replied to the last. */
+static bool may_send(const struct batch *batch)
+{
+    bool is_full = batch->count >= BATCH_ITEMS_MAX;
+    return batch->count > 0 && batch->calls < batch->kind->max_calls + is_full;
+}
+
 void batch_flush(struct batch *batch)
 {
-    while (!list_is_empty(&batch->items) && batch->calls < batch->kind->max_calls)
+    while (may_send(batch))
         send_call(batch);
 }
 

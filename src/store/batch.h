@@ -2,7 +2,8 @@
  *
  * What one turn of the loop brings leaves in one call of one script. While as many
  * calls as the kind allows are under way, items gather for the next one, so that
- * a busy Redis gets few large calls. A call is bounded in items and in bytes. */
+ * a busy Redis gets few large calls; one that is full goes ahead. A call is bounded
+ * in items and in bytes. */
 #ifndef DUEPOST_STORE_BATCH_H
 #define DUEPOST_STORE_BATCH_H
 
@@ -24,7 +25,7 @@ struct batch_item {
 
 struct batch_kind {
     enum script_id script;
-    unsigned max_calls; /* under way at once */
+    unsigned max_calls; /* under way at once; one more when that is full */
     bool is_confirmed;  /* somebody relies on the outcome: it must have reached the durability that is set */
     /* The arguments that all items share; NULL: none but the first, the limit. */
     void (*add_shared)(const struct shard *, struct script_call *);
