@@ -1,6 +1,7 @@
 #include "store/script.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/test_point.h"
@@ -10,6 +11,7 @@ enum {
     FIRST_ARGS = 64,
     NUMBER_BYTES = 24,
     NUMBERS_IN_BLOCK = 60,
+    REFUSALS_TOLD_MAX = 10, /* in a second */
 };
 
 /* Texts of numbers; a block never moves. */
@@ -125,6 +127,29 @@ static bool wants_new_link(struct slice error)
            slice_starts_with(error, SLICE("LOADING"));
 }
 
+/* An outage brings a refusal for each call of each shard: a reactor tells of a few each second, and of how
+ * many it kept quiet. */
+static void log_refusal(const char *script, struct slice error)
+{
+    static _Thread_local struct {
+        int64_t second_us;
+        unsigned told, quiet;
+    } refusals;
+    int64_t now_us = clock_boot_us();
+    if (now_us - refusals.second_us >= INT64_C(1000000)) {
+        refusals.second_us = now_us;
+        refusals.told = 0;
+    }
+    if (refusals.told == REFUSALS_TOLD_MAX) {
+        refusals.quiet++;
+        return;
+    }
+    refusals.told++;
+    log_warning("redis_refused", LOG_TEXT("script", script), LOG_SLICE("error", error),
+                LOG_NUMBER("more", refusals.quiet));
+    refusals.quiet = 0;
+}
+
 static enum status status_of(const struct script_call *call, const struct redis_reply *reply)
 {
     if (!reply)
@@ -133,8 +158,7 @@ static enum status status_of(const struct script_call *call, const struct redis_
         return STATUS_OK;
     struct slice error = redis_reply_text(reply);
     enum status status = script_error_status(error);
-    log_warning("redis_refused", LOG_TEXT("script", script_texts[call->script].name),
-                LOG_SLICE("error", error));
+    log_refusal(script_texts[call->script].name, error);
     return status;
 }
 
