@@ -283,6 +283,30 @@ def one(kind, judge):
         redis.end()
 
 
+def moved_name(report, judge):
+    """What duepost knows Redis by leads to another one now, and the old one is a replica: every connection that
+    writes leaves it, the doorbell's too."""
+    old, new = Redis(), Redis()
+    proxy = Proxy(old.port)
+    lane = Lane(new, judge, "moved", redis=f"redis://127.0.0.1:{proxy.port}/0")
+    try:
+        node = lane.start()
+        node.await_ready()
+        old.ask("REPLICAOF", "127.0.0.1", GONE)
+        until(lambda: not node.is_ready(), 15, "it is seen")
+        proxy.target = new.port
+        until(node.is_ready, 15, "ready again")
+        until(lambda: lane.schedule(node, "a") == 201, 5, "a job is taken")  # the first may find the old one
+        lane.await_settled(15)
+        until(lambda: "cmd=blpop" in new.ask("CLIENT", "LIST"), 10, "the doorbell is the new one's")
+        report.verdict("another Redis behind the same name", lane.verdict())
+    finally:
+        lane.stop()
+        proxy.stop()
+        for redis in (old, new):
+            redis.end()
+
+
 def outage(report):
     """Redis away while jobs come due; the first one comes within 2 s of its return."""
     jobs, seconds, delay_ms = report.amount((20_000, 8, 7000), (100_000, 60, 30_000))
@@ -315,6 +339,7 @@ def run(report):
             report.say(words)
             for what in broken:
                 report.expect(False, what)
+        moved_name(report, judge)
     finally:
         judge.stop()
     outage(report)
