@@ -20,7 +20,7 @@ class Disk:
 
     def __init__(self, directory, slow_us):
         self.directory = directory
-        self.log = directory / "synced"
+        self.log = scratch.file("synced")
         self.environment = {"POWER_LOG": str(self.log), "POWER_SLOW_US": str(slow_us)}
         self.lost_bytes = 0
 
