@@ -4,7 +4,7 @@ silent and half-open ones."""
 import random
 import time
 
-from client import mixed_orders
+from client import QUICK, mixed_orders
 import control
 from judge import Judge
 from lane import Lane, side_by_side, summed
@@ -96,8 +96,8 @@ def in_mode(seed, mode, binary=None):
         if not is_silent:
             proxy.set_mode(mode)
             inward.set_mode(mode)
-        jobs, seconds = {"delay": (600, 3), "slice": (60, 3)}.get(mode, (400, 10))
-        site.begin(mixed_orders(seed, jobs, seconds, mix=SOLID), f"http://127.0.0.1:{inward.port}")
+        jobs = {"delay": 800, "slice": 160}.get(mode, 400)
+        site.begin(mixed_orders(seed, jobs, 10, mix=SOLID), f"http://127.0.0.1:{inward.port}")
         if is_silent:
             time.sleep(2)
             faults.append(Fault(mode, now_us()))
@@ -129,7 +129,7 @@ def in_modes(report):
             report.control(f"{mode}, {MODES[mode]}", verdict)
 
 
-SOLID = ((90, "/200", '"retrySchedule":[0.5,0.5,0.5]'), (10, "/500/200", '"retrySchedule":[0.5,0.5,0.5]'))
+SOLID = ((70, "/200", QUICK), (20, "/200w900", QUICK), (10, "/500/200", QUICK))
 
 
 def run(report):
