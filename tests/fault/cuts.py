@@ -18,14 +18,16 @@ from verdict import Fault
 LANES = 12
 
 
-def exchange(redis, judge, name, cut_after, binary=None):
-    """One job's way with a cut behind so many bytes between duepost and Redis. Without a cut: how many there are."""
+def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
+    """One job's way with a cut behind so many bytes between duepost and Redis, or before the reply that holds
+    cut_before. Without a cut: how many bytes there are."""
     proxy = Proxy(redis.port)
     lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{proxy.port}/0", binary=binary)
     try:
         node = lane.start()
         node.await_ready()
         proxy.arm(cut_after)
+        proxy.cut_before = cut_before
         lane.schedule(node, "a", "/500/200", retrySchedule=[0.1])
         if lane.told[f"{name}/a"].scheduled != 201:
             until(node.is_ready, 10, "ready again")
@@ -46,10 +48,10 @@ def to_redis(report, redis, judge):
     said = summed(side_by_side(lambda k: exchange(redis, judge, f"cut-{k}", k)[1], bytes_, LANES))
     report.verdict(f"a connection to Redis cut behind byte k, {len(bytes_)} of {total}", said)
     report.expect(said.counts["repeated"] <= said.counts["accepted"], "more repetitions than jobs")
-    binary = control.without("destructive pop")
-    some = [total * i // 12 for i in range(1, 12)]
-    report.control("destructive pop, cut", summed(side_by_side(
-        lambda k: exchange(redis, judge, f"control-{k}", k, binary)[1], some, LANES)))
+    in_claim = b"/500/200"  # the job's url comes back with its claim
+    report.verdict("a connection to Redis cut before a claim's reply", exchange(redis, judge, "claim", None, in_claim)[1])
+    report.control("destructive pop, cut", exchange(redis, judge, "control", None, in_claim,
+                                                    control.without("destructive pop"))[1])
 
 
 def to_receiver(report, redis, judge):

@@ -61,7 +61,7 @@ def one_run(seed, cuts, fsync="always", apart_s=1.2, jobs_a_second=400):
 
 
 def is_busy(site):
-    return any(site.client.open_requests(n.index) or site.judge.open_posts(n.source) for n in site.nodes)
+    return any(site.client.open_schedules(n.index) or site.judge.open_posts(n.source) for n in site.nodes)
 
 
 def await_work(site, seconds):

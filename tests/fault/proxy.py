@@ -34,6 +34,7 @@ class Proxy:
         self.mode = "pass"
         self.passed = 0             # bytes, since arm()
         self.cut_after = cut_after  # of self.passed; None: never
+        self.cut_before = None      # the first reply that holds this is where it ends, instead
         self.cuts = []              # when, us
         self.garbage = None         # goes to the near side instead of the next reply
         self._links = set()
@@ -113,6 +114,8 @@ class _Link:
         if proxy.mode in ("blackhole", "half-open") or proxy.mode == "one-way" and is_reply:
             self.has_lost = True
             return
+        if is_reply and proxy.cut_before and proxy.cut_before in data:
+            proxy.cut_after, proxy.cut_before = proxy.passed, None
         left = None if proxy.cut_after is None else proxy.cut_after - proxy.passed
         is_cut = left is not None and len(data) >= left
         if is_cut:
