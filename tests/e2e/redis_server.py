@@ -10,7 +10,7 @@ import processes
 import scratch
 
 
-_held = []
+_held = {}
 
 
 def free_port():
@@ -20,8 +20,14 @@ def free_port():
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     probe.bind(("127.0.0.1", 0))
-    _held.append(probe)
-    return probe.getsockname()[1]
+    port = probe.getsockname()[1]
+    _held[port] = probe
+    return port
+
+
+def release_port(port):
+    """Whoever listened there does not come back."""
+    _held.pop(port).close()
 
 
 class RedisServer:

@@ -21,7 +21,7 @@ CONTROLS = {
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
     "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
-                    ("common", "elseif tonumber(first[2]) > now then", "elseif false then")],
+                    ("common", "local at = tonumber(first[2]) > now and first[2] or held", "local at = held")],
     # A cancelled job's lease lives on.
     "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("cancel", "take(id) == 'leased' and 1 or 0", "0")],

@@ -113,10 +113,11 @@ class Story:
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
         # Whether it was accepted or not: run makes a job due at once.
-        for method, target in (("POST", f"/jobs/{lane.name}/run/run"), ("GET", f"/jobs/{lane.name}/later"),
-                               ("GET", "/jobs?state=dead")):
+        for method, target, body in (("POST", f"/jobs/{lane.name}/run/run", None), ("GET", f"/jobs/{lane.name}/later", None),
+                                     ("GET", "/jobs?state=dead", None), ("GET", "/topics", None),
+                                     ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
             if self.can_go_on(node):
-                request(node, method, target)
+                request(node, method, target, body)
         lane.told.setdefault(f"{lane.name}/run", Told()).due_ms = 0
         if self.can_go_on(node):
             self.lose_a_lease()
