@@ -27,7 +27,7 @@ static void write_durability(struct buffer *body, const struct store *store)
     store_durability_configured(store, configured);
     store_facts_durability(store_facts(store), in_force);
     buffer_printf(body,
-                  "# HELP duepost_durability_info What a confirmed change is to survive, and what Redis gives.\n"
+                  "# HELP duepost_durability_info What confirmed changes are to have reached.\n"
                   "# TYPE duepost_durability_info gauge\n"
                   "duepost_durability_info{configured=\"%s\",in_force=\"%s\"} 1\n",
                   configured, in_force);

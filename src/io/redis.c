@@ -150,8 +150,8 @@ static void drop_subscriptions(struct redis_link *link)
         free(LIST_ENTRY(entry, struct subscription, link));
 }
 
-/* The waits start over after a connection that lasted. Of one that is given up as soon as it is used (a replica
- * takes connections, and no writes) the next one is no better: without growing waits that would be a loop. */
+/* The waits start over after a connection that lasted. Where one is given up as soon as it is used (a replica
+ * takes connections, and no writes) the next is no better: without growing waits that would be a loop. */
 static int64_t next_wait_us(struct redis_link *link)
 {
     if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)
