@@ -395,13 +395,13 @@ def filled(stage, is_unsafe):
     ballast.touch()
     lane = EmbeddedLane(stage, "disk", scratch.directory("data"), is_unsafe,
                         {"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast),
-                         "FULL_BYTES": str(1 << 20)})
+                         "FULL_BYTES": str(1 << 18)})
     try:
         node = lane.start()
         node.await_ready()
         begin_us, statuses = now_us(), []
-        for number in range(400):
-            statuses.append(lane.schedule(node, f"j{number}", body="x" * 8000, delay=2))
+        for number in range(100):
+            statuses.append(lane.schedule(node, f"j{number}", body="x" * 8000, delay=5))  # none is due before it is full
             if statuses.count(503) + statuses.count(0) >= 5:
                 break
         node.kill()
