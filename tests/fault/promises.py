@@ -315,7 +315,8 @@ class EmbeddedLane(Lane):
     """A duepost with its private Redis in data. Unsafe: it fsyncs never, and confirms what is in memory."""
 
     def __init__(self, stage, name, data, is_unsafe=False, extra=None):
-        options = ["--reactors", "2", "--data", str(data), *["--durability", "memory"] * is_unsafe]
+        # With two reactors the one that says that it is ready may not be the one that gets the next job.
+        options = ["--reactors", "1", "--data", str(data), *["--durability", "memory"] * is_unsafe]
         super().__init__(Embedded(data), stage.judge, f"{name}-{next(stage.names)}")
         binary = control.without_fsync() if is_unsafe else None
         self.make_node = lambda: Node(0, "--prefix", f"{self.name}:", *options, binary=binary, extra=extra)
