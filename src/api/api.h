@@ -20,8 +20,6 @@ struct api_options {
     const struct retry_schedule *schedule; /* for jobs that bring none */
     size_t max_body_bytes;
     int64_t max_jobs; /* for words only; the store counts */
-    struct durability durability;
-    bool is_durability_set; /* false: what Redis gives */
     struct metrics_board *board;
     struct metrics *metrics; /* this reactor's, of the board */
 };

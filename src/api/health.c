@@ -33,9 +33,8 @@ void ready_handle(struct exchange *exchange)
     }
     if (facts->is_known)
         write_redis(body, facts);
-    char word[DURABILITY_TEXT_MAX] = "auto";
-    if (options->is_durability_set)
-        durability_format(options->durability, word);
+    char word[DURABILITY_TEXT_MAX];
+    store_durability_configured(options->store, word);
     buffer_printf(body, ",\"durability\":{\"configured\":\"%s\"", word);
     if (facts->is_known) {
         store_facts_durability(facts, word);

@@ -21,12 +21,25 @@ static void write_up(struct buffer *body, bool is_up)
                   is_up);
 }
 
+static void write_durability(struct buffer *body, const struct store *store)
+{
+    char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
+    store_durability_configured(store, configured);
+    store_facts_durability(store_facts(store), in_force);
+    buffer_printf(body,
+                  "# HELP duepost_durability_info What confirmed changes are to have reached.\n"
+                  "# TYPE duepost_durability_info gauge\n"
+                  "duepost_durability_info{configured=\"%s\",in_force=\"%s\"} 1\n",
+                  configured, in_force);
+}
+
 static void on_audited(void *arg, enum status status, const struct store_counts *counts)
 {
     struct exchange *exchange = arg;
     struct buffer *body = exchange_scratch(exchange);
     metrics_write(exchange->api->options.board, body);
     write_up(body, status == STATUS_OK);
+    write_durability(body, exchange->api->options.store);
     if (status == STATUS_OK)
         write_jobs(body, counts);
     exchange_answer_text(exchange, SLICE("text/plain; version=0.0.4; charset=utf-8"), buffer_slice(body));

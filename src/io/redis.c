@@ -14,6 +14,7 @@
 enum {
     RECONNECT_MIN_US = 50 * 1000,
     RECONNECT_MAX_US = 1000 * 1000,
+    PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted so long was worth having */
     ARGS_ON_STACK = 64,
 };
 
@@ -37,6 +38,7 @@ struct redis_link {
     struct redis_link_events events;
     int64_t deadline_us;
     int64_t reconnect_us;       /* the next wait */
+    int64_t up_us;              /* since when it is up, clock_boot_us */
     redisAsyncContext *context; /* NULL between connections */
     struct watch *watch;
     bool wants_read, wants_write;
@@ -148,10 +150,22 @@ static void drop_subscriptions(struct redis_link *link)
         free(LIST_ENTRY(entry, struct subscription, link));
 }
 
+/* The waits start over after a connection that lasted. Where one is given up as soon as it is used (a replica
+ * takes connections, and no writes) the next is no better: without growing waits that would be a loop. */
+static int64_t next_wait_us(struct redis_link *link)
+{
+    if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)
+        link->reconnect_us = RECONNECT_MIN_US;
+    int64_t wait_us = link->reconnect_us;
+    link->reconnect_us = wait_us * 2 > RECONNECT_MAX_US ? RECONNECT_MAX_US : wait_us * 2;
+    return wait_us;
+}
+
 /* The end of every connection, and of every attempt to have one. */
 static void lost(struct redis_link *link)
 {
     bool was_up = link->is_up;
+    int64_t wait_us = next_wait_us(link);
     link->context = NULL;
     link->is_up = false;
     link->is_dirty = false;
@@ -162,9 +176,7 @@ static void lost(struct redis_link *link)
     drop_subscriptions(link);
     if (link->is_closing)
         return;
-    timer_start(link->reconnect, link->reconnect_us);
-    link->reconnect_us =
-        link->reconnect_us * 2 > RECONNECT_MAX_US ? RECONNECT_MAX_US : link->reconnect_us * 2;
+    timer_start(link->reconnect, wait_us);
     if (was_up)
         link->events.on_down(link->events.arg, link->why);
 }
@@ -232,7 +244,7 @@ static void on_hello(void *arg, const struct redis_reply *reply)
     if (!slice_equal(redis_reply_text(reply), SLICE("PONG")))
         return;
     link->is_up = true;
-    link->reconnect_us = RECONNECT_MIN_US;
+    link->up_us = clock_boot_us();
     link->events.on_up(link->events.arg);
 }
 

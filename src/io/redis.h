@@ -1,7 +1,8 @@
 /* redis.h - one connection to one Redis, kept up; the only user of hiredis.
  *
  * A link connects, authenticates and selects its database by itself, and again
- * after a loss with growing waits (50 ms to 1 s). Commands are written together
+ * after a loss with growing waits (50 ms to 1 s), which start over after a
+ * connection that lasted a second. Commands are written together
  * at the end of the loop's turn. No call blocks. Each redis_send brings exactly
  * one callback, and never inside the call: a reply, or none (NULL) when the
  * link was down or was lost before the reply came. Replies come in the order of

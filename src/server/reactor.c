@@ -59,8 +59,6 @@ static void start_api(struct reactor *reactor)
         .schedule = &options->retry_schedule,
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
-        .durability = reactor->options.store->durability,
-        .is_durability_set = reactor->options.store->is_durability_set,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };

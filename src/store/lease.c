@@ -177,6 +177,7 @@ void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *
 /* ---- the doorbell ---- */
 
 struct bell_wait {
+    struct redis_link *link;
     shard_done_fn *fn;
     void *arg;
 };
@@ -186,6 +187,7 @@ static void on_bell(void *arg, const struct redis_reply *reply)
     struct bell_wait *wait = arg;
     TEST_POINT("after", "wait_bell");
     bool failed = !reply || redis_reply_kind(reply) == REDIS_KIND_ERROR;
+    script_leave_link(wait->link, reply);
     wait->fn(wait->arg, failed ? STATUS_UNAVAILABLE : STATUS_OK);
     free(wait);
 }
@@ -194,6 +196,7 @@ void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
 {
     struct bell_wait *wait = NEW(struct bell_wait);
     struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), SLICE("1")};
+    wait->link = shard->bell;
     wait->fn = fn;
     wait->arg = arg;
     TEST_POINT("before", "wait_bell");

@@ -120,11 +120,14 @@ static bool is_no_script(const struct redis_reply *reply)
            slice_starts_with(redis_reply_text(reply), SLICE("NOSCRIPT"));
 }
 
-/* An error about this connection (an old primary, a lost permission) is cured, if at all, by a new one. */
-static bool wants_new_link(struct slice error)
+void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
 {
-    return slice_starts_with(error, SLICE("READONLY")) || slice_starts_with(error, SLICE("NOAUTH")) ||
-           slice_starts_with(error, SLICE("LOADING"));
+    if (redis_reply_kind(reply) != REDIS_KIND_ERROR)
+        return;
+    struct slice error = redis_reply_text(reply);
+    if (slice_starts_with(error, SLICE("READONLY")) || slice_starts_with(error, SLICE("NOAUTH")) ||
+        slice_starts_with(error, SLICE("LOADING")))
+        redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
 /* An outage brings a refusal for each call of each shard: a reactor tells of a few each second, and of how
@@ -173,13 +176,9 @@ static void on_reply(void *arg, const struct redis_reply *reply)
         send(call);
         return;
     }
-    enum status status = status_of(call, reply);
-    bool is_error = redis_reply_kind(reply) == REDIS_KIND_ERROR;
-    struct redis_link *link = is_error && wants_new_link(redis_reply_text(reply)) ? call->link : NULL;
-    call->fn(call->arg, status, reply);
+    script_leave_link(call->link, reply);
+    call->fn(call->arg, status_of(call, reply), reply);
     script_call_free(call);
-    if (link)
-        redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
 static void on_down(void *arg, const struct redis_reply *reply)

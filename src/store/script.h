@@ -57,6 +57,10 @@ void script_call_send(struct script_call *, struct redis_link *, script_fn *, vo
 /* Makes Redis know all scripts, so that digests do. */
 void script_load_all(struct redis_link *);
 
+/* An error about this connection (an old primary, a lost permission) is cured, if at all, by a new one:
+ * which is begun if reply is such an error. To be called in the callback of reply. NULL is fine. */
+void script_leave_link(struct redis_link *, const struct redis_reply *reply);
+
 /* What an error reply of Redis means: see the table in README.md. */
 enum status script_error_status(struct slice error);
 

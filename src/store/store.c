@@ -164,9 +164,17 @@ const struct store_facts *store_facts(const struct store *store)
     return &store->facts;
 }
 
+void store_durability_configured(const struct store *store, char text[DURABILITY_TEXT_MAX])
+{
+    if (store->options.is_durability_set)
+        durability_format(store->options.durability, text);
+    else
+        snprintf(text, DURABILITY_TEXT_MAX, "auto");
+}
+
 void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
 {
-    if (facts->is_fsync_hidden && facts->in_force.replicas == 0)
+    if (!facts->is_known || (facts->is_fsync_hidden && facts->in_force.replicas == 0))
         snprintf(text, DURABILITY_TEXT_MAX, "unknown");
     else
         durability_format(facts->in_force, text);

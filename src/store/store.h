@@ -70,7 +70,10 @@ struct store_facts {
     bool is_fsync_hidden;       /* CONFIG is forbidden: only what an answer proves counts */
 };
 
-/* in_force as a word: "unknown" where Redis hides it. */
+/* What confirmed changes are to have reached, as a word: "auto" for what Redis gives. */
+void store_durability_configured(const struct store *, char text[DURABILITY_TEXT_MAX]);
+
+/* in_force as a word: "unknown" while Redis is away, and where it hides that. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
 /* Of several shards: known when those of each are; in_force is what all of them give. */

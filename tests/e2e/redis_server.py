@@ -10,10 +10,24 @@ import processes
 import scratch
 
 
+_held = {}
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """It stays ours: whoever is to listen there may die and come back, and meanwhile nobody else's connection gets
+    this port for its own end. A bound socket that does not listen is in no listener's way."""
+    probe = socket.socket()
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    probe.bind(("127.0.0.1", 0))
+    port = probe.getsockname()[1]
+    _held[port] = probe
+    return port
+
+
+def release_port(port):
+    """Whoever listened there does not come back."""
+    _held.pop(port).close()
 
 
 class RedisServer:

@@ -1,5 +1,6 @@
 """The numbers for Prometheus move as jobs do, and Prometheus can read them."""
 
+import re
 import shutil
 import subprocess
 
@@ -69,6 +70,24 @@ def test_without_redis_there_are_numbers_still(start, redis):
     kept.stop()
     until(lambda: numbers(server)["duepost_redis_up"] == 0, 5, lambda: numbers(server))
     assert not [series for series in numbers(server) if series.startswith("duepost_jobs{")]
+
+
+def classes(server):
+    """The durability, as the labels of the one series that tells it."""
+    return [re.findall(r'"([^"]*)"', series) for series, value in numbers(server).items()
+            if series.startswith("duepost_durability_info{configured=") and value == 1]
+
+
+def test_the_durability_is_what_readyz_says(start, redis):
+    own = start()
+    assert classes(own) == [["fsync", "fsync"]]
+    kept = redis()
+    server = start(redis=kept)
+    assert classes(server) == [["auto", "fsync"]]
+    kept.command("CONFIG", "SET", "appendfsync", "everysec")
+    until(lambda: classes(server) == [["auto", "memory"]], 15, lambda: classes(server))
+    kept.stop()
+    until(lambda: classes(server) == [["auto", "unknown"]], 5, lambda: classes(server))
 
 
 @pytest.mark.parametrize("scene", ["fresh", "used"])

@@ -127,6 +127,23 @@ def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, t
     assert receiver.of(topic, "a")[0].at_ms >= due and receiver.count(topic) == 2
 
 
+def test_connections_to_a_replica_are_given_up_ever_more_slowly(start, redis):
+    """It takes connections and no writes: a link that came up and was no use is no reason to hurry."""
+    behind = redis()
+    server = start("--reactors", "1", redis=behind)
+
+    def connections():
+        return int(re.search(rb"total_connections_received:(\d+)", behind.command("INFO", "stats"))[1])
+    behind.command("REPLICAOF", "127.0.0.1", "1")
+    until(lambda: server.get("/readyz").status == 503, 15, "it is seen")
+    time.sleep(2)  # until the waits have grown to a second
+    before, links, seconds = connections(), 5, 3
+    time.sleep(seconds)
+    assert connections() - before <= links * (seconds + 1) + 1, "a loop"
+    behind.command("REPLICAOF", "NO", "ONE")
+    until(lambda: server.get("/readyz").status == 200, 10, "ready again")
+
+
 def test_it_starts_without_redis_and_waits_for_it(start, redis, receiver, topic):
     behind = redis()
     behind.kill()

@@ -10,7 +10,7 @@
  * (0: lost), n when the answer says that nothing changed, else -, due time in ms or 0, topic/jobId. For each
  * cancel: C, the two times, number, status, y when an attempt was under way, n as before, else -, topic/jobId.
  * GAUGES is a
- * map of 64-bit numbers: how many requests to each port have no answer yet. */
+ * map of 64-bit numbers: how many schedules to each port have no answer yet. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,7 @@ static void write_down(struct client *client, struct connection *connection, int
     fprintf(client->record, " %s\n", connection->id);
     connection->is_busy = false;
     client->busy--;
-    client->gauges[connection->port]--;
+    client->gauges[connection->port] -= !connection->is_cancel;
     if (status == 201 && connection->cancel_after_ms >= 0)
         add_cancel(client, at_us + connection->cancel_after_ms * 1000, connection->id);
 }
@@ -208,7 +208,7 @@ static void send_request(struct client *client, struct connection *connection, c
     connection->is_busy = true;
     connection->sent_us = now_us();
     client->busy++;
-    client->gauges[connection->port]++;
+    client->gauges[connection->port] += !connection->is_cancel;
     if (write(connection->fd, text, (size_t)size) != size)
         lose(client, connection);
 }

@@ -87,7 +87,7 @@ class Client:
             [place.tool("fault_client"), self.plan_path, self.log_path, gauges, receiver, str(connections),
              *map(str, ports)])
 
-    def open_requests(self, index):
+    def open_schedules(self, index):
         return struct.unpack_from("=q", self._gauges, 8 * index)[0]
 
     def is_done(self):

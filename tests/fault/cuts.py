@@ -4,11 +4,11 @@ silent and half-open ones."""
 import random
 import time
 
-from client import mixed_orders
+from client import QUICK, mixed_orders
 import control
 from judge import Judge
 from lane import Lane, side_by_side, summed
-from nemesis import now_us
+from nemesis import RECONNECT_US, now_us
 from patience import until
 from premises import Site
 from proxy import Proxy
@@ -18,14 +18,16 @@ from verdict import Fault
 LANES = 12
 
 
-def exchange(redis, judge, name, cut_after, binary=None):
-    """One job's way with a cut behind so many bytes between duepost and Redis. Without a cut: how many there are."""
+def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
+    """One job's way with a cut behind so many bytes between duepost and Redis, or before the reply that holds
+    cut_before. Without a cut: how many bytes there are."""
     proxy = Proxy(redis.port)
     lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{proxy.port}/0", binary=binary)
     try:
         node = lane.start()
         node.await_ready()
         proxy.arm(cut_after)
+        proxy.cut_before = cut_before
         lane.schedule(node, "a", "/500/200", retrySchedule=[0.1])
         if lane.told[f"{name}/a"].scheduled != 201:
             until(node.is_ready, 10, "ready again")
@@ -46,10 +48,10 @@ def to_redis(report, redis, judge):
     said = summed(side_by_side(lambda k: exchange(redis, judge, f"cut-{k}", k)[1], bytes_, LANES))
     report.verdict(f"a connection to Redis cut behind byte k, {len(bytes_)} of {total}", said)
     report.expect(said.counts["repeated"] <= said.counts["accepted"], "more repetitions than jobs")
-    binary = control.without("destructive pop")
-    some = [total * i // 12 for i in range(1, 12)]
-    report.control("destructive pop, cut", summed(side_by_side(
-        lambda k: exchange(redis, judge, f"control-{k}", k, binary)[1], some, LANES)))
+    in_claim = b"/500/200"  # the job's url comes back with its claim
+    report.verdict("a connection to Redis cut before a claim's reply", exchange(redis, judge, "claim", None, in_claim)[1])
+    report.control("destructive pop, cut", exchange(redis, judge, "control", None, in_claim,
+                                                    control.without("destructive pop"))[1])
 
 
 def to_receiver(report, redis, judge):
@@ -77,37 +79,59 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
+# Each with the safeguard whose lack it shows: what is slow has its lease renewed; what was claimed by a call whose reply
+# never came stays in the pool.
+MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
+
+
+def in_mode(seed, mode, binary=None):
+    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing; silent ones are
+    given up. The verdict."""
+    redis = Redis()
+    proxy = Proxy(redis.port)
+    redis.address = f"redis://127.0.0.1:{proxy.port}/0"
+    site = Site(redis=redis, binary=binary)
+    inward = Proxy(site.judge.port)
+    is_silent = mode in ("blackhole", "half-open")
+    faults = []
+    try:
+        if not is_silent:
+            proxy.set_mode(mode)
+            inward.set_mode(mode)
+        jobs = {"delay": 800, "slice": 160}.get(mode, 400)
+        site.begin(mixed_orders(seed, jobs, 10, mix=SOLID), f"http://127.0.0.1:{inward.port}")
+        if is_silent:
+            time.sleep(2)
+            faults.append(Fault(mode, now_us()))
+            proxy.set_mode("one-way")  # what is on its way at that moment arrives
+            time.sleep(0.3)
+            proxy.set_mode(mode)
+            time.sleep(4)  # Redis counts as lost after 3
+            proxy.set_mode("pass")
+            faults[0].end_us = now_us() + RECONNECT_US
+        site.await_client(60)
+        settled = site.await_settled(60)
+        said = site.verdict(faults)
+        if settled is None:
+            said.broken.append(f"{mode}: not settled")
+        return said
+    finally:
+        site.stop()
+        proxy.stop()
+        inward.stop()
+
+
 def in_modes(report):
-    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing."""
-    for mode, jobs, seconds in (("delay", 600, 3), ("slice", 60, 3), ("blackhole", 400, 10), ("half-open", 400, 10)):
-        redis = Redis()
-        proxy = Proxy(redis.port)
-        redis.address = f"redis://127.0.0.1:{proxy.port}/0"
-        site = Site(redis=redis)
-        inward = Proxy(site.judge.port)
-        try:
-            proxy.set_mode(mode if mode in ("delay", "slice") else "pass")
-            inward.set_mode(proxy.mode)
-            faults = []
-            site.begin(mixed_orders(report.seed, jobs, seconds, mix=SOLID), f"http://127.0.0.1:{inward.port}")
-            if mode in ("blackhole", "half-open"):
-                time.sleep(2)
-                faults.append(Fault(mode, now_us()))
-                proxy.set_mode(mode)
-                time.sleep(4)  # Redis counts as lost after 3
-                proxy.set_mode("pass")
-                faults[0].end_us = now_us() + 2_500_000
-            site.await_client(60)
-            settled = site.await_settled(60)
-            report.expect(settled is not None, f"{mode}: not settled")
-            report.verdict(f"{mode}", site.verdict(faults))
-        finally:
-            site.stop()
-            proxy.stop()
-            inward.stop()
+    runs = [(mode, binary) for mode, lacks in MODES.items() for binary in (None, control.without(lacks))]
+    said = dict(zip(runs, side_by_side(lambda run: in_mode(report.seed, *run), runs, 4)))
+    for (mode, binary), verdict in said.items():
+        if binary is None:
+            report.verdict(mode, verdict)
+        else:
+            report.control(f"{mode}, {MODES[mode]}", verdict)
 
 
-SOLID = ((90, "/200", '"retrySchedule":[0.5,0.5,0.5]'), (10, "/500/200", '"retrySchedule":[0.5,0.5,0.5]'))
+SOLID = ((70, "/200", QUICK), (20, "/200w900", QUICK), (10, "/500/200", QUICK))
 
 
 def run(report):

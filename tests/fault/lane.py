@@ -12,6 +12,7 @@ from client import Told
 from node import Node
 from patience import until
 from redis_link import Link
+from redis_server import release_port
 import verdict
 
 
@@ -27,8 +28,8 @@ class Lane:
         self.last = None  # answer to a schedule
 
     def start(self, wait=True, **extra):
-        self.nodes.append(self.make_node().start(wait=wait, **extra))
-        return self.nodes[-1]
+        self.nodes.append(self.make_node())
+        return self.nodes[-1].start(wait=wait, **extra)
 
     def schedule(self, node, job_id, path="/200", url=None, **job):
         """The status; 0 when the answer was lost."""
@@ -92,6 +93,7 @@ class Lane:
     def stop(self):
         for node in self.nodes:
             node.kill()
+            release_port(node.port)
 
 
 def request(node, method, target, body=None):

@@ -90,7 +90,7 @@ class Nemesis:
 
     def look(self, node):
         """Of a stopped process: is something without its answer?"""
-        return self.site.client.open_requests(node.index) > 0 or self.site.judge.open_posts(node.source) > 0
+        return self.site.client.open_schedules(node.index) > 0 or self.site.judge.open_posts(node.source) > 0
 
     def stop_in_the_middle(self, pid, nodes):
         """Of a schedule or an attempt of one of nodes, if one comes within two seconds. Counts the kill."""

@@ -18,12 +18,20 @@ import processes
 import scratch
 
 _sources = itertools.count(1)
+_processes = []
 
 
 def next_source():
     """127.1.0.1, 127.1.0.2 and so on: what comes from 127.0.0.1 is somebody else."""
     number = next(_sources)
     return f"127.1.{number // 250}.{number % 250 + 1}"
+
+
+def end_all():
+    """Whatever a story that broke off has left running."""
+    for process in _processes:
+        if process.poll() is None:
+            processes.end(process.pid)
 
 
 def gauge_of(source):
@@ -54,6 +62,7 @@ class Node:
                 [self.binary, *self.options], stdout=subprocess.PIPE, stderr=log,
                 env={**environment(), **self.extra, **extra, "TEST_SOURCE": self.source,
                      "LD_PRELOAD": ":".join(filter(None, preloads))})
+        _processes.append(self.process)
         if wait:
             self.await_listening()
         return self

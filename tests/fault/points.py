@@ -110,14 +110,17 @@ class Story:
         lane.schedule(node, "later", delay=1)
         lane.schedule(node, "cancelled", delay=60)
         lane.schedule(node, "run", delay=60)
+        lane.schedule(node, "lost", delay=60)
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
-        # Whether it was accepted or not: run makes a job due at once.
-        for method, target in (("POST", f"/jobs/{lane.name}/run/run"), ("GET", f"/jobs/{lane.name}/later"),
-                               ("GET", "/jobs?state=dead")):
+        # Whether it was accepted or not: run makes a job due at once, and so does the loss below.
+        for method, target, body in (("POST", f"/jobs/{lane.name}/run/run", None), ("GET", f"/jobs/{lane.name}/later", None),
+                                     ("GET", "/jobs?state=dead", None), ("GET", "/topics", None),
+                                     ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
             if self.can_go_on(node):
-                request(node, method, target)
-        lane.told.setdefault(f"{lane.name}/run", Told()).due_ms = 0
+                request(node, method, target, body)
+        for job_id in "run", "lost":
+            lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
         if self.can_go_on(node):
             self.lose_a_lease()
         deadline = time.monotonic() + 12 * SLOW
@@ -128,12 +131,12 @@ class Story:
         return node.is_alive() and not is_stopped(node.pid)
 
     def lose_a_lease(self):
-        """As a crash of another one would."""
-        keys, key = self.lane.keys, f"{self.lane.name}/later"
+        """As a crash of another one would, just after the job was due."""
+        keys, key = self.lane.keys, f"{self.lane.name}/lost"
         script = ("local due = redis.call('ZSCORE', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) "
                   "if due and redis.call('ZREM', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) == 1 then "
                   "redis.call('ZADD', KEYS[1] .. 'leases', 1, ARGV[1]) "
-                  "redis.call('HSET', KEYS[1] .. 'holders:' .. ARGV[2], ARGV[1], 'nobody ' .. due) "
+                  "redis.call('HSET', KEYS[1] .. 'holders:' .. ARGV[2], ARGV[1], 'nobody ' .. string.format('%.0f', due - 60000)) "
                   "redis.call('ZREM', KEYS[1] .. 'due', ARGV[2]) end")
         self.lane.ask("EVAL", script, 1, keys, key, self.lane.name)
 

@@ -20,7 +20,7 @@ class Disk:
 
     def __init__(self, directory, slow_us):
         self.directory = directory
-        self.log = directory / "synced"
+        self.log = scratch.file("synced")
         self.environment = {"POWER_LOG": str(self.log), "POWER_SLOW_US": str(slow_us)}
         self.lost_bytes = 0
 
@@ -61,7 +61,7 @@ def one_run(seed, cuts, fsync="always", apart_s=1.2, jobs_a_second=400):
 
 
 def is_busy(site):
-    return any(site.client.open_requests(n.index) or site.judge.open_posts(n.source) for n in site.nodes)
+    return any(site.client.open_schedules(n.index) or site.judge.open_posts(n.source) for n in site.nodes)
 
 
 def await_work(site, seconds):

@@ -4,7 +4,8 @@ One asyncio loop in a thread of its own serves all proxies. A proxy's mode holds
 
     pass        as it comes             delay       each piece 20 ms later
     slice       a byte at a time        blackhole   nothing, and nobody is told
-    half-open   as blackhole, but the far side's connections are closed"""
+    half-open   as blackhole, but the far side's connections are closed
+    one-way     requests arrive, and no reply to them"""
 
 import asyncio
 import socket
@@ -33,6 +34,7 @@ class Proxy:
         self.mode = "pass"
         self.passed = 0             # bytes, since arm()
         self.cut_after = cut_after  # of self.passed; None: never
+        self.cut_before = None      # the first reply that holds this is where it ends, instead
         self.cuts = []              # when, us
         self.garbage = None         # goes to the near side instead of the next reply
         self._links = set()
@@ -100,18 +102,20 @@ class _Link:
             while data := await source.read(65536):
                 if is_reply and proxy.garbage:
                     data, proxy.garbage = proxy.garbage, None
-                await self.pass_on(data, sink)
+                await self.pass_on(data, sink, is_reply)
             if proxy.mode in ("pass", "slice", "delay"):
                 sink.close()
         except OSError:
             if proxy.mode in ("pass", "slice", "delay"):
                 sink.close()
 
-    async def pass_on(self, data, sink):
+    async def pass_on(self, data, sink, is_reply):
         proxy = self.proxy
-        if proxy.mode in ("blackhole", "half-open"):
+        if proxy.mode in ("blackhole", "half-open") or proxy.mode == "one-way" and is_reply:
             self.has_lost = True
             return
+        if is_reply and proxy.cut_before and proxy.cut_before in data:
+            proxy.cut_after, proxy.cut_before = proxy.passed, None
         left = None if proxy.cut_after is None else proxy.cut_after - proxy.passed
         is_cut = left is not None and len(data) >= left
         if is_cut:

@@ -12,7 +12,7 @@ import dataclasses
 STORIES = 5  # broken promises that are told with everything that is known
 LEASE_US = 5_000_000
 RETRY_MS = 500  # of most jobs here: see client.MIX
-RECORD_US = 1_000_000  # from an answer to its record in Redis, at most, on a busy host
+RECORD_US = 3_000_000  # from an answer to its record in Redis, at most, on a busy host
 DRIP_US = 2_000_000    # what a body may take before that, once its status is known
 
 

@@ -1,0 +1,36 @@
+/* full_preload.c - a disk that is full, for programs started with this in LD_PRELOAD: while the file
+ * FULL_BALLAST is there, regular files grow to FULL_BYTES and no further. As on a real disk, of the write
+ * that comes to the end as much is written as fits, and the next one gets ENOSPC. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char *ballast; /* a copy: redis-server writes its title where the environment was */
+static off_t room;
+
+__attribute__((constructor)) static void read_size(void)
+{
+    const char *path = getenv("FULL_BALLAST"), *bytes = getenv("FULL_BYTES");
+    if (path && bytes) {
+        ballast = strdup(path);
+        room = atoll(bytes);
+    }
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    struct stat file;
+    if (ballast && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && access(ballast, F_OK) == 0) {
+        off_t left = file.st_size < room ? room - file.st_size : 0;
+        if (left == 0) {
+            errno = ENOSPC;
+            return -1;
+        }
+        if (size > (size_t)left)
+            size = (size_t)left;
+    }
+    return syscall(SYS_write, fd, data, size);
+}
