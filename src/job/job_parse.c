@@ -68,19 +68,50 @@ static void read_delay(struct parse *parse, const char *name, struct slice value
     member_seconds(parse->errors, name, value, 0, JOB_DELAY_MAX_MS, &parse->job->delay_ms);
 }
 
-static void read_due_at(struct parse *parse, const char *name, struct slice value)
+static bool read_time(struct parse *parse, const char *name, struct slice value, int64_t *ms)
 {
     struct slice text;
+    if (!read_text(parse, name, value, &text))
+        return false;
+    if (timestamp_parse(text, ms))
+        return true;
+    job_errors_add(parse->errors, name, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
+    return false;
+}
+
+static void read_due_at(struct parse *parse, const char *name, struct slice value)
+{
     struct job *job = parse->job;
     job->has_due_at = true;
     if (job->has_delay)
         job_errors_add(parse->errors, name, "must not stand beside delay");
-    if (!read_text(parse, name, value, &text))
-        return;
-    if (!timestamp_parse(text, &job->due_at_ms))
-        job_errors_add(parse->errors, name, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
-    else if (job->due_at_ms > parse->now_ms + JOB_DELAY_MAX_MS)
+    if (read_time(parse, name, value, &job->due_at_ms) && job->due_at_ms > parse->now_ms + JOB_DELAY_MAX_MS)
         job_errors_add(parse->errors, name, "must be at most 10 years ahead");
+}
+
+static void check_expiry(struct parse *parse, const char *name)
+{
+    if (job_expires_ms(parse->job, parse->now_ms) <= job_due_ms(parse->job, parse->now_ms))
+        job_errors_add(parse->errors, name, "must be later than the job is due");
+}
+
+static void read_ttl(struct parse *parse, const char *name, struct slice value)
+{
+    size_t errors_before = parse->errors->count;
+    parse->job->has_ttl = true;
+    member_seconds(parse->errors, name, value, 1, JOB_TTL_MAX_MS, &parse->job->ttl_ms);
+    if (parse->errors->count == errors_before)
+        check_expiry(parse, name);
+}
+
+static void read_expires_at(struct parse *parse, const char *name, struct slice value)
+{
+    struct job *job = parse->job;
+    job->has_expires_at = true;
+    if (job->has_ttl)
+        job_errors_add(parse->errors, name, "must not stand beside ttl");
+    if (read_time(parse, name, value, &job->expires_at_ms))
+        check_expiry(parse, name);
 }
 
 static void read_retry(struct parse *parse, const char *name, struct slice value)
@@ -174,6 +205,7 @@ static const struct member {
     {"topic", read_topic, true},      {"jobId", read_job_id, false},
     {"url", read_url, true},          {"body", NULL, false}, /* any value will do */
     {"delay", read_delay, false},     {"dueAt", read_due_at, false},
+    {"ttl", read_ttl, false},         {"expiresAt", read_expires_at, false},
     {"retry", read_retry, false},     {"retrySchedule", read_schedule, false},
     {"timeout", read_timeout, false}, {"headers", read_headers, false},
 };
