@@ -30,6 +30,11 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
         problem_answer_conflict(exchange, "The job is being delivered.", &job);
         return;
     }
+    if (status == STATUS_EXPIRED) {
+        struct store_job job = {.state = JOB_STATE_DEAD};
+        problem_answer_conflict(exchange, "The job has expired, and would be dead at once again.", &job);
+        return;
+    }
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, "Repeating the request is safe.");
         return;

@@ -56,6 +56,8 @@ static void write_state(struct buffer *body, const struct store_job *stored, con
 {
     view_write_place(body, stored->state, stored->at_ms);
     write_time(body, "createdAt", job->created_ms);
+    if (job->has_ttl || job->has_expires_at)
+        write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
     if (stored->state != JOB_STATE_DEAD)
         return;
     write_time(body, "deadAt", stored->at_ms);

@@ -76,9 +76,8 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
                               const struct redis_reply *result)
 {
     struct schedule *schedule = (struct schedule *)item;
-    struct store_job job = {.id = schedule->id};
+    struct store_job job = {.id = schedule->id, .now_ms = now_us / 1000};
     int64_t due_ms = redis_reply_integer(result);
-    (void)now_us;
     if (status == STATUS_OK && due_ms == ANSWER_FULL) {
         batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], item);
         return;
@@ -172,8 +171,7 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
                           const struct redis_reply *result)
 {
     struct read *read = (struct read *)item;
-    struct store_job job = {.id = read->id};
-    (void)now_us;
+    struct store_job job = {.id = read->id, .now_ms = now_us / 1000};
     if (status == STATUS_OK && redis_reply_integer(result) == ANSWER_FULL) {
         batch_add(&read->shard->batches[SHARD_BATCH_READ], item);
         return;
@@ -227,30 +225,31 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
     script_call_text(call, buffer_slice(&run->new_record));
 }
 
-static bool write_fresh_record(struct run *run, struct slice record)
+static enum status write_fresh_record(struct run *run, const struct store_job *stored)
 {
     struct job job;
     buffer_clear(&run->old_record);
     buffer_clear(&run->new_record);
-    buffer_append(&run->old_record, record);
-    if (job_read(run->id, record, &job) != STATUS_OK)
-        return false;
+    buffer_append(&run->old_record, stored->record);
+    if (job_read(run->id, stored->record, &job) != STATUS_OK)
+        return STATUS_FAILED;
+    bool is_expired = job_is_expired(&job, stored->now_ms);
     job.attempts = 0;
     job.reason = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);
-    return !run->old_record.failed && !run->new_record.failed;
+    if (run->old_record.failed || run->new_record.failed)
+        return STATUS_FAILED;
+    return is_expired ? STATUS_EXPIRED : STATUS_OK;
 }
 
 static void on_run_read(void *arg, enum status status, const struct store_job *job)
 {
     struct run *run = arg;
+    if (status == STATUS_OK && job->state == JOB_STATE_DEAD)
+        status = write_fresh_record(run, job);
     if (status != STATUS_OK) {
         run_end(run, status, 0);
-        return;
-    }
-    if (job->state == JOB_STATE_DEAD && !write_fresh_record(run, job->record)) {
-        run_end(run, STATUS_FAILED, 0);
         return;
     }
     run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + ITEM_OVERHEAD;

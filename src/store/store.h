@@ -107,6 +107,7 @@ struct store_job {
     struct slice record;
     int64_t at_ms;  /* delayed, ready: due time; leased: end of the lease; dead: death */
     int64_t losses; /* consumers lost in a row with it */
+    int64_t now_ms; /* when it was so */
 };
 
 /* OK: due_ms. EXISTS: job has the id. REPEATED: due_ms and job->id are those of the first answer.
@@ -132,7 +133,8 @@ void store_schedule(struct store *, const struct store_schedule *, store_schedul
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED. due_ms with OK. A dead job starts over, without attempts. */
+/* OK, NOT_FOUND, LEASED, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job starts over,
+ * without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, store_run_fn *, void *arg);
 
