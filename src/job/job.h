@@ -111,6 +111,11 @@ void job_startup(void);
  * A missing jobId is left empty. Targets are not checked here. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
+/* The same for a job that is named already: topic and jobId may be left out, and else are those of id.
+ * Borrows id. */
+enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
+                            struct job_errors *) MUST_USE;
+
 /* Reads what job_write wrote for the job with this id, topic/jobId. INVALID: somebody else wrote it. Borrows
  * id and record. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
@@ -124,8 +129,8 @@ void job_write(const struct job *, struct buffer *);
 /* Every member equal as sent: body byte for byte, numbers by value, headers in any order. */
 bool job_is_same(const struct job *, const struct job *);
 
-/* When a job that is created at created_ms is due, and from when on it is not delivered any more: JOB_NEVER_MS
- * without ttl and expiresAt. */
+/* When a job that is created at created_ms is due, and from when on it is not delivered any more:
+ * JOB_NEVER_MS without ttl and expiresAt. */
 int64_t job_due_ms(const struct job *, int64_t created_ms);
 int64_t job_expires_ms(const struct job *, int64_t created_ms);
 

@@ -7,6 +7,7 @@
  *   4. members that the table does not name are reported
  *
  * It runs on each request: no tree is built but of headers. */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 
@@ -20,6 +21,7 @@
 
 struct parse {
     int64_t now_ms;
+    struct slice topic, job_id; /* that the job must have; empty: any */
     struct job *job;
     struct job_errors *errors;
 };
@@ -39,17 +41,31 @@ static bool read_text(struct parse *parse, const char *name, struct slice value,
     return true;
 }
 
+static void check_name(struct parse *parse, const char *name, struct slice text, struct slice wanted)
+{
+    if (wanted.size && !slice_equal(text, wanted))
+        job_errors_add(parse->errors, name, "must be that of the path");
+}
+
 static void read_topic(struct parse *parse, const char *name, struct slice value)
 {
     struct slice *topic = &parse->job->topic;
-    if (read_text(parse, name, value, topic) && !topic_is_valid(*topic))
+    if (!read_text(parse, name, value, topic))
+        return;
+    if (topic_is_valid(*topic))
+        check_name(parse, name, *topic, parse->topic);
+    else
         job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
 }
 
 static void read_job_id(struct parse *parse, const char *name, struct slice value)
 {
     struct slice *job_id = &parse->job->job_id;
-    if (read_text(parse, name, value, job_id) && !job_id_is_valid(*job_id))
+    if (!read_text(parse, name, value, job_id))
+        return;
+    if (job_id_is_valid(*job_id))
+        check_name(parse, name, *job_id, parse->job_id);
+    else
         job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..");
 }
 
@@ -135,7 +151,8 @@ static void read_schedule(struct parse *parse, const char *name, struct slice va
 static void read_timeout(struct parse *parse, const char *name, struct slice value)
 {
     parse->job->has_timeout = true;
-    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS, &parse->job->timeout_ms);
+    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS,
+                   &parse->job->timeout_ms);
 }
 
 /* What is wrong with one header, or NULL. */
@@ -245,6 +262,11 @@ static void report_unknown(struct parse *parse, struct slice text, struct buffer
             job_errors_add_named(parse->errors, "", buffer_slice(name), "is no member of a job");
 }
 
+static bool is_required(const struct parse *parse, const struct member *member)
+{
+    return member->is_required && !(member->read == read_topic && parse->topic.size);
+}
+
 static void read_members(struct parse *parse, struct slice text)
 {
     char room[NAME_MAX_BYTES + 1];
@@ -252,12 +274,14 @@ static void read_members(struct parse *parse, struct slice text)
     struct slice values[MEMBERS + 1] = {{NULL, 0}}, value; /* the last: of any unknown one */
     struct json_cursor cursor;
     bool is_open = json_open(text, &cursor);
+    parse->job->topic = parse->topic;
+    parse->job->job_id = parse->job_id;
     while (is_open && next_member(&cursor, &name, &value))
         values[find_member(buffer_slice(&name))] = value;
     for (size_t i = 0; i < MEMBERS; i++) {
         if (values[i].size && members[i].read)
             members[i].read(parse, members[i].name, values[i]);
-        if (!values[i].size && members[i].is_required)
+        if (!values[i].size && is_required(parse, &members[i]))
             job_errors_add(parse->errors, members[i].name, "is required");
     }
     parse->job->body = values[find_member(SLICE("body"))];
@@ -283,17 +307,33 @@ static bool check_document(struct slice text, struct job_errors *errors)
     return true;
 }
 
-enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
+static enum status parse_text(struct parse *parse, struct slice text)
 {
-    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    struct job *job = parse->job;
+    struct job_errors *errors = parse->errors;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, text.size);
     errors->count = 0;
     if (check_document(text, errors))
-        read_members(&parse, text);
+        read_members(parse, text);
     if (errors->count > 0)
         job_fini(job);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    return parse_text(&parse, text);
+}
+
+enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *job,
+                            struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    bool is_id = job_key_parse(id, &parse.topic, &parse.job_id);
+    assert(is_id);
+    return parse_text(&parse, text);
 }
 
 void job_startup(void)

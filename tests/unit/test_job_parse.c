@@ -41,6 +41,18 @@ static void take(const char *members)
                   errors.items[0].detail);
 }
 
+/* Every broken rule as "field: detail", a line each. */
+static const char *said(void)
+{
+    static char lines[16000];
+    size_t size = 0;
+    for (size_t i = 0; i < errors.count; i++)
+        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
+                                 errors.items[i].field, errors.items[i].detail);
+    lines[size] = '\0';
+    return lines;
+}
+
 START_TEST(reads_every_member)
 {
     ck_assert_int_eq(parse("{\"topic\":\"orders\",\"jobId\":\"a:1\",\"url\":\"https://example.com/"
@@ -194,6 +206,27 @@ START_TEST(reads_when_a_job_expires)
 }
 END_TEST
 
+START_TEST(a_named_job_may_leave_out_its_name)
+{
+    static const char *const texts[] = {
+        "{\"url\":\"http://h/\"}",
+        "{\"url\":\"http://h/\",\"topic\":\"t\"}",
+        "{\"url\":\"http://h/\",\"jobId\":\"\\u0061\",\"topic\":\"t\"}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ck_assert_int_eq(job_parse_named(SLICE("t/a"), slice_of(texts[i]), NOW_MS, &job, &errors), STATUS_OK);
+        ck_assert(slice_equal(job.topic, SLICE("t")) && slice_equal(job.job_id, SLICE("a")));
+        job_fini(&job);
+    }
+    struct slice other = SLICE("{\"topic\":\"u\",\"jobId\":\"b\",\"url\":1}"), wrong = SLICE("{\"jobId\":1}");
+    ck_assert_int_eq(job_parse_named(SLICE("t/a"), other, NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(
+        said(), "topic: must be that of the path\njobId: must be that of the path\nurl: must be a string");
+    ck_assert_int_eq(job_parse_named(SLICE("t/a"), wrong, NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(said(), "jobId: must be a string\nurl: is required");
+}
+END_TEST
+
 START_TEST(takes_the_bounds)
 {
     take("\"retry\":0,\"retrySchedule\":[]");
@@ -207,18 +240,6 @@ START_TEST(takes_the_bounds)
     job_fini(&job);
 }
 END_TEST
-
-/* Every broken rule as "field: detail", a line each. */
-static const char *said(void)
-{
-    static char lines[16000];
-    size_t size = 0;
-    for (size_t i = 0; i < errors.count; i++)
-        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
-                                 errors.items[i].field, errors.items[i].detail);
-    lines[size] = '\0';
-    return lines;
-}
 
 START_TEST(says_what_is_wrong_with_a_member)
 {
@@ -250,8 +271,7 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"ttl\":60,\"delay\":60", "ttl: must be later than the job is due"},
         {"\"ttl\":1,\"dueAt\":\"2023-11-14T22:13:21Z\"", "ttl: must be later than the job is due"},
         {"\"expiresAt\":5", "expiresAt: must be a string"},
-        {"\"expiresAt\":\"soon\"",
-         "expiresAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
+        {"\"expiresAt\":\"soon\"", "expiresAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
         {"\"expiresAt\":\"2023-11-14T22:13:20Z\"", "expiresAt: must be later than the job is due"},
         {"\"expiresAt\":\"2001-01-01T00:00:00Z\",\"dueAt\":\"2000-01-01T00:00:00Z\"",
          "expiresAt: must be later than the job is due"},
@@ -298,7 +318,8 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
 {
     ck_assert_int_eq(
         parse("{\"zzz\":1,\"headers\":1,\"timeout\":0,\"retrySchedule\":[1,-2],\"retry\":-1,\"dueAt\":1,"
-              "\"expiresAt\":1,\"ttl\":0,\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\"/\",\"topic\":\"..\"}"),
+              "\"expiresAt\":1,\"ttl\":0,\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\"/"
+              "\",\"topic\":\"..\"}"),
         STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..\n"
                              "jobId: must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..\n"
@@ -414,6 +435,7 @@ Suite *suite(void)
     tcase_add_test(tests, reads_numbers_exactly);
     tcase_add_test(tests, reads_due_times);
     tcase_add_test(tests, reads_when_a_job_expires);
+    tcase_add_test(tests, a_named_job_may_leave_out_its_name);
     tcase_add_test(tests, takes_the_bounds);
     tcase_add_test(tests, says_what_is_wrong_with_a_member);
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);
