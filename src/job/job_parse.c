@@ -14,6 +14,7 @@
 #include "job/header.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
+#include "job/job_parse.h"
 #include "job/json.h"
 #include "job/member.h"
 #include "job/timestamp.h"
@@ -22,6 +23,7 @@
 struct parse {
     int64_t now_ms;
     struct slice topic, job_id; /* that the job must have; empty: any */
+    bool is_changed;            /* see job_parse_changed */
     struct job *job;
     struct job_errors *errors;
 };
@@ -107,8 +109,9 @@ static void read_due_at(struct parse *parse, const char *name, struct slice valu
 
 static void check_expiry(struct parse *parse, const char *name)
 {
-    if (job_expires_ms(parse->job, parse->now_ms) <= job_due_ms(parse->job, parse->now_ms))
-        job_errors_add(parse->errors, name, "must be later than the job is due");
+    bool is_late = job_expires_ms(parse->job, parse->now_ms) <= job_due_ms(parse->job, parse->now_ms);
+    if (is_late && !parse->is_changed)
+        job_errors_add(parse->errors, name, JOB_EXPIRES_TOO_SOON);
 }
 
 static void read_ttl(struct parse *parse, const char *name, struct slice value)
@@ -238,26 +241,12 @@ static size_t find_member(struct slice name)
     return i;
 }
 
-/* Each member of the request, one by one; its name without escapes is put into name, as far as it has room.
- */
-static bool next_member(struct json_cursor *cursor, struct buffer *name, struct slice *value)
-{
-    struct slice key;
-    if (!json_next_member(cursor, &key, value))
-        return false;
-    buffer_clear(name);
-    struct slice text = json_text(key, name);
-    if (text.data != name->data)
-        buffer_append(name, slice_from(text.data, text.size < name->max ? text.size : name->max));
-    return true;
-}
-
 static void report_unknown(struct parse *parse, struct slice text, struct buffer *name)
 {
     struct json_cursor cursor;
     struct slice value;
     bool is_open = json_open(text, &cursor);
-    while (is_open && next_member(&cursor, name, &value))
+    while (is_open && json_next_named(&cursor, name, &value))
         if (find_member(buffer_slice(name)) == MEMBERS)
             job_errors_add_named(parse->errors, "", buffer_slice(name), "is no member of a job");
 }
@@ -276,7 +265,7 @@ static void read_members(struct parse *parse, struct slice text)
     bool is_open = json_open(text, &cursor);
     parse->job->topic = parse->topic;
     parse->job->job_id = parse->job_id;
-    while (is_open && next_member(&cursor, &name, &value))
+    while (is_open && json_next_named(&cursor, &name, &value))
         values[find_member(buffer_slice(&name))] = value;
     for (size_t i = 0; i < MEMBERS; i++) {
         if (values[i].size && members[i].read)
@@ -289,7 +278,7 @@ static void read_members(struct parse *parse, struct slice text)
         report_unknown(parse, text, &name);
 }
 
-static bool check_document(struct slice text, struct job_errors *errors)
+bool job_parse_document(struct slice text, struct job_errors *errors)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault fault;
@@ -313,8 +302,7 @@ static enum status parse_text(struct parse *parse, struct slice text)
     struct job_errors *errors = parse->errors;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, text.size);
-    errors->count = 0;
-    if (check_document(text, errors))
+    if (job_parse_document(text, errors))
         read_members(parse, text);
     if (errors->count > 0)
         job_fini(job);
@@ -324,16 +312,30 @@ static enum status parse_text(struct parse *parse, struct slice text)
 enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
 {
     struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    errors->count = 0;
     return parse_text(&parse, text);
+}
+
+static enum status parse_named(struct parse *parse, struct slice id, struct slice text)
+{
+    bool is_id = job_key_parse(id, &parse->topic, &parse->job_id);
+    assert(is_id);
+    return parse_text(parse, text);
 }
 
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *job,
                             struct job_errors *errors)
 {
     struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
-    bool is_id = job_key_parse(id, &parse.topic, &parse.job_id);
-    assert(is_id);
-    return parse_text(&parse, text);
+    errors->count = 0;
+    return parse_named(&parse, id, text);
+}
+
+enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *job,
+                              struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors, .is_changed = true};
+    return parse_named(&parse, id, text);
 }
 
 void job_startup(void)
