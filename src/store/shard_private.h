@@ -15,6 +15,7 @@ enum shard_batch {
     SHARD_BATCH_REPLACE,
     SHARD_BATCH_CANCEL,
     SHARD_BATCH_RUN,
+    SHARD_BATCH_CHANGE,
     SHARD_BATCH_SETTINGS,
     SHARD_BATCH_READ, /* on a connection of its own */
     /* On the worker's connection: outcomes stand before the claim that uses their slots. */
@@ -74,7 +75,8 @@ struct shard {
     } on_wake;
 };
 
-extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, settings_kind, read_kind;
+extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
+    read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind;
 
 /* Borrows options. */

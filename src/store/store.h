@@ -156,6 +156,21 @@ struct store_replace {
  * callback. */
 void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
 
+/* OK: due_ms when the job was moved. STALE: its tag is another one now, or it is leased, or gone. FULL,
+ * UNAVAILABLE, UNKNOWN. */
+typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
+
+struct store_change {
+    struct slice id;
+    struct slice tag;    /* of the job that was read */
+    struct slice record; /* the whole new one, as job_write writes it */
+    bool is_moved;       /* else it stays where it is, also when that is among the dead */
+    struct store_when when;
+};
+
+/* Writes another record for a job that is not leased. Borrows the slices until the callback. */
+void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
+
 /* OK, NOT_FOUND or STALE. From then on no attempt begins. */
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);

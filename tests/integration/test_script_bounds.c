@@ -95,6 +95,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("schedule 0 t/d 0 \"x\"} t/e 0 \"y\"}", "OOM");
     check_answer("schedule 0 t/a 0 \"x\"}", "OOM");
     check_answer("replace 0 t/a 0 \"x\"} ''", "OOM");
+    check_answer("change t/a * - {n}", "OOM");
     check_keyspace(HALFWAY);
 
     check_answer("read t/a", "(ready now-1000 {r} 0)");

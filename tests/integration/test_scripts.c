@@ -298,6 +298,53 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
 }
 END_TEST
 
+#define MOVED(due)                                                                                           \
+    "bucket:t: t/a@" due "\n"                                                                                \
+    "due: t@" due "\n"                                                                                       \
+    "jobs: t/a={n}\n"
+
+START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "change t/a " TAG_DELAYED " - {n}", "-4", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " - {n}", "0", MOVED("now+60000")},
+        {DELAYED, "change t/a " TAG_OTHER " - {n}", "-4", NULL},
+        {COME, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\ndue: t@now-1000\njobs: t/a={n}\n"},
+        {READY, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
+        {READY, "change t/a " TAG_DELAYED " - {n}", "-4", NULL},
+        {LEASED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        {LEASED_AGAIN, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        {EXPIRED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        /* A lost consumer's outcome does not meet the changed job. */
+        {LOST, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
+        {LOST_THRICE, "change t/a " TAG_THRICE " - {n}", "0", MOVED("now+7000")},
+        {DEAD, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"},
+        {DEAD_BY_LOSSES, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"}, );
+}
+END_TEST
+
+START_TEST(change_moves_a_job)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "change t/a " TAG_DELAYED " 5 {n}", "now+6 wake now+6", MOVED("now+6")},
+        {DELAYED, "change t/a " TAG_DELAYED " 90000 {n}", "now+90001", MOVED("now+90001")},
+        {DELAYED, "change t/a " TAG_DELAYED " 0 {n}", "now", DUE_NOW("{n}")},
+        {DELAYED, "change t/a " TAG_DELAYED " @now-9 {n}", "now", DUE_NOW("{n}")},
+        {READY, "change t/a " TAG_READY " @now+5 {n}", "now+5 wake now+5", MOVED("now+5") BELL},
+        {LOST, "change t/a " TAG_READY " 5 {n}", "now+6 wake now+6", MOVED("now+6") BELL},
+        {LOST_THRICE, "change t/a " TAG_THRICE " 5 {n}", "now+6 wake now+6", MOVED("now+6")},
+        {LEASED, "change t/a " TAG_LEASED " 5 {n}", "-3", NULL},
+        /* Of two that read the same job, the first one counts. */
+        {DELAYED, "change t/a " TAG_DELAYED " 5 {n} t/a " TAG_DELAYED " 0 {m}", "now+6 -4 wake now+6",
+         MOVED("now+6")},
+        {DELAYED, "change t/a " TAG_DELAYED " - {n} t/a " TAG_DELAYED " 0 {m}", "0 -4",
+         MOVED("now+60000")}, );
+}
+END_TEST
+
 START_TEST(a_call_of_the_wrong_shape_changes_nothing)
 {
     CHECK_EXAMPLES( //
@@ -306,6 +353,8 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t 5 \"y\"} -", "ERR", NULL},
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b soon \"y\"} ''", "ERR", NULL},
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b", "ERR", NULL}, {ABSENT, "replace 0", "", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
         {LEASED, "retry t/a n1 1.5 {e}", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
@@ -1011,6 +1060,8 @@ Suite *suite(void)
     tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased);
     tcase_add_test(group, replace_takes_each_item_after_the_one_before);
     tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
+    tcase_add_test(group, change_writes_another_record_if_the_job_is_as_it_was_seen);
+    tcase_add_test(group, change_moves_a_job);
     tcase_add_test(group, a_call_of_the_wrong_shape_changes_nothing);
     tcase_add_test(group, cancel_removes_a_job_from_any_state);
     tcase_add_test(group, cancel_leaves_what_is_not_as_it_was_seen);

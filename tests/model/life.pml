@@ -553,6 +553,16 @@ inline replace(id, wait)
   schedule(id, wait)
 }
 
+/* Of one that waits. A dead one stays where it is, and a record without another place changes no place either. */
+inline change(id, wait)
+{
+  take(id);
+  forget_crashes(id);
+  R(id).not_before = wait;
+  put(id, wait);
+  finish()
+}
+
 inline run_(id)
 {
   if
@@ -643,7 +653,9 @@ end:
       fi }
 #ifdef LIVE
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) && may_run -> may_run = 0; run_(id) }
+  :: atomic { R(id).in_bucket && may_run -> may_run = 0; change(id, 1) }
 #else
+  :: atomic { R(id).in_bucket -> change(id, 1) }
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */

@@ -415,6 +415,19 @@ class World:
                     self.lives[job_id].ended = "replaced"
                 self.lives[job_id] = Life(job_id, place[0])
 
+    def step_change(self):
+        if self.is_away:
+            return
+        items = []
+        for job_id in self.some_ids():
+            seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
+            items.append((job_id, seen, self.chance.choice(("-", self.some_when())), "{" + self.some_record()))
+        for (job_id, _, when, _), due in zip(items, self.call_items("change", (), items)):
+            if due >= 0:
+                self.lives[job_id].changes += 1
+                if when != "-":
+                    self.lives[job_id].due = due
+
     def step_cancel(self):
         if self.is_away:
             return
@@ -603,7 +616,7 @@ class World:
             expect(total <= (ahead + begun[-1][0] - at) / step, topic, "is over its rate:", begun)
 
     STEPS = {
-        "schedule": 24, "replace": 4, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12, "settings": 2,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
@@ -711,6 +724,10 @@ CONTROLS = {
     "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "replace leaves the old place": [("replace", "    take(id)\n", "")],
+    "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
+    "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
+    "change ignores what was seen": [("change", "if not is_seen then", "if false then")],
+    "change leaves the old place": [("change", "  take(id)\n", "")],
     "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
     "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],

@@ -181,6 +181,25 @@ class Pool:
         self.finish()
         return answers
 
+    def change(self, items):
+        answers = []
+        for job_id, tag, when, record in items:
+            if job_id in self.leases:
+                answers.append(-3)
+            elif not self.is_as_seen(job_id, tag):
+                answers.append(-4)
+            else:
+                at = 0
+                self.jobs[job_id] = record
+                self.crashes.pop(job_id, None)
+                if when != "-":
+                    at = self.due_of(when)[0]
+                    self.take(job_id)
+                    self.put(job_id, at)
+                answers.append(at)
+        self.finish()
+        return answers
+
     def cancel(self, items):
         answers = []
         for job_id, tags in items:
