@@ -99,7 +99,8 @@ static struct finding find(const struct why *why, const struct store_topic *topi
         break;
     case JOB_STATE_DEAD:
         FIND(&finding, "dead", "It was given up (%s). %s brings it back.", why->reason,
-             strcmp(why->reason, "expired") == 0 ? "PUT of a job under its id" : "POST .../run");
+             strcmp(why->reason, "expired") == 0 ? "A PATCH of its expiresAt, and then POST .../run,"
+                                                 : "POST .../run");
         break;
     }
     return finding;
