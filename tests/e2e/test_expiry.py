@@ -52,7 +52,7 @@ def test_an_expired_job_is_not_run(server, receiver, topic):
     dead_by_expiry(server, topic, receiver.url(), expiresAt=from_ms(int(time.time() * 1000) + 400))
     problem = server.run(topic, "a").expect(409)
     assert problem["state"] == "dead" and "expired" in problem["detail"]
-    assert "expired" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
+    assert "expiresAt" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
 
 
 def test_the_same_job_has_the_same_expiry(server, receiver, topic):
