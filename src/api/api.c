@@ -15,6 +15,7 @@ enum {
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
     ONCE_MAX = 512,
+    SEEN_MAX = 4096,
     LARGE_MAX = 16, /* requests over max_body_bytes at once: together 256 MiB a reactor */
 };
 
@@ -58,6 +59,7 @@ static struct exchange *exchange_new(struct api *api, struct http_request *reque
     exchange->route = METRICS_ROUTE_OTHER;
     exchange->began_us = clock_boot_us();
     buffer_init(&exchange->path, EXCHANGE_PATH_MAX);
+    buffer_init(&exchange->seen, SEEN_MAX);
     buffer_init(&exchange->once, ONCE_MAX);
     list_init(&exchange->key_link);
     http_request_set_context(request, exchange);

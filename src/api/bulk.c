@@ -48,11 +48,12 @@ static void bulk_end(struct bulk *bulk)
     bulk_free(bulk);
 }
 
-/* A job that is gone or leased meanwhile is matched and not done. */
+/* A job that is gone or leased meanwhile, or has expired, is matched and not done. */
 static void end_one(struct bulk *bulk, enum status status)
 {
+    bool is_skipped = status == STATUS_NOT_FOUND || status == STATUS_LEASED || status == STATUS_EXPIRED;
     bulk->done += status == STATUS_OK;
-    bulk->failed += status != STATUS_OK && status != STATUS_NOT_FOUND && status != STATUS_LEASED;
+    bulk->failed += status != STATUS_OK && !is_skipped;
     if (--bulk->pending == 0)
         bulk_end(bulk);
 }
@@ -80,7 +81,7 @@ static void act(struct bulk_item *item)
     if (item->bulk->is_redrive)
         store_run(store, item->id, on_run, item);
     else
-        store_cancel(store, item->id, on_cancelled, item);
+        store_cancel(store, item->id, SLICE(""), on_cancelled, item);
 }
 
 /* The calls borrow the ids until their callbacks. */

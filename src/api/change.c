@@ -1,4 +1,5 @@
 /* change.c - DELETE /jobs/<topic>/<jobId> and POST /jobs/<topic>/<jobId>/run */
+#include "api/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/view.h"
@@ -6,6 +7,10 @@
 static void on_cancelled(void *arg, enum status status, bool was_leased)
 {
     struct exchange *exchange = arg;
+    if (status == STATUS_STALE) {
+        etag_answer_mismatch(exchange);
+        return;
+    }
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, "Repeat the cancel: a 404 then says that the job is gone.");
         return;
@@ -18,8 +23,9 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
 
 void cancel_handle(struct exchange *exchange)
 {
-    if (!problem_answer_unready(exchange))
-        store_cancel(exchange->api->options.store, exchange->key, on_cancelled, exchange);
+    if (etag_read_match(exchange) && !problem_answer_unready(exchange))
+        store_cancel(exchange->api->options.store, exchange->key, buffer_slice(&exchange->seen), on_cancelled,
+                     exchange);
 }
 
 static void on_run(void *arg, enum status status, int64_t due_ms)
@@ -28,6 +34,11 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     if (status == STATUS_LEASED) {
         struct store_job job = {.state = JOB_STATE_LEASED};
         problem_answer_conflict(exchange, "The job is being delivered.", &job);
+        return;
+    }
+    if (status == STATUS_EXPIRED) {
+        struct store_job job = {.state = JOB_STATE_DEAD};
+        problem_answer_conflict(exchange, "The job has expired, and would be dead at once again.", &job);
         return;
     }
     if (status != STATUS_OK) {

@@ -51,6 +51,7 @@ void exchange_free(struct exchange *exchange)
     submission_fini(&exchange->submission);
     job_batch_free(exchange->batch);
     exchange->api->large_count -= exchange->is_large;
+    buffer_fini(&exchange->seen);
     buffer_fini(&exchange->once);
     list_remove(&exchange->key_link);
     free(exchange->parameters);

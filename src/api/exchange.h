@@ -42,6 +42,7 @@ struct exchange {
     bool is_large, is_crowded;    /* the body may be over max_body_bytes; might, but for too many others */
     struct submission submission; /* of the job that is POSTed */
     struct job_batch *batch;      /* owned; NULL unless many are */
+    struct buffer seen;           /* tags of If-Match, as the store takes them; empty without one */
     struct buffer once; /* its fingerprint and idempotency key, see store_schedule; empty without one */
     struct list key_link;
     struct exchange_query *parameters; /* owned; NULL until query_read_... has read some */

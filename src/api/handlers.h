@@ -10,6 +10,8 @@ exchange_fn count_handle;        /* GET /jobs/count */
 exchange_fn cancel_many_handle;  /* DELETE /jobs */
 exchange_fn redrive_handle;      /* POST /jobs/redrive */
 exchange_fn read_handle;         /* GET /jobs/<topic>/<jobId> */
+exchange_fn patch_handle;        /* PATCH ... */
+exchange_fn replace_handle;      /* PUT ... */
 exchange_fn cancel_handle;       /* DELETE /jobs/<topic>/<jobId> */
 exchange_fn run_handle;          /* POST /jobs/<topic>/<jobId>/run */
 exchange_fn why_handle;          /* GET /jobs/<topic>/<jobId>/why */

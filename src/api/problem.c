@@ -20,6 +20,8 @@ static const char *title_of(unsigned status)
         return "Method Not Allowed";
     case 409:
         return "Conflict";
+    case 412:
+        return "Precondition Failed";
     case 413:
         return "Content Too Large";
     case 415:

@@ -1,4 +1,5 @@
 /* read.c - GET /jobs/<topic>/<jobId>, GET /jobs and GET /jobs/count */
+#include "api/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
@@ -14,8 +15,10 @@ static void on_read(void *arg, enum status status, const struct store_job *job)
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
+    struct etag etag;
+    struct http_header header = etag_header(job, &etag);
     view_write(body, job, exchange->api->options.schedule);
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer_json(exchange, 200, &header, 1, buffer_slice(body));
 }
 
 void read_handle(struct exchange *exchange)

@@ -16,6 +16,8 @@ static const struct route routes[] = {
     {
         .path = "/jobs/:/:",
         .methods = {{"GET", METRICS_ROUTE_READ, read_handle, BODY_NONE, false},
+                    {"PUT", METRICS_ROUTE_REPLACE, replace_handle, BODY_JSON, false},
+                    {"PATCH", METRICS_ROUTE_PATCH, patch_handle, BODY_PATCH, false},
                     {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, BODY_NONE, false}},
     },
     {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, BODY_NONE, false}}},

@@ -4,12 +4,11 @@
 
 #include "api/exchange.h"
 #include "api/problem.h"
+#include "api/target_check.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "io/local_address.h"
 #include "job/job_id.h"
-#include "job/url.h"
 
 enum { STORED_MAX = 64 * 1024 * 1024, CONSEQUENCE_MAX = 320 };
 
@@ -27,27 +26,6 @@ void submission_fini(struct submission *submission)
 
 /* ---- before it is sent ---- */
 
-/* A literal address can be judged now; a name is judged by what it leads to, when it is due. */
-static bool is_target_allowed(const struct api *api, const struct job *job)
-{
-    struct url url;
-    const char *detail;
-    if (url_parse(job->url, &url, &detail) != STATUS_OK || !url.host_is_address)
-        return true;
-    const struct target_policy *targets = api->options.targets;
-    bool is_local =
-        target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
-    return target_policy_permits(targets, url.host, &url.address, url.port, is_local) &&
-           !store_is_redis(api->options.store, &url.address, url.port);
-}
-
-/* Out of the way of all others, because the errors are large. */
-static void write_refused_target(struct buffer *members)
-{
-    struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
-    problem_write_errors(members, "job", &errors);
-}
-
 /* 0: nothing stands against it. Else members say what does, and there is no job. */
 static unsigned judge(const struct submission *submission, struct job *job, struct buffer *members)
 {
@@ -59,8 +37,8 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
         problem_write_errors(members, "job", &errors);
         return 400;
     }
-    if (!is_target_allowed(api, job)) {
-        write_refused_target(members);
+    if (!target_is_allowed(api, job->url)) {
+        target_write_refused(members);
         status = 400;
     } else if (!store_is_ready_for(api->options.store, job->topic, &why)) {
         problem_write(members, "%s; nothing changed.", why.text);

@@ -45,7 +45,7 @@ void view_write_placed(struct buffer *body, struct slice key, enum job_state sta
     view_write_place(body, state, at_ms);
 }
 
-static struct slice reason_of(const struct store_job *stored, const struct job *job)
+struct slice view_reason(const struct store_job *stored, const struct job *job)
 {
     if (job->reason.size)
         return job->reason;
@@ -56,10 +56,12 @@ static void write_state(struct buffer *body, const struct store_job *stored, con
 {
     view_write_place(body, stored->state, stored->at_ms);
     write_time(body, "createdAt", job->created_ms);
+    if (job->has_ttl || job->has_expires_at)
+        write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
     if (stored->state != JOB_STATE_DEAD)
         return;
     write_time(body, "deadAt", stored->at_ms);
-    write_text(body, "reason", reason_of(stored, job));
+    write_text(body, "reason", view_reason(stored, job));
 }
 
 /* A query often carries a secret. */

@@ -3,7 +3,7 @@
 #define DUEPOST_API_VIEW_H
 
 #include "base/buffer.h"
-#include "job/retry_schedule.h"
+#include "job/job.h"
 #include "store/store.h"
 
 /* Where a job is, as further members: ,"state" and, while it waits, "dueAt". */
@@ -11,6 +11,9 @@ void view_write_place(struct buffer *, enum job_state, int64_t at_ms);
 
 /* The members that tell a new job's name and place. key: topic/jobId. */
 void view_write_placed(struct buffer *, struct slice key, enum job_state, int64_t at_ms);
+
+/* Why a dead job is dead. */
+struct slice view_reason(const struct store_job *, const struct job *);
 
 /* One JSON object. fallback: the schedule of jobs that bring none. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);

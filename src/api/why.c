@@ -98,7 +98,9 @@ static struct finding find(const struct why *why, const struct store_topic *topi
              "ends.");
         break;
     case JOB_STATE_DEAD:
-        FIND(&finding, "dead", "It was given up (%s). POST .../run brings it back.", why->reason);
+        FIND(&finding, "dead", "It was given up (%s). %s brings it back.", why->reason,
+             strcmp(why->reason, "expired") == 0 ? "A PATCH of its expiresAt, and then POST .../run,"
+                                                 : "POST .../run");
         break;
     }
     return finding;

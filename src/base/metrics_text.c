@@ -25,6 +25,8 @@ static const char *const route_words[METRICS_ROUTE_COUNT] = {
     "DELETE /jobs",
     "POST /jobs/redrive",
     "GET /jobs/{topic}/{jobId}",
+    "PUT /jobs/{topic}/{jobId}",
+    "PATCH /jobs/{topic}/{jobId}",
     "DELETE /jobs/{topic}/{jobId}",
     "POST /jobs/{topic}/{jobId}/run",
     "GET /jobs/{topic}/{jobId}/why",

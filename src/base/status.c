@@ -20,6 +20,8 @@ const char *status_name(enum status status)
         return "not_found";
     case STATUS_LEASED:
         return "leased";
+    case STATUS_EXPIRED:
+        return "expired";
     case STATUS_STALE:
         return "stale";
     case STATUS_FULL:

@@ -75,15 +75,40 @@ static bool same_schedule(const struct job *a, const struct job *b)
 static bool same_times(const struct job *a, const struct job *b)
 {
     return a->has_delay == b->has_delay && a->delay_ms == b->delay_ms && a->has_due_at == b->has_due_at &&
-           a->due_at_ms == b->due_at_ms && a->has_timeout == b->has_timeout &&
-           a->timeout_ms == b->timeout_ms && a->has_retry == b->has_retry && a->retry == b->retry;
+           a->due_at_ms == b->due_at_ms && a->has_ttl == b->has_ttl && a->ttl_ms == b->ttl_ms &&
+           a->has_expires_at == b->has_expires_at && a->expires_at_ms == b->expires_at_ms;
+}
+
+static bool same_patience(const struct job *a, const struct job *b)
+{
+    return a->has_timeout == b->has_timeout && a->timeout_ms == b->timeout_ms &&
+           a->has_retry == b->has_retry && a->retry == b->retry && same_schedule(a, b);
 }
 
 bool job_is_same(const struct job *a, const struct job *b)
 {
     return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) &&
            slice_equal(a->url, b->url) && slice_equal(a->body, b->body) && same_times(a, b) &&
-           same_schedule(a, b) && same_headers(a, b);
+           same_patience(a, b) && same_headers(a, b);
+}
+
+int64_t job_due_ms(const struct job *job, int64_t created_ms)
+{
+    if (job->has_due_at)
+        return job->due_at_ms > created_ms ? job->due_at_ms : created_ms;
+    return created_ms + job->delay_ms;
+}
+
+int64_t job_expires_ms(const struct job *job, int64_t created_ms)
+{
+    if (job->has_expires_at)
+        return job->expires_at_ms;
+    return job->has_ttl ? created_ms + job->ttl_ms : JOB_NEVER_MS;
+}
+
+bool job_is_expired(const struct job *job, int64_t now_ms)
+{
+    return now_ms >= job_expires_ms(job, job->created_ms);
 }
 
 static const struct retry_schedule *schedule_of(const struct job *job, const struct retry_schedule *fallback)

@@ -30,9 +30,12 @@ enum {
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)  /* 1 year */
+#define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TIMEOUT_MIN_MS INT64_C(100)
 #define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
 #define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* when the job names none */
+
+#define JOB_NEVER_MS INT64_MAX
 
 /* How an attempt failed without an answer. */
 enum attempt_error {
@@ -69,9 +72,11 @@ struct job_header {
 struct job {
     struct slice topic, job_id, url;
     struct slice body; /* raw JSON; empty: none was sent */
-    bool has_delay, has_due_at, has_retry, has_schedule, has_timeout, has_headers;
+    bool has_delay, has_due_at, has_ttl, has_expires_at, has_retry, has_schedule, has_timeout, has_headers;
     int64_t delay_ms; /* 0 unless has_delay */
     int64_t due_at_ms;
+    int64_t ttl_ms; /* from created_ms */
+    int64_t expires_at_ms;
     int retry;                      /* as sent; see job_max_retries */
     struct retry_schedule schedule; /* as sent; see job_wait_ms */
     int64_t timeout_ms;             /* the default unless has_timeout */
@@ -101,10 +106,15 @@ struct job_errors {
 /* Once, before any thread: what job_parse uses is not thread-safe at its first use. */
 void job_startup(void);
 
-/* Reads a client's job. now_ms is for the bound of dueAt. INVALID: errors says
+/* Reads a client's job. now_ms is for the bounds of its times. INVALID: errors says
  * everything that is wrong, and job needs no fini. OK: job borrows text.
  * A missing jobId is left empty. Targets are not checked here. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
+
+/* The same for a job that is named already: topic and jobId may be left out, and else are those of id.
+ * Borrows id. */
+enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
+                            struct job_errors *) MUST_USE;
 
 /* Reads what job_write wrote for the job with this id, topic/jobId. INVALID: somebody else wrote it. Borrows
  * id and record. */
@@ -118,6 +128,14 @@ void job_write(const struct job *, struct buffer *);
 
 /* Every member equal as sent: body byte for byte, numbers by value, headers in any order. */
 bool job_is_same(const struct job *, const struct job *);
+
+/* When a job that is created at created_ms is due, and from when on it is not delivered any more:
+ * JOB_NEVER_MS without ttl and expiresAt. */
+int64_t job_due_ms(const struct job *, int64_t created_ms);
+int64_t job_expires_ms(const struct job *, int64_t created_ms);
+
+/* Of a job that was read. */
+bool job_is_expired(const struct job *, int64_t now_ms);
 
 /* How often it may be retried, and the wait before retry number n (from 1), in ms. */
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);

@@ -7,12 +7,14 @@
  *   4. members that the table does not name are reported
  *
  * It runs on each request: no tree is built but of headers. */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 
 #include "job/header.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
+#include "job/job_parse.h"
 #include "job/json.h"
 #include "job/member.h"
 #include "job/timestamp.h"
@@ -20,6 +22,8 @@
 
 struct parse {
     int64_t now_ms;
+    struct slice topic, job_id; /* that the job must have; empty: any */
+    bool is_changed;            /* see job_parse_changed */
     struct job *job;
     struct job_errors *errors;
 };
@@ -39,17 +43,31 @@ static bool read_text(struct parse *parse, const char *name, struct slice value,
     return true;
 }
 
+static void check_name(struct parse *parse, const char *name, struct slice text, struct slice wanted)
+{
+    if (wanted.size && !slice_equal(text, wanted))
+        job_errors_add(parse->errors, name, "must be that of the path");
+}
+
 static void read_topic(struct parse *parse, const char *name, struct slice value)
 {
     struct slice *topic = &parse->job->topic;
-    if (read_text(parse, name, value, topic) && !topic_is_valid(*topic))
+    if (!read_text(parse, name, value, topic))
+        return;
+    if (topic_is_valid(*topic))
+        check_name(parse, name, *topic, parse->topic);
+    else
         job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
 }
 
 static void read_job_id(struct parse *parse, const char *name, struct slice value)
 {
     struct slice *job_id = &parse->job->job_id;
-    if (read_text(parse, name, value, job_id) && !job_id_is_valid(*job_id))
+    if (!read_text(parse, name, value, job_id))
+        return;
+    if (job_id_is_valid(*job_id))
+        check_name(parse, name, *job_id, parse->job_id);
+    else
         job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..");
 }
 
@@ -68,19 +86,51 @@ static void read_delay(struct parse *parse, const char *name, struct slice value
     member_seconds(parse->errors, name, value, 0, JOB_DELAY_MAX_MS, &parse->job->delay_ms);
 }
 
-static void read_due_at(struct parse *parse, const char *name, struct slice value)
+static bool read_time(struct parse *parse, const char *name, struct slice value, int64_t *ms)
 {
     struct slice text;
+    if (!read_text(parse, name, value, &text))
+        return false;
+    if (timestamp_parse(text, ms))
+        return true;
+    job_errors_add(parse->errors, name, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
+    return false;
+}
+
+static void read_due_at(struct parse *parse, const char *name, struct slice value)
+{
     struct job *job = parse->job;
     job->has_due_at = true;
     if (job->has_delay)
         job_errors_add(parse->errors, name, "must not stand beside delay");
-    if (!read_text(parse, name, value, &text))
-        return;
-    if (!timestamp_parse(text, &job->due_at_ms))
-        job_errors_add(parse->errors, name, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
-    else if (job->due_at_ms > parse->now_ms + JOB_DELAY_MAX_MS)
+    if (read_time(parse, name, value, &job->due_at_ms) && job->due_at_ms > parse->now_ms + JOB_DELAY_MAX_MS)
         job_errors_add(parse->errors, name, "must be at most 10 years ahead");
+}
+
+static void check_expiry(struct parse *parse, const char *name)
+{
+    bool is_late = job_expires_ms(parse->job, parse->now_ms) <= job_due_ms(parse->job, parse->now_ms);
+    if (is_late && !parse->is_changed)
+        job_errors_add(parse->errors, name, JOB_EXPIRES_TOO_SOON);
+}
+
+static void read_ttl(struct parse *parse, const char *name, struct slice value)
+{
+    size_t errors_before = parse->errors->count;
+    parse->job->has_ttl = true;
+    member_seconds(parse->errors, name, value, 1, JOB_TTL_MAX_MS, &parse->job->ttl_ms);
+    if (parse->errors->count == errors_before)
+        check_expiry(parse, name);
+}
+
+static void read_expires_at(struct parse *parse, const char *name, struct slice value)
+{
+    struct job *job = parse->job;
+    job->has_expires_at = true;
+    if (job->has_ttl)
+        job_errors_add(parse->errors, name, "must not stand beside ttl");
+    if (read_time(parse, name, value, &job->expires_at_ms))
+        check_expiry(parse, name);
 }
 
 static void read_retry(struct parse *parse, const char *name, struct slice value)
@@ -104,7 +154,8 @@ static void read_schedule(struct parse *parse, const char *name, struct slice va
 static void read_timeout(struct parse *parse, const char *name, struct slice value)
 {
     parse->job->has_timeout = true;
-    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS, &parse->job->timeout_ms);
+    member_seconds(parse->errors, name, value, JOB_TIMEOUT_MIN_MS, JOB_TIMEOUT_MAX_MS,
+                   &parse->job->timeout_ms);
 }
 
 /* What is wrong with one header, or NULL. */
@@ -174,6 +225,7 @@ static const struct member {
     {"topic", read_topic, true},      {"jobId", read_job_id, false},
     {"url", read_url, true},          {"body", NULL, false}, /* any value will do */
     {"delay", read_delay, false},     {"dueAt", read_due_at, false},
+    {"ttl", read_ttl, false},         {"expiresAt", read_expires_at, false},
     {"retry", read_retry, false},     {"retrySchedule", read_schedule, false},
     {"timeout", read_timeout, false}, {"headers", read_headers, false},
 };
@@ -189,28 +241,19 @@ static size_t find_member(struct slice name)
     return i;
 }
 
-/* Each member of the request, one by one; its name without escapes is put into name, as far as it has room.
- */
-static bool next_member(struct json_cursor *cursor, struct buffer *name, struct slice *value)
-{
-    struct slice key;
-    if (!json_next_member(cursor, &key, value))
-        return false;
-    buffer_clear(name);
-    struct slice text = json_text(key, name);
-    if (text.data != name->data)
-        buffer_append(name, slice_from(text.data, text.size < name->max ? text.size : name->max));
-    return true;
-}
-
 static void report_unknown(struct parse *parse, struct slice text, struct buffer *name)
 {
     struct json_cursor cursor;
     struct slice value;
     bool is_open = json_open(text, &cursor);
-    while (is_open && next_member(&cursor, name, &value))
+    while (is_open && json_next_named(&cursor, name, &value))
         if (find_member(buffer_slice(name)) == MEMBERS)
             job_errors_add_named(parse->errors, "", buffer_slice(name), "is no member of a job");
+}
+
+static bool is_required(const struct parse *parse, const struct member *member)
+{
+    return member->is_required && !(member->read == read_topic && parse->topic.size);
 }
 
 static void read_members(struct parse *parse, struct slice text)
@@ -220,12 +263,14 @@ static void read_members(struct parse *parse, struct slice text)
     struct slice values[MEMBERS + 1] = {{NULL, 0}}, value; /* the last: of any unknown one */
     struct json_cursor cursor;
     bool is_open = json_open(text, &cursor);
-    while (is_open && next_member(&cursor, &name, &value))
+    parse->job->topic = parse->topic;
+    parse->job->job_id = parse->job_id;
+    while (is_open && json_next_named(&cursor, &name, &value))
         values[find_member(buffer_slice(&name))] = value;
     for (size_t i = 0; i < MEMBERS; i++) {
         if (values[i].size && members[i].read)
             members[i].read(parse, members[i].name, values[i]);
-        if (!values[i].size && members[i].is_required)
+        if (!values[i].size && is_required(parse, &members[i]))
             job_errors_add(parse->errors, members[i].name, "is required");
     }
     parse->job->body = values[find_member(SLICE("body"))];
@@ -233,7 +278,7 @@ static void read_members(struct parse *parse, struct slice text)
         report_unknown(parse, text, &name);
 }
 
-static bool check_document(struct slice text, struct job_errors *errors)
+bool job_parse_document(struct slice text, struct job_errors *errors)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault fault;
@@ -251,17 +296,46 @@ static bool check_document(struct slice text, struct job_errors *errors)
     return true;
 }
 
-enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
+static enum status parse_text(struct parse *parse, struct slice text)
 {
-    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    struct job *job = parse->job;
+    struct job_errors *errors = parse->errors;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, text.size);
-    errors->count = 0;
-    if (check_document(text, errors))
-        read_members(&parse, text);
+    if (job_parse_document(text, errors))
+        read_members(parse, text);
     if (errors->count > 0)
         job_fini(job);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    errors->count = 0;
+    return parse_text(&parse, text);
+}
+
+static enum status parse_named(struct parse *parse, struct slice id, struct slice text)
+{
+    bool is_id = job_key_parse(id, &parse->topic, &parse->job_id);
+    assert(is_id);
+    return parse_text(parse, text);
+}
+
+enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *job,
+                            struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors};
+    errors->count = 0;
+    return parse_named(&parse, id, text);
+}
+
+enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *job,
+                              struct job_errors *errors)
+{
+    struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors, .is_changed = true};
+    return parse_named(&parse, id, text);
 }
 
 void job_startup(void)

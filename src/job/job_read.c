@@ -54,11 +54,28 @@ static bool read_delay(struct job *job, struct slice value)
     return seconds_parse(value, JOB_DELAY_MAX_MS, &job->delay_ms);
 }
 
-static bool read_due_at(struct job *job, struct slice value)
+static bool read_time(struct job *job, struct slice value, int64_t *ms)
 {
     struct slice text;
+    return read_text(job, value, &text) && timestamp_parse(text, ms);
+}
+
+static bool read_due_at(struct job *job, struct slice value)
+{
     job->has_due_at = true;
-    return read_text(job, value, &text) && timestamp_parse(text, &job->due_at_ms);
+    return read_time(job, value, &job->due_at_ms);
+}
+
+static bool read_ttl(struct job *job, struct slice value)
+{
+    job->has_ttl = true;
+    return seconds_parse(value, JOB_TTL_MAX_MS, &job->ttl_ms);
+}
+
+static bool read_expires_at(struct job *job, struct slice value)
+{
+    job->has_expires_at = true;
+    return read_time(job, value, &job->expires_at_ms);
 }
 
 static bool read_retry(struct job *job, struct slice value)
@@ -110,7 +127,7 @@ static bool read_headers(struct job *job, struct slice value)
 
 static bool read_created(struct job *job, struct slice value)
 {
-    return read_number(value, INT64_MAX, &job->created_ms);
+    return read_number(value, TIMESTAMP_MAX_MS, &job->created_ms);
 }
 
 static bool read_attempts(struct job *job, struct slice value)
@@ -157,6 +174,7 @@ static const struct member {
 } members[] = {
     {{"\"createdAt\"", 11}, read_created}, {{"\"url\"", 5}, read_url},
     {{"\"delay\"", 7}, read_delay},        {{"\"dueAt\"", 7}, read_due_at},
+    {{"\"ttl\"", 5}, read_ttl},            {{"\"expiresAt\"", 11}, read_expires_at},
     {{"\"retry\"", 7}, read_retry},        {{"\"retrySchedule\"", 15}, read_schedule},
     {{"\"timeout\"", 9}, read_timeout},    {{"\"headers\"", 9}, read_headers},
     {{"\"attempts\"", 10}, read_attempts}, {{"\"lastAttempt\"", 13}, read_last_attempt},

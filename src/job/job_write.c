@@ -29,11 +29,11 @@ static void put_seconds(struct buffer *out, const char *name, int64_t ms)
     seconds_append(out, ms);
 }
 
-static void put_due_at(struct buffer *out, int64_t ms)
+static void put_time(struct buffer *out, const char *name, int64_t ms)
 {
     char text[TIMESTAMP_SIZE];
     timestamp_format(ms, text);
-    put_text(out, "dueAt", slice_of(text));
+    put_text(out, name, slice_of(text));
 }
 
 static void put_schedule(struct buffer *out, const struct retry_schedule *schedule)
@@ -67,7 +67,11 @@ static void put_sent(struct buffer *out, const struct job *job)
     if (job->has_delay)
         put_seconds(out, "delay", job->delay_ms);
     if (job->has_due_at)
-        put_due_at(out, job->due_at_ms);
+        put_time(out, "dueAt", job->due_at_ms);
+    if (job->has_ttl)
+        put_seconds(out, "ttl", job->ttl_ms);
+    if (job->has_expires_at)
+        put_time(out, "expiresAt", job->expires_at_ms);
     if (job->has_retry)
         put_number(out, "retry", job->retry);
     if (job->has_schedule)

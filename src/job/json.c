@@ -216,6 +216,18 @@ struct slice json_text(struct slice value, struct buffer *scratch)
     return slice_from(scratch->data + first, scratch->size - first);
 }
 
+bool json_next_named(struct json_cursor *cursor, struct buffer *name, struct slice *value)
+{
+    struct slice key;
+    if (!json_next_member(cursor, &key, value))
+        return false;
+    buffer_clear(name);
+    struct slice text = json_text(key, name);
+    if (text.data != name->data)
+        buffer_append(name, slice_from(text.data, text.size < name->max ? text.size : name->max));
+    return true;
+}
+
 /* ---- the top object ---- */
 
 static bool key_is(struct slice string, struct slice key)

@@ -45,6 +45,9 @@ bool json_open(struct slice value, struct json_cursor *);
  * False when there is no other; then is_ended tells the end from an unsound text. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
+/* The same, with the key's text in name, which is cleared before, as far as it has room. */
+bool json_next_named(struct json_cursor *, struct buffer *name, struct slice *value);
+
 /* The same for the next item of an array. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 

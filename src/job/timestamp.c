@@ -2,8 +2,7 @@
 
 #include <assert.h>
 
-#define DAY_MS  INT64_C(86400000)
-#define LAST_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
+#define DAY_MS INT64_C(86400000)
 
 /* Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from
  * March, so that the leap day is the last one of its year. */
@@ -113,7 +112,7 @@ bool timestamp_parse(struct slice text, int64_t *ms)
         return false;
     int64_t minutes = hour * 60 + minute - offset_minutes;
     int64_t sum = days * DAY_MS + (minutes * 60 + second) * 1000 + fraction_ms;
-    if (sum > LAST_MS)
+    if (sum > TIMESTAMP_MAX_MS)
         return false;
     *ms = sum > 0 ? sum : 0;
     return true;
@@ -127,7 +126,7 @@ static void put_number(char *at, int count, int number)
 
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE])
 {
-    assert(ms >= 0 && ms <= LAST_MS);
+    assert(ms >= 0 && ms <= TIMESTAMP_MAX_MS);
     int year, month, day;
     int rest = (int)(ms % DAY_MS);
     date_from_days(ms / DAY_MS, &year, &month, &day);

@@ -13,6 +13,7 @@
 enum {
     BATCH_ITEMS_MAX = 256,
     BATCH_BYTES_MAX = 4 * 1024 * 1024, /* reached by the item that goes over it */
+    BATCH_ITEM_OVERHEAD = 64,          /* bytes around an item's texts; only the order of magnitude matters */
 };
 
 struct shard;

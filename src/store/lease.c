@@ -9,7 +9,6 @@
 enum {
     LEASE_CALLS_MAX = 4, /* of one kind under way at once */
     CLAIM_SHARE = 16,    /* jobs of one topic in a row */
-    ITEM_OVERHEAD = 64,  /* bytes around an item's texts */
     FIRST_CLAIMED = 3,   /* where the jobs begin in a claim's reply */
     CLAIMED_PARTS = 3,   /* id, due, record */
 };
@@ -88,7 +87,7 @@ static struct lease_item *lease_item_new(const struct lease *lease, struct slice
                                          void *arg)
 {
     struct lease_item *item = NEW(struct lease_item);
-    item->item.bytes = lease->id.size + record.size + ITEM_OVERHEAD;
+    item->item.bytes = lease->id.size + record.size + BATCH_ITEM_OVERHEAD;
     item->lease = lease;
     item->record = record;
     item->fn = fn;

@@ -58,6 +58,7 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         jobs[i].at_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].losses = redis_reply_integer(redis_reply_at(reply, at + 3));
+        jobs[i].now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
     }
     walk->fn.jobs(walk->arg, status, jobs, count, next);
     free(jobs);

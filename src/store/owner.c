@@ -3,17 +3,10 @@
 #include "job/job.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-
-enum { OWNER_CALLS_MAX = 1 }; /* under way at once: the next one gathers while it runs */
-
-/* Bytes around an item's texts in a command; only the order of magnitude matters. */
-enum { ITEM_OVERHEAD = 64 };
-
-/* What stands in place of a record that would make the answer to a batch too long: the item goes again. */
-enum { ANSWER_FULL = -2 };
+#include "store/when.h"
 
 /* The idempotency key of a new job belongs to another request. */
-enum { ANSWER_REUSED = -3 };
+enum { SCHEDULE_REUSED = -3 };
 
 /* ---- schedule ---- */
 
@@ -21,7 +14,7 @@ struct schedule {
     struct batch_item item;
     struct shard *shard;
     struct slice id, record, once;
-    char when[24];
+    char when[WHEN_SIZE];
     store_scheduled_fn *fn;
     void *arg;
 };
@@ -29,27 +22,21 @@ struct schedule {
 void store_schedule(struct store *store, const struct store_schedule *job, store_scheduled_fn *fn, void *arg)
 {
     struct schedule *schedule = NEW(struct schedule);
-    struct buffer text = {
-        .data = schedule->when, .capacity = sizeof schedule->when, .max = sizeof schedule->when - 1};
-    schedule->item.bytes = job->id.size + job->record.size + job->once.size + ITEM_OVERHEAD;
+    schedule->item.bytes = job->id.size + job->record.size + job->once.size + BATCH_ITEM_OVERHEAD;
     schedule->shard = store_shard_of(store, job->id);
     schedule->id = job->id;
     schedule->record = job->record;
     schedule->once = job->once;
     schedule->fn = fn;
     schedule->arg = arg;
-    if (job->when.is_absolute)
-        buffer_append_byte(&text, '@');
-    buffer_append_number(&text, job->when.ms);
+    when_format(job->when, schedule->when);
     batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], &schedule->item);
 }
 
 static void schedule_add_shared(const struct shard *shard, struct script_call *call)
 {
-    const struct store_options *options = shard->options;
-    int64_t shards = (int64_t)options->shards;
-    script_call_number(call, (options->max_jobs + shards - 1) / shards);
-    script_call_number(call, options->idempotency_window_ms);
+    shard_add_max_jobs(shard, call);
+    script_call_number(call, shard->options->idempotency_window_ms);
 }
 
 static void schedule_add_item(const struct batch_item *item, struct script_call *call)
@@ -76,14 +63,13 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
                               const struct redis_reply *result)
 {
     struct schedule *schedule = (struct schedule *)item;
-    struct store_job job = {.id = schedule->id};
+    struct store_job job = {.id = schedule->id, .now_ms = now_us / 1000};
     int64_t due_ms = redis_reply_integer(result);
-    (void)now_us;
-    if (status == STATUS_OK && due_ms == ANSWER_FULL) {
+    if (status == STATUS_OK && due_ms == REPLY_AGAIN) {
         batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], item);
         return;
     }
-    if (status == STATUS_OK && due_ms == ANSWER_REUSED)
+    if (status == STATUS_OK && due_ms == SCHEDULE_REUSED)
         status = STATUS_REUSED;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;
@@ -102,24 +88,29 @@ const struct batch_kind schedule_kind = {
 
 struct cancel {
     struct batch_item item;
-    struct slice id;
+    struct shard *shard;
+    struct slice id, tags;
     store_cancelled_fn *fn;
     void *arg;
 };
 
-void store_cancel(struct store *store, struct slice id, store_cancelled_fn *fn, void *arg)
+void store_cancel(struct store *store, struct slice id, struct slice tags, store_cancelled_fn *fn, void *arg)
 {
     struct cancel *cancel = NEW(struct cancel);
-    cancel->item.bytes = id.size + ITEM_OVERHEAD;
+    cancel->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
+    cancel->shard = store_shard_of(store, id);
     cancel->id = id;
+    cancel->tags = tags;
     cancel->fn = fn;
     cancel->arg = arg;
-    batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_CANCEL], &cancel->item);
+    batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], &cancel->item);
 }
 
 static void cancel_add_item(const struct batch_item *item, struct script_call *call)
 {
-    script_call_text(call, ((const struct cancel *)item)->id);
+    const struct cancel *cancel = (const struct cancel *)item;
+    script_call_text(call, cancel->id);
+    script_call_text(call, cancel->tags);
 }
 
 static void cancel_end_item(struct batch_item *item, enum status status, int64_t now_us,
@@ -128,8 +119,12 @@ static void cancel_end_item(struct batch_item *item, enum status status, int64_t
     struct cancel *cancel = (struct cancel *)item;
     int64_t code = redis_reply_integer(result);
     (void)now_us;
+    if (status == STATUS_OK && code == REPLY_AGAIN) {
+        batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], item);
+        return;
+    }
     if (status == STATUS_OK && code < 0)
-        status = STATUS_NOT_FOUND;
+        status = code == REPLY_NOT_AS_SEEN ? STATUS_STALE : STATUS_NOT_FOUND;
     cancel->fn(cancel->arg, status, code == 1);
     free(cancel);
 }
@@ -150,7 +145,7 @@ struct read {
 static void read_from(struct shard *shard, struct slice id, store_read_fn *fn, void *arg)
 {
     struct read *read = NEW(struct read);
-    read->item.bytes = id.size + ITEM_OVERHEAD;
+    read->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     read->shard = shard;
     read->id = id;
     read->fn = fn;
@@ -172,9 +167,8 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
                           const struct redis_reply *result)
 {
     struct read *read = (struct read *)item;
-    struct store_job job = {.id = read->id};
-    (void)now_us;
-    if (status == STATUS_OK && redis_reply_integer(result) == ANSWER_FULL) {
+    struct store_job job = {.id = read->id, .now_ms = now_us / 1000};
+    if (status == STATUS_OK && redis_reply_integer(result) == REPLY_AGAIN) {
         batch_add(&read->shard->batches[SHARD_BATCH_READ], item);
         return;
     }
@@ -227,33 +221,34 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
     script_call_text(call, buffer_slice(&run->new_record));
 }
 
-static bool write_fresh_record(struct run *run, struct slice record)
+static enum status write_fresh_record(struct run *run, const struct store_job *stored)
 {
     struct job job;
     buffer_clear(&run->old_record);
     buffer_clear(&run->new_record);
-    buffer_append(&run->old_record, record);
-    if (job_read(run->id, record, &job) != STATUS_OK)
-        return false;
+    buffer_append(&run->old_record, stored->record);
+    if (job_read(run->id, stored->record, &job) != STATUS_OK)
+        return STATUS_FAILED;
+    bool is_expired = job_is_expired(&job, stored->now_ms);
     job.attempts = 0;
     job.reason = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);
-    return !run->old_record.failed && !run->new_record.failed;
+    if (run->old_record.failed || run->new_record.failed)
+        return STATUS_FAILED;
+    return is_expired ? STATUS_EXPIRED : STATUS_OK;
 }
 
 static void on_run_read(void *arg, enum status status, const struct store_job *job)
 {
     struct run *run = arg;
+    if (status == STATUS_OK && job->state == JOB_STATE_DEAD)
+        status = write_fresh_record(run, job);
     if (status != STATUS_OK) {
         run_end(run, status, 0);
         return;
     }
-    if (job->state == JOB_STATE_DEAD && !write_fresh_record(run, job->record)) {
-        run_end(run, STATUS_FAILED, 0);
-        return;
-    }
-    run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + ITEM_OVERHEAD;
+    run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + BATCH_ITEM_OVERHEAD;
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }
 
@@ -285,6 +280,6 @@ void store_run(struct store *store, struct slice id, store_run_fn *fn, void *arg
     run->arg = arg;
     buffer_init(&run->old_record, RECORD_MAX);
     buffer_init(&run->new_record, RECORD_MAX);
-    run->item.bytes = id.size + ITEM_OVERHEAD;
+    run->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

@@ -11,6 +11,12 @@ static bool read_state(struct slice word, enum job_state *state)
     return false;
 }
 
+void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
+{
+    job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
+                 job->record, tag);
+}
+
 bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
 {
     if (redis_reply_size(reply) < 3 || !read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))

@@ -4,6 +4,12 @@
 
 #include "store/store.h"
 
+/* What several scripts return in place of an item's result. */
+enum {
+    REPLY_AGAIN = -2,       /* the call has read as many records as it may: the item goes again */
+    REPLY_NOT_AS_SEEN = -4, /* see is_as_seen in common.lua */
+};
+
 /* {state, time, record[, lost consumers]}; id is left as it is. False: it is none. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);
 

@@ -24,6 +24,12 @@ struct script_call *shard_call(struct shard *shard, enum script_id script)
     return call;
 }
 
+void shard_add_max_jobs(const struct shard *shard, struct script_call *call)
+{
+    int64_t shards = (int64_t)shard->options->shards;
+    script_call_number(call, (shard->options->max_jobs + shards - 1) / shards);
+}
+
 /* ---- connections ---- */
 
 static void tell_change(void *arg)
@@ -147,12 +153,12 @@ static void on_turn_end(void *arg)
 static void init_batches(struct shard *shard)
 {
     static const struct batch_kind *const kinds[SHARD_BATCH_COUNT] = {
-        [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_CANCEL] = &cancel_kind,
-        [SHARD_BATCH_RUN] = &run_kind,           [SHARD_BATCH_SETTINGS] = &settings_kind,
-        [SHARD_BATCH_READ] = &read_kind,
-        [SHARD_BATCH_COMPLETE] = &complete_kind, [SHARD_BATCH_RETRY] = &retry_kind,
-        [SHARD_BATCH_BURY] = &bury_kind,         [SHARD_BATCH_RELEASE] = &release_kind,
-        [SHARD_BATCH_RENEW] = &renew_kind,
+        [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_REPLACE] = &replace_kind,
+        [SHARD_BATCH_CANCEL] = &cancel_kind,     [SHARD_BATCH_RUN] = &run_kind,
+        [SHARD_BATCH_CHANGE] = &change_kind,     [SHARD_BATCH_SETTINGS] = &settings_kind,
+        [SHARD_BATCH_READ] = &read_kind,         [SHARD_BATCH_COMPLETE] = &complete_kind,
+        [SHARD_BATCH_RETRY] = &retry_kind,       [SHARD_BATCH_BURY] = &bury_kind,
+        [SHARD_BATCH_RELEASE] = &release_kind,   [SHARD_BATCH_RENEW] = &renew_kind,
     };
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_init(&shard->batches[i], kinds[i], shard,

@@ -7,11 +7,15 @@
 #include "store/facts.h"
 #include "store/shard.h"
 
+enum { OWNER_CALLS_MAX = 1 }; /* of one kind under way at once: the next one gathers while it runs */
+
 /* The order in which they leave at the end of a turn. */
 enum shard_batch {
     SHARD_BATCH_SCHEDULE,
+    SHARD_BATCH_REPLACE,
     SHARD_BATCH_CANCEL,
     SHARD_BATCH_RUN,
+    SHARD_BATCH_CHANGE,
     SHARD_BATCH_SETTINGS,
     SHARD_BATCH_READ, /* on a connection of its own */
     /* On the worker's connection: outcomes stand before the claim that uses their slots. */
@@ -71,7 +75,8 @@ struct shard {
     } on_wake;
 };
 
-extern const struct batch_kind schedule_kind, cancel_kind, run_kind, settings_kind, read_kind;
+extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
+    read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind;
 
 /* Borrows options. */
@@ -96,6 +101,9 @@ struct shard *store_shard_of(const struct store *, struct slice id);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
+
+/* This shard's part of max_jobs, as an argument. */
+void shard_add_max_jobs(const struct shard *, struct script_call *);
 
 /* A call that travels alone, with the limit as its first argument. */
 struct script_call *shard_call(struct shard *, enum script_id);

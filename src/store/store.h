@@ -23,6 +23,7 @@
 #include "io/loop.h"
 #include "io/redis.h"
 #include "job/address.h"
+#include "job/job_tag.h"
 #include "store/durability.h"
 
 struct store;
@@ -110,7 +111,13 @@ struct store_job {
     struct slice record;
     int64_t at_ms;  /* delayed, ready: due time; leased: end of the lease; dead: death */
     int64_t losses; /* consumers lost in a row with it */
+    int64_t now_ms; /* when it was so */
 };
+
+/* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
+ * change the job only if one of them is its; empty: however it is; "*": any job. STALE: it is another one, or
+ * none. */
+void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* OK: due_ms. EXISTS: job has the id. REPEATED: due_ms and job->id are those of the first answer.
  * FULL, REUSED, UNAVAILABLE, UNKNOWN: neither. */
@@ -131,11 +138,48 @@ struct store_schedule {
 /* Borrows the slices until the callback. */
 void store_schedule(struct store *, const struct store_schedule *, store_scheduled_fn *, void *arg);
 
-/* OK or NOT_FOUND. From then on no attempt begins. */
-typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
-void store_cancel(struct store *, struct slice id, store_cancelled_fn *, void *arg);
+/* Where a new job was put, in the place of another one or not. */
+struct store_replaced {
+    bool was_there;
+    int64_t due_ms, created_ms;
+    int64_t now_ms;
+};
 
-/* OK, NOT_FOUND, LEASED. due_ms with OK. A dead job starts over, without attempts. */
+/* OK, LEASED, STALE, FULL, UNAVAILABLE, UNKNOWN; the place is NULL unless OK. */
+typedef void store_replaced_fn(void *arg, enum status, const struct store_replaced *);
+
+struct store_replace {
+    struct slice id;
+    struct store_when when;
+    struct slice record; /* see job_write */
+    struct slice tags;
+};
+
+/* Schedules a job, in the place of one that has the id, unless that is leased. Borrows the slices until the
+ * callback. */
+void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
+
+/* OK: due_ms when the job was moved. STALE: its tag is another one now, or it is leased, or gone. FULL,
+ * UNAVAILABLE, UNKNOWN. */
+typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
+
+struct store_change {
+    struct slice id;
+    struct slice tag;    /* of the job that was read */
+    struct slice record; /* the whole new one, as job_write writes it */
+    bool is_moved;       /* else it stays where it is, also when that is among the dead */
+    struct store_when when;
+};
+
+/* Writes another record for a job that is not leased. Borrows the slices until the callback. */
+void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
+
+/* OK, NOT_FOUND or STALE. From then on no attempt begins. */
+typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
+void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
+
+/* OK, NOT_FOUND, LEASED, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job starts
+ * over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, store_run_fn *, void *arg);
 

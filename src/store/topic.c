@@ -8,8 +8,6 @@ enum {
     LOOK_MAX = 10000, /* entries of a key that one call looks at */
     FIRST_TOPIC = 3,  /* where the topics begin in a reply */
     TOPIC_PARTS = 8,
-    SETTINGS_CALLS_MAX = 1, /* under way at once */
-    ITEM_OVERHEAD = 64,     /* bytes around an item's texts */
 };
 
 /* ---- what there is ---- */
@@ -121,14 +119,14 @@ static void end_settings(struct batch_item *item, enum status status, int64_t no
     free(entry);
 }
 
-const struct batch_kind settings_kind = {SCRIPT_SETTINGS, SETTINGS_CALLS_MAX, true, NULL,
+const struct batch_kind settings_kind = {SCRIPT_SETTINGS, OWNER_CALLS_MAX, true, NULL,
                                          add_settings,    end_settings};
 
 void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
                      struct slice new_settings, store_set_topic_fn *fn, void *arg)
 {
     struct settings_item *entry = NEW(struct settings_item);
-    entry->item.bytes = topic.size + old_settings.size + new_settings.size + ITEM_OVERHEAD;
+    entry->item.bytes = topic.size + old_settings.size + new_settings.size + BATCH_ITEM_OVERHEAD;
     entry->topic = topic;
     entry->old_settings = old_settings;
     entry->new_settings = new_settings;

@@ -325,6 +325,19 @@ static void bury_unreadable(struct attempt *attempt)
     attempt_record(attempt);
 }
 
+/* Its claim is the attempt's begin; there has been none that would count. */
+static void bury_expired(struct attempt *attempt)
+{
+    struct job *job = &attempt->job;
+    job->reason = SLICE("expired");
+    job_write(job, &attempt->outcome);
+    assert(!attempt->outcome.failed);
+    log_warning("job_dead", LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", job->attempts),
+                LOG_SLICE("reason", job->reason));
+    attempt->next_step = ATTEMPT_STEP_BURY;
+    attempt_record(attempt);
+}
+
 static bool read_job(struct attempt *attempt)
 {
     const char *detail;
@@ -366,10 +379,12 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_append(&attempt->record, claimed->record);
     if (claimed->settings.size)
         read_settings(attempt, claimed->settings);
-    if (read_job(attempt))
-        post(attempt);
-    else
+    if (!read_job(attempt))
         bury_unreadable(attempt);
+    else if (job_is_expired(&attempt->job, now_ms))
+        bury_expired(attempt);
+    else
+        post(attempt);
     return attempt;
 }
 

@@ -72,8 +72,8 @@ START_TEST(a_script_that_redis_forgot_is_named_and_works_again_with_its_text)
         ck_assert_msg(strncmp(reply->str, "NOSCRIPT ", 9) == 0, "%s", reply->str);
         freeReplyObject(reply);
     }
-    redis_do(redis, "EVAL %s 1 " KEY "jobs 2 t/a", script_texts[SCRIPT_CANCEL].text);
-    check_answer("cancel t/a", "-1");
+    redis_do(redis, "EVAL %s 1 " KEY "jobs 2 t/a *", script_texts[SCRIPT_CANCEL].text);
+    check_answer("cancel t/a ''", "-1");
 }
 END_TEST
 
@@ -94,6 +94,8 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     redis_do(redis, "CONFIG SET maxmemory 1");
     check_answer("schedule 0 t/d 0 \"x\"} t/e 0 \"y\"}", "OOM");
     check_answer("schedule 0 t/a 0 \"x\"}", "OOM");
+    check_answer("replace 0 t/a 0 \"x\"} ''", "OOM");
+    check_answer("change t/a * - {n}", "OOM");
     check_keyspace(HALFWAY);
 
     check_answer("read t/a", "(ready now-1000 {r} 0)");
@@ -110,7 +112,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");
     check_answer("open 1 1 1", "1 1");
-    check_answer("cancel t/a", "0");
+    check_answer("cancel t/a ''", "0");
     check_keyspace("bucket:t: t/c@now\n"
                    "bucket:u: u/a@now-1000\n"
                    "carry: at=now beat=1 owner=me\n"

@@ -80,6 +80,14 @@
     "ready: t\n"                                                                                             \
     "turns: t@1\n"
 
+/* What names t/a in its states: SHA-1 of "<state> <place> {r}". */
+#define TAG_DELAYED "d74a780c6934b45530b7b8afa03e7941663fbeca"
+#define TAG_READY   "d783316faf348ef12ac92b392c47145b378a7266"
+#define TAG_LEASED  "51e09f62bcf1c20da7e481af71728a796f5c07bd"
+#define TAG_DEAD    "3bf4faf0b3e199b4a82ef3451c92f50a14380fb1"
+#define TAG_THRICE  "ec48308b3b9aab114a3c8abfd27b18d103d05e2e" /* LOST_THRICE */
+#define TAG_OTHER   "0000000000000000000000000000000000000000"
+
 struct example {
     const char *before;
     const char *call;
@@ -229,14 +237,126 @@ START_TEST(schedule_keeps_to_the_most_jobs)
 }
 END_TEST
 
+#define REPLACE  "replace 0 t/a 60000 \"x\":1} "
+#define REPLACED "(now+60001 now+1 1)"
+
+START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
+{
+    static const char replace[] = REPLACE "''", added[] = "(now+60001 now+1 0) wake now+60001";
+    CHECK_EXAMPLES( //
+        {ABSENT, replace, added, SCHEDULED("now+60001", "now+1")},
+        {DELAYED, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {COME, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {READY, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1") BELL},
+        {LEASED, replace, "-3", NULL}, {LEASED_AGAIN, replace, "-3", NULL}, {EXPIRED, replace, "-3", NULL},
+        {LOST, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1") BELL},
+        {LOST_THRICE, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {DEAD, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DEAD_BY_LOSSES, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        /* With any wait. */
+        {DELAYED, "replace 0 t/a 0 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {READY, "replace 0 t/a @-9 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        {DELAYED, "replace 0 t/a @now+5 \"x\":1} ''", "(now+5 now 1) wake now+5", SCHEDULED("now+5", "now")},
+        {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 1) wake now+2", SCHEDULED("now+2", "now+1")},
+        /* A job that is nowhere. */
+        {"jobs: t/a={r}\n", replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")}, );
+}
+END_TEST
+
+START_TEST(replace_takes_each_item_after_the_one_before)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "replace 0 t/a 0 \"y\":1} '' t/a 60000 \"x\":1} ''", "(now now 1) " REPLACED,
+         SCHEDULED("now+60001", "now+1")},
+        {ABSENT, "replace 0 t/a 60000 \"y\":1} '' t/a 0 \"x\":1} ''", "(now+60001 now+1 0) (now now 1)",
+         DUE_NOW("{\"createdAt\":now,\"x\":1}")},
+        /* What is there is counted, too. */
+        {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
+         "(now+60001 now+1 0) -1 " REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DEAD, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-1 " REPLACED " wake now+60001",
+         SCHEDULED("now+60001", "now+1")}, );
+}
+END_TEST
+
+START_TEST(replace_leaves_what_is_not_as_it_was_seen)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, REPLACE "*", "-4", NULL}, {ABSENT, REPLACE TAG_DELAYED, "-4", NULL},
+        {DELAYED, REPLACE "*", REPLACED, SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE TAG_DELAYED, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE TAG_OTHER "," TAG_DELAYED, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE TAG_OTHER, "-4", NULL}, {DELAYED, REPLACE TAG_THRICE, "-4", NULL},
+        {DELAYED, REPLACE "-", "-4", NULL},
+        {COME, REPLACE TAG_READY, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {READY, REPLACE TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE TAG_LEASED, "-3", NULL},
+        {DEAD, REPLACE TAG_DEAD, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DEAD_BY_LOSSES, REPLACE TAG_DEAD, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {LOST_THRICE, REPLACE TAG_THRICE, REPLACED, SCHEDULED("now+60001", "now+1")},
+        {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
+        /* Another record, the same place. */
+        {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
+}
+END_TEST
+
+#define MOVED(due)                                                                                           \
+    "bucket:t: t/a@" due "\n"                                                                                \
+    "due: t@" due "\n"                                                                                       \
+    "jobs: t/a={n}\n"
+
+START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "change t/a " TAG_DELAYED " - {n}", "-4", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " - {n}", "0", MOVED("now+60000")},
+        {DELAYED, "change t/a " TAG_OTHER " - {n}", "-4", NULL},
+        {COME, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\ndue: t@now-1000\njobs: t/a={n}\n"},
+        {READY, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
+        {READY, "change t/a " TAG_DELAYED " - {n}", "-4", NULL},
+        {LEASED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        {LEASED_AGAIN, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        {EXPIRED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
+        /* A lost consumer's outcome does not meet the changed job. */
+        {LOST, "change t/a " TAG_READY " - {n}", "0",
+         "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
+        {LOST_THRICE, "change t/a " TAG_THRICE " - {n}", "0", MOVED("now+7000")},
+        {DEAD, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"},
+        {DEAD_BY_LOSSES, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"}, );
+}
+END_TEST
+
+START_TEST(change_moves_a_job)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "change t/a " TAG_DELAYED " 5 {n}", "now+6 wake now+6", MOVED("now+6")},
+        {DELAYED, "change t/a " TAG_DELAYED " 90000 {n}", "now+90001", MOVED("now+90001")},
+        {DELAYED, "change t/a " TAG_DELAYED " 0 {n}", "now", DUE_NOW("{n}")},
+        {DELAYED, "change t/a " TAG_DELAYED " @now-9 {n}", "now", DUE_NOW("{n}")},
+        {READY, "change t/a " TAG_READY " @now+5 {n}", "now+5 wake now+5", MOVED("now+5") BELL},
+        {LOST, "change t/a " TAG_READY " 5 {n}", "now+6 wake now+6", MOVED("now+6") BELL},
+        {LOST_THRICE, "change t/a " TAG_THRICE " 5 {n}", "now+6 wake now+6", MOVED("now+6")},
+        {LEASED, "change t/a " TAG_LEASED " 5 {n}", "-3", NULL},
+        /* Of two that read the same job, the first one counts. */
+        {DELAYED, "change t/a " TAG_DELAYED " 5 {n} t/a " TAG_DELAYED " 0 {m}", "now+6 -4 wake now+6",
+         MOVED("now+6")},
+        {DELAYED, "change t/a " TAG_DELAYED " - {n} t/a " TAG_DELAYED " 0 {m}", "0 -4",
+         MOVED("now+60000")}, );
+}
+END_TEST
+
 START_TEST(a_call_of_the_wrong_shape_changes_nothing)
 {
     CHECK_EXAMPLES( //
         {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t/b", "ERR", NULL},
         {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t/b soon \"y\"} -", "ERR", NULL},
         {ABSENT, "schedule 0 86400000 t/a 5 \"x\"} - t 5 \"y\"} -", "ERR", NULL},
+        {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b soon \"y\"} ''", "ERR", NULL},
+        {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b", "ERR", NULL}, {ABSENT, "replace 0", "", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
         {LEASED, "retry t/a n1 1.5 {e}", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
-        {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a t", "ERR", NULL},
+        {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
         {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
         {LEASED, "read", "", NULL}, );
@@ -246,18 +366,30 @@ END_TEST
 START_TEST(cancel_removes_a_job_from_any_state)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "cancel t/a", "-1", NULL}, {DELAYED, "cancel t/a", "0", ABSENT},
-        {COME, "cancel t/a", "0", ABSENT}, {READY, "cancel t/a", "0", BELL},
-        {LEASED, "cancel t/a", "1", ABSENT}, {LEASED_AGAIN, "cancel t/a", "1", ABSENT},
-        {EXPIRED, "cancel t/a", "1", ABSENT}, {LOST, "cancel t/a", "0", BELL},
-        {LOST_THRICE, "cancel t/a", "0", ABSENT}, {DEAD, "cancel t/a", "0", ABSENT},
-        {DEAD_BY_LOSSES, "cancel t/a", "0", ABSENT}, {DELAYED, "cancel t/a t/a", "0 -1", ABSENT},
-        {LEASED, "cancel t/b u/a t/a", "-1 -1 1", ABSENT},
+        {ABSENT, "cancel t/a ''", "-1", NULL}, {DELAYED, "cancel t/a ''", "0", ABSENT},
+        {COME, "cancel t/a ''", "0", ABSENT}, {READY, "cancel t/a ''", "0", BELL},
+        {LEASED, "cancel t/a ''", "1", ABSENT}, {LEASED_AGAIN, "cancel t/a ''", "1", ABSENT},
+        {EXPIRED, "cancel t/a ''", "1", ABSENT}, {LOST, "cancel t/a ''", "0", BELL},
+        {LOST_THRICE, "cancel t/a ''", "0", ABSENT}, {DEAD, "cancel t/a ''", "0", ABSENT},
+        {DEAD_BY_LOSSES, "cancel t/a ''", "0", ABSENT}, {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT},
+        {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", ABSENT},
         /* The topic's next job takes its place in the calendar, and may be the first of all. */
-        {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a", "0",
+        {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a ''", "0",
          "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"},
-        {"bucket:t: t/a@now-5 t/b@now+9\njobs: t/a={r} t/b={r}\nturns: t@1\n", "cancel t/a", "0 wake now+9",
-         "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"}, );
+        {"bucket:t: t/a@now-5 t/b@now+9\njobs: t/a={r} t/b={r}\nturns: t@1\n", "cancel t/a ''",
+         "0 wake now+9", "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"}, );
+}
+END_TEST
+
+START_TEST(cancel_leaves_what_is_not_as_it_was_seen)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "cancel t/a *", "-1", NULL}, {ABSENT, "cancel t/a " TAG_DELAYED, "-1", NULL},
+        {DELAYED, "cancel t/a *", "0", ABSENT}, {DELAYED, "cancel t/a " TAG_DELAYED, "0", ABSENT},
+        {DELAYED, "cancel t/a " TAG_OTHER, "-4", NULL}, {LEASED, "cancel t/a *", "1", ABSENT},
+        {LEASED, "cancel t/a " TAG_LEASED, "1", ABSENT}, {EXPIRED, "cancel t/a " TAG_LEASED, "1", ABSENT},
+        {LEASED, "cancel t/a " TAG_READY, "-4", NULL}, {READY, "cancel t/a " TAG_READY, "0", BELL},
+        {DEAD, "cancel t/a " TAG_DEAD, "0", ABSENT}, {DEAD, "cancel t/a " TAG_READY, "-4", NULL}, );
 }
 END_TEST
 
@@ -719,7 +851,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: u\n"
          "turns: u@1 t@2\n"},
-        {BUSY, "cancel t/b", "1",
+        {BUSY, "cancel t/b ''", "1",
          "bucket:t: t/c@now-1\n"
          "holders:t: t/a=n1,now-9\n"
          "holders:u: u/a=n1,now-7\n"
@@ -934,7 +1066,7 @@ START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
         {"jobs: t/a={r}\n", "schedule 0 86400000 t/b 5 \"x\"} - t/a 5 \"x\"} -",
          "now+6 (ready now {r}) wake now+6",
          "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
-        {"jobs: t/a={r}\n", "cancel t/a", "0", ABSENT},
+        {"jobs: t/a={r}\n", "cancel t/a ''", "0", ABSENT},
         {"jobs: t/a={r}\n", "run t/a '' ''", "now", DUE_NOW("{r}")}, );
 }
 END_TEST
@@ -949,8 +1081,14 @@ Suite *suite(void)
     tcase_add_test(group, schedule_accepts_a_job_once);
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);
+    tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased);
+    tcase_add_test(group, replace_takes_each_item_after_the_one_before);
+    tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
+    tcase_add_test(group, change_writes_another_record_if_the_job_is_as_it_was_seen);
+    tcase_add_test(group, change_moves_a_job);
     tcase_add_test(group, a_call_of_the_wrong_shape_changes_nothing);
     tcase_add_test(group, cancel_removes_a_job_from_any_state);
+    tcase_add_test(group, cancel_leaves_what_is_not_as_it_was_seen);
     tcase_add_test(group, run_makes_a_job_due);
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);

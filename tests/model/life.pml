@@ -365,6 +365,19 @@ inline free_attempt(c)
   ME.is_claim_lost = 0
 }
 
+/* Its owner ends the job. */
+#define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
+inline end_life(id)
+{
+  if
+  :: CAN_STILL_SEND(0, id) || CAN_STILL_SEND(1, id) -> promise[id].since_cancel = 0
+  :: else
+  fi;
+  consumer[0].was_cancelled = consumer[0].was_cancelled || CAN_STILL_SEND(0, id) && R(id).holder == NONCE(0);
+  consumer[1].was_cancelled = consumer[1].was_cancelled || CAN_STILL_SEND(1, id) && R(id).holder == NONCE(1);
+  R(id).cancelled = R(id).cancelled | BIT(R(id).life)
+}
+
 /* ---- the scripts ---- */
 
 inline schedule(id, wait)
@@ -509,16 +522,9 @@ inline recover(id, wait)
 }
 byte recover_due;
 
-#define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
 inline cancel(id)
 {
-  if
-  :: CAN_STILL_SEND(0, id) || CAN_STILL_SEND(1, id) -> promise[id].since_cancel = 0
-  :: else
-  fi;
-  consumer[0].was_cancelled = consumer[0].was_cancelled || CAN_STILL_SEND(0, id) && R(id).holder == NONCE(0);
-  consumer[1].was_cancelled = consumer[1].was_cancelled || CAN_STILL_SEND(1, id) && R(id).holder == NONCE(1);
-  R(id).cancelled = R(id).cancelled | BIT(R(id).life);
+  end_life(id);
 #ifdef BUG_CANCEL_LEAVES_LEASE
   R(id).in_bucket = 0;
   R(id).in_dead = 0;
@@ -532,6 +538,28 @@ inline cancel(id)
   R(id).losses = 0;
 #endif
   forget_job(id);
+  finish()
+}
+
+/* The old job ends as if it had been cancelled. */
+inline replace(id, wait)
+{
+  take(id);
+  end_life(id);
+#ifndef BUG_REPLACE_REMEMBERS
+  forget_crashes(id);
+#endif
+  forget_job(id);
+  schedule(id, wait)
+}
+
+/* Of one that waits. A dead one stays where it is, and a record without another place changes no place either. */
+inline change(id, wait)
+{
+  take(id);
+  forget_crashes(id);
+  R(id).not_before = wait;
+  put(id, wait);
   finish()
 }
 
@@ -618,9 +646,16 @@ end:
       :: schedule(id, 1)
       fi }
   :: atomic { R(id).in_jobs -> cancel(id) }
+  :: atomic { R(id).in_jobs && !R(id).in_leases && promise[id].lives < LIVES ->
+      if
+      :: replace(id, 0)
+      :: replace(id, 1)
+      fi }
 #ifdef LIVE
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) && may_run -> may_run = 0; run_(id) }
+  :: atomic { R(id).in_bucket && may_run -> may_run = 0; change(id, 1) }
 #else
+  :: atomic { R(id).in_bucket -> change(id, 1) }
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */

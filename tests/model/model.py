@@ -148,7 +148,7 @@ class World:
         """A script of items, beside the model."""
         flat = [word for item in items for word in item]
         answer = self.call(script, *shared, *flat)
-        self.check(script, flat, answer, getattr(self.pool, script)(*shared[:script == "schedule"], items))
+        self.check(script, flat, answer, getattr(self.pool, script)(*shared[:1], items))
         return answer
 
     # ---- what has to hold ----
@@ -265,7 +265,8 @@ class World:
             self.recover(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
-        """Behind a carry: in turns exactly the topics with a due job and a place in flight."""
+        """Behind a carry: in turns exactly the topics with a due job and a place in flight; one that its rate holds
+        within this very ms, the next whole one."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and waiting[0][0] <= self.pool.now:
@@ -381,29 +382,59 @@ class World:
     def some_ids(self):
         return [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
 
+    def some_when(self):
+        due = self.pool.now + self.chance.randrange(-5000, 5000)
+        return self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
+
+    def some_record(self):
+        return f'"r":{self.chance.randrange(1000)}}}'
+
+    def some_tags(self, job_id):
+        """What an owner may want the job to be."""
+        seen = self.pool.tag(job_id) if job_id in self.pool.jobs else "-"
+        return self.chance.choice(("", "", "*", seen, f"- {seen}", "0" * 40))
+
     def step_schedule(self):
         if self.is_away:
             return
         max_jobs = self.chance.choice((0, 0, 0, 6))
-        items = []
-        for job_id in self.some_ids():
-            due = self.pool.now + self.chance.randrange(-5000, 5000)
-            when = self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
-            items.append((job_id, when, f'"r":{self.chance.randrange(1000)}}}', "-"))
+        items = [(job_id, self.some_when(), self.some_record(), "-") for job_id in self.some_ids()]
         answer = self.call_items("schedule", (max_jobs, 86400000), items)
         for item, due in zip(items, answer):
             if isinstance(due, int) and due >= 0:
                 expect(item[0] not in self.lives, item[0], "was accepted twice")
                 self.lives[item[0]] = Life(item[0], due)
 
+    def step_replace(self):
+        if self.is_away:
+            return
+        items = [(job_id, self.some_when(), self.some_record(), self.some_tags(job_id)) for job_id in self.some_ids()]
+        for (job_id, *_), place in zip(items, self.call_items("replace", (self.chance.choice((0, 0, 6)),), items)):
+            if isinstance(place, list):
+                expect(place[2] == (job_id in self.lives), job_id, "was there:", place)
+                if place[2]:
+                    self.lives[job_id].ended = "replaced"
+                self.lives[job_id] = Life(job_id, place[0])
+
+    def step_change(self):
+        if self.is_away:
+            return
+        items = []
+        for job_id in self.some_ids():
+            seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
+            items.append((job_id, seen, self.chance.choice(("-", self.some_when())), "{" + self.some_record()))
+        for (job_id, _, when, _), due in zip(items, self.call_items("change", (), items)):
+            if due >= 0:
+                self.lives[job_id].changes += 1
+                if when != "-":
+                    self.lives[job_id].due = due
+
     def step_cancel(self):
         if self.is_away:
             return
-        ids = self.some_ids()
-        answer = self.call("cancel", *ids)
-        self.check("cancel", ids, answer, self.pool.cancel(ids))
-        for job_id, was_leased in zip(ids, answer):
-            expect((was_leased >= 0) == (job_id in self.lives), job_id, "cancelled:", was_leased)
+        items = [(job_id, self.some_tags(job_id)) for job_id in self.some_ids()]
+        for (job_id, tags), was_leased in zip(items, self.call_items("cancel", (), items)):
+            expect((was_leased != -1) == (job_id in self.lives), job_id, "cancelled:", was_leased)
             if was_leased >= 0:
                 self.lives.pop(job_id).ended = "cancelled while leased" if was_leased else "cancelled"
 
@@ -586,7 +617,7 @@ class World:
             expect(total <= (ahead + begun[-1][0] - at) / step, topic, "is over its rate:", begun)
 
     STEPS = {
-        "schedule": 24, "cancel": 3, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12, "settings": 2,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
@@ -690,7 +721,15 @@ CONTROLS = {
     "rate forgets what was spent": [("common", "math.max(now_us, math.min(spent, now_us + ahead))", "now_us")],
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
-    "cancel keeps the losses": [("cancel", "    forget_crashes(id)\n", "")],
+    "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
+    "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
+    "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
+    "replace leaves the old place": [("replace", "    take(id)\n", "")],
+    "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
+    "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
+    "change ignores what was seen": [("change", "if not is_seen then", "if false then")],
+    "change leaves the old place": [("change", "  take(id)\n", "")],
+    "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
     "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],

@@ -5,6 +5,7 @@ in turns and due is worked out only when a script touches it, as in the product.
 """
 
 import collections
+import hashlib
 
 LEASE_MS = 5000
 BEHIND_MS = 500
@@ -140,22 +141,76 @@ class Pool:
             elif job_id in self.jobs:
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             else:
-                start = self.now if when == "0" or when[0] == "@" else self.soonest
-                at = max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)
-                self.jobs[job_id] = f'{{"createdAt":{start},{record}'
-                self.put(job_id, at)
+                answers.append(self.start(job_id, when, record)[0])
+        self.finish()
+        return answers
+
+    def due_of(self, when):
+        """The due time, and the time from which it counts."""
+        start = self.now if when == "0" or when[0] == "@" else self.soonest
+        return (max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)), start
+
+    def start(self, job_id, when, record):
+        at, start = self.due_of(when)
+        self.jobs[job_id] = f'{{"createdAt":{start},{record}'
+        self.put(job_id, at)
+        return at, start
+
+    def tag(self, job_id):
+        state, at = self.state(job_id)
+        text = f"{state} {0 if state == 'leased' else at} {self.jobs[job_id]}"
+        return hashlib.sha1(text.encode()).hexdigest()
+
+    def is_as_seen(self, job_id, tags):
+        return not tags or job_id in self.jobs and (tags == "*" or self.tag(job_id) in tags)
+
+    def replace(self, max_jobs, items):
+        answers = []
+        for job_id, when, record, tags in items:
+            is_there = job_id in self.jobs
+            if is_there and job_id in self.leases:
+                answers.append(-3)
+            elif not self.is_as_seen(job_id, tags):
+                answers.append(-4)
+            elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
+                answers.append(-1)
+            else:
+                self.take(job_id)
+                self.crashes.pop(job_id, None)
+                answers.append([*self.start(job_id, when, record), int(is_there)])
+        self.finish()
+        return answers
+
+    def change(self, items):
+        answers = []
+        for job_id, tag, when, record in items:
+            if job_id in self.leases:
+                answers.append(-3)
+            elif not self.is_as_seen(job_id, tag):
+                answers.append(-4)
+            else:
+                at = 0
+                self.jobs[job_id] = record
+                self.crashes.pop(job_id, None)
+                if when != "-":
+                    at = self.due_of(when)[0]
+                    self.take(job_id)
+                    self.put(job_id, at)
                 answers.append(at)
         self.finish()
         return answers
 
-    def cancel(self, ids):
+    def cancel(self, items):
         answers = []
-        for job_id in ids:
-            if self.jobs.pop(job_id, None) is None:
+        for job_id, tags in items:
+            if job_id not in self.jobs:
                 answers.append(-1)
+            elif not self.is_as_seen(job_id, tags):
+                answers.append(-4)
             else:
                 answers.append(int(self.take(job_id) == "leases"))
                 self.crashes.pop(job_id, None)
+                del self.jobs[job_id]
         self.finish()
         return answers
 

@@ -94,6 +94,26 @@ START_TEST(retries_as_often_as_the_job_or_its_schedule_says)
 }
 END_TEST
 
+START_TEST(expires_at_a_time_or_so_long_after_it_was_created)
+{
+    static const struct {
+        struct job job;
+        int64_t expires_ms;
+    } cases[] = {
+        {{.created_ms = 100}, JOB_NEVER_MS},
+        {{.created_ms = 100, .has_ttl = true, .ttl_ms = 5}, 105},
+        {{.created_ms = 100, .has_expires_at = true, .expires_at_ms = 50}, 50},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert(!job_is_expired(&cases[i].job, cases[i].expires_ms - 1));
+        ck_assert(cases[i].expires_ms == JOB_NEVER_MS || job_is_expired(&cases[i].job, cases[i].expires_ms));
+    }
+    ck_assert_int_eq(job_due_ms(&(struct job){.has_delay = true, .delay_ms = 7}, 100), 107);
+    ck_assert_int_eq(job_due_ms(&(struct job){.has_due_at = true, .due_at_ms = 130}, 100), 130);
+    ck_assert_int_eq(job_due_ms(&(struct job){.has_due_at = true, .due_at_ms = 30}, 100), 100);
+}
+END_TEST
+
 /* ---- the same job again ---- */
 
 #define BASE "\"topic\":\"t\",\"jobId\":\"i\",\"url\":\"http://h/\""
@@ -122,6 +142,9 @@ START_TEST(same_is_every_member_as_sent)
          "{" BASE ",\"headers\":{\"b\":\"2\",\"a\":\"1\"}}"},
         {"{" BASE ",\"dueAt\":\"1975-01-01T00:00:00Z\"}",
          "{" BASE ",\"dueAt\":\"1975-01-01T01:00:00.000+01:00\"}"},
+        {"{" BASE ",\"ttl\":1.5}", "{" BASE ",\"ttl\":15e-1}"},
+        {"{" BASE ",\"expiresAt\":\"1975-01-01T00:00:00Z\"}",
+         "{" BASE ",\"expiresAt\":\"1975-01-01T01:00:00.000+01:00\"}"},
         {"{" BASE ",\"body\": 1.10 }", "{" BASE ",\"body\":1.10}"},
     };
     static const char *const other[][2] = {
@@ -132,6 +155,10 @@ START_TEST(same_is_every_member_as_sent)
         {"{" BASE ",\"delay\":1}", "{" BASE ",\"delay\":2}"},
         {"{" BASE "}", "{" BASE ",\"dueAt\":\"1970-01-01T00:00:00Z\"}"},
         {"{" BASE ",\"dueAt\":\"1970-01-01T00:00:00Z\"}", "{" BASE ",\"dueAt\":\"1970-01-01T00:00:01Z\"}"},
+        {"{" BASE "}", "{" BASE ",\"ttl\":1}"},
+        {"{" BASE ",\"ttl\":1}", "{" BASE ",\"ttl\":2}"},
+        {"{" BASE ",\"ttl\":1}", "{" BASE ",\"expiresAt\":\"1970-01-01T00:00:01Z\"}"},
+        {"{" BASE ",\"expiresAt\":\"1970-01-01T00:00:02Z\"}", "{" BASE ",\"expiresAt\":\"1970-01-01T00:00:01Z\"}"},
         {"{" BASE "}", "{" BASE ",\"retry\":0}"},
         {"{" BASE ",\"retry\":1}", "{" BASE ",\"retry\":0}"},
         {"{" BASE "}", "{" BASE ",\"retrySchedule\":[]}"},
@@ -162,6 +189,7 @@ Suite *suite(void)
     tcase_add_test(tests, sends_the_body_as_it_is_or_the_text_of_a_string);
     tcase_add_test(tests, finds_headers_in_any_case);
     tcase_add_test(tests, retries_as_often_as_the_job_or_its_schedule_says);
+    tcase_add_test(tests, expires_at_a_time_or_so_long_after_it_was_created);
     tcase_add_test(tests, same_is_every_member_as_sent);
     suite_add_tcase(suite, tests);
     return suite;

@@ -41,6 +41,18 @@ static void take(const char *members)
                   errors.items[0].detail);
 }
 
+/* Every broken rule as "field: detail", a line each. */
+static const char *said(void)
+{
+    static char lines[16000];
+    size_t size = 0;
+    for (size_t i = 0; i < errors.count; i++)
+        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
+                                 errors.items[i].field, errors.items[i].detail);
+    lines[size] = '\0';
+    return lines;
+}
+
 START_TEST(reads_every_member)
 {
     ck_assert_int_eq(parse("{\"topic\":\"orders\",\"jobId\":\"a:1\",\"url\":\"https://example.com/"
@@ -170,6 +182,51 @@ START_TEST(reads_due_times)
 }
 END_TEST
 
+START_TEST(reads_when_a_job_expires)
+{
+    take("\"ttl\":1.5");
+    ck_assert(job.has_ttl && job.ttl_ms == 1500 && !job.has_expires_at);
+    ck_assert_int_eq(job_expires_ms(&job, NOW_MS), NOW_MS + 1500);
+    job_fini(&job);
+    take("\"expiresAt\":\"2023-11-14T22:13:20.001Z\"");
+    ck_assert(job.has_expires_at && !job.has_ttl);
+    ck_assert_int_eq(job_expires_ms(&job, NOW_MS), NOW_MS + 1);
+    job_fini(&job);
+    take("\"delay\":1,\"ttl\":1.001");
+    job_fini(&job);
+    take("\"dueAt\":\"2023-11-14T22:13:21Z\",\"ttl\":1.001"); /* due a second from now */
+    job_fini(&job);
+    take("\"dueAt\":\"2001-01-01T00:00:00Z\",\"expiresAt\":\"2023-11-14T22:13:20.001Z\"");
+    job_fini(&job);
+    take("\"ttl\":315360000");
+    job_fini(&job);
+    take("\"delay\":1");
+    ck_assert_int_eq(job_expires_ms(&job, NOW_MS), JOB_NEVER_MS);
+    job_fini(&job);
+}
+END_TEST
+
+START_TEST(a_named_job_may_leave_out_its_name)
+{
+    static const char *const texts[] = {
+        "{\"url\":\"http://h/\"}",
+        "{\"url\":\"http://h/\",\"topic\":\"t\"}",
+        "{\"url\":\"http://h/\",\"jobId\":\"\\u0061\",\"topic\":\"t\"}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ck_assert_int_eq(job_parse_named(SLICE("t/a"), slice_of(texts[i]), NOW_MS, &job, &errors), STATUS_OK);
+        ck_assert(slice_equal(job.topic, SLICE("t")) && slice_equal(job.job_id, SLICE("a")));
+        job_fini(&job);
+    }
+    struct slice other = SLICE("{\"topic\":\"u\",\"jobId\":\"b\",\"url\":1}"), wrong = SLICE("{\"jobId\":1}");
+    ck_assert_int_eq(job_parse_named(SLICE("t/a"), other, NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(
+        said(), "topic: must be that of the path\njobId: must be that of the path\nurl: must be a string");
+    ck_assert_int_eq(job_parse_named(SLICE("t/a"), wrong, NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(said(), "jobId: must be a string\nurl: is required");
+}
+END_TEST
+
 START_TEST(takes_the_bounds)
 {
     take("\"retry\":0,\"retrySchedule\":[]");
@@ -183,18 +240,6 @@ START_TEST(takes_the_bounds)
     job_fini(&job);
 }
 END_TEST
-
-/* Every broken rule as "field: detail", a line each. */
-static const char *said(void)
-{
-    static char lines[16000];
-    size_t size = 0;
-    for (size_t i = 0; i < errors.count; i++)
-        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
-                                 errors.items[i].field, errors.items[i].detail);
-    lines[size] = '\0';
-    return lines;
-}
 
 START_TEST(says_what_is_wrong_with_a_member)
 {
@@ -219,6 +264,18 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"dueAt\":\"2024-01-01T00:00:00Z\",\"delay\":0", "dueAt: must not stand beside delay"},
         {"\"dueAt\":null,\"delay\":null",
          "delay: must be a number of seconds\ndueAt: must not stand beside delay\ndueAt: must be a string"},
+        {"\"ttl\":0", "ttl: must be 0.001 to 315360000"},
+        {"\"ttl\":315360000.0001", "ttl: must be 0.001 to 315360000"},
+        {"\"ttl\":\"1\"", "ttl: must be a number of seconds"},
+        {"\"ttl\":null", "ttl: must be a number of seconds"},
+        {"\"ttl\":60,\"delay\":60", "ttl: must be later than the job is due"},
+        {"\"ttl\":1,\"dueAt\":\"2023-11-14T22:13:21Z\"", "ttl: must be later than the job is due"},
+        {"\"expiresAt\":5", "expiresAt: must be a string"},
+        {"\"expiresAt\":\"soon\"", "expiresAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
+        {"\"expiresAt\":\"2023-11-14T22:13:20Z\"", "expiresAt: must be later than the job is due"},
+        {"\"expiresAt\":\"2001-01-01T00:00:00Z\",\"dueAt\":\"2000-01-01T00:00:00Z\"",
+         "expiresAt: must be later than the job is due"},
+        {"\"expiresAt\":\"2030-01-01T00:00:00Z\",\"ttl\":5", "expiresAt: must not stand beside ttl"},
         {"\"retry\":-1", "retry: must be an integer from 0 to 100"},
         {"\"retry\":101", "retry: must be an integer from 0 to 100"},
         {"\"retry\":1.5", "retry: must be an integer from 0 to 100"},
@@ -261,7 +318,8 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
 {
     ck_assert_int_eq(
         parse("{\"zzz\":1,\"headers\":1,\"timeout\":0,\"retrySchedule\":[1,-2],\"retry\":-1,\"dueAt\":1,"
-              "\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\"/\",\"topic\":\"..\"}"),
+              "\"expiresAt\":1,\"ttl\":0,\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\"/"
+              "\",\"topic\":\"..\"}"),
         STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..\n"
                              "jobId: must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..\n"
@@ -269,6 +327,9 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
                              "delay: must be 0 to 315360000\n"
                              "dueAt: must not stand beside delay\n"
                              "dueAt: must be a string\n"
+                             "ttl: must be 0.001 to 315360000\n"
+                             "expiresAt: must not stand beside ttl\n"
+                             "expiresAt: must be a string\n"
                              "retry: must be an integer from 0 to 100\n"
                              "retrySchedule[1]: must be 0 to 31536000\n"
                              "timeout: must be 0.1 to 3600\n"
@@ -373,6 +434,8 @@ Suite *suite(void)
     tcase_add_test(tests, reads_large_texts);
     tcase_add_test(tests, reads_numbers_exactly);
     tcase_add_test(tests, reads_due_times);
+    tcase_add_test(tests, reads_when_a_job_expires);
+    tcase_add_test(tests, a_named_job_may_leave_out_its_name);
     tcase_add_test(tests, takes_the_bounds);
     tcase_add_test(tests, says_what_is_wrong_with_a_member);
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);

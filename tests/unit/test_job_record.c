@@ -37,11 +37,11 @@ static enum status read_own(void)
 START_TEST(writes_members_in_their_order)
 {
     parse("{\"body\":{ \"a\" : 1.10 },\"headers\":{\"X-B\":\"a\\\"b\\\\\",\"X-A\":\"\"},\"timeout\":0.1,"
-          "\"retrySchedule\":[1.5,60,0.001],\"retry\":3,\"delay\":2.50,\"url\":\"http://h/"
+          "\"retrySchedule\":[1.5,60,0.001],\"retry\":3,\"ttl\":3.50,\"delay\":2.50,\"url\":\"http://h/"
           "\",\"topic\":\"t\",\"jobId\":\"i\"}");
     job_write(&job, &record);
     ck_assert_str_eq(buffer_text(&record),
-                     "\"url\":\"http://h/\",\"delay\":2.5,\"retry\":3,"
+                     "\"url\":\"http://h/\",\"delay\":2.5,\"ttl\":3.5,\"retry\":3,"
                      "\"retrySchedule\":[1.5,60,0.001],\"timeout\":0.1,"
                      "\"headers\":{\"X-B\":\"a\\\"b\\\\\",\"X-A\":\"\"},\"body\":{ \"a\" : 1.10 }}");
     job_fini(&job);
@@ -51,7 +51,8 @@ END_TEST
 START_TEST(writes_what_is_kept_with_a_job)
 {
     parse("{\"url\":\"http://h/"
-          "\",\"topic\":\"t\",\"jobId\":\"i\",\"dueAt\":\"1975-01-01T01:00:00+01:00\",\"body\":null}");
+          "\",\"topic\":\"t\",\"jobId\":\"i\",\"dueAt\":\"1975-01-01T01:00:00+01:00\",\"body\":null,"
+          "\"expiresAt\":\"1976-01-01T01:00:00+01:00\"}");
     job.created_ms = 1700000000000;
     job.attempts = 2;
     job.last_attempt = (struct attempt_result){1700000000123, 45, 503, ATTEMPT_ERROR_NONE};
@@ -59,7 +60,7 @@ START_TEST(writes_what_is_kept_with_a_job)
     ck_assert_str_eq(
         buffer_text(&record),
         "{\"createdAt\":1700000000000,\"url\":\"http://h/\","
-        "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"attempts\":2,"
+        "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"expiresAt\":\"1976-01-01T00:00:00.000Z\",\"attempts\":2,"
         "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":45,\"status\":503},\"body\":null}");
     buffer_clear(&record);
     job.last_attempt = (struct attempt_result){1700000000123, 0, 0, ATTEMPT_ERROR_TARGET_REFUSED};
@@ -68,7 +69,8 @@ START_TEST(writes_what_is_kept_with_a_job)
     job_write(&job, &record);
     ck_assert_str_eq(buffer_text(&record),
                      "{\"createdAt\":1700000000000,\"url\":\"http://h/\","
-                     "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"attempts\":2,"
+                     "\"dueAt\":\"1975-01-01T00:00:00.000Z\","
+                     "\"expiresAt\":\"1976-01-01T00:00:00.000Z\",\"attempts\":2,"
                      "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":0,\"error\":\"target_refused\"},"
                      "\"reason\":\"target_refused\"}");
     job_fini(&job);
@@ -136,6 +138,10 @@ static void fill_times(struct job *out)
     out->delay_ms = out->has_delay ? (int64_t)roll(JOB_DELAY_MAX_MS + 1) : 0;
     out->has_due_at = !out->has_delay && roll(2);
     out->due_at_ms = out->has_due_at ? (int64_t)roll(1000) * INT64_C(253402300799) : 0;
+    out->has_ttl = roll(2);
+    out->ttl_ms = out->has_ttl ? 1 + (int64_t)roll(JOB_TTL_MAX_MS) : 0;
+    out->has_expires_at = !out->has_ttl && roll(2);
+    out->expires_at_ms = out->has_expires_at ? (int64_t)roll(1000) * INT64_C(253402300799) : 0;
     out->has_retry = roll(2);
     out->retry = out->has_retry ? (int)roll(JOB_RETRY_MAX + 1) : 0;
     out->has_schedule = roll(2);
@@ -225,6 +231,7 @@ START_TEST(refuses_foreign_records)
         "{\"createdAt\":1}",
         "{\"createdAt\":0,\"url\":\"http://h/\"}",
         "{\"url\":\"http://h/\"}",
+        "{\"createdAt\":253402300800000,\"url\":\"http://h/\"}",
         "{\"createdAt\":-1,\"url\":\"http://h/\"}",
         "{\"createdAt\":1,\"url\":\"\"}",
         "{\"createdAt\":1,\"url\":null}",
@@ -248,6 +255,11 @@ START_TEST(refuses_foreign_records)
         HEAD ",\"dueAt\":1}",
         HEAD ",\"dueAt\":\"soon\"}",
         HEAD ",\"dueAt\":\"}",
+        HEAD ",\"ttl\":-1}",
+        HEAD ",\"ttl\":315360001}",
+        HEAD ",\"expiresAt\":1}",
+        HEAD ",\"expiresAt\":\"soon\"}",
+        HEAD ",\"ttl\":1,\"dueAt\":\"2030-01-01T00:00:00Z\"}",
         HEAD ",\"retry\":101}",
         HEAD ",\"retry\":1.5}",
         HEAD ",\"retrySchedule\":1}",

@@ -14,6 +14,7 @@ START_TEST(names_every_status)
         [STATUS_REPEATED] = "repeated",
         [STATUS_REUSED] = "reused",
         [STATUS_LEASED] = "leased",
+        [STATUS_EXPIRED] = "expired",
         [STATUS_STALE] = "stale",
         [STATUS_FULL] = "full",
         [STATUS_UNAVAILABLE] = "unavailable",

@@ -1,17 +1,21 @@
 #!lua flags=allow-oom
 -- cancel.lua - jobs leave the pool because their owner says so.
 --
--- ARGV from 2: id, ...     Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job.
-check(2, 1)
-local replies = {now_us}
-for i = 2, #ARGV do
-  local id = ARGV[i]
-  if call('HDEL', JOBS, id) == 0 then
-    replies[i] = -1
-  else
-    replies[i] = take(id) == 'leased' and 1 or 0
-    forget_crashes(id)
-  end
+-- ARGV from 2: id, what has to be there (see is_as_seen), ...
+-- Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job, -2 this call has looked at enough:
+-- ask again, -4 not as seen.
+check(2, 2)
+
+local function cancel(id, tags)
+  local is_seen = is_as_seen(id, tags)
+  if is_seen == nil then return -2 end
+  if not is_seen then return call('HEXISTS', JOBS, id) == 1 and -4 or -1 end
+  if call('HDEL', JOBS, id) == 0 then return -1 end
+  forget_crashes(id)
+  return take(id) == 'leased' and 1 or 0
 end
+
+local replies = {now_us}
+for i = 2, #ARGV, 2 do replies[#replies + 1] = cancel(ARGV[i], ARGV[i + 1]) end
 finish()
 return replies

@@ -74,14 +74,61 @@ local function losses_of(id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0
 end
 
--- The record of a job, for the answer to an item; nothing when the answer is long enough. The first is
--- always given.
+-- The record of a job, for the answer to an item, or to look at; nothing when these were enough for one call. The
+-- first is always given.
 local answer_bytes_left = 4 * 1024 * 1024
 local function answer_record(id)
   if answer_bytes_left <= 0 then return end
   local record = call('HGET', JOBS, id)
   answer_bytes_left = answer_bytes_left - #record
   return record
+end
+
+-- Names a job as it is, for who wants to change it only if it is still so (store_job_tag in C does the same): its
+-- state, its place, except in a lease that is renewed all the time, and its record.
+local function tag_of(id, record)
+  local state, score = locate(id)
+  if not state or state == 'leased' then score = 0 end
+  return redis.sha1hex(table.concat({state or 'nowhere', integer(tonumber(score)), record}, ' '))
+end
+
+-- Whether a job is as whoever asks saw it: tags is empty when they don't mind, '*' for any that is there, else one
+-- tag or several. Nothing: ask again, in another call.
+local function is_as_seen(id, tags)
+  if tags == '' then return true end
+  if call('HEXISTS', JOBS, id) == 0 then return false end
+  if tags == '*' then return true end
+  local record = answer_record(id)
+  if record then return string.find(tags, tag_of(id, record), 1, true) ~= nil end
+end
+
+-- When a job is due that comes now, as number and text, and the time from which that counts. when: ms from now, or
+-- '@' and a time. Lua is slow at making text of a number, so that is done once a call where it can be.
+local now_text
+local function due_of(when)
+  if when == '0' then -- at once, and ready: that needs no carry worker
+    now_text = now_text or integer(now)
+    return now, now_text, now
+  end
+  if string.sub(when, 1, 1) ~= '@' then
+    local at = soonest + tonumber(when)
+    return at, integer(at), soonest
+  end
+  local text = string.sub(when, 2)
+  local at = tonumber(text)
+  if at < now then return now, integer(now), now end
+  return at, text, now
+end
+
+-- How the record of a job begins that is created then; what follows, C writes.
+local openings = {}
+local function opening_of(created)
+  local opening = openings[created]
+  if not opening then
+    opening = '{"createdAt":' .. integer(created) .. ','
+    openings[created] = opening
+  end
+  return opening
 end
 
 -- Topics that this call has touched, in order; each is offered once, by finish.

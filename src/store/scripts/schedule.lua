@@ -25,26 +25,9 @@ local function existing(id)
   return {state or (score > now and 'delayed' or 'ready'), score, record}
 end
 
--- The due time, as number and text, and how the record begins. Lua is slow at making text of a number, so
--- that is done once a call where it can be.
-local now_text = integer(now)
-local created_now = '{"createdAt":' .. now_text .. ','
-local created_soonest = '{"createdAt":' .. integer(soonest) .. ','
-local function due_of(when)
-  if when == '0' then return now, now_text, created_now end -- at once, and ready: that needs no carry worker
-  if string.sub(when, 1, 1) ~= '@' then
-    local at = soonest + tonumber(when)
-    return at, integer(at), created_soonest
-  end
-  local text = string.sub(when, 2)
-  local at = tonumber(text)
-  if at < now then return now, now_text, created_now end
-  return at, text, created_now
-end
-
 local function add(id, when, record)
   local at, text, created = due_of(when)
-  if call('HSETNX', JOBS, id, created .. record) == 0 then return existing(id) end
+  if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then return existing(id) end
   put(id, text)
   scheduled[id] = at
   return at

@@ -1,0 +1,72 @@
+#include "api/etag.h"
+
+#include <stdio.h>
+
+#include "api/problem.h"
+
+struct http_header etag_header(const struct store_job *job, struct etag *etag)
+{
+    char tag[JOB_TAG_SIZE];
+    store_job_tag(job, tag);
+    snprintf(etag->text, sizeof etag->text, "\"%s\"", tag);
+    return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
+}
+
+/* Takes one tag and the comma behind it. A weak one compares equal to none, nor does one that is not ours. */
+static bool take_tag(struct slice *rest, struct buffer *seen)
+{
+    struct slice tag, behind;
+    bool is_weak = slice_starts_with(*rest, SLICE("W/"));
+    struct slice quoted = slice_skip(*rest, is_weak ? 2 : 0);
+    if (quoted.size == 0 || quoted.data[0] != '"' || !slice_cut(slice_skip(quoted, 1), '"', &tag, &behind))
+        return false;
+    behind = slice_trim(behind);
+    if (behind.size && behind.data[0] != ',')
+        return false;
+    if (!is_weak && tag.size == JOB_TAG_SIZE - 1) {
+        buffer_append_byte(seen, ' ');
+        buffer_append(seen, tag);
+    }
+    *rest = behind.size ? slice_trim(slice_skip(behind, 1)) : behind;
+    return true;
+}
+
+static bool read_tags(struct slice value, struct buffer *seen)
+{
+    bool is_sound = value.size > 0;
+    if (slice_equal(value, SLICE("*"))) {
+        buffer_append(seen, value);
+        return true;
+    }
+    buffer_append_byte(seen, '-'); /* not empty, even if there is no tag that could be a job's */
+    while (is_sound && value.size)
+        is_sound = take_tag(&value, seen);
+    return is_sound && !seen->failed;
+}
+
+bool etag_read_match(struct exchange *exchange)
+{
+    struct job_errors errors = {
+        .count = 1,
+        .items = {{"If-Match", "must be * or a list of entity tags, each in quotes, of at most 4096 bytes"}}};
+    if (!http_request_has_header(exchange->request, "If-Match") ||
+        read_tags(http_request_header(exchange->request, "If-Match"), &exchange->seen))
+        return true;
+    problem_answer_errors(exchange, "request", &errors);
+    return false;
+}
+
+bool etag_is_seen(const struct exchange *exchange, const struct store_job *job)
+{
+    char tag[JOB_TAG_SIZE];
+    struct slice seen = buffer_slice(&exchange->seen);
+    if (seen.size == 0 || slice_equal(seen, SLICE("*")))
+        return true;
+    store_job_tag(job, tag);
+    return memmem(seen.data, seen.size, tag, sizeof tag - 1) != NULL;
+}
+
+void etag_answer_mismatch(struct exchange *exchange)
+{
+    problem_answer(exchange, 412, "The job is not, or no longer, as If-Match says; nothing changed.");
+}

@@ -1,0 +1,162 @@
+/* patch.c - PATCH /jobs/<topic>/<jobId>: other members of a job.
+ *
+ * It reads the job, makes the new one, and writes it unless the job has changed meanwhile; then it begins
+ * anew. */
+#include "api/etag.h"
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "api/target_check.h"
+#include "api/view.h"
+#include "base/memory.h"
+#include "job/job_patch.h"
+
+enum { TRIES_MAX = 20, RECORD_MAX = 64 * 1024 * 1024, MORE_MAX = 1024 };
+
+struct patch {
+    struct exchange *exchange;
+    enum job_state state; /* of the job that was read */
+    int64_t at_ms;
+    char tag[JOB_TAG_SIZE];
+    bool is_moved;
+    struct buffer record; /* the new one */
+    int tries;
+};
+
+static void read_job(struct patch *);
+
+static void patch_end(struct patch *patch)
+{
+    buffer_fini(&patch->record);
+    free(patch);
+}
+
+static void answer_changed(const struct patch *patch, int64_t due_ms, int64_t now_ms)
+{
+    struct exchange *exchange = patch->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct etag etag;
+    struct store_job job = {.id = exchange->key,
+                            .record = buffer_slice(&patch->record),
+                            .state = patch->state,
+                            .at_ms = patch->at_ms};
+    if (patch->is_moved) {
+        job.state = due_ms > now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY;
+        job.at_ms = due_ms;
+    }
+    struct http_header header = etag_header(&job, &etag);
+    view_write(body, &job, exchange->api->options.schedule);
+    exchange_answer_json(exchange, 200, &header, 1, buffer_slice(body));
+}
+
+static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
+{
+    struct patch *patch = arg;
+    if (status == STATUS_STALE && ++patch->tries < TRIES_MAX) {
+        read_job(patch);
+        return;
+    }
+    if (status == STATUS_STALE)
+        problem_answer(patch->exchange, 503, "The job changes all the time; nothing changed.");
+    else if (status != STATUS_OK)
+        problem_answer_status(patch->exchange, status, "Read the job to see, or repeat the request.");
+    else
+        answer_changed(patch, due_ms, now_ms);
+    patch_end(patch);
+}
+
+static void change(struct patch *patch, const struct job_patched *patched)
+{
+    const struct job *job = &patched->job;
+    struct exchange *exchange = patch->exchange;
+    patch->is_moved = patched->is_moved && patch->state != JOB_STATE_DEAD;
+    buffer_clear(&patch->record);
+    job_write(job, &patch->record);
+    struct store_change call = {
+        .id = exchange->key,
+        .tag = slice_of(patch->tag),
+        .record = buffer_slice(&patch->record),
+        .is_moved = patch->is_moved,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+    };
+    store_change(exchange->api->options.store, &call, on_changed, patch);
+}
+
+/* The new job from the one that was read. False: it has answered. */
+static bool make_job(const struct patch *patch, const struct store_job *stored, struct buffer *text,
+                     struct job_patched *patched)
+{
+    struct job_errors errors;
+    struct exchange *exchange = patch->exchange;
+    struct job_patch call = {
+        .id = exchange->key,
+        .record = stored->record,
+        .text = http_request_body(exchange->request),
+        .now_ms = stored->now_ms,
+        .due_ms = stored->state == JOB_STATE_DEAD ? 0 : stored->at_ms,
+    };
+    enum status status = job_patch(&call, text, patched, &errors);
+    if (status == STATUS_FAILED)
+        problem_answer_conflict(exchange, "This job's record is not one that duepost wrote.", stored);
+    else if (status != STATUS_OK)
+        problem_answer_errors(exchange, "job", &errors);
+    if (status != STATUS_OK)
+        return false;
+    if (patched->has_url && !target_check(exchange, patched->job.url)) {
+        job_patched_fini(patched);
+        return false;
+    }
+    if (stored->state == JOB_STATE_DEAD && patched->job.reason.size == 0)
+        patched->job.reason = view_reason(stored, &patched->job); /* which the change is about to forget */
+    return true;
+}
+
+static bool is_refused(struct exchange *exchange, enum status status, const struct store_job *stored)
+{
+    if (status != STATUS_OK)
+        problem_answer_status(exchange, status, "Nothing changed; repeat the request.");
+    else if (stored->state == JOB_STATE_LEASED)
+        problem_answer_conflict(exchange, "The job is being delivered.", stored);
+    else if (!etag_is_seen(exchange, stored))
+        etag_answer_mismatch(exchange);
+    else
+        return false;
+    return true;
+}
+
+static void on_read(void *arg, enum status status, const struct store_job *stored)
+{
+    struct patch *patch = arg;
+    struct exchange *exchange = patch->exchange;
+    struct job_patched patched;
+    struct buffer text;
+    if (is_refused(exchange, status, stored)) {
+        patch_end(patch);
+        return;
+    }
+    patch->state = stored->state;
+    patch->at_ms = stored->at_ms;
+    store_job_tag(stored, patch->tag);
+    buffer_init(&text, stored->record.size + http_request_body(exchange->request).size + MORE_MAX);
+    if (make_job(patch, stored, &text, &patched)) {
+        change(patch, &patched);
+        job_patched_fini(&patched);
+    } else {
+        patch_end(patch);
+    }
+    buffer_fini(&text);
+}
+
+static void read_job(struct patch *patch)
+{
+    store_read(patch->exchange->api->options.store, patch->exchange->key, on_read, patch);
+}
+
+void patch_handle(struct exchange *exchange)
+{
+    if (!etag_read_match(exchange) || problem_answer_unready(exchange))
+        return;
+    struct patch *patch = NEW(struct patch);
+    patch->exchange = exchange;
+    buffer_init(&patch->record, RECORD_MAX);
+    read_job(patch);
+}

@@ -1,0 +1,94 @@
+/* replace.c - PUT /jobs/<topic>/<jobId>: a job in the place of another one, or a new one. */
+#include "api/etag.h"
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "api/target_check.h"
+#include "api/view.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { RECORD_MAX = 64 * 1024 * 1024 };
+
+struct replacement {
+    struct exchange *exchange;
+    struct buffer record; /* without its opening, which the script writes */
+};
+
+static void replacement_free(struct replacement *replacement)
+{
+    buffer_fini(&replacement->record);
+    free(replacement);
+}
+
+static void answer_placed(const struct replacement *replacement, const struct store_replaced *place)
+{
+    struct exchange *exchange = replacement->exchange;
+    struct buffer record, *body = exchange_scratch(exchange);
+    struct etag etag;
+    buffer_init(&record, RECORD_MAX);
+    buffer_printf(&record, "{\"createdAt\":%lld,", (long long)place->created_ms);
+    buffer_append(&record, buffer_slice(&replacement->record));
+    struct store_job job = {
+        .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
+        .at_ms = place->due_ms,
+        .record = buffer_slice(&record),
+    };
+    struct http_header header = etag_header(&job, &etag);
+    buffer_append_byte(body, '{');
+    view_write_placed(body, exchange->key, JOB_STATE_DELAYED, place->due_ms);
+    buffer_append_byte(body, '}');
+    exchange_answer_json(exchange, place->was_there ? 200 : 201, &header, 1, buffer_slice(body));
+    buffer_fini(&record);
+}
+
+static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
+{
+    struct replacement *replacement = arg;
+    struct exchange *exchange = replacement->exchange;
+    struct store_job leased = {.state = JOB_STATE_LEASED};
+    switch (status) {
+    case STATUS_OK:
+        if (!place->was_there)
+            metrics_accepted(exchange->api->options.metrics, exchange->topic);
+        answer_placed(replacement, place);
+        break;
+    case STATUS_LEASED:
+        problem_answer_conflict(exchange, "The job is being delivered.", &leased);
+        break;
+    case STATUS_STALE:
+        etag_answer_mismatch(exchange);
+        break;
+    default:
+        problem_answer_status(exchange, status, "Repeating the request is safe: the job starts over.");
+    }
+    replacement_free(replacement);
+}
+
+static void replace(struct exchange *exchange, const struct job *job)
+{
+    struct replacement *replacement = NEW(struct replacement);
+    replacement->exchange = exchange;
+    buffer_init(&replacement->record, RECORD_MAX);
+    job_write(job, &replacement->record);
+    struct store_replace call = {
+        .id = exchange->key,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .record = buffer_slice(&replacement->record),
+        .tags = buffer_slice(&exchange->seen),
+    };
+    store_replace(exchange->api->options.store, &call, on_replaced, replacement);
+}
+
+void replace_handle(struct exchange *exchange)
+{
+    struct job job;
+    struct job_errors errors;
+    struct slice body = http_request_body(exchange->request);
+    if (job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors) != STATUS_OK) {
+        problem_answer_errors(exchange, "job", &errors);
+        return;
+    }
+    if (target_check(exchange, job.url) && etag_read_match(exchange) && !problem_answer_unready(exchange))
+        replace(exchange, &job);
+    job_fini(&job);
+}

@@ -1,0 +1,12 @@
+/* job_tag.h - names a job as it is, so that its owner can say: change it only if it is still so. */
+#ifndef DUEPOST_JOB_JOB_TAG_H
+#define DUEPOST_JOB_JOB_TAG_H
+
+#include "base/slice.h"
+
+enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, which is what scripts in Redis can make, and a NUL */
+
+/* Another tag for another state, place (a time, ms) or record. */
+void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
+
+#endif

@@ -1,0 +1,39 @@
+#!lua
+-- replace.lua - jobs that take the place of whatever has their id, unless that is being delivered: new ones, with
+-- nothing of the old ones' past. No allow-oom: a full Redis refuses new work.
+--
+-- ARGV[2]  the most jobs in the pool, 0: no bound
+-- then for each job:
+--   id
+--   when    as in schedule.lua
+--   record  as in schedule.lua
+--   tags    what has to be there, see is_as_seen
+-- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
+-- this call has looked at enough: ask again, -3 leased, -4 not as seen.
+check(3, 4, 2)
+local max_jobs = tonumber(ARGV[2])
+
+local function replace(id, when, record, tags)
+  local is_there = call('HEXISTS', JOBS, id) == 1
+  if is_there and call('ZSCORE', LEASES, id) then return -3 end
+  local is_seen = is_as_seen(id, tags)
+  if is_seen == nil then return -2 end
+  if not is_seen then return -4 end
+  if is_there then
+    take(id)
+    forget_crashes(id)
+  elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
+    return -1
+  end
+  local at, text, created = due_of(when)
+  call('HSET', JOBS, id, opening_of(created) .. record)
+  put(id, text) -- of several for one id, the last one counts
+  return {at, created, is_there and 1 or 0}
+end
+
+local replies = {now_us}
+for i = 3, #ARGV, 4 do
+  replies[#replies + 1] = replace(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+end
+finish()
+return replies

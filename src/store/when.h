@@ -1,0 +1,11 @@
+/* when.h - when a job is due, as scripts take it. */
+#ifndef DUEPOST_STORE_WHEN_H
+#define DUEPOST_STORE_WHEN_H
+
+#include "store/store.h"
+
+enum { WHEN_SIZE = 24 };
+
+void when_format(struct store_when, char text[WHEN_SIZE]);
+
+#endif

@@ -1,0 +1,171 @@
+"""PUT: a job in the place of another one."""
+
+import concurrent.futures
+import json
+import time
+
+import pytest
+
+from patience import SLOW, until, watch
+from receiver import HANG, Answer
+from timestamp import to_ms
+
+JSON = {"Content-Type": "application/json"}
+
+
+def put(server, topic, job_id, headers=None, /, **members):
+    return server.request("PUT", f"/jobs/{topic}/{job_id}", json.dumps(members), {**JSON, **(headers or {})})
+
+
+def test_a_put_job_is_new_or_takes_the_place_of_the_old_one(server, receiver, topic):
+    first = put(server, topic, "a", url=receiver.url(), delay=60, body=1).expect(201)
+    assert first["topic"] == topic and first["jobId"] == "a" and first["state"] == "delayed"
+    time.sleep(0.01)
+    again = put(server, topic, "a", topic=topic, jobId="a", url=receiver.url(), delay=90, body=2).expect(200)
+    job = server.job(topic, "a")
+    assert to_ms(again["dueAt"]) - to_ms(first["dueAt"]) >= 30010 and job["dueAt"] == again["dueAt"]
+    assert to_ms(job["createdAt"]) == to_ms(job["dueAt"]) - 90000 and job["body"] == 2
+
+
+def test_a_job_that_is_put_again_and_again_is_delivered_once_in_its_last_form(server, receiver, topic):
+    for i in range(20):
+        put(server, topic, "a", url=receiver.url(), delay=0.4 * SLOW, body=i)
+        time.sleep(0.02)
+    until(lambda: receiver.count(topic), 3, "delivery")
+    watch(0.6, lambda: receiver.count(topic) == 1, "a second delivery")
+    assert receiver.of(topic)[0].body == b"19"
+
+
+def test_a_job_that_waits_for_a_retry_or_is_dead_starts_over(server, receiver, topic):
+    receiver.script(topic, 500, 200, job_id="waits")
+    receiver.script(topic, 410, 200, job_id="dead")
+    for job_id in ("waits", "dead"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retrySchedule=[3600])
+    until(lambda: server.job(topic, "waits")["attempts"] == 1, 5, "a failed attempt")
+    server.wait_for_state(topic, "dead", "dead")
+    for job_id in ("waits", "dead"):
+        put(server, topic, job_id, url=receiver.url(), delay=60).expect(200)
+        job = server.job(topic, job_id)
+        assert job["state"] == "delayed" and job["attempts"] == 0 and "lastAttempt" not in job
+        put(server, topic, job_id, url=receiver.url()).expect(200)
+        server.wait_for_state(topic, job_id, None)
+        assert [arrival.attempt for arrival in receiver.of(topic, job_id)] == [1, 1]
+
+
+def test_a_ready_job_is_replaced(server, receiver, topic):
+    server.request("PUT", f"/topics/{topic}", '{"paused":true}', JSON).expect(200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), body=1)
+    server.wait_for_state(topic, "a", "ready")
+    put(server, topic, "a", url=receiver.url(), body=2).expect(200)
+    server.request("DELETE", f"/topics/{topic}").expect(200)
+    until(lambda: receiver.count(topic), 3, "delivery")
+    assert receiver.of(topic)[0].body == b"2"
+
+
+def test_a_leased_job_is_not_replaced(server, receiver, topic):
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    server.wait_for_state(topic, "a", "leased")
+    tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
+    for headers in ({}, {"If-Match": tag}, {"If-Match": '"other"'}):
+        assert put(server, topic, "a", headers, url=receiver.url()).expect(409)["state"] == "leased"
+    server.cancel(topic, "a")
+
+
+def test_what_is_wrong_with_it_is_named_and_nothing_changes(server, receiver, topic):
+    tag = put(server, topic, "a", url=receiver.url(), delay=60).headers["ETag"]
+    wrong = {"topic": topic + "x", "jobId": "b", "delay": -1, "colour": 1}
+    assert put(server, topic, "a", **wrong).fields() == ["topic", "jobId", "url", "delay", "colour"]
+    assert put(server, topic, "a", topic="a b", jobId=7, url="http://10.0.0.1/").fields() == ["topic", "jobId"]
+    assert put(server, topic, "a", url="http://10.0.0.1/").fields() == ["url"]
+    assert put(server, topic, "a", url=receiver.url(), ttl=5, delay=5).fields() == ["ttl"]
+    assert put(server, topic, "a", {"If-Match": "a"}, url=receiver.url()).fields() == ["If-Match"]
+    for text in ("", "[]", "{"):
+        assert server.request("PUT", f"/jobs/{topic}/a", text, JSON).fields() == [""]
+    assert server.request("PUT", f"/jobs/{topic}/a?x=1", "{}", JSON).fields() == ["x"]
+    server.request("PUT", f"/jobs/{topic}/a", "{}", {"Content-Type": "application/merge-patch+json"}).expect(415)
+    assert server.get(f"/jobs/{topic}/a").headers["ETag"] == tag
+
+
+def test_a_full_pool_takes_only_what_replaces(start, receiver, topic):
+    server = start("--max-jobs", "1", "--max-body", "1KiB")
+    put(server, topic, "a", url=receiver.url(), delay=60).expect(201)
+    put(server, topic, "b", url=receiver.url(), delay=60).expect(507)
+    put(server, topic, "a", url=receiver.url(), delay=60).expect(200)
+    put(server, topic, "a", url=receiver.url(), body="x" * 1100).expect(413)
+
+
+def test_without_redis_nothing_is_replaced(start, receiver, topic):
+    server = start("--redis", "redis://127.0.0.1:1", ready=False)
+    put(server, topic, "a", url=receiver.url()).expect(503)
+
+
+def test_an_idempotency_key_changes_nothing_about_it(server, receiver, topic):
+    for body, status in ((1, 201), (2, 200)):
+        put(server, topic, "a", {"Idempotency-Key": "k"}, url=receiver.url(), delay=60, body=body).expect(status)
+    assert server.job(topic, "a")["body"] == 2
+
+
+def test_of_many_puts_at_once_the_last_one_stays_and_each_is_answered(server, receiver, topic):
+    put(server, topic, "a", url=receiver.url(), delay=60).expect(201)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda i: put(server, topic, "a", url=receiver.url(), delay=60 + i, body=i), range(40)))
+    assert {reply.status for reply in replies} == {200}
+    assert server.get(f"/jobs/{topic}/a").headers["ETag"] in [reply.headers["ETag"] for reply in replies]
+    assert len(server.get(f"/jobs?state=delayed&topic={topic}").json["jobs"]) == 1
+
+
+# ---- ETag and If-Match ----
+
+def test_every_answer_names_the_job_as_it_is(server, receiver, topic):
+    for options in ({"delay": 60}, {"dueAt": "2030-01-01T00:00:00Z", "ttl": 315360000}):
+        reply = put(server, topic, "a", url=receiver.url(), **options)
+        read = server.get(f"/jobs/{topic}/a")
+        assert reply.headers["ETag"] == read.headers["ETag"] == server.request("HEAD", f"/jobs/{topic}/a").headers["ETag"]
+    server.request("PUT", f"/topics/{topic}", '{"paused":true}', JSON).expect(200)
+    reply = put(server, topic, "a", url=receiver.url())
+    assert reply.headers["ETag"] == server.get(f"/jobs/{topic}/a").headers["ETag"]
+
+
+def test_a_tag_changes_with_state_place_and_members(server, receiver, topic):
+    receiver.script(topic, Answer(500, delay=0.3), 410)
+    tags = [put(server, topic, "a", url=receiver.url(), delay=60, headers={"X": "1"}).headers["ETag"]]
+    tags.append(put(server, topic, "a", url=receiver.url(), delay=60, headers={"X": "2"}).headers["ETag"])
+    put(server, topic, "a", url=receiver.url(), retrySchedule=[3600])
+    for state in ("leased", "delayed"):
+        server.wait_for_state(topic, "a", state)
+        tags.append(server.get(f"/jobs/{topic}/a").headers["ETag"])
+    server.run(topic, "a").expect(202)
+    server.wait_for_state(topic, "a", "dead")
+    tags.append(server.get(f"/jobs/{topic}/a").headers["ETag"])
+    assert len(set(tags)) == len(tags)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_change_is_made_only_on_what_was_seen(server, receiver, topic, method):
+    job = json.dumps({"url": receiver.url(), "delay": 60})
+
+    def change(if_match):
+        return server.request(method, f"/jobs/{topic}/a", job if method == "PUT" else None, {**JSON, "If-Match": if_match})
+    for if_match in ("*", '"x"'):
+        change(if_match).expect(412 if method == "PUT" else 404)
+    old = put(server, topic, "a", url=receiver.url(), delay=60).headers["ETag"]
+    new = put(server, topic, "a", url=receiver.url(), delay=61).headers["ETag"]
+    for if_match in (old, f"W/{new}", '"x"', '"x", "y,z"', f'{new[:-3]}0"'):
+        change(if_match).expect(412)
+    for if_match in ("", "x", "'x'", '"x', '"x" "y"', "W/", "*, *"):
+        assert change(if_match).fields() == ["If-Match"]
+    assert server.get(f"/jobs/{topic}/a").headers["ETag"] == new
+    change(f'"x", {old},{new}').expect(200)
+    if method == "PUT":
+        change("*").expect(200)
+    server.cancel(topic, "a")
+
+
+def test_a_leased_job_is_cancelled_as_it_was_seen(server, receiver, topic):
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    server.wait_for_state(topic, "a", "leased")
+    tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
+    time.sleep(2.5)  # its lease is renewed
+    assert server.request("DELETE", f"/jobs/{topic}/a", headers={"If-Match": tag}).expect(200)["attemptInFlight"]

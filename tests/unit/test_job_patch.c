@@ -1,0 +1,206 @@
+#include "support/suite.h"
+
+#include <stdio.h>
+
+#include "job/job_patch.h"
+
+#define NOW_MS INT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
+
+/* Created 10 s ago, due in 50 s. */
+#define RECORD                                                                                               \
+    "{\"createdAt\":1699999990000,\"url\":\"http://h/\",\"delay\":60,\"retry\":2,"                           \
+    "\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"},\"attempts\":1,"                                              \
+    "\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500},\"body\":{ \"n\": 1.10 }}"
+#define HEAD    "{\"createdAt\":1699999990000,\"url\":\"http://h/\""
+#define KEPT    "\"attempts\":1,\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500}"
+#define HEADERS "\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"}"
+#define BODY    "\"body\":{ \"n\": 1.10 }}"
+
+static struct job_patched patched;
+static struct job_errors errors;
+static struct buffer text, record;
+
+static void set_up(void)
+{
+    buffer_init(&text, 1 << 20);
+    buffer_init(&record, 1 << 20);
+}
+
+static void tear_down(void)
+{
+    buffer_fini(&text);
+    buffer_fini(&record);
+}
+
+static enum status patch_at(const char *old, const char *change, int64_t due_ms)
+{
+    struct job_patch patch = {SLICE("t/a"), slice_of(old), slice_of(change), NOW_MS, due_ms};
+    buffer_clear(&text);
+    return job_patch(&patch, &text, &patched, &errors);
+}
+
+/* The new record, and where the job is then: ">" stands for another place. */
+static const char *become(const char *old, const char *change)
+{
+    ck_assert_msg(patch_at(old, change, NOW_MS + 50000) == STATUS_OK, "%s: %s %s", change,
+                  errors.items[0].field, errors.items[0].detail);
+    buffer_clear(&record);
+    if (patched.is_moved)
+        buffer_printf(&record, "+%lld ", (long long)(job_due_ms(&patched.job, NOW_MS) - NOW_MS));
+    job_write(&patched.job, &record);
+    job_patched_fini(&patched);
+    return buffer_text(&record);
+}
+
+START_TEST(changes_what_the_patch_names)
+{
+    static const struct {
+        const char *patch, *record;
+    } cases[] = {
+        {"{}", RECORD},
+        {" { \"url\" : \"https:\\/\\/i\\/\" } ",
+         "{\"createdAt\":1699999990000,\"url\":\"https://i/\",\"delay\":60,\"retry\":2," HEADERS "," KEPT
+         "," BODY},
+        {"{\"delay\":5}", "+5000 " HEAD ",\"delay\":5,\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"delay\":60}", "+60000 " RECORD},
+        {"{\"dueAt\":\"2023-11-14T22:13:27Z\"}",
+         "+7000 " HEAD ",\"dueAt\":\"2023-11-14T22:13:27.000Z\",\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"dueAt\":\"2001-01-01T00:00:00Z\",\"delay\":null}",
+         "+0 " HEAD ",\"dueAt\":\"2001-01-01T00:00:00.000Z\",\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"delay\":null}", "+0 " HEAD ",\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"dueAt\":null,\"ttl\":null,\"timeout\":null}", RECORD},
+        {"{\"ttl\":70}", HEAD ",\"delay\":60,\"ttl\":70,\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"retry\":null,\"retrySchedule\":[1,2.50],\"timeout\":3}",
+         HEAD ",\"delay\":60,\"retrySchedule\":[1,2.5],\"timeout\":3," HEADERS "," KEPT "," BODY},
+        {"{\"body\":\t[1.0 ,{}]\n}",
+         HEAD ",\"delay\":60,\"retry\":2," HEADERS "," KEPT ",\"body\":[1.0 ,{}]}"},
+        {"{\"b\\u006fdy\":null}", HEAD ",\"delay\":60,\"retry\":2," HEADERS "," KEPT "}"},
+        {"{\"headers\":{\"x-a\":\"3\",\"X-B\":null,\"X-C\":\"\",\"X-D\":null}}",
+         HEAD ",\"delay\":60,\"retry\":2,\"headers\":{\"x-a\":\"3\",\"X-C\":\"\"}," KEPT "," BODY},
+        {"{\"headers\":{\"X-A\":null,\"x-b\":null}}",
+         HEAD ",\"delay\":60,\"retry\":2,\"headers\":{}," KEPT "," BODY},
+        {"{\"headers\":null}", HEAD ",\"delay\":60,\"retry\":2," KEPT "," BODY},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(become(RECORD, cases[i].patch), cases[i].record);
+}
+END_TEST
+
+START_TEST(of_two_times_the_new_one_stays)
+{
+    static const char due[] = HEAD ",\"dueAt\":\"2023-11-14T22:14:10.000Z\",\"ttl\":70}";
+    ck_assert_str_eq(become(due, "{\"delay\":1}"), "+1000 " HEAD ",\"delay\":1,\"ttl\":70}");
+    ck_assert_str_eq(become(due, "{\"dueAt\":null}"), "+0 " HEAD ",\"ttl\":70}");
+    ck_assert_str_eq(become(due, "{\"delay\":null,\"ttl\":null}"),
+                     HEAD ",\"dueAt\":\"2023-11-14T22:14:10.000Z\"}");
+    ck_assert_str_eq(become(due, "{\"expiresAt\":\"2023-11-14T22:14:11Z\"}"), HEAD
+                     ",\"dueAt\":\"2023-11-14T22:14:10.000Z\",\"expiresAt\":\"2023-11-14T22:14:11.000Z\"}");
+    ck_assert_str_eq(become(HEAD "}", "{\"headers\":{\"X\":\"1\"}}"), HEAD ",\"headers\":{\"X\":\"1\"}}");
+}
+END_TEST
+
+START_TEST(keeps_why_it_is_dead)
+{
+    ck_assert_str_eq(become(HEAD ",\"attempts\":1,\"reason\":\"gone\"}", "{\"retry\":5}"),
+                     HEAD ",\"retry\":5,\"attempts\":1,\"reason\":\"gone\"}");
+}
+END_TEST
+
+START_TEST(says_whether_there_is_a_new_url)
+{
+    ck_assert_int_eq(patch_at(RECORD, "{\"url\":\"http://i/\"}", 1), STATUS_OK);
+    ck_assert(patched.has_url);
+    job_patched_fini(&patched);
+    ck_assert_int_eq(patch_at(RECORD, "{\"retry\":1}", 1), STATUS_OK);
+    ck_assert(!patched.has_url);
+    job_patched_fini(&patched);
+}
+END_TEST
+
+static const char *said(void)
+{
+    static char lines[4000];
+    size_t size = 0;
+    for (size_t i = 0; i < errors.count; i++)
+        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
+                                 errors.items[i].field, errors.items[i].detail);
+    lines[size] = '\0';
+    return lines;
+}
+
+START_TEST(says_what_is_wrong)
+{
+    static const struct {
+        const char *patch, *said;
+    } cases[] = {
+        {"", ": ends too early, at byte 0"},
+        {"[]", ": must be an object"},
+        {"{\"delay\":1,\"delay\":2}", ": has a member twice, at byte 11"},
+        {"{\"topic\":\"t\",\"jobId\":null,\"x\":null}",
+         "topic: cannot be changed\njobId: cannot be changed\nx: is no member of a job"},
+        {"{\"createdAt\":5,\"attempts\":0}",
+         "createdAt: is no member of a job\nattempts: is no member of a job"},
+        {"{\"url\":null}", "url: is required"},
+        {"{\"url\":\"x\",\"delay\":-1,\"timeout\":0,\"headers\":{\"Host\":\"x\"}}",
+         "url: must begin with http:// or https://\ndelay: must be 0 to 315360000\n"
+         "timeout: must be 0.1 to 3600\nheaders.Host: must not be set by a job"},
+        {"{\"headers\":{\"X\":\"1\",\"x\":\"2\"}}",
+         "headers.x: must not stand there twice, in whatever case"},
+        {"{\"headers\":[]}", "headers: must be an object of strings"},
+        {"{\"retrySchedule\":[]}", "retrySchedule: must not be empty when retry is over 0"},
+        {"{\"delay\":1,\"dueAt\":\"2030-01-01T00:00:00Z\"}", "dueAt: must not stand beside delay"},
+        {"{\"ttl\":1,\"expiresAt\":\"2030-01-01T00:00:00Z\"}", "expiresAt: must not stand beside ttl"},
+        {"{\"ttl\":60}", "ttl: must be later than the job is due"},
+        {"{\"expiresAt\":\"2023-11-14T22:14:10Z\"}", "expiresAt: must be later than the job is due"},
+        {"{\"delay\":1000,\"ttl\":1010}", "ttl: must be later than the job is due"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(patch_at(RECORD, cases[i].patch, NOW_MS + 50000), STATUS_INVALID);
+        ck_assert_str_eq(said(), cases[i].said);
+    }
+}
+END_TEST
+
+START_TEST(compares_times_only_where_it_changes_them)
+{
+    static const char mortal[] = HEAD ",\"delay\":1,\"ttl\":30}"; /* expires in 20 s */
+    static const char retry[] = "{\"retry\":3}", later[] = "{\"delay\":20}", in_time[] = "{\"delay\":19.999}";
+    int64_t beyond_ms = NOW_MS + 50000; /* it waits for a retry that it will not live to see */
+    ck_assert_int_eq(patch_at(mortal, retry, beyond_ms), STATUS_OK);
+    job_patched_fini(&patched);
+    ck_assert_int_eq(patch_at(mortal, in_time, beyond_ms), STATUS_OK);
+    job_patched_fini(&patched);
+    ck_assert_int_eq(patch_at(mortal, later, beyond_ms), STATUS_INVALID);
+    ck_assert_str_eq(said(), "delay: must be before the job expires");
+    ck_assert_int_eq(patch_at(mortal, "{\"dueAt\":\"2030-01-01T00:00:00Z\"}", beyond_ms), STATUS_INVALID);
+    ck_assert_str_eq(said(), "dueAt: must be before the job expires");
+    /* A dead one waits for nothing. */
+    ck_assert_int_eq(patch_at(mortal, later, 0), STATUS_OK);
+    job_patched_fini(&patched);
+    ck_assert_int_eq(patch_at(mortal, "{\"ttl\":1}", 0), STATUS_OK);
+    job_patched_fini(&patched);
+}
+END_TEST
+
+START_TEST(leaves_foreign_records_alone)
+{
+    ck_assert_int_eq(patch_at("{\"createdAt\":1}", "{}", 1), STATUS_FAILED);
+    ck_assert_int_eq(patch_at("x", "{}", 1), STATUS_FAILED);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("job_patch");
+    TCase *tests = tcase_create("job_patch");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, changes_what_the_patch_names);
+    tcase_add_test(tests, of_two_times_the_new_one_stays);
+    tcase_add_test(tests, keeps_why_it_is_dead);
+    tcase_add_test(tests, says_whether_there_is_a_new_url);
+    tcase_add_test(tests, says_what_is_wrong);
+    tcase_add_test(tests, compares_times_only_where_it_changes_them);
+    tcase_add_test(tests, leaves_foreign_records_alone);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
