@@ -655,7 +655,9 @@ end:
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) && may_run -> may_run = 0; run_(id) }
   :: atomic { R(id).in_bucket && may_run -> may_run = 0; change(id, 1) }
 #else
-  :: atomic { R(id).in_bucket -> change(id, 1) }
+#ifndef REPLICATION /* where it adds states and nothing that could be lost */
+  :: atomic { IS_DUE(id) -> change(id, 1) }
+#endif
   :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */
