@@ -163,11 +163,14 @@ def test_checks_come_in_the_order_of_the_contract(server, topic):
     assert server.post({"topic": topic, "jobId": "a", "url": GOOD["url"]}).status == 409
 
 
-@pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST DELETE"), ("/jobs/a/b", "GET HEAD DELETE"), ("/jobs/a/b/run", "POST"),
+@pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST DELETE"), ("/jobs/a/b", "GET HEAD PUT PATCH DELETE"),
+                                         ("/jobs/a/b/run", "POST"), ("/jobs/a/b/why", "GET HEAD"), ("/jobs/count", "GET HEAD"),
+                                         ("/jobs/redrive", "POST"), ("/topics", "GET HEAD"),
+                                         ("/topics/a", "GET HEAD PUT PATCH DELETE"),
                                          ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
                                          ("/metrics", "GET HEAD")])
 def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allow):
-    for method in ("PUT", "PATCH", "OPTIONS"):
+    for method in sorted({"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - set(allow.split())):
         reply = server.request(method, path)
         assert reply.status == 405
         assert sorted(reply.headers["Allow"].split(", ")) == sorted(allow.split())
