@@ -114,9 +114,10 @@ class Story:
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
         # Whether it was accepted or not: run makes a job due at once, and so does the loss below.
-        for method, target, body in (("POST", f"/jobs/{lane.name}/run/run", None), ("GET", f"/jobs/{lane.name}/later", None),
-                                     ("GET", "/jobs?state=dead", None), ("GET", "/topics", None),
-                                     ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
+        job = f"/jobs/{lane.name}/run"
+        for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
+                                     ("POST", job + "/run", None), ("GET", job, None), ("GET", "/jobs?state=dead", None),
+                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
             if self.can_go_on(node):
                 request(node, method, target, body)
         for job_id in "run", "lost":
