@@ -80,13 +80,8 @@ static void write_url(struct buffer *body, struct slice url)
 static void write_retries(struct buffer *body, const struct job *job, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = job->has_schedule ? &job->schedule : fallback;
-    buffer_printf(body, ",\"retry\":%d,\"retrySchedule\":[", job_max_retries(job, fallback));
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (i)
-            buffer_append_byte(body, ',');
-        seconds_append(body, schedule->wait_ms[i]);
-    }
-    buffer_append_byte(body, ']');
+    buffer_printf(body, ",\"retry\":%d,\"retrySchedule\":", job_max_retries(job, fallback));
+    retry_schedule_write(schedule, body);
 }
 
 static void write_headers(struct buffer *body, const struct job *job)

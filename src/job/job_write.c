@@ -36,18 +36,6 @@ static void put_time(struct buffer *out, const char *name, int64_t ms)
     put_text(out, name, slice_of(text));
 }
 
-static void put_schedule(struct buffer *out, const struct retry_schedule *schedule)
-{
-    put_name(out, "retrySchedule");
-    buffer_append_byte(out, '[');
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (i > 0)
-            buffer_append_byte(out, ',');
-        seconds_append(out, schedule->wait_ms[i]);
-    }
-    buffer_append_byte(out, ']');
-}
-
 static void put_headers(struct buffer *out, const struct job *job)
 {
     put_name(out, "headers");
@@ -74,8 +62,10 @@ static void put_sent(struct buffer *out, const struct job *job)
         put_time(out, "expiresAt", job->expires_at_ms);
     if (job->has_retry)
         put_number(out, "retry", job->retry);
-    if (job->has_schedule)
-        put_schedule(out, &job->schedule);
+    if (job->has_schedule) {
+        put_name(out, "retrySchedule");
+        retry_schedule_write(&job->schedule, out);
+    }
     if (job->has_timeout)
         put_seconds(out, "timeout", job->timeout_ms);
     if (job->has_headers)

@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "job/job.h"
+#include "job/seconds.h"
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
@@ -58,4 +59,15 @@ int64_t retry_schedule_wait_ms(const struct retry_schedule *schedule, int n)
     assert(schedule->count > 0 && n >= 1);
     size_t step = (size_t)n <= schedule->count ? (size_t)n : schedule->count;
     return schedule->wait_ms[step - 1];
+}
+
+void retry_schedule_write(const struct retry_schedule *schedule, struct buffer *out)
+{
+    buffer_append_byte(out, '[');
+    for (size_t i = 0; i < schedule->count; i++) {
+        if (i > 0)
+            buffer_append_byte(out, ',');
+        seconds_append(out, schedule->wait_ms[i]);
+    }
+    buffer_append_byte(out, ']');
 }

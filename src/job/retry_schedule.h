@@ -2,6 +2,7 @@
 #ifndef DUEPOST_JOB_RETRY_SCHEDULE_H
 #define DUEPOST_JOB_RETRY_SCHEDULE_H
 
+#include "base/buffer.h"
 #include "base/slice.h"
 #include "base/status.h"
 
@@ -20,5 +21,8 @@ enum status retry_schedule_parse(struct slice text, struct retry_schedule *, str
 
 /* The wait before retry number n, counted from 1; the last one repeats. The schedule is not empty. */
 int64_t retry_schedule_wait_ms(const struct retry_schedule *, int n);
+
+/* A JSON array of seconds. */
+void retry_schedule_write(const struct retry_schedule *, struct buffer *);
 
 #endif

@@ -167,17 +167,6 @@ static void put_rate(struct buffer *out, const struct topic_settings *settings)
     buffer_printf(out, ",\"burst\":%lld}", (long long)settings->rate_burst);
 }
 
-static void put_schedule(struct buffer *out, const struct retry_schedule *schedule)
-{
-    buffer_append_byte(out, '[');
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (i > 0)
-            buffer_append_byte(out, ',');
-        seconds_append(out, schedule->wait_ms[i]);
-    }
-    buffer_append_byte(out, ']');
-}
-
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
@@ -195,7 +184,7 @@ void topic_settings_write(const struct topic_settings *settings, struct buffer *
     }
     if (settings->has_schedule) {
         put_name(out, start, "retrySchedule");
-        put_schedule(out, &settings->schedule);
+        retry_schedule_write(&settings->schedule, out);
     }
     if (settings->has_timeout) {
         put_name(out, start, "timeout");

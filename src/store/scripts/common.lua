@@ -39,6 +39,15 @@ end
 -- Lua's own number to text keeps 14 digits only.
 local function integer(number) return string.format('%.0f', number) end
 
+-- Redis's order of ids and names. Lua's own < compares by the locale that Redis was started in.
+local function precedes(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+
 -- Every script that writes begins with this, for a slot of a Cluster that is on the move. There a script may
 -- still use the keys that have not moved, and fails at the first one that is not there: perhaps between two
 -- of its writes, and also at a key that its own last write emptied. So it asks for one that never is: on a

@@ -15,15 +15,6 @@ local after, before, host, tell = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local places_of = {leased = LEASES, dead = DEAD}
 local key = places_of[state] or bucket_of(topic)
 
--- Redis's order of ids. Lua's own < compares by the locale that Redis was started in.
-local function precedes(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x < y end
-  end
-  return #a < #b
-end
-
 -- How many entries of key come before, or are, (score, id): the rank to go on from. The entry itself
 -- may be gone, so its place is found by halving.
 local function rank_after(score, id)

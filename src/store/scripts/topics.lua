@@ -14,15 +14,6 @@ local function entries_of(key)
   return call('ZRANGE', key, 0, look - 1)
 end
 
--- Redis's order of names. Lua's own < compares by the locale that Redis was started in.
-local function precedes(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x < y end
-  end
-  return #a < #b
-end
-
 local names, is_known, dead_of = {}, {}, {}
 local function note(topic)
   if is_known[topic] or one ~= '' or after ~= '' and not precedes(after, topic) then return end
