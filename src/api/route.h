@@ -36,7 +36,7 @@ const struct route *route_find(struct exchange *, struct slice target);
 /* NULL: the path knows no such method. HEAD is GET. */
 const struct method *route_method(const struct route *, struct slice name);
 
-/* "GET, HEAD, DELETE", into text. */
+/* "GET, HEAD, PUT, PATCH, DELETE", into text. */
 void route_allow(const struct route *, struct buffer *text);
 
 /* Decodes %XX. False: broken, or anything but visible ASCII came out, or refused did ('\0': nothing more). */

@@ -90,7 +90,8 @@ static void put_raw(struct buffer *out, struct slice key, struct slice value)
     buffer_append(out, value);
 }
 
-/* Header names are tokens: without escapes, but where a client spells them so; that is another name then. */
+/* Header names are tokens, which nobody has to spell with escapes: one that is spelt so takes no other's
+ * place, and beside that it is refused as standing there twice. */
 static bool has_key(struct slice object, struct slice wanted)
 {
     struct json_cursor cursor;
