@@ -116,8 +116,19 @@ class Case:
         """Each attempt but the last has failed by what the receiver did."""
         last = max((a.attempt for a in self.arrivals), default=0)
         for number in range(1, last):
-            if not self.context.is_cut and not any(a.attempt == number and a.is_failure for a in self.arrivals):
+            is_failed = any(a.attempt == number and a.is_failure for a in self.arrivals)
+            if not self.context.is_cut and not is_failed and not self.stood_still(number):
                 yield f"attempt {number} of {last} was spent without a failure of the receiver"
+
+    def stood_still(self, number):
+        """The process, for longer than this attempt might take, before it sent anything: that is a timeout. It
+        neither died nor lost its lease. Only jobs that hang have a timeout shorter than a freeze: see client.MIX."""
+        if not any(a.action == "hang" for a in self.arrivals):
+            return False
+        begin_us = max((a.at_us for a in self.arrivals if a.attempt < number), default=0)
+        end_us = min(a.at_us for a in self.arrivals if a.attempt > number)
+        return any(fault.kind == "freeze node" and fault.begin_us < end_us and (fault.end_us or end_us) > begin_us
+                   for fault in self.faults)
 
 
 @dataclasses.dataclass
