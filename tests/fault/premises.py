@@ -1,5 +1,6 @@
 """A Redis, dueposts that share the work, owners of jobs and a judge: what faults are done to."""
 
+import functools
 import time
 
 import audit
@@ -53,7 +54,8 @@ class Site:
     def verdict(self, faults=(), **how):
         """Everything that can be said at rest."""
         books = self.books()
-        said = verdict.judge(self.client.told(), self.judge.arrivals(), books.dead, list(faults), **how)
+        said = verdict.judge(self.client.told(), self.judge.arrivals(), books.dead, list(faults),
+                             hurried=functools.cache(lambda: verdict.hurried(node.log() for node in self.nodes)), **how)
         said.broken += [f"books: {what}" for what in audit.faults(books)]
         return said
 

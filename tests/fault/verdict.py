@@ -8,11 +8,13 @@
 
 import collections
 import dataclasses
+import re
 
 STORIES = 5  # broken promises that are told with everything that is known
 LEASE_US = 5_000_000
 RETRY_MS = 500  # of most jobs here: see client.MIX
 RECORD_US = 3_000_000  # from an answer to its record in Redis, at most, on a busy host
+HURRY_MS = 5000  # between the timeout of jobs that hang and that of all others: see client.MIX
 DRIP_US = 2_000_000    # what a body may take before that, once its status is known
 
 
@@ -117,27 +119,31 @@ class Case:
         last = max((a.attempt for a in self.arrivals), default=0)
         for number in range(1, last):
             is_failed = any(a.attempt == number and a.is_failure for a in self.arrivals)
-            if not self.context.is_cut and not is_failed and not self.stood_still(number):
+            if not self.context.is_cut and not is_failed and not self.ran_out_of_time(number):
                 yield f"attempt {number} of {last} was spent without a failure of the receiver"
 
-    def stood_still(self, number):
-        """The process, for longer than this attempt might take, before it sent anything: that is a timeout. It
-        neither died nor lost its lease. Only jobs that hang have a timeout shorter than a freeze: see client.MIX."""
-        if not any(a.action == "hang" for a in self.arrivals):
-            return False
-        begin_us = max((a.at_us for a in self.arrivals if a.attempt < number), default=0)
-        end_us = min(a.at_us for a in self.arrivals if a.attempt > number)
-        return any(fault.kind == "freeze node" and fault.begin_us < end_us and (fault.end_us or end_us) > begin_us
-                   for fault in self.faults)
+    def ran_out_of_time(self, number):
+        """A process that stood still, by a fault or because the host was busy, for longer than this attempt might take,
+        before it sent anything: it neither died nor lost its lease, so that is a timeout, and its log says so. Only
+        jobs that hang may take so little time: see client.MIX."""
+        return (self.key, number) in self.context.hurried()
 
 
 @dataclasses.dataclass
 class Context:
     """clock_ms: the latest that Redis's clock may have said before that moment. retry_ms: the shortest wait of
-    the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may not have come."""
+    the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may not have come.
+    hurried: attempts, as job and number, that ran out of a time shorter than HURRY_MS by the logs of dueposts."""
     clock_ms: callable = lambda at_us: at_us / 1000
     retry_ms: int = RETRY_MS
     is_cut: bool = False
+    hurried: callable = set
+
+
+def hurried(logs):
+    """What Context takes, of the text of logs."""
+    found = re.compile(r"event=attempt_failed job=(\S+) attempt=(\d+) status=0 error=timeout ms=(\d+)")
+    return {(job, int(number)) for log in logs for job, number, ms in found.findall(log) if int(ms) < HURRY_MS}
 
 
 def judge(told, arrivals, dead, faults, **context):
