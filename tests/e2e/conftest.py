@@ -74,15 +74,30 @@ def data():
 
 def _is_whole_suite(session):
     here = pathlib.Path(__file__).parent
-    collected = {pathlib.Path(item.fspath).name for item in session.items}
+    collected = {pathlib.Path(item.fspath).name for item in getattr(session, "items", ())}
     return (collected == {path.name for path in here.glob("test_*.py")}
             and not session.config.option.keyword and not session.config.option.markexpr
             and not any("::" in arg for arg in session.config.args))
 
 
+# Where the tests are shared out over processes, each sends what it has seen of the contract to the one that began them.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    sent = getattr(node, "workeroutput", {})
+    contract.seen.update(map(tuple, sent.get("seen", ())))
+    node.config.is_whole_suite = sent.get("is_whole_suite", False)
+
+
 def pytest_sessionfinish(session, exitstatus):
-    session.config.unseen = contract.unseen() if exitstatus in (0, 1) and _is_whole_suite(session) else []
-    if session.config.unseen:
+    config = session.config
+    is_whole = _is_whole_suite(session) or getattr(config, "is_whole_suite", False)
+    config.unseen = []
+    if hasattr(config, "workeroutput"):
+        config.workeroutput.update(seen=list(contract.seen), is_whole_suite=is_whole)
+    elif exitstatus in (0, 1) and is_whole:
+        config.unseen = contract.unseen()
+    if config.unseen:
         session.exitstatus = 1
     scratch.remove()
 
