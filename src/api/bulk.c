@@ -16,6 +16,7 @@ struct bulk {
     struct buffer ids;    /* the items' ids point into it */
     struct buffer cursor; /* the end of the answer */
     size_t matched, done, failed, pending;
+    int64_t last_due_ms; /* of those that were run; 0: none was */
 };
 
 struct bulk_item {
@@ -31,6 +32,22 @@ static void bulk_free(struct bulk *bulk)
     free(bulk);
 }
 
+/* Where the next page goes on; one of a redrive at a rate tells from which time, too. */
+static void write_cursor(const struct bulk *bulk, struct buffer *body)
+{
+    const struct exchange_query *query = bulk->exchange->parameters;
+    struct slice cursor = buffer_slice(&bulk->cursor);
+    int64_t begin_ms = query->begin_ms;
+    if (cursor.size == 0)
+        return;
+    if (bulk->last_due_ms)
+        begin_ms = bulk->last_due_ms + (query->step_us + 999) / 1000;
+    buffer_append(body, SLICE(VIEW_CURSOR_OPENING));
+    if (query->step_us && begin_ms)
+        buffer_printf(body, "%lld!", (long long)begin_ms);
+    buffer_append(body, slice_skip(cursor, strlen(VIEW_CURSOR_OPENING)));
+}
+
 static void bulk_end(struct bulk *bulk)
 {
     struct exchange *exchange = bulk->exchange;
@@ -41,7 +58,7 @@ static void bulk_end(struct bulk *bulk)
     } else {
         struct buffer *body = exchange_scratch(exchange);
         buffer_printf(body, "{\"matched\":%zu,\"done\":%zu", bulk->matched, bulk->done);
-        buffer_append(body, buffer_slice(&bulk->cursor));
+        write_cursor(bulk, body);
         buffer_append_byte(body, '}');
         exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
     }
@@ -71,15 +88,25 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     const struct bulk_item *item = arg;
-    (void)due_ms;
+    if (status == STATUS_OK && due_ms > item->bulk->last_due_ms)
+        item->bulk->last_due_ms = due_ms;
     end_one(item->bulk, status);
+}
+
+/* When the job with this number in the page is due. */
+static struct store_when when_of(const struct exchange_query *query, size_t number)
+{
+    int64_t after_ms = (int64_t)number * query->step_us / 1000;
+    return (struct store_when){query->begin_ms != 0, query->begin_ms + after_ms};
 }
 
 static void act(struct bulk_item *item)
 {
-    struct store *store = item->bulk->exchange->api->options.store;
-    if (item->bulk->is_redrive)
-        store_run(store, item->id, on_run, item);
+    struct bulk *bulk = item->bulk;
+    struct store *store = bulk->exchange->api->options.store;
+    if (bulk->is_redrive)
+        store_run(store, item->id, when_of(bulk->exchange->parameters, (size_t)(item - bulk->items)), on_run,
+                  item);
     else
         store_cancel(store, item->id, SLICE(""), on_cancelled, item);
 }

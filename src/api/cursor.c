@@ -1,6 +1,7 @@
 #include "api/cursor.h"
 
 #include "job/job_id.h"
+#include "job/timestamp.h"
 
 #define SCORE_MAX (UINT64_C(1) << 53) /* what a score holds exactly */
 
@@ -46,6 +47,19 @@ bool cursor_parse(struct slice text, size_t shards, struct store_cursor *cursor)
         return false;
     cursor->score = (double)number;
     return true;
+}
+
+bool cursor_parse_redrive(struct slice text, size_t shards, struct store_cursor *cursor, int64_t *begin_ms)
+{
+    struct slice begin, rest;
+    uint64_t number;
+    *begin_ms = 0;
+    if (!slice_cut(text, '!', &begin, &rest))
+        return cursor_parse(text, shards, cursor);
+    if (!slice_to_number(begin, TIMESTAMP_MAX_MS, &number))
+        return false;
+    *begin_ms = (int64_t)number;
+    return cursor_parse(rest, shards, cursor);
 }
 
 void cursor_write_topic(struct buffer *text, const struct store_topic_cursor *cursor)

@@ -13,6 +13,9 @@ void cursor_write(struct buffer *, const struct store_cursor *);
 /* False: it is none of a store with so many shards. The id points into text. */
 bool cursor_parse(struct slice text, size_t shards, struct store_cursor *);
 
+/* Of a redrive at a rate: before all that stands when the next job is due, ms, and "!". 0: now. */
+bool cursor_parse_redrive(struct slice text, size_t shards, struct store_cursor *, int64_t *begin_ms);
+
 /* The same for a list of topics. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);

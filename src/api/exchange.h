@@ -21,8 +21,8 @@ enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_QUERY_MAX = 2048, API_KEY_BUCKETS = 25
 
 struct api {
     struct api_options options;
-    struct buffer scratch;             /* for the body of one answer */
-    struct buffer members;             /* of what is said of one job, or of a problem */
+    struct buffer scratch; /* for the body of one answer */
+    struct buffer members; /* of what is said of one job, or of a problem */
     struct job_batches *batches;
     size_t large_count;                /* requests that is_large */
     struct list keys[API_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
@@ -33,8 +33,8 @@ struct exchange {
     struct http_request *request;
     const struct method *method;
     enum metrics_route route;
-    int64_t began_us;           /* CLOCK_BOOTTIME */
-    struct slice topic, job_id; /* of the path, decoded; empty where the route has none */
+    int64_t began_us;             /* CLOCK_BOOTTIME */
+    struct slice topic, job_id;   /* of the path, decoded; empty where the route has none */
     struct slice key;             /* topic/jobId of the path, or its topic */
     struct slice query;           /* without its '?' */
     struct buffer path;           /* topic, job_id and key point into it */
@@ -52,6 +52,8 @@ struct exchange {
 struct exchange_query {
     struct store_list jobs;
     struct store_topics topics;
+    int64_t step_us,
+        begin_ms; /* of a redrive: from job to job, 0 for none; when the first is due, 0 for now */
     char text[EXCHANGE_QUERY_MAX + 1]; /* decoded values point into it */
 };
 

@@ -9,6 +9,7 @@
 #include "api/view.h"
 #include "base/memory.h"
 #include "job/job_patch.h"
+#include "job/topic_settings.h"
 
 enum { TRIES_MAX = 20, RECORD_MAX = 64 * 1024 * 1024, MORE_MAX = 1024 };
 
@@ -18,7 +19,8 @@ struct patch {
     int64_t at_ms;
     char tag[JOB_TAG_SIZE];
     bool is_moved;
-    struct buffer record; /* the new one */
+    struct buffer record;   /* the new one */
+    struct buffer settings; /* of its topic, when it was read */
     int tries;
 };
 
@@ -27,6 +29,7 @@ static void read_job(struct patch *);
 static void patch_end(struct patch *patch)
 {
     buffer_fini(&patch->record);
+    buffer_fini(&patch->settings);
     free(patch);
 }
 
@@ -37,6 +40,7 @@ static void answer_changed(const struct patch *patch, int64_t due_ms, int64_t no
     struct etag etag;
     struct store_job job = {.id = exchange->key,
                             .record = buffer_slice(&patch->record),
+                            .settings = buffer_slice(&patch->settings),
                             .state = patch->state,
                             .at_ms = patch->at_ms};
     if (patch->is_moved) {
@@ -136,6 +140,8 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     patch->state = stored->state;
     patch->at_ms = stored->at_ms;
     store_job_tag(stored, patch->tag);
+    buffer_clear(&patch->settings);
+    buffer_append(&patch->settings, stored->settings);
     buffer_init(&text, stored->record.size + http_request_body(exchange->request).size + MORE_MAX);
     if (make_job(patch, stored, &text, &patched)) {
         change(patch, &patched);
@@ -158,5 +164,6 @@ void patch_handle(struct exchange *exchange)
     struct patch *patch = NEW(struct patch);
     patch->exchange = exchange;
     buffer_init(&patch->record, RECORD_MAX);
+    buffer_init(&patch->settings, TOPIC_SETTINGS_BYTES_MAX);
     read_job(patch);
 }

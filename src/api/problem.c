@@ -95,6 +95,13 @@ static void write_full(struct buffer *members, int64_t max_jobs)
         problem_write(members, "Redis has no memory left for more jobs.");
 }
 
+/* Out of the way of all others, because the errors are large. */
+static __attribute__((noinline)) void write_no_url(struct buffer *members)
+{
+    struct job_errors errors = {.count = 1, .items = {{"url", "is required, since the topic has none"}}};
+    problem_write_errors(members, "job", &errors);
+}
+
 /* One shard where it is about one. */
 static bool is_ready(const struct store *store, struct slice key, struct problem *why)
 {
@@ -109,6 +116,9 @@ unsigned problem_write_status(struct buffer *members, const struct api *api, str
     case STATUS_NOT_FOUND:
         problem_write(members, "There is no such job.");
         return 404;
+    case STATUS_NO_URL:
+        write_no_url(members);
+        return 400;
     case STATUS_FULL:
         write_full(members, api->options.max_jobs);
         return 507;

@@ -6,11 +6,12 @@
 #include "api/cursor.h"
 #include "api/problem.h"
 #include "api/route.h"
+#include "base/decimal.h"
 #include "base/memory.h"
 #include "job/job_id.h"
 #include "job/timestamp.h"
 
-enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64 };
+enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64, PER_SECOND_MAX = 1000000 };
 
 static void add_error(struct job_errors *errors, struct slice field, const char *detail)
 {
@@ -67,17 +68,21 @@ enum parameter {
     PARAMETER_LIMIT,
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
+    PARAMETER_PER_SECOND,
+    PARAMETER_REDRIVE_CURSOR,
     PARAMETER_COUNT
 };
 
-static const char *const parameter_names[PARAMETER_COUNT] = {"state",   "topic", "dueAfter", "dueBefore",
-                                                             "urlHost", "limit", "cursor",   "cursor"};
+static const char *const parameter_names[PARAMETER_COUNT] = {
+    "state", "topic", "dueAfter", "dueBefore", "urlHost", "limit", "cursor", "cursor", "perSecond", "cursor"};
 
 /* Which of them a list has, as bits. */
 enum {
     JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_DUE_AFTER |
                      1 << PARAMETER_DUE_BEFORE | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_LIMIT |
                      1 << PARAMETER_CURSOR,
+    REDRIVE_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_CURSOR)) | 1 << PARAMETER_PER_SECOND |
+                         1 << PARAMETER_REDRIVE_CURSOR,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
 };
 
@@ -112,6 +117,18 @@ static bool read_time(struct slice value, int64_t *ms)
     return timestamp_parse(value, ms) && *ms > 0;
 }
 
+/* Jobs a second, with up to three decimals. */
+static bool read_per_second(struct exchange *exchange, struct slice value)
+{
+    int64_t per_1000_s;
+    bool is_exact;
+    if (!decimal_parse(value, 1000, PER_SECOND_MAX * 1000, &per_1000_s, &is_exact) || !is_exact ||
+        per_1000_s == 0)
+        return false;
+    exchange->parameters->step_us = INT64_C(1000000000) / per_1000_s;
+    return true;
+}
+
 /* A host, maybe with its port, in lower case. */
 static bool read_host(struct exchange *exchange, struct slice value)
 {
@@ -143,6 +160,13 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
     case PARAMETER_CURSOR:
         return cursor_parse(value, shards, &exchange->parameters->jobs.from)
+                   ? NULL
+                   : "is not from an answer of ours";
+    case PARAMETER_PER_SECOND:
+        return read_per_second(exchange, value) ? NULL : "must be 0.001 to 1000000";
+    case PARAMETER_REDRIVE_CURSOR:
+        return cursor_parse_redrive(value, shards, &exchange->parameters->jobs.from,
+                                    &exchange->parameters->begin_ms)
                    ? NULL
                    : "is not from an answer of ours";
     default:
@@ -215,7 +239,7 @@ bool query_read_list(struct exchange *exchange)
 /* Only dead ones are run again; to mean all of them, say so. */
 bool query_read_redrive(struct exchange *exchange)
 {
-    struct reading reading = {.exchange = exchange, .known = JOB_PARAMETERS};
+    struct reading reading = {.exchange = exchange, .known = REDRIVE_PARAMETERS};
     struct store_list *list;
     read_pairs(&reading);
     list = &exchange->parameters->jobs;

@@ -2,6 +2,7 @@
 
 #include "api/problem.h"
 #include "io/local_address.h"
+#include "job/job_errors.h"
 #include "job/url.h"
 
 bool target_is_allowed(const struct api *api, struct slice text)
@@ -9,7 +10,7 @@ bool target_is_allowed(const struct api *api, struct slice text)
     struct url url;
     const char *detail;
     if (url_parse(text, &url, &detail) != STATUS_OK || !url.host_is_address)
-        return true;
+        return true; /* also none: it is the topic's */
     const struct target_policy *targets = api->options.targets;
     bool is_local =
         target_policy_asks_local(targets, url.port) && address_is_local(url.address.is_v6, url.address.bytes);
@@ -20,7 +21,9 @@ bool target_is_allowed(const struct api *api, struct slice text)
 /* Out of the way of all others, because the errors are large. */
 void target_write_refused(struct buffer *members)
 {
-    struct job_errors errors = {.count = 1, .items = {{"url", "leads to an address that is not allowed"}}};
+    struct job_errors errors;
+    errors.count = 0;
+    job_errors_add(&errors, "url", TARGET_REFUSED);
     problem_write_errors(members, "job", &errors);
 }
 

@@ -4,6 +4,8 @@
 
 #include "api/exchange.h"
 
+#define TARGET_REFUSED "leads to an address that is not allowed"
+
 /* A literal address can be judged now; a name is judged by what it leads to, when it is due. */
 bool target_is_allowed(const struct api *, struct slice url);
 

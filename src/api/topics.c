@@ -6,7 +6,9 @@
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
+#include "api/target_check.h"
 #include "base/memory.h"
+#include "job/job_errors.h"
 #include "job/timestamp.h"
 #include "job/topic_settings.h"
 
@@ -23,25 +25,28 @@ static void write_time(struct buffer *body, const char *name, int64_t ms)
     buffer_printf(body, ",\"%s\":\"%s\"", name, text);
 }
 
-static void write_settings(struct buffer *body, struct slice settings)
+static void write_settings(struct buffer *body, struct slice text)
 {
+    struct topic_settings settings;
+    struct job_errors ignored;
     buffer_append(body, SLICE(",\"settings\":"));
-    buffer_append(body, settings.size ? settings : SLICE("{}"));
+    if (text.size == 0 || topic_settings_parse(text, &settings, &ignored) != STATUS_OK) {
+        buffer_append(body, SLICE("{}"));
+        return;
+    }
+    topic_settings_show(&settings, body);
+    topic_settings_fini(&settings);
 }
 
 /* Why due jobs of it are not delivered. */
 static void write_hold(struct buffer *body, const struct store_topic *topic)
 {
-    struct topic_settings settings = {.is_paused = false};
-    struct job_errors ignored;
     if (topic->held_ms == STORE_TOPIC_FREE)
         return;
-    if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
-        settings.is_paused = false;
     buffer_printf(body, ",\"heldBy\":\"%s\"",
-                  settings.is_paused                   ? "paused"
-                  : topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight"
-                                                       : "rate");
+                  topic_settings_are_paused(topic->settings) ? "paused"
+                  : topic->held_ms == STORE_TOPIC_HELD       ? "maxInFlight"
+                                                             : "rate");
     if (topic->held_ms != STORE_TOPIC_HELD)
         write_time(body, "heldUntil", topic->held_ms);
 }
@@ -54,6 +59,9 @@ static void write_topic(struct buffer *body, const struct store_topic *topic, bo
     buffer_printf(body, ",\"jobs\":{\"delayed\":%lld,\"ready\":%lld,\"leased\":%lld,\"dead\":%lld}",
                   (long long)topic->delayed, (long long)topic->ready, (long long)topic->leased,
                   (long long)topic->dead);
+    buffer_printf(body, ",\"lastHour\":{\"delivered\":%lld,\"retried\":%lld,\"dead\":%lld}",
+                  (long long)topic->hour.delivered, (long long)topic->hour.retried,
+                  (long long)topic->hour.dead);
     if (topic->due_ms >= 0)
         write_time(body, "oldestDueAt", topic->due_ms);
     write_hold(body, topic);
@@ -157,6 +165,13 @@ static void on_set(void *arg, enum status status)
     change_end(change);
 }
 
+static void check_target(const struct exchange *exchange, const char *name, struct slice url,
+                         struct job_errors *errors)
+{
+    if (!target_is_allowed(exchange->api, url))
+        job_errors_add(errors, name, TARGET_REFUSED);
+}
+
 /* The new settings, as they are written. False: errors says what is wrong. */
 static bool make_settings(struct change *change, struct job_errors *errors)
 {
@@ -172,10 +187,14 @@ static bool make_settings(struct change *change, struct job_errors *errors)
     else
         is_valid = topic_settings_parse(body, &settings, errors) == STATUS_OK;
     buffer_clear(&change->new_settings);
-    if (is_valid)
+    if (is_valid) {
+        check_target(change->exchange, "url", settings.url, errors);
+        check_target(change->exchange, "onDead", settings.on_dead, errors);
         topic_settings_write(&settings, &change->new_settings);
+        topic_settings_fini(&settings);
+    }
     buffer_fini(&merged);
-    return is_valid;
+    return is_valid && errors->count == 0;
 }
 
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,

@@ -1,10 +1,12 @@
 #include "api/view.h"
 
 #include "api/cursor.h"
-#include "job/job.h"
 #include "job/job_id.h"
+#include "job/member.h"
 #include "job/seconds.h"
 #include "job/timestamp.h"
+#include "job/topic_defaults.h"
+#include "job/url.h"
 
 /* recover.lua buries a job after so many lost consumers, without writing its record. */
 enum { LOSSES_DEAD = 5 };
@@ -64,17 +66,12 @@ static void write_state(struct buffer *body, const struct store_job *stored, con
     write_text(body, "reason", view_reason(stored, job));
 }
 
-/* A query often carries a secret. */
 static void write_url(struct buffer *body, struct slice url)
 {
-    struct slice plain, query;
-    bool has_query = slice_cut(url, '?', &plain, &query);
+    if (url.size == 0)
+        return;
     buffer_append(body, SLICE(",\"url\":"));
-    buffer_append_json(body, plain);
-    if (has_query && !body->failed) {
-        body->size--; /* its closing quote */
-        buffer_append(body, SLICE("?***\""));
-    }
+    url_show(url, body);
 }
 
 static void write_retries(struct buffer *body, const struct job *job, const struct retry_schedule *fallback)
@@ -84,18 +81,12 @@ static void write_retries(struct buffer *body, const struct job *job, const stru
     retry_schedule_write(schedule, body);
 }
 
-static void write_headers(struct buffer *body, const struct job *job)
+static void write_headers(struct buffer *body, const struct topic_settings *settings, const struct job *job)
 {
-    buffer_append(body, SLICE(",\"headers\":{"));
-    for (size_t i = 0; i < job->header_count; i++) {
-        bool is_shown = slice_equal_nocase(job->headers[i].name, SLICE("Content-Type"));
-        if (i)
-            buffer_append_byte(body, ',');
-        buffer_append_json(body, job->headers[i].name);
-        buffer_append_byte(body, ':');
-        buffer_append_json(body, is_shown ? job->headers[i].value : SLICE("***"));
-    }
-    buffer_append_byte(body, '}');
+    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
+    size_t count = topic_defaults_headers(settings, job, headers);
+    buffer_append(body, SLICE(",\"headers\":"));
+    member_write_headers(body, headers, count, true);
 }
 
 static void write_last_attempt(struct buffer *body, const struct attempt_result *last)
@@ -110,19 +101,20 @@ static void write_last_attempt(struct buffer *body, const struct attempt_result 
         buffer_printf(body, "\"error\":\"%s\"}", attempt_error_word(last->error));
 }
 
+/* settings: of its topic, or NULL. */
 static void write_job(struct buffer *body, const struct store_job *stored, const struct job *job,
-                      const struct retry_schedule *fallback)
+                      const struct topic_settings *settings, const struct retry_schedule *ours)
 {
     buffer_append(body, SLICE("{\"jobId\":"));
     buffer_append_json(body, job->job_id);
     write_text(body, "topic", job->topic);
     write_state(body, stored, job);
-    write_url(body, job->url);
+    write_url(body, topic_defaults_url(settings, job));
     if (!job->has_due_at)
         write_seconds(body, "delay", job->delay_ms);
-    write_retries(body, job, fallback);
-    write_seconds(body, "timeout", job->timeout_ms);
-    write_headers(body, job);
+    write_retries(body, job, topic_defaults_schedule(settings, ours));
+    write_seconds(body, "timeout", topic_defaults_timeout_ms(settings, job));
+    write_headers(body, settings, job);
     if (job->body.size) {
         buffer_append(body, SLICE(",\"body\":"));
         buffer_append(body, job->body);
@@ -136,22 +128,27 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
 void view_write(struct buffer *body, const struct store_job *stored, const struct retry_schedule *fallback)
 {
     struct job job;
-    if (job_read(stored->id, stored->record, &job) == STATUS_OK) {
-        write_job(body, stored, &job, fallback);
-        job_fini(&job);
-        return;
+    struct topic_settings settings;
+    struct job_errors ignored;
+    bool has_settings =
+        stored->settings.size && topic_settings_parse(stored->settings, &settings, &ignored) == STATUS_OK;
+    bool is_readable = job_read(stored->id, stored->record, &job) == STATUS_OK;
+    if (!is_readable) { /* somebody else wrote this record: what is known is shown */
+        job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+        job_key_parse(stored->id, &job.topic, &job.job_id);
     }
-    /* Somebody else wrote this record: what is known is shown. */
-    struct job unreadable = {.timeout_ms = JOB_TIMEOUT_MS};
-    job_key_parse(stored->id, &unreadable.topic, &unreadable.job_id);
-    write_job(body, stored, &unreadable, fallback);
+    write_job(body, stored, &job, has_settings ? &settings : NULL, fallback);
+    if (is_readable)
+        job_fini(&job);
+    if (has_settings)
+        topic_settings_fini(&settings);
 }
 
 void view_write_cursor(struct buffer *body, const struct store_cursor *next)
 {
     if (next->id.size == 0 && next->shard == 0)
         return;
-    buffer_append(body, SLICE(",\"cursor\":\""));
+    buffer_append(body, SLICE(VIEW_CURSOR_OPENING));
     cursor_write(body, next);
     buffer_append_byte(body, '"');
 }

@@ -15,10 +15,12 @@ void view_write_placed(struct buffer *, struct slice key, enum job_state, int64_
 /* Why a dead job is dead. */
 struct slice view_reason(const struct store_job *, const struct job *);
 
-/* One JSON object. fallback: the schedule of jobs that bring none. */
+/* One JSON object, with what its topic's settings say where the job says nothing. fallback: the schedule of
+ * jobs that get none that way. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
 
-/* ","cursor":..." where there is more; nothing at the end. */
+/* Where there is more, this, the cursor and a quote; nothing at the end. */
+#define VIEW_CURSOR_OPENING ",\"cursor\":\""
 void view_write_cursor(struct buffer *, const struct store_cursor *next);
 
 #endif

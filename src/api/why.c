@@ -52,17 +52,13 @@ static void find_delay(const struct why *why, struct finding *finding)
 
 static void find_hold(const struct store_topic *topic, struct finding *finding)
 {
-    struct topic_settings settings = {.is_paused = false};
-    struct job_errors ignored;
-    if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
-        settings.is_paused = false;
     if (topic->held_ms == STORE_TOPIC_FREE)
         FIND(finding, "in_turn",
              "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its "
              "turn. Is a "
              "process with free attempts there (--max-in-flight)?",
              (long long)topic->ready, (long long)topic->leased);
-    else if (settings.is_paused)
+    else if (topic_settings_are_paused(topic->settings))
         FIND(finding, "paused",
              "Its topic is paused. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
              SLICE_ARG(topic->name));
@@ -79,6 +75,15 @@ static void find_hold(const struct store_topic *topic, struct finding *finding)
              "lets more begin.",
              (long long)topic->ready);
     }
+}
+
+static const char *way_back(const char *reason)
+{
+    if (strcmp(reason, "expired") == 0)
+        return "A PATCH of its expiresAt, and then POST .../run,";
+    if (strcmp(reason, "no_url") == 0)
+        return "A url of its own or of its topic, and then POST .../run,";
+    return "POST .../run";
 }
 
 static struct finding find(const struct why *why, const struct store_topic *topic)
@@ -99,8 +104,7 @@ static struct finding find(const struct why *why, const struct store_topic *topi
         break;
     case JOB_STATE_DEAD:
         FIND(&finding, "dead", "It was given up (%s). %s brings it back.", why->reason,
-             strcmp(why->reason, "expired") == 0 ? "A PATCH of its expiresAt, and then POST .../run,"
-                                                 : "POST .../run");
+             way_back(why->reason));
         break;
     }
     return finding;

@@ -40,6 +40,11 @@ static inline bool slice_equal_nocase(struct slice a, struct slice b)
     return a.size == b.size && (a.size == 0 || strncasecmp(a.data, b.data, a.size) == 0);
 }
 
+static inline bool slice_ends_with(struct slice text, struct slice end)
+{
+    return text.size >= end.size && memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
+}
+
 static inline bool slice_starts_with(struct slice text, struct slice prefix)
 {
     return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;

@@ -22,6 +22,8 @@ const char *status_name(enum status status)
         return "leased";
     case STATUS_EXPIRED:
         return "expired";
+    case STATUS_NO_URL:
+        return "no_url";
     case STATUS_STALE:
         return "stale";
     case STATUS_FULL:

@@ -16,6 +16,7 @@ enum status {
     STATUS_NOT_FOUND,   /* no job has this id */
     STATUS_LEASED,      /* refused, because an attempt is running */
     STATUS_EXPIRED,     /* refused, because the job's time is over */
+    STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
     STATUS_STALE,       /* someone else holds or changed the job; nothing changed */
     STATUS_FULL,        /* a bound was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */

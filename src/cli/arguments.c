@@ -14,6 +14,7 @@ static const struct {
     [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter"},
     [ARGUMENT_DUE_BEFORE] = {"--due-before", "dueBefore"},
     [ARGUMENT_URL_HOST] = {"--url-host", "urlHost"},
+    [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond"},
     [ARGUMENT_LIMIT] = {"--limit", "limit"},
 };
 

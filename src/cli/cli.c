@@ -395,7 +395,7 @@ static const struct command {
     {"why", "TOPIC/ID", "why a job is not delivered yet", why_run},
     {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", run_run},
     {"cancel", "TOPIC/ID", "cancels a job", cancel_run},
-    {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again", redrive_run},
+    {"redrive", "--topic TOPIC|--all [--per-second N] [FILTER]", "runs dead jobs again", redrive_run},
     {"topics", "", "lists topics, what they hold and their settings", topics_run},
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "job/json.h"
+#include "job/member.h"
 
 static const char *const error_words[] = {
     [ATTEMPT_ERROR_NONE] = "",
@@ -147,8 +148,5 @@ struct slice job_content_type(const struct job *job, struct slice payload)
 
 const struct slice *job_header(const struct job *job, struct slice name)
 {
-    for (size_t i = 0; i < job->header_count; i++)
-        if (slice_equal_nocase(job->headers[i].name, name))
-            return &job->headers[i].value;
-    return NULL;
+    return member_find_header(job->headers, job->header_count, name);
 }

@@ -70,7 +70,8 @@ struct job_header {
 
 /* Slices point into the text that was read, into tree and into text. */
 struct job {
-    struct slice topic, job_id, url;
+    struct slice topic, job_id;
+    struct slice url;  /* empty: that of the topic */
     struct slice body; /* raw JSON; empty: none was sent */
     bool has_delay, has_due_at, has_ttl, has_expires_at, has_retry, has_schedule, has_timeout, has_headers;
     int64_t delay_ms; /* 0 unless has_delay */

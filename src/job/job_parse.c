@@ -11,7 +11,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "job/header.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
@@ -158,62 +157,11 @@ static void read_timeout(struct parse *parse, const char *name, struct slice val
                    &parse->job->timeout_ms);
 }
 
-/* What is wrong with one header, or NULL. */
-static const char *check_header(const struct job *job, struct slice name, json_t *value)
-{
-    if (!header_name_is_valid(name))
-        return "must be a token, as header names are";
-    if (header_is_refused(name))
-        return "must not be set by a job";
-    if (job_header(job, name))
-        return "must not stand there twice, in whatever case";
-    if (!json_is_string(value))
-        return "must be a string";
-    if (!header_value_is_valid(slice_from(json_string_value(value), json_string_length(value))))
-        return "must be visible ASCII, space and tab";
-    return NULL;
-}
-
-static void read_header(struct parse *parse, struct slice name, json_t *value, size_t *bytes)
-{
-    struct job *job = parse->job;
-    const char *detail = check_header(job, name, value);
-    if (detail) {
-        job_errors_add_named(parse->errors, "headers.", name, detail);
-        return;
-    }
-    struct slice text = slice_from(json_string_value(value), json_string_length(value));
-    job->headers[job->header_count++] = (struct job_header){name, text};
-    *bytes += name.size + text.size;
-}
-
-/* jansson's tree of an object, which the job keeps. Once json_check took a text, only a number that no float
- * can hold stops jansson; NUL is for the rules of each string. */
-static json_t *load_object(struct job *job, struct slice value)
-{
-    json_error_t ignored;
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL;
-    job->tree = value.data[0] == '{' ? json_loadb(value.data, value.size, flags, &ignored) : NULL;
-    return job->tree;
-}
-
 static void read_headers(struct parse *parse, const char *name, struct slice value)
 {
-    size_t bytes = 0;
-    parse->job->has_headers = true;
-    json_t *tree = load_object(parse->job, value);
-    if (!tree) {
-        job_errors_add(parse->errors, name, "must be an object of strings");
-        return;
-    }
-    if (json_object_size(tree) > JOB_HEADERS_MAX) {
-        job_errors_add(parse->errors, name, "must have at most 50 headers");
-        return;
-    }
-    for (void *at = json_object_iter(tree); at; at = json_object_iter_next(tree, at))
-        read_header(parse, slice_of(json_object_iter_key(at)), json_object_iter_value(at), &bytes);
-    if (bytes > JOB_HEADER_BYTES_MAX)
-        job_errors_add(parse->errors, name, "must have at most 8192 bytes in all");
+    struct job *job = parse->job;
+    job->has_headers = true;
+    job->header_count = member_headers(parse->errors, name, value, job->headers, &job->tree);
 }
 
 /* In the order of the API's table, which is the order of errors. */
@@ -223,7 +171,7 @@ static const struct member {
     bool is_required;
 } members[] = {
     {"topic", read_topic, true},      {"jobId", read_job_id, false},
-    {"url", read_url, true},          {"body", NULL, false}, /* any value will do */
+    {"url", read_url, false},         {"body", NULL, false}, /* any value will do */
     {"delay", read_delay, false},     {"dueAt", read_due_at, false},
     {"ttl", read_ttl, false},         {"expiresAt", read_expires_at, false},
     {"retry", read_retry, false},     {"retrySchedule", read_schedule, false},

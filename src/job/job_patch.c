@@ -128,6 +128,8 @@ static struct slice choose(const struct values *old, const struct values *patch,
     struct slice rival = rivals[member] ? patch->of[rivals[member]] : none;
     if (value.size)
         return is_null(value) ? none : value;
+    if (member == URL && slice_equal(old->of[URL], SLICE("\"\""))) /* a record's word for none */
+        return none;
     return rival.size && !is_null(rival) ? none : old->of[member];
 }
 

@@ -39,7 +39,7 @@ static bool read_text(struct job *job, struct slice value, struct slice *text)
 
 static bool read_url(struct job *job, struct slice value)
 {
-    return read_text(job, value, &job->url) && job->url.size > 0 && job->url.size <= JOB_URL_MAX;
+    return read_text(job, value, &job->url) && job->url.size <= JOB_URL_MAX;
 }
 
 static bool read_body(struct job *job, struct slice value)
@@ -172,13 +172,20 @@ static const struct member {
     struct slice name;
     bool (*read)(struct job *, struct slice value);
 } members[] = {
-    {{"\"createdAt\"", 11}, read_created}, {{"\"url\"", 5}, read_url},
-    {{"\"delay\"", 7}, read_delay},        {{"\"dueAt\"", 7}, read_due_at},
-    {{"\"ttl\"", 5}, read_ttl},            {{"\"expiresAt\"", 11}, read_expires_at},
-    {{"\"retry\"", 7}, read_retry},        {{"\"retrySchedule\"", 15}, read_schedule},
-    {{"\"timeout\"", 9}, read_timeout},    {{"\"headers\"", 9}, read_headers},
-    {{"\"attempts\"", 10}, read_attempts}, {{"\"lastAttempt\"", 13}, read_last_attempt},
-    {{"\"reason\"", 8}, read_reason},      {{"\"body\"", 6}, read_body},
+    {{"\"createdAt\"", 11}, read_created},
+    {{"\"url\"", 5}, read_url},
+    {{"\"delay\"", 7}, read_delay},
+    {{"\"dueAt\"", 7}, read_due_at},
+    {{"\"ttl\"", 5}, read_ttl},
+    {{"\"expiresAt\"", 11}, read_expires_at},
+    {{"\"retry\"", 7}, read_retry},
+    {{"\"retrySchedule\"", 15}, read_schedule},
+    {{"\"timeout\"", 9}, read_timeout},
+    {{"\"headers\"", 9}, read_headers},
+    {{"\"attempts\"", 10}, read_attempts},
+    {{"\"lastAttempt\"", 13}, read_last_attempt},
+    {{"\"reason\"", 8}, read_reason},
+    {{"\"body\"", 6}, read_body},
 };
 
 /* Each at most once and in their order, of which *next is the first that may come. */
@@ -199,12 +206,12 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
     size_t next = 0;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX);
-    bool is_ours = job_key_parse(id, &job->topic, &job->job_id) && json_open(record, &cursor) &&
-                   cursor.close == '}';
+    bool is_ours =
+        job_key_parse(id, &job->topic, &job->job_id) && json_open(record, &cursor) && cursor.close == '}';
     while (is_ours && json_next_member(&cursor, &name, &value))
         is_ours = read_member(job, &next, name, value);
     is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms &&
-              job->url.size;
+              job->url.data; /* there, though it may be empty */
     if (!is_ours)
         job_fini(job);
     return is_ours ? STATUS_OK : STATUS_INVALID;

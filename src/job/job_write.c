@@ -1,5 +1,6 @@
 /* job_write.c - a job into its record. job_read.c reads what stands here. */
 #include "job/job.h"
+#include "job/member.h"
 #include "job/seconds.h"
 #include "job/timestamp.h"
 
@@ -36,20 +37,6 @@ static void put_time(struct buffer *out, const char *name, int64_t ms)
     put_text(out, name, slice_of(text));
 }
 
-static void put_headers(struct buffer *out, const struct job *job)
-{
-    put_name(out, "headers");
-    buffer_append_byte(out, '{');
-    for (size_t i = 0; i < job->header_count; i++) {
-        if (i > 0)
-            buffer_append_byte(out, ',');
-        buffer_append_json(out, job->headers[i].name);
-        buffer_append_byte(out, ':');
-        buffer_append_json(out, job->headers[i].value);
-    }
-    buffer_append_byte(out, '}');
-}
-
 static void put_sent(struct buffer *out, const struct job *job)
 {
     if (job->has_delay)
@@ -68,8 +55,10 @@ static void put_sent(struct buffer *out, const struct job *job)
     }
     if (job->has_timeout)
         put_seconds(out, "timeout", job->timeout_ms);
-    if (job->has_headers)
-        put_headers(out, job);
+    if (job->has_headers) {
+        put_name(out, "headers");
+        member_write_headers(out, job->headers, job->header_count, false);
+    }
 }
 
 static void put_last_attempt(struct buffer *out, const struct attempt_result *result)

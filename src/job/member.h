@@ -15,4 +15,19 @@ void member_integer(struct job_errors *, const char *name, struct slice value, i
 /* At most RETRY_SCHEDULE_MAX waits. */
 void member_schedule(struct job_errors *, const char *name, struct slice value, struct retry_schedule *);
 
+/* An object of at most JOB_HEADERS_MAX headers, none of them refused, into headers, which has room for as
+ * many; what is told is their number. They borrow *tree, jansson's, which the caller releases; NULL where
+ * there is none. */
+size_t member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
+                      struct json_t **tree);
+
+/* What stands for a value that is not shown. */
+#define MEMBER_HIDDEN "***"
+
+/* As an object. is_hidden: for people, with no value but that of Content-Type. */
+void member_write_headers(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
+
+/* NULL: there is none with this name, in whatever case. */
+const struct slice *member_find_header(const struct job_header *headers, size_t count, struct slice name);
+
 #endif

@@ -6,10 +6,9 @@
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/member.h"
-#include "job/seconds.h"
 #include "job/url.h"
 
-enum { PPM = 1000000, REAL_DIGITS = 15 };
+enum { REAL_DIGITS = 15 };
 
 static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 
@@ -91,25 +90,51 @@ static void read_timeout(struct parse *parse, const char *name, struct slice val
 
 static void read_jitter(struct parse *parse, const char *name, struct slice value)
 {
-    if (!decimal_parse(value, PPM, PPM, &parse->settings->jitter_ppm, NULL))
+    if (!decimal_parse(value, TOPIC_JITTER_MAX_PPM, TOPIC_JITTER_MAX_PPM, &parse->settings->jitter_ppm, NULL))
         job_errors_add(parse->errors, name, "must be a number from 0 to 1");
 }
 
-/* The scripts put the url into a record as it stands here, so it must stand there without escapes. */
-static void read_on_dead(struct parse *parse, const char *name, struct slice value)
+/* The scripts put urls into records, or compare them, as they stand here, so they must stand here without
+ * escapes. */
+static void read_plain_url(struct parse *parse, const char *name, struct slice value, struct slice *url)
 {
     struct url ignored;
     const char *detail = "must be a string without escapes";
-    struct slice url = json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : value;
-    if (!json_is_text(value) || json_has_escapes(value) || url_parse(url, &ignored, &detail) != STATUS_OK)
+    struct slice text = json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : value;
+    if (!json_is_text(value) || json_has_escapes(value) || url_parse(text, &ignored, &detail) != STATUS_OK)
         job_errors_add(parse->errors, name, detail);
+    else if (slice_ends_with(text, SLICE(URL_HIDDEN_QUERY)))
+        job_errors_add(parse->errors, name, "must be the url itself; its query is only shown as ***");
     else
-        parse->settings->on_dead = url;
+        *url = text;
+}
+
+static void read_url(struct parse *parse, const char *name, struct slice value)
+{
+    read_plain_url(parse, name, value, &parse->settings->url);
+}
+
+static void read_on_dead(struct parse *parse, const char *name, struct slice value)
+{
+    read_plain_url(parse, name, value, &parse->settings->on_dead);
+}
+
+/* Who sends back what was shown would lose what was not. */
+static void read_headers(struct parse *parse, const char *name, struct slice value)
+{
+    struct topic_settings *settings = parse->settings;
+    settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->tree);
+    for (size_t i = 0; i < settings->header_count; i++)
+        if (slice_equal(settings->headers[i].value, SLICE(MEMBER_HIDDEN)))
+            job_errors_add_named(parse->errors, "headers.", settings->headers[i].name,
+                                 "must be the value itself; it is only shown as ***");
 }
 
 static const struct member all_members[] = {
-    {"paused", read_paused},          {"maxInFlight", read_max_in_flight}, {"rate", read_rate},
-    {"retrySchedule", read_schedule}, {"timeout", read_timeout},           {"jitter", read_jitter},
+    {"paused", read_paused},   {"maxInFlight", read_max_in_flight},
+    {"rate", read_rate},       {"retrySchedule", read_schedule},
+    {"timeout", read_timeout}, {"jitter", read_jitter},
+    {"url", read_url},         {"headers", read_headers},
     {"onDead", read_on_dead},
 };
 
@@ -139,7 +164,7 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
     struct json_fault fault;
     struct json_cursor top;
     char detail[96];
-    *settings = (struct topic_settings){.is_paused = false};
+    memset(settings, 0, sizeof *settings);
     errors->count = 0;
     if (json_check(text, &limits, &fault) != STATUS_OK) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
@@ -149,57 +174,24 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
     } else {
         read_members(&parse, text, all_members, sizeof all_members / sizeof *all_members, "");
     }
+    if (errors->count > 0)
+        topic_settings_fini(settings);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
 }
 
-/* ---- writing ---- */
-
-static void put_name(struct buffer *out, size_t start, const char *name)
+void topic_settings_fini(struct topic_settings *settings)
 {
-    buffer_append_byte(out, out->size == start ? '{' : ',');
-    buffer_printf(out, "\"%s\":", name);
+    json_decref(settings->tree);
 }
 
-static void put_rate(struct buffer *out, const struct topic_settings *settings)
+bool topic_settings_are_paused(struct slice text)
 {
-    buffer_printf(out, "{\"jobs\":%lld,\"per\":", (long long)settings->rate_jobs);
-    seconds_append(out, settings->rate_per_ms);
-    buffer_printf(out, ",\"burst\":%lld}", (long long)settings->rate_burst);
-}
-
-void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
-{
-    size_t start = out->size;
-    if (settings->is_paused) {
-        put_name(out, start, "paused");
-        buffer_append(out, SLICE("true"));
-    }
-    if (settings->max_in_flight) {
-        put_name(out, start, "maxInFlight");
-        buffer_append_number(out, settings->max_in_flight);
-    }
-    if (settings->rate_jobs) {
-        put_name(out, start, "rate");
-        put_rate(out, settings);
-    }
-    if (settings->has_schedule) {
-        put_name(out, start, "retrySchedule");
-        retry_schedule_write(&settings->schedule, out);
-    }
-    if (settings->has_timeout) {
-        put_name(out, start, "timeout");
-        seconds_append(out, settings->timeout_ms);
-    }
-    if (settings->jitter_ppm) {
-        put_name(out, start, "jitter");
-        buffer_printf(out, "%g", (double)settings->jitter_ppm / PPM);
-    }
-    if (settings->on_dead.size) {
-        put_name(out, start, "onDead");
-        buffer_append_json(out, settings->on_dead);
-    }
-    if (out->size > start)
-        buffer_append_byte(out, '}');
+    struct topic_settings settings;
+    struct job_errors ignored;
+    if (text.size == 0 || topic_settings_parse(text, &settings, &ignored) != STATUS_OK)
+        return false;
+    topic_settings_fini(&settings);
+    return settings.is_paused;
 }
 
 /* ---- merging ---- */
@@ -251,6 +243,6 @@ enum status topic_settings_merge(struct slice text, struct slice patch, struct b
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
 {
     /* At most a year of milliseconds times a million fits 64 bits. */
-    int64_t most_ms = wait_ms * settings->jitter_ppm / PPM;
+    int64_t most_ms = wait_ms * settings->jitter_ppm / TOPIC_JITTER_MAX_PPM;
     return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
 }

@@ -1,8 +1,8 @@
 /* topic_settings.h - what an operator sets for a topic: JSON from the API, the text that Redis keeps, and
  * what a consumer makes of it.
  *
- * The text is JSON, too: Redis's scripts read paused, maxInFlight and rate, consumers the rest. What is not
- * set is not in it; where nothing is set there is no text. */
+ * The text is JSON, too: Redis's scripts read paused, maxInFlight, rate, url and onDead, consumers the rest.
+ * What is not set is not in it; where nothing is set there is no text. */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -11,7 +11,8 @@
 enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
-    TOPIC_SETTINGS_BYTES_MAX = 16 * 1024, /* of a text */
+    TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
+    TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* of a text */
 };
 #define TOPIC_RATE_PER_MIN_MS INT64_C(1)
 #define TOPIC_RATE_PER_MAX_MS (INT64_C(86400) * 1000)
@@ -23,16 +24,28 @@ struct topic_settings {
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* of jobs that bring none */
     int64_t timeout_ms;             /* of jobs that bring none */
-    struct slice on_dead;           /* url that gets each dead job; empty: not set. Borrowed from the text */
-    int64_t jitter_ppm;             /* each wait grows by a random share of up to this, in millionths */
+    struct slice url;               /* of jobs that bring none; empty: not set. Borrowed from the text */
+    struct job_header headers[JOB_HEADERS_MAX]; /* of each job that has none with the same name */
+    size_t header_count;
+    struct json_t *tree;  /* owned: what headers borrow */
+    struct slice on_dead; /* url that gets each dead job; empty: not set. Borrowed from the text */
+    int64_t jitter_ppm;   /* each wait grows by a random share of up to this, in millionths */
 };
 
 /* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is
- * wrong. */
+ * wrong, and the settings need no fini. OK: they borrow text. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
+
+void topic_settings_fini(struct topic_settings *);
 
 /* The text; nothing where nothing is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
+
+/* The same for people, without what may be secret: values of headers, queries of urls. */
+void topic_settings_show(const struct topic_settings *, struct buffer *);
+
+/* Of a text as it is kept; false where it is empty. */
+bool topic_settings_are_paused(struct slice text);
 
 /* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object. */
 enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,

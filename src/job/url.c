@@ -160,3 +160,14 @@ enum status url_parse(struct slice text, struct url *url, const char **detail)
     *detail = read_authority(slice_from(rest.data, end), url);
     return *detail ? STATUS_INVALID : STATUS_OK;
 }
+
+void url_show(struct slice text, struct buffer *out)
+{
+    struct slice plain, query;
+    bool has_query = slice_cut(text, '?', &plain, &query);
+    buffer_append_json(out, has_query ? plain : text);
+    if (has_query && !out->failed) {
+        out->size--; /* its closing quote */
+        buffer_append(out, SLICE(URL_HIDDEN_QUERY "\""));
+    }
+}

@@ -7,8 +7,9 @@
 
 enum {
     LOOK_MAX = 10000, /* entries that one call looks at */
-    FIRST_JOB = 3,    /* where the jobs begin in a reply */
-    JOB_PARTS = 4,    /* id, time, record, lost consumers */
+    FOUND = 3,        /* where a reply says how many there are */
+    FIRST_JOB = 4,    /* where they begin */
+    JOB_PARTS = 5,    /* id, time, record, lost consumers, settings of the topic */
 };
 
 /* What a walk brings, by the word that the script knows it by. */
@@ -58,6 +59,7 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         jobs[i].at_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].losses = redis_reply_integer(redis_reply_at(reply, at + 3));
+        jobs[i].settings = redis_reply_text(redis_reply_at(reply, at + 4));
         jobs[i].now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
     }
     walk->fn.jobs(walk->arg, status, jobs, count, next);
@@ -74,20 +76,6 @@ static void give_ids(const struct walk *walk, enum status status, const struct r
     free(ids);
 }
 
-/* Of what the walk tells. */
-static size_t found_in(const struct walk *walk, const struct redis_reply *reply)
-{
-    size_t parts = redis_reply_size(reply) > FIRST_JOB ? redis_reply_size(reply) - FIRST_JOB : 0;
-    switch (walk->kind) {
-    case WALK_JOBS:
-        return parts / JOB_PARTS;
-    case WALK_IDS:
-        return parts;
-    default:
-        return (size_t)redis_reply_integer(redis_reply_at(reply, FIRST_JOB));
-    }
-}
-
 static void on_page(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct walk *walk = arg;
@@ -95,7 +83,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     size_t count = 0;
     if (status == STATUS_OK) {
         next = read_cursor(walk, reply);
-        count = found_in(walk, reply);
+        count = (size_t)redis_reply_integer(redis_reply_at(reply, FOUND));
     }
     /* Nobody wants to turn an empty page only because it is another shard that has the jobs. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {

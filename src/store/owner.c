@@ -71,6 +71,8 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
     }
     if (status == STATUS_OK && due_ms == SCHEDULE_REUSED)
         status = STATUS_REUSED;
+    else if (status == STATUS_OK && due_ms == REPLY_NO_URL)
+        status = STATUS_NO_URL;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;
     else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
@@ -191,6 +193,7 @@ struct run {
     struct batch_item item;
     struct shard *shard;
     struct slice id;
+    char when[WHEN_SIZE];
     struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
     int tries;
     store_run_fn *fn;
@@ -217,6 +220,7 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
 {
     const struct run *run = (const struct run *)item;
     script_call_text(call, run->id);
+    script_call_text(call, slice_of(run->when));
     script_call_text(call, buffer_slice(&run->old_record));
     script_call_text(call, buffer_slice(&run->new_record));
 }
@@ -271,11 +275,12 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
 
 const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run_add_item, run_end_item};
 
-void store_run(struct store *store, struct slice id, store_run_fn *fn, void *arg)
+void store_run(struct store *store, struct slice id, struct store_when when, store_run_fn *fn, void *arg)
 {
     struct run *run = NEW(struct run);
     run->shard = store_shard_of(store, id);
     run->id = id;
+    when_format(when, run->when);
     run->fn = fn;
     run->arg = arg;
     buffer_init(&run->old_record, RECORD_MAX);

@@ -38,7 +38,16 @@ static void add_item(const struct batch_item *item, struct script_call *call)
 
 static enum status status_of(int64_t code)
 {
-    return code == REPLY_NOT_AS_SEEN ? STATUS_STALE : code == REPLACE_LEASED ? STATUS_LEASED : STATUS_FULL;
+    switch (code) {
+    case REPLY_NOT_AS_SEEN:
+        return STATUS_STALE;
+    case REPLY_NO_URL:
+        return STATUS_NO_URL;
+    case REPLACE_LEASED:
+        return STATUS_LEASED;
+    default:
+        return STATUS_FULL;
+    }
 }
 
 static void end_item(struct batch_item *item, enum status status, int64_t now_us,

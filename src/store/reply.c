@@ -24,5 +24,6 @@ bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
     job->at_ms = redis_reply_integer(redis_reply_at(reply, 1));
     job->record = redis_reply_text(redis_reply_at(reply, 2));
     job->losses = redis_reply_integer(redis_reply_at(reply, 3));
+    job->settings = redis_reply_text(redis_reply_at(reply, 4));
     return true;
 }

@@ -8,9 +8,11 @@
 enum {
     REPLY_AGAIN = -2,       /* the call has read as many records as it may: the item goes again */
     REPLY_NOT_AS_SEEN = -4, /* see is_as_seen in common.lua */
+    REPLY_NO_URL = -5,      /* see lacks_url there */
 };
 
-/* {state, time, record[, lost consumers]}; id is left as it is. False: it is none. */
+/* {state, time, record[, lost consumers[, settings of its topic]]}; id is left as it is. False: it is none.
+ */
 bool reply_read_job(const struct redis_reply *, struct store_job *);
 
 #endif

@@ -109,9 +109,10 @@ struct store_job {
     enum job_state state;
     struct slice id;
     struct slice record;
-    int64_t at_ms;  /* delayed, ready: due time; leased: end of the lease; dead: death */
-    int64_t losses; /* consumers lost in a row with it */
-    int64_t now_ms; /* when it was so */
+    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; dead: death */
+    int64_t losses;        /* consumers lost in a row with it */
+    struct slice settings; /* of its topic, when it was read or listed; see topic_settings.h. Empty: none */
+    int64_t now_ms;        /* when it was so */
 };
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
@@ -120,7 +121,7 @@ struct store_job {
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* OK: due_ms. EXISTS: job has the id. REPEATED: due_ms and job->id are those of the first answer.
- * FULL, REUSED, UNAVAILABLE, UNKNOWN: neither. */
+ * FULL, REUSED, NO_URL, UNAVAILABLE, UNKNOWN: neither. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
 
 struct store_when {
@@ -145,7 +146,7 @@ struct store_replaced {
     int64_t now_ms;
 };
 
-/* OK, LEASED, STALE, FULL, UNAVAILABLE, UNKNOWN; the place is NULL unless OK. */
+/* OK, LEASED, STALE, FULL, NO_URL, UNAVAILABLE, UNKNOWN; the place is NULL unless OK. */
 typedef void store_replaced_fn(void *arg, enum status, const struct store_replaced *);
 
 struct store_replace {
@@ -160,7 +161,7 @@ struct store_replace {
 void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
 
 /* OK: due_ms when the job was moved. STALE: its tag is another one now, or it is leased, or gone. FULL,
- * UNAVAILABLE, UNKNOWN. */
+ * NO_URL, UNAVAILABLE, UNKNOWN. */
 typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
 
 struct store_change {
@@ -181,7 +182,7 @@ void store_cancel(struct store *, struct slice id, struct slice tags, store_canc
 /* OK, NOT_FOUND, LEASED, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job starts
  * over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
-void store_run(struct store *, struct slice id, store_run_fn *, void *arg);
+void store_run(struct store *, struct slice id, struct store_when, store_run_fn *, void *arg);
 
 /* OK or NOT_FOUND. */
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
@@ -232,6 +233,10 @@ struct store_topic {
     int64_t due_ms;                       /* of the first job that waits; -1: none does */
     /* Until when that job is held though it is due: FREE not at all, HELD until something else ends. */
     int64_t held_ms;
+    /* What became of attempts within the last hour, to 5 minutes: delivered, to be retried, given up. */
+    struct {
+        int64_t delivered, retried, dead;
+    } hour;
 };
 
 /* Where a walk goes on: in this shard, behind the topic with this name; as store_cursor. */

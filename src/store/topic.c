@@ -7,7 +7,7 @@
 enum {
     LOOK_MAX = 10000, /* entries of a key that one call looks at */
     FIRST_TOPIC = 3,  /* where the topics begin in a reply */
-    TOPIC_PARTS = 8,
+    TOPIC_PARTS = 11,
 };
 
 /* ---- what there is ---- */
@@ -32,6 +32,9 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at)
         .dead = redis_reply_integer(redis_reply_at(reply, at + 5)),
         .due_ms = redis_reply_integer(redis_reply_at(reply, at + 6)),
         .held_ms = redis_reply_integer(redis_reply_at(reply, at + 7)),
+        .hour = {.delivered = redis_reply_integer(redis_reply_at(reply, at + 8)),
+                 .retried = redis_reply_integer(redis_reply_at(reply, at + 9)),
+                 .dead = redis_reply_integer(redis_reply_at(reply, at + 10))},
     };
 }
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "io/local_address.h"
 #include "job/job_id.h"
+#include "job/member.h"
 #include "job/outcome.h"
 #include "job/url.h"
 
@@ -18,7 +19,7 @@
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
-    HEADER_LINES_MAX = JOB_HEADERS_MAX + 8,
+    HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 8,
 };
 
 /* ---- the lease ---- */
@@ -133,20 +134,6 @@ static void log_failure(const struct attempt *attempt, const struct outcome *out
               LOG_SLICE("reason", outcome->reason));
 }
 
-/* For a job that brings none. */
-static const struct retry_schedule *schedule_of(const struct attempt *attempt)
-{
-    const struct topic_settings *settings = attempt->settings;
-    return settings && settings->has_schedule ? &settings->schedule : attempt->context->schedule;
-}
-
-static int64_t timeout_of(const struct attempt *attempt)
-{
-    const struct topic_settings *settings = attempt->settings;
-    return settings && settings->has_timeout && !attempt->job.has_timeout ? settings->timeout_ms
-                                                                          : attempt->job.timeout_ms;
-}
-
 static int64_t with_jitter(const struct attempt *attempt, int64_t wait_ms)
 {
     uint32_t random;
@@ -166,7 +153,8 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         .error = error_of(http->error),
     };
     struct outcome outcome =
-        outcome_decide(job, schedule_of(attempt), &job->last_attempt, http->retry_after_ms);
+        outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->schedule),
+                       &job->last_attempt, http->retry_after_ms);
     if (outcome.verdict == VERDICT_COMPLETE) {
         attempt->next_step = ATTEMPT_STEP_COMPLETE;
         return;
@@ -269,26 +257,23 @@ static void add_header(struct header_lines *lines, struct slice name, struct sli
     buffer_append(lines->text, value);
 }
 
-static void add_default_header(struct header_lines *lines, const struct job *job, struct slice name,
-                               struct slice value)
-{
-    if (!job_header(job, name))
-        add_header(lines, name, value);
-}
-
 static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
 {
     const struct job *job = &attempt->job;
+    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
+    size_t count = topic_defaults_headers(attempt->settings, job, headers);
     char digits[16];
     struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
     buffer_append_number(&number, job->attempts + 1);
-    add_default_header(lines, job, SLICE("Content-Type"), job_content_type(job, payload));
-    add_default_header(lines, job, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
+    if (!member_find_header(headers, count, SLICE("Content-Type")))
+        add_header(lines, SLICE("Content-Type"), job_content_type(job, payload));
+    if (!member_find_header(headers, count, SLICE("User-Agent")))
+        add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     add_header(lines, SLICE("Duepost-Topic"), job->topic);
     add_header(lines, SLICE("Duepost-Job-Id"), job->job_id);
     add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
-    for (size_t i = 0; i < job->header_count; i++)
-        add_header(lines, job->headers[i].name, job->headers[i].value);
+    for (size_t i = 0; i < count; i++)
+        add_header(lines, headers[i].name, headers[i].value);
     lines->starts[lines->count] = lines->text->size;
 }
 
@@ -302,11 +287,11 @@ static void post(struct attempt *attempt)
         headers[i] =
             slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
     struct http_post_request request = {
-        .url = attempt->job.url,
+        .url = topic_defaults_url(attempt->settings, &attempt->job),
         .headers = headers,
         .header_count = lines.count,
         .body = payload,
-        .timeout_ms = timeout_of(attempt),
+        .timeout_ms = topic_defaults_timeout_ms(attempt->settings, &attempt->job),
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,
@@ -326,10 +311,10 @@ static void bury_unreadable(struct attempt *attempt)
 }
 
 /* Its claim is the attempt's begin; there has been none that would count. */
-static void bury_expired(struct attempt *attempt)
+static void bury_unsent(struct attempt *attempt, struct slice reason)
 {
     struct job *job = &attempt->job;
-    job->reason = SLICE("expired");
+    job->reason = reason;
     job_write(job, &attempt->outcome);
     assert(!attempt->outcome.failed);
     log_warning("job_dead", LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", job->attempts),
@@ -344,9 +329,10 @@ static bool read_job(struct attempt *attempt)
     struct url url;
     if (job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
         return false;
-    if (url_parse(attempt->job.url, &url, &detail) != STATUS_OK)
+    struct slice text = topic_defaults_url(attempt->settings, &attempt->job);
+    if (text.size && url_parse(text, &url, &detail) != STATUS_OK)
         return false;
-    attempt->host = url.host;
+    attempt->host = text.size ? url.host : text;
     return true;
 }
 
@@ -355,7 +341,8 @@ static void read_settings(struct attempt *attempt, struct slice text)
 {
     struct job_errors errors;
     attempt->settings = NEW(struct topic_settings);
-    if (topic_settings_parse(text, attempt->settings, &errors) == STATUS_OK)
+    attempt->settings_text = slice_dup(text);
+    if (topic_settings_parse(slice_of(attempt->settings_text), attempt->settings, &errors) == STATUS_OK)
         return;
     log_error("settings_unreadable", LOG_SLICE("job", attempt->lease.id));
     free(attempt->settings);
@@ -382,7 +369,9 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     if (!read_job(attempt))
         bury_unreadable(attempt);
     else if (job_is_expired(&attempt->job, now_ms))
-        bury_expired(attempt);
+        bury_unsent(attempt, SLICE("expired"));
+    else if (attempt->host.size == 0)
+        bury_unsent(attempt, SLICE("no_url"));
     else
         post(attempt);
     return attempt;
@@ -405,7 +394,10 @@ void attempt_free(struct attempt *attempt)
         http_post_abort(attempt->post);
     list_remove(&attempt->link);
     job_fini(&attempt->job);
+    if (attempt->settings)
+        topic_settings_fini(attempt->settings);
     free(attempt->settings);
+    free(attempt->settings_text);
     buffer_fini(&attempt->record);
     buffer_fini(&attempt->outcome);
     buffer_fini(&attempt->payload);

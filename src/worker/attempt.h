@@ -10,7 +10,7 @@
 #include "io/http_client.h"
 #include "job/job.h"
 #include "job/target.h"
-#include "job/topic_settings.h"
+#include "job/topic_defaults.h"
 #include "store/shard.h"
 
 struct attempt;
@@ -46,8 +46,9 @@ struct attempt {
     struct buffer payload, header_text;
     struct job job;
     struct topic_settings *settings; /* of the topic; owned; NULL: none */
+    char *settings_text;             /* owned: what settings borrow */
     struct slice host;               /* of the url */
-    int64_t claimed_ms; /* by Redis's clock */
+    int64_t claimed_ms;              /* by Redis's clock */
     struct http_post *post;
     enum attempt_step {
         ATTEMPT_STEP_COMPLETE,

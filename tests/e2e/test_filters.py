@@ -1,10 +1,11 @@
 """What a filter finds: listed, counted, cancelled, run again."""
 
 import json
+import time
 
-from patience import until, watch
+from patience import SLOW, until, watch
 from receiver import Answer
-from timestamp import from_ms
+from timestamp import from_ms, to_ms
 
 JSON = {"Content-Type": "application/json"}
 FAR = 1_893_456_000_000  # 2030
@@ -103,6 +104,24 @@ def test_a_topics_rate_keeps_what_is_run_again_to_its_pace(server, receiver, top
     server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)
     watch(0.8, lambda: receiver.count(topic) <= 30, "more than the rate allows")
     until(lambda: receiver.count(topic) == 40, 10, "all deliveries")
+
+
+def test_what_is_run_again_is_spread_over_time(server, receiver, topic):
+    bury(server, receiver, topic, 9)
+    path, begin_ms, cursor = f"/jobs/redrive?topic={topic}&perSecond=0.5&limit=4", time.time() * 1000, ""
+    for done in (4, 4, 1):
+        page = server.request("POST", path + cursor).expect(200)
+        assert (page["matched"], page["done"]) == (done, done)
+        cursor = f"&cursor={page.get('cursor')}"
+    waits = sorted((to_ms(job["dueAt"]) - begin_ms) / 1000 for job in
+                   server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"])
+    assert len(waits) >= 8  # the first one is due at once
+    assert all(1.99 < after - before < 2.01 + 2 * SLOW for before, after in zip(waits, waits[1:]))
+    assert 15.99 < waits[-1] < 16.5 + 8 * SLOW
+    for wrong in ("0", "-1", "x", "1000001", "0.0001"):
+        assert server.request("POST", f"/jobs/redrive?topic={topic}&perSecond={wrong}").fields() == ["perSecond"]
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&cursor=x!").fields() == ["cursor"]
+    assert server.get(f"/jobs?state=dead&perSecond=1").fields() == ["perSecond"]
 
 
 def test_leased_jobs_are_cancelled_too(server, receiver, topic):

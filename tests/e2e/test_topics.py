@@ -27,10 +27,14 @@ def counts(**some):
     return {"delayed": 0, "ready": 0, "leased": 0, "dead": 0, **some}
 
 
+def hour(**some):
+    return {"delivered": 0, "retried": 0, "dead": 0, **some}
+
+
 # ---- what they hold ----
 
 def test_a_topic_tells_what_it_holds(server, receiver, topic):
-    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts()}
+    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(), "lastHour": hour()}
     receiver.script(topic, Answer(200, delay=3 * SLOW), job_id="leased")
     receiver.script(topic, 410, job_id="dead")
     server.schedule(topic=topic, jobId="leased", url=receiver.url())
@@ -40,7 +44,11 @@ def test_a_topic_tells_what_it_holds(server, receiver, topic):
     server.wait_for_state(topic, "dead", "dead")
     server.wait_for_state(topic, "leased", "leased")
     assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(delayed=2, leased=1, dead=1),
-                                   "oldestDueAt": due}
+                                   "lastHour": hour(dead=1), "oldestDueAt": due}
+    receiver.script(topic, 500, 204, job_id="c")
+    server.schedule(topic=topic, jobId="c", url=receiver.url(), retrySchedule=[0.1])
+    server.wait_for_state(topic, "c", None)
+    until(lambda: told(server, topic)["lastHour"] == hour(delivered=2, retried=1, dead=1), 10 * SLOW, "all are counted")
 
 
 def test_topics_are_listed_by_name_page_by_page(start, receiver):
@@ -234,6 +242,54 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
     assert notice.job_id.startswith("dead~")
     server.wait_for_state(topic, notice.job_id, None)
     assert server.job(topic, "a")["state"] == "dead"
+
+
+def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topic):
+    assert server.post({"topic": topic, "jobId": "a"}).fields() == ["url"]
+    assert server.request("PUT", f"/jobs/{topic}/a", "{}", JSON).fields() == ["url"]
+    settings = {"url": receiver.url("/default?secret"), "headers": {"X-A": "topic", "X-B": "b", "User-Agent": "me"},
+                "timeout": 7, "retrySchedule": [3600]}
+    shown = put(server, topic, **settings).expect(200)["settings"]
+    assert shown == {**settings, "url": receiver.url("/default?***"),
+                     "headers": {"X-A": "***", "X-B": "***", "User-Agent": "***"}}
+    assert told(server, topic)["settings"] == shown
+    assert sorted(put(server, topic, **shown).fields()) == ["headers.User-Agent", "headers.X-A", "headers.X-B", "url"]
+    patch(server, topic, {"jitter": 0.5}).expect(200)
+    receiver.script(topic, 500, job_id="a")
+    server.schedule(topic=topic, jobId="a", headers={"x-a": "job"})
+    server.schedule(topic=topic, jobId="b", url=receiver.url("/own"), timeout=9)
+    came = until(lambda: (receiver.of(topic, "a") or [None])[0], 5, "a")
+    assert came.target == "/default?secret"
+    assert (came.headers["x-a"], came.headers["x-b"], came.headers["user-agent"]) == ("job", "b", "me")
+    assert until(lambda: receiver.of(topic, "b"), 5, "b")[0].target == "/own"
+    job = server.wait_for_state(topic, "a", "delayed")
+    assert (job["url"], job["timeout"], job["retrySchedule"]) == (receiver.url("/default?***"), 7, [3600])
+    assert job["headers"] == {"x-a": "***", "X-B": "***", "User-Agent": "***"}
+    listed = server.get(f"/jobs?state=delayed&topic={topic}&urlHost={receiver.url().split('/')[2]}").expect(200)["jobs"]
+    assert listed == [job]
+
+
+def test_a_job_that_lost_its_topics_url_is_dead_until_it_has_one(server, receiver, topic):
+    put(server, topic, url=receiver.url()).expect(200)
+    for job_id in ("a", "b"):
+        server.schedule(topic=topic, jobId=job_id, delay=0.5)
+    assert server.request("PATCH", f"/jobs/{topic}/b", json.dumps({"url": receiver.url("/b")}), JSON).expect(200)["url"] == receiver.url("/b")
+    patch(server, topic, {"url": None}).expect(200)
+    assert server.request("PATCH", f"/jobs/{topic}/b", '{"url":null}', JSON).fields() == ["url"]
+    assert server.wait_for_state(topic, "a", "dead")["reason"] == "no_url"
+    server.wait_for_state(topic, "b", None)
+    assert "url" not in server.job(topic, "a")
+    assert "its topic" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
+    patch(server, topic, {"url": receiver.url("/a")}).expect(200)
+    server.request("POST", f"/jobs/{topic}/a/run").expect(202)
+    server.wait_for_state(topic, "a", None)
+    assert sorted(a.target for a in receiver.of(topic)) == ["/a", "/b"]
+
+
+def test_a_topics_urls_lead_where_those_of_jobs_may(start, topic):
+    server = start(allow="127.0.0.2")
+    assert put(server, topic, url="http://10.0.0.1/", onDead="http://127.0.0.1/").fields() == ["url", "onDead"]
+    put(server, topic, url="http://127.0.0.2/").expect(200)
 
 
 def test_jitter_only_ever_lengthens_a_wait(server, receiver, topic):

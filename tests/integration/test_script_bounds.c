@@ -98,8 +98,8 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("change t/a * - {n}", "OOM");
     check_keyspace(HALFWAY);
 
-    check_answer("read t/a", "(ready now-1000 {r} 0)");
-    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/c now-5000");
+    check_answer("read t/a", "(ready now-1000 {r} 0 '')");
+    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
     check_answer("audit", "5 1 3 1 1 1");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
     check_answer("claim 1 n5 5000 2 1000", "0 1 t/a now-1000 {r}");
@@ -108,7 +108,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("retry t/a n5 5000 {longer}", "1");
     check_answer("release u/a n1", "1");
     check_answer("bury u/b n1 {d}", "1");
-    check_answer("run t/c {r} {f}", "now");
+    check_answer("run t/c 0 {r} {f}", "now");
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");
     check_answer("open 1 1 1", "1 1");
@@ -202,11 +202,11 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
     for (int i = 0; i < LISTED; i++)
         put_dead(i);
     do {
-        const char *const words[] = {"list", "dead", "t", "7", score, last, "10000", "1000000",
-                                     "-inf", "+inf", "", "jobs"};
+        const char *const words[] = {"list",  "dead",    "t",    "7",    score, last,
+                                     "10000", "1000000", "-inf", "+inf", "",    "jobs"};
         redisReply *page = script_run(redis, 12, words);
-        ck_assert_uint_le((page->elements - 3) / 4, PAGE);
-        for (size_t i = 3; i < page->elements; i += 4)
+        ck_assert_uint_le((page->elements - 4) / 5, PAGE);
+        for (size_t i = 4; i < page->elements; i += 5)
             seen[atoi(page->element[i]->str + 2)]++;
         snprintf(score, sizeof score, "%s", page->element[1]->str);
         snprintf(last, sizeof last, "%s", page->element[2]->str);
@@ -310,10 +310,10 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     }
     ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
 
-    const char *const page[] = {"list", "ready", "crowd", "100", "", "", "10000", "4194304",
-                                "-inf", "+inf", "", "jobs"};
-    const char *const none[] = {"list", "dead", "none", "100", "", "", "10000", "4194304",
-                                "-inf", "+inf", "", "jobs"};
+    const char *const page[] = {"list",  "ready",   "crowd", "100",  "", "",
+                                "10000", "4194304", "-inf",  "+inf", "", "jobs"};
+    const char *const none[] = {"list",  "dead",    "none", "100",  "", "",
+                                "10000", "4194304", "-inf", "+inf", "", "jobs"};
     const char *const audit[] = {"audit"}, *const mend[] = {"mend", "jobs", "0"};
     freeReplyObject(run_timed(SCRIPT_LIST, 12, page));
     freeReplyObject(run_timed(SCRIPT_LIST, 12, none));

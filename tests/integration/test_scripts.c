@@ -237,6 +237,27 @@ START_TEST(schedule_keeps_to_the_most_jobs)
 }
 END_TEST
 
+START_TEST(a_job_without_a_url_needs_a_topic_with_one)
+{
+#define NO_URL       "\"url\":\"\",\"x\":1}"
+#define MADE(record) "bucket:t: t/a@now\njobs: t/a=" record "\nready: t\n" URL "turns: t@1\n"
+#define URL          "topics: t={\"url\":\"http://h/\"}\n"
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule 0 86400000 t/a 0 " NO_URL " -", "-5", NULL},
+        {ABSENT, "replace 0 t/a 0 " NO_URL " ''", "-5", NULL},
+        {DELAYED, "replace 0 t/a 0 " NO_URL " ''", "-5", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " - {\"createdAt\":1," NO_URL, "-5", NULL},
+        {DELAYED, "schedule 0 86400000 t/a 0 " NO_URL " -", "(delayed now+60000 {r})", NULL},
+        {URL, "schedule 0 86400000 t/a 0 " NO_URL " -", "now", MADE("{\"createdAt\":now," NO_URL)},
+        {URL, "replace 0 t/a 0 " NO_URL " ''", "(now now 0)", MADE("{\"createdAt\":now," NO_URL)},
+        {DELAYED URL, "change t/a " TAG_DELAYED " 0 {\"createdAt\":1," NO_URL, "now",
+         MADE("{\"createdAt\":1," NO_URL)},
+        /* What stands further inside is somebody's body. */
+        {ABSENT, "schedule 0 86400000 t/a 0 \"url\":\"x\",\"body\":{" NO_URL "} -", "now",
+         DUE_NOW("{\"createdAt\":now,\"url\":\"x\",\"body\":{" NO_URL "}")}, );
+}
+END_TEST
+
 #define REPLACE  "replace 0 t/a 60000 \"x\":1} "
 #define REPLACED "(now+60001 now+1 1)"
 
@@ -396,32 +417,33 @@ END_TEST
 START_TEST(run_makes_a_job_due)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "run t/a '' ''", "-1", NULL}, {DELAYED, "run t/a '' ''", "now", DUE_NOW("{r}")},
-        {COME, "run t/a '' ''", "now-1000", NULL}, {READY, "run t/a '' ''", "now-1000", NULL},
-        {LEASED, "run t/a '' ''", "-2", NULL}, {LEASED_AGAIN, "run t/a '' ''", "-2", NULL},
-        {EXPIRED, "run t/a '' ''", "-2", NULL}, {LOST, "run t/a '' ''", "now-1000", READY},
-        {LOST_THRICE, "run t/a '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a '' ''", "-3", NULL},
-        {DEAD, "run t/a {q} {f}", "-3", NULL}, {DEAD, "run t/a {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD_BY_LOSSES, "run t/a {q} {f}", "-3", NULL},
-        {DEAD_BY_LOSSES, "run t/a {r} {f}", "now", DUE_NOW("{f}")},
-        {DELAYED, "run t/a '' '' t/a '' ''", "now now", DUE_NOW("{r}")},
-        {DEAD, "run t/a {r} {f} t/a {r} {f}", "now now", DUE_NOW("{f}")}, );
+        {ABSENT, "run t/a 0 '' ''", "-1", NULL}, {DELAYED, "run t/a 0 '' ''", "now", DUE_NOW("{r}")},
+        {COME, "run t/a 0 '' ''", "now-1000", NULL}, {READY, "run t/a 0 '' ''", "now-1000", NULL},
+        {LEASED, "run t/a 0 '' ''", "-2", NULL}, {LEASED_AGAIN, "run t/a 0 '' ''", "-2", NULL},
+        {EXPIRED, "run t/a 0 '' ''", "-2", NULL}, {LOST, "run t/a 0 '' ''", "now-1000", READY},
+        {LOST_THRICE, "run t/a 0 '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a 0 '' ''", "-3", NULL},
+        {DEAD, "run t/a 0 {q} {f}", "-3", NULL}, {DEAD, "run t/a 0 {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD_BY_LOSSES, "run t/a 0 {q} {f}", "-3", NULL},
+        {DEAD_BY_LOSSES, "run t/a 0 {r} {f}", "now", DUE_NOW("{f}")},
+        {DELAYED, "run t/a 0 '' '' t/a 0 '' ''", "now now", DUE_NOW("{r}")},
+        {DEAD, "run t/a 0 {r} {f} t/a 0 {r} {f}", "now now", DUE_NOW("{f}")}, );
 }
 END_TEST
 
 START_TEST(read_says_how_a_job_is)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "read t/a", "()", NULL}, {DELAYED, "read t/a", "(delayed now+60000 {r} 0)", NULL},
-        {COME, "read t/a", "(ready now-1000 {r} 0)", NULL},
-        {READY, "read t/a", "(ready now-1000 {r} 0)", NULL},
-        {LEASED, "read t/a", "(leased now+3000 {r} 0)", NULL},
-        {LEASED_AGAIN, "read t/a", "(leased now+3000 {r} 1)", NULL},
-        {EXPIRED, "read t/a", "(leased now {r} 0)", NULL}, {LOST, "read t/a", "(ready now-1000 {r} 1)", NULL},
-        {LOST_THRICE, "read t/a", "(delayed now+7000 {r} 3)", NULL},
-        {DEAD, "read t/a", "(dead now-5000 {r} 0)", NULL},
-        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5)", NULL},
-        {DEAD, "read t/b t/a t/a", "() (dead now-5000 {r} 0) (dead now-5000 {r} 0)", NULL}, );
+        {ABSENT, "read t/a", "()", NULL}, {DELAYED, "read t/a", "(delayed now+60000 {r} 0 '')", NULL},
+        {COME, "read t/a", "(ready now-1000 {r} 0 '')", NULL},
+        {READY, "read t/a", "(ready now-1000 {r} 0 '')", NULL},
+        {LEASED, "read t/a", "(leased now+3000 {r} 0 '')", NULL},
+        {LEASED_AGAIN, "read t/a", "(leased now+3000 {r} 1 '')", NULL},
+        {EXPIRED, "read t/a", "(leased now {r} 0 '')", NULL},
+        {LOST, "read t/a", "(ready now-1000 {r} 1 '')", NULL},
+        {LOST_THRICE, "read t/a", "(delayed now+7000 {r} 3 '')", NULL},
+        {DEAD, "read t/a", "(dead now-5000 {r} 0 '')", NULL},
+        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5 '')", NULL},
+        {DEAD, "read t/b t/a t/a", "() (dead now-5000 {r} 0 '') (dead now-5000 {r} 0 '')", NULL}, );
 }
 END_TEST
 
@@ -434,26 +456,27 @@ START_TEST(list_shows_the_jobs_of_a_state)
                                "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
                                "jobs: t/a={a} t/b={b} u/a={c}\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' ''", NULL},
-        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/c now+1 {c} 0", NULL},
-        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now-5 {a} 0 t/b now {b} 0",
-         NULL},
-        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs", "now-5 t/a t/a now-5 {a} 0", NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs", "'' '' t/b now {b} 0", NULL},
-        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs", "'' ''", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now+3000 {r} 0", NULL},
-        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs", "'' ''", NULL},
+        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
+        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs",
+         "'' '' 2 t/a now-5 {a} 0 '' t/b now {b} 0 ''", NULL},
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs", "now-5 t/a 1 t/a now-5 {a} 0 ''", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs", "'' '' 1 t/b now {b} 0 ''", NULL},
+        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/a now+3000 {r} 0 ''", NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
         {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs",
-         "'' '' t/a now-9 {a} 0 u/a now-9 {c} 5 t/b now-8 {b} 0", NULL},
-        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' t/a now-9 {a} 0 t/b now-8 {b} 0",
-         NULL},
+         "'' '' 3 t/a now-9 {a} 0 '' u/a now-9 {c} 5 '' t/b now-8 {b} 0 ''", NULL},
+        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs",
+         "'' '' 2 t/a now-9 {a} 0 '' t/b now-8 {b} 0 ''", NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
-        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs", "now-9 u/a t/a now-9 {a} 0 u/a now-9 {c} 5",
+        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs",
+         "now-9 u/a 2 t/a now-9 {a} 0 '' u/a now-9 {c} 5 ''", NULL},
+        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs", "now-9 t/a 0", NULL},
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs", "now-9 u/a 1 u/a now-9 {c} 5 ''",
          NULL},
-        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs", "now-9 t/a", NULL},
-        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs", "now-9 t/a t/a now-9 {a} 0", NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs", "now-9 u/a u/a now-9 {c} 5", NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs", "'' '' t/b now-8 {b} 0", NULL}, );
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs", "'' '' 1 t/b now-8 {b} 0 ''", NULL}, );
 }
 END_TEST
 
@@ -467,15 +490,19 @@ START_TEST(list_tells_what_passes_its_filters)
         "jobs: t/a=" RECORD("http://h/") " t/b=" RECORD("https://H:81?q") " t/c=" RECORD(
             "http://hh/") " t/d=x t/e=" RECORD("http://[::1]:5/") " u/a=" RECORD("http://h") "\n";
     CHECK_EXAMPLES( //
-        {some, "list ready t 9 '' '' 100 1000 now +inf '' ids", "'' '' t/b", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf now '' ids", "'' '' t/a", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' ids", "'' ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' ids", "'' '' t/d", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' ids", "'' '' u/a", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h ids", "'' '' t/a t/b", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 ids", "'' '' t/b", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h ids", "'' ''", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] ids", "'' '' t/e", NULL},
+        {some, "list ready t 9 '' '' 100 1000 now +inf '' ids", "'' '' 1 t/b", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf now '' ids", "'' '' 1 t/a", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' ids", "'' '' 0", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' ids", "'' '' 1 t/d", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' ids", "'' '' 1 u/a", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h ids", "'' '' 2 t/a t/b", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 ids", "'' '' 1 t/b", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h ids", "'' '' 0", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] ids", "'' '' 1 t/e", NULL},
+        {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
+         "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
+         "list ready t 9 '' '' 100 1000 -inf +inf h jobs",
+         "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"}", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count", "'' '' 1", NULL},
         {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
@@ -620,8 +647,8 @@ END_TEST
 #define NOTICE "t/dead~1700000000123456~1"
 #define TOLD(job_id, record)                                                                                 \
     NOTICE                                                                                                   \
-        "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id  \
-        "\",\"deadAt\":now,\"job\":" record "}}"
+    "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id                \
+    "\",\"deadAt\":now,\"job\":" record "}}"
 
 START_TEST(a_death_is_told_where_the_settings_say_so)
 {
@@ -699,17 +726,58 @@ START_TEST(topics_tells_what_there_is)
                                "turns: t@1\n";
     CHECK_EXAMPLES( //
         {ABSENT, "topics '' '' 10 100", "0 0", NULL},
-        {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1", NULL},
-        {some, "topics t '' 10 100", "0 0 t '' 1 2 0 1 now-5 -1", NULL},
-        {some, "topics u '' 10 100", "0 0 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
-        {some, "topics '' '' 2 100", "1 0 t '' 1 2 0 1 now-5 -1 u {\"paused\":true} 0 1 0 0 now-9 -2", NULL},
+        {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1 0 0 0", NULL},
+        {some, "topics t '' 10 100", "0 0 t '' 1 2 0 1 now-5 -1 0 0 0", NULL},
+        {some, "topics u '' 10 100", "0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
+        {some, "topics '' '' 2 100",
+         "1 0 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
         {some, "topics '' u 9 100",
-         "0 0 v '' 0 0 0 2 -1 -1 w '' 0 0 1 0 -1 -1 x {\"maxInFlight\":1} 0 0 0 0 -1 -1", NULL},
-        {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1", NULL},
+         "0 0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
+         NULL},
+        {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1 0 0 0", NULL},
         /* Held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
-         "topics t '' 1 9", "0 0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001", NULL}, );
+         "topics t '' 1 9", "0 0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0", NULL}, );
+}
+END_TEST
+
+/* What topics tells of the last hour of t, after these calls on a job that is leased. */
+static void check_hour(const char *before, const char *const *calls, const char *expected)
+{
+    struct buffer answer;
+    buffer_init(&answer, 4096);
+    keyspace_load(redis, before, NOW_MS);
+    for (; *calls; calls++)
+        freeReplyObject(script_run_text(redis, *calls, NOW_MS));
+    redisReply *reply = script_run_text(redis, "topics t '' 1 9", NOW_MS);
+    script_answer_text(&answer, reply, NOW_US);
+    freeReplyObject(reply);
+    const char *end = buffer_text(&answer) + answer.size - strlen(expected);
+    ck_assert_msg(strcmp(end, expected) == 0, "%s\ninstead of ...%s", buffer_text(&answer), expected);
+    buffer_fini(&answer);
+}
+
+START_TEST(outcomes_are_counted_for_an_hour)
+{
+    static const char two[] = "holders:t: t/a=n1,now-1000 t/b=n1,now-1000\n"
+                              "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n";
+    static const char old[] = LEASED "hour:t: 5666654d=9 5666655d=4 5666667d=9\n";
+    check_hour(two, (const char *const[]){"complete t/a n1 t/b n1", NULL}, " 2 0 0");
+    check_hour(two, (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x}", "bury t/b n1 {x}", NULL},
+               " 0 1 1");
+    check_hour(two, (const char *const[]){"release t/a n1", "cancel t/b ''", NULL}, " 0 0 0");
+    check_hour(LOST, (const char *const[]){"complete t/a n1", NULL}, " 1 0 0");
+    /* Twelve parts, this one included: NOW_MS is in part 5666666. */
+    check_hour("hour:t: 5666654d=9 5666655d=1 5666666d=2 5666660r=3 5666661r=4 5666666x=5 5666667d=9\n",
+               (const char *const[]){NULL}, " 3 7 5");
+    check_hour(old, (const char *const[]){"complete t/a n1", NULL}, " 5 0 0");
+    redisReply *fields = redis_command(redis, "HLEN %shour:t", KEYSPACE_PREFIX);
+    ck_assert_int_eq(fields->integer, 2); /* what is no part of the last hour is gone */
+    freeReplyObject(fields);
+    redisReply *left = redis_command(redis, "PTTL %shour:t", KEYSPACE_PREFIX);
+    ck_assert_int_ge(left->integer, 3599000);
+    freeReplyObject(left);
 }
 END_TEST
 
@@ -1062,12 +1130,12 @@ END_TEST
 START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
 {
     CHECK_EXAMPLES( //
-        {"jobs: t/a={r}\n", "read t/a", "(ready now {r} 0)", NULL},
+        {"jobs: t/a={r}\n", "read t/a", "(ready now {r} 0 '')", NULL},
         {"jobs: t/a={r}\n", "schedule 0 86400000 t/b 5 \"x\"} - t/a 5 \"x\"} -",
          "now+6 (ready now {r}) wake now+6",
          "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
         {"jobs: t/a={r}\n", "cancel t/a ''", "0", ABSENT},
-        {"jobs: t/a={r}\n", "run t/a '' ''", "now", DUE_NOW("{r}")}, );
+        {"jobs: t/a={r}\n", "run t/a 0 '' ''", "now", DUE_NOW("{r}")}, );
 }
 END_TEST
 
@@ -1081,6 +1149,7 @@ Suite *suite(void)
     tcase_add_test(group, schedule_accepts_a_job_once);
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);
+    tcase_add_test(group, a_job_without_a_url_needs_a_topic_with_one);
     tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased);
     tcase_add_test(group, replace_takes_each_item_after_the_one_before);
     tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
@@ -1100,6 +1169,7 @@ Suite *suite(void)
     tcase_add_test(group, claim_keeps_to_the_settings);
     tcase_add_test(group, claim_of_a_topic_far_behind_takes_what_fell_due_last_too);
     tcase_add_test(group, topics_tells_what_there_is);
+    tcase_add_test(group, outcomes_are_counted_for_an_hour);
     tcase_add_test(group, complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job);
     tcase_add_test(group, retry_lets_a_job_wait_from_now);
     tcase_add_test(group, bury_keeps_a_dead_job);

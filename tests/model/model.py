@@ -188,7 +188,7 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in
                  ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "carry", "topics", "rates")]
-        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders") for topic in TOPICS]
+        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -444,7 +444,7 @@ class World:
         items = []
         for job_id in self.some_ids():
             old = self.pool.jobs.get(job_id, "")
-            items.append((job_id, self.chance.choice((old, old, "else")), old + " "))
+            items.append((job_id, self.chance.choice(("0", "0", "700")), self.chance.choice((old, old, "else")), old + " "))
         for (job_id, *_), due in zip(items, self.call_items("run", (), items)):
             if due >= 0:
                 self.lives[job_id].due = due
@@ -460,8 +460,8 @@ class World:
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
             answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs")
-            expected = self.pool.list(state, topic, len(answer[2:]) // 4, score, last)
-            self.check("list", (state, topic, score, last), answer[2:], expected)
+            expected = self.pool.list(state, topic, answer[2], score, last)
+            self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2]
         pool = self.pool
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
@@ -641,7 +641,7 @@ class World:
         for _ in range(400):
             if not self.pool.jobs:
                 return
-            dead = [(job_id, self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
+            dead = [(job_id, "0", self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
             for (job_id, *_), due in zip(dead, self.call_items("run", (), dead) if dead else ()):
                 self.lives[job_id].due = due
                 self.lives[job_id].changes += 1

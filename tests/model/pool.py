@@ -6,6 +6,7 @@ in turns and due is worked out only when a script touches it, as in the product.
 
 import collections
 import hashlib
+import json
 
 LEASE_MS = 5000
 BEHIND_MS = 500
@@ -215,8 +216,8 @@ class Pool:
         return answers
 
     def run(self, items):
-        answers = []
-        for job_id, old, new in items:
+        answers, placed = [], set()  # by this call, and in no bucket yet
+        for job_id, when, old, new in items:
             if job_id not in self.jobs:
                 answers.append(-1)
                 continue
@@ -228,9 +229,10 @@ class Pool:
                 answers.append(-3)
                 continue
             self.crashes.pop(job_id, None)
-            if state != "ready":
+            if state != "ready" or job_id in placed:
+                placed.add(job_id)
                 self.take(job_id)
-                at = self.now
+                at = self.due_of(when)[0]
                 self.put(job_id, at)
             if state == "dead":
                 self.jobs[job_id] = new
@@ -247,9 +249,13 @@ class Pool:
         self.touched[topic] = True
         self.finish()
 
+    def settings_text(self, job_id):
+        settings = self.settings.get(topic_of(job_id))
+        return json.dumps(settings) if settings else ""
+
     def read(self, ids):
-        return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id)] if job_id in self.jobs else []
-                for job_id in ids]
+        return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
+                if job_id in self.jobs else [] for job_id in ids]
 
     def list(self, state, topic, most, score, last):
         places = {"leased": self.leases, "dead": self.dead}.get(state, self.bucket)
@@ -259,7 +265,7 @@ class Pool:
             entries = [entry for entry in entries if entry > (int(score), last)]
         answer = []
         for at, job_id in entries[:most]:
-            answer += [job_id, at, self.jobs[job_id], self.losses(job_id)]
+            answer += [job_id, at, self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
         return answer
 
     # ---- what consumers do ----

@@ -52,7 +52,8 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics", "rates", NULL});
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics",
+                                                 "rates", "hour:", NULL});
 }
 
 static bool has_words(struct slice name)
@@ -161,7 +162,8 @@ void keyspace_dump(redisContext *redis, struct buffer *text, int64_t now_ms)
     redisReply *keys = redis_command(redis, "KEYS *");
     sort(keys, 1);
     for (size_t i = 0; i < keys->elements; i++)
-        dump_key(redis, &numbers, keys->element[i]->str);
+        if (!slice_starts_with(slice_of(keys->element[i]->str), SLICE(KEYSPACE_PREFIX "hour:")))
+            dump_key(redis, &numbers, keys->element[i]->str);
     numbers_to_times(text, buffer_text(&numbers), now_ms);
     freeReplyObject(keys);
     buffer_fini(&numbers);

@@ -223,7 +223,7 @@ START_TEST(a_named_job_may_leave_out_its_name)
     ck_assert_str_eq(
         said(), "topic: must be that of the path\njobId: must be that of the path\nurl: must be a string");
     ck_assert_int_eq(job_parse_named(SLICE("t/a"), wrong, NOW_MS, &job, &errors), STATUS_INVALID);
-    ck_assert_str_eq(said(), "jobId: must be a string\nurl: is required");
+    ck_assert_str_eq(said(), "jobId: must be a string");
 }
 END_TEST
 
@@ -338,7 +338,7 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
     ck_assert_int_eq(parse("{\"topic\":1,\"url\":null}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be a string\nurl: must be a string");
     ck_assert_int_eq(parse("{}"), STATUS_INVALID);
-    ck_assert_str_eq(said(), "topic: is required\nurl: is required");
+    ck_assert_str_eq(said(), "topic: is required");
 }
 END_TEST
 
@@ -400,7 +400,7 @@ START_TEST(keeps_a_bounded_number_of_errors)
     buffer_append_byte(&text, '}');
     ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
     ck_assert_uint_eq(errors.count, JOB_ERRORS_MAX);
-    ck_assert_str_eq(errors.items[JOB_ERRORS_MAX - 1].field, "a60");
+    ck_assert_str_eq(errors.items[JOB_ERRORS_MAX - 1].field, "a61");
 }
 END_TEST
 

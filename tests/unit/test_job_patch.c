@@ -140,7 +140,7 @@ START_TEST(says_what_is_wrong)
          "topic: cannot be changed\njobId: cannot be changed\nx: is no member of a job"},
         {"{\"createdAt\":5,\"attempts\":0}",
          "createdAt: is no member of a job\nattempts: is no member of a job"},
-        {"{\"url\":null}", "url: is required"},
+        {"{\"url\":\"\"}", "url: must begin with http:// or https://"},
         {"{\"url\":\"x\",\"delay\":-1,\"timeout\":0,\"headers\":{\"Host\":\"x\"}}",
          "url: must begin with http:// or https://\ndelay: must be 0 to 315360000\n"
          "timeout: must be 0.1 to 3600\nheaders.Host: must not be set by a job"},

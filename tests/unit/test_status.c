@@ -15,6 +15,7 @@ START_TEST(names_every_status)
         [STATUS_REUSED] = "reused",
         [STATUS_LEASED] = "leased",
         [STATUS_EXPIRED] = "expired",
+        [STATUS_NO_URL] = "no_url",
         [STATUS_STALE] = "stale",
         [STATUS_FULL] = "full",
         [STATUS_UNAVAILABLE] = "unavailable",

@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/topic_settings.h"
+#include "job/topic_defaults.h"
 
 static struct topic_settings settings;
 static struct job_errors errors;
@@ -14,6 +14,7 @@ static void check_writes(const char *text, const char *written)
     topic_settings_write(&settings, &out);
     ck_assert_str_eq(buffer_text(&out), written);
     buffer_fini(&out);
+    topic_settings_fini(&settings);
 }
 
 START_TEST(writes_what_is_set)
@@ -26,6 +27,53 @@ START_TEST(writes_what_is_set)
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":"
         "10}");
+    check_writes(
+        "{\"headers\":{\"X-A\":\"1 \\\"2\\\"\"},\"onDead\":\"http://d/?q\",\"url\":\"http://u/?q\"}",
+        "{\"url\":\"http://u/?q\",\"headers\":{\"X-A\":\"1 \\\"2\\\"\"},\"onDead\":\"http://d/?q\"}");
+}
+END_TEST
+
+START_TEST(shows_no_secrets)
+{
+    struct buffer out;
+    buffer_init(&out, 4096);
+    ck_assert_int_eq(
+        topic_settings_parse(SLICE("{\"url\":\"http://u/?q\",\"onDead\":\"http://d/?q\",\"headers\":"
+                                   "{\"content-type\":\"a/b\",\"X-A\":\"1\"},\"timeout\":1}"),
+                             &settings, &errors),
+        STATUS_OK);
+    topic_settings_show(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out),
+                     "{\"timeout\":1,\"url\":\"http://u/?***\",\"headers\":{\"content-type\":"
+                     "\"a/b\",\"X-A\":\"***\"},\"onDead\":\"http://d/?***\"}");
+    buffer_fini(&out);
+    topic_settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(a_job_gets_what_it_does_not_bring)
+{
+    struct job job = {.timeout_ms = 30000, .header_count = 1, .headers = {{SLICE("x-a"), SLICE("job")}}};
+    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
+    ck_assert_int_eq(topic_settings_parse(SLICE("{\"url\":\"http://u/\",\"timeout\":1,\"retrySchedule\":[7],"
+                                                "\"headers\":{\"X-A\":\"topic\",\"X-B\":\"b\"}}"),
+                                          &settings, &errors),
+                     STATUS_OK);
+    struct retry_schedule ours = {.count = 0};
+    ck_assert(slice_equal(topic_defaults_url(&settings, &job), SLICE("http://u/")));
+    ck_assert_int_eq(topic_defaults_timeout_ms(&settings, &job), 1000);
+    ck_assert_int_eq(topic_defaults_schedule(&settings, &ours)->wait_ms[0], 7000);
+    ck_assert_uint_eq(topic_defaults_headers(&settings, &job, headers), 2);
+    ck_assert(slice_equal(headers[0].value, SLICE("job")));
+    ck_assert(slice_equal(headers[1].name, SLICE("X-B")));
+    job.url = SLICE("http://j/");
+    job.has_timeout = true;
+    ck_assert(slice_equal(topic_defaults_url(&settings, &job), SLICE("http://j/")));
+    ck_assert_int_eq(topic_defaults_timeout_ms(&settings, &job), 30000);
+    topic_settings_fini(&settings);
+    ck_assert_uint_eq(topic_defaults_url(NULL, &(struct job){.timeout_ms = 1}).size, 0);
+    ck_assert_ptr_eq(topic_defaults_schedule(NULL, &ours), &ours);
+    ck_assert_uint_eq(topic_defaults_headers(NULL, &job, headers), 1);
 }
 END_TEST
 
@@ -47,6 +95,11 @@ START_TEST(names_what_is_wrong)
         {"{\"onDead\":\"ftp://h/\"}", "onDead"},
         {"{\"onDead\":\"http:\\/\\/h/\"}", "onDead"},
         {"{\"onDead\":1}", "onDead"},
+        {"{\"url\":\"http://u/?***\"}", "url"},
+        {"{\"url\":\"\"}", "url"},
+        {"{\"headers\":[]}", "headers"},
+        {"{\"headers\":{\"X-A\":\"***\"}}", "headers.X-A"},
+        {"{\"headers\":{\"Host\":\"h\"}}", "headers.Host"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -103,6 +156,8 @@ Suite *suite(void)
     Suite *all = suite_create("topic_settings");
     TCase *tests = tcase_create("topic_settings");
     tcase_add_test(tests, writes_what_is_set);
+    tcase_add_test(tests, shows_no_secrets);
+    tcase_add_test(tests, a_job_gets_what_it_does_not_bring);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_as_the_rfc_says);
     tcase_add_test(tests, jitter_only_adds);

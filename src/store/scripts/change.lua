@@ -4,7 +4,7 @@
 --
 -- ARGV from 2: id, its tag (see is_as_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
 -- Returns {now_us, result ...}: the due time, 0 where it stays; -2 when this call has looked at enough: ask again,
--- -3 leased, -4 not as seen.
+-- -3 leased, -4 not as seen, NO_URL.
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -15,6 +15,7 @@ local function change(id, tag, when, record)
   local is_seen = is_as_seen(id, tag)
   if is_seen == nil then return -2 end
   if not is_seen then return -4 end
+  if lacks_url(id, record) then return NO_URL end
   call('HSET', JOBS, id, record)
   forget_crashes(id)
   if when == '-' then return 0 end

@@ -187,6 +187,12 @@ local function settings_of(topic)
   return settings[topic]
 end
 
+local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
+
+-- A job that brings no url needs a topic that has one. What schedules or changes it says so with this.
+local NO_URL = -5
+local function lacks_url(id, record) return string.find(record, '^[^u]-"url":""') and not settings_of(topic_of(id)).url end
+
 local function limit_of(topic) return settings_of(topic).maxInFlight or MAX_IN_FLIGHT end
 
 -- A topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which
@@ -251,8 +257,38 @@ local function ring()
   end
 end
 
+-- What became of a topic's jobs of late, for people: field '<part><letter>', where parts of an hour are counted since
+-- 1970 and the letter is d (delivered), r (failed and to be retried) or x (dead).
+local PART_MS, PARTS = 300000, 12
+local part = math.floor(now / PART_MS)
+local function hour_of(topic) return base .. 'hour:' .. topic end
+local function is_of_last_hour(field)
+  local its_part = tonumber(string.match(field, '^%d+'))
+  return its_part > part - PARTS and its_part <= part
+end
+
+local counts = {}
+local function count(topic, letter, number)
+  counts[topic] = counts[topic] or {}
+  counts[topic][letter] = (counts[topic][letter] or 0) + number
+end
+
+-- With each new part the old ones go.
+local function write_counts(topic, numbers)
+  local key, is_new = hour_of(topic), false
+  for letter, number in pairs(numbers) do
+    is_new = call('HINCRBY', key, part .. letter, number) == number or is_new
+  end
+  if not is_new then return end
+  for _, field in ipairs(call('HKEYS', key)) do
+    if not is_of_last_hour(field) then call('HDEL', key, field) end
+  end
+  call('PEXPIRE', key, PARTS * PART_MS)
+end
+
 -- The end of every script that changes places: writes buckets, offers topics, rings, wakes.
 local function finish()
+  for topic, numbers in pairs(counts) do write_counts(topic, numbers) end
   for topic, list in pairs(places) do call('ZADD', bucket_of(topic), unpack(list)) end
   for i = 1, #touched do offer(touched[i]) end
   if #touched > 0 then ring() end
@@ -284,6 +320,7 @@ local deaths = 0
 local function bury(id, record)
   call('ZADD', DEAD, integer(now), id)
   local topic = topic_of(id)
+  count(topic, 'x', 1)
   local url, job_id = settings_of(topic).onDead, string.sub(id, #topic + 2)
   if not url or string.sub(job_id, 1, 5) == 'dead~' then return end
   deaths = deaths + 1

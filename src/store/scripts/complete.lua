@@ -15,6 +15,7 @@ for i = 2, #ARGV, 2 do
     forget_crashes(id)
     if verdicts[number] == 'late' then
       take(id)
+      count(topic, 'd', 1)
     else
       by_topic[topic] = by_topic[topic] or {}
       table.insert(by_topic[topic], id)
@@ -23,6 +24,7 @@ for i = 2, #ARGV, 2 do
   end
 end
 for topic, ids in pairs(by_topic) do
+  count(topic, 'd', #ids)
   call('ZREM', LEASES, unpack(ids))
   call('HDEL', holders_of(topic), unpack(ids))
 end

@@ -3,12 +3,12 @@
 --
 -- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
--- ARGV[7] the most entries to look at   [8] the most bytes of records
+-- ARGV[7] the most entries to look at   [8] the most bytes of records and settings
 -- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
 -- ARGV[12] what to tell: 'jobs', 'ids' or 'count'
--- Returns {now_us, score, id of the last entry looked at or '', '' at the end, then for each job: id, score, record,
--- lost consumers; or ids; or how many}.
+-- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
+-- id, score, record, lost consumers, settings of its topic or ''; or ids; or nothing}.
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
@@ -36,23 +36,27 @@ if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. be
 if ARGV[5] ~= '' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
 -- The record begins as schedule.lua and job_write.c made it.
-local function has_host(record)
+local function has_host(id, record)
   if host == '' then return true end
-  local there = string.match(record, '^{"createdAt":%d+,"url":"%a+://([^/"?#]*)')
+  local url = string.match(record, '^{"createdAt":%d+,"url":"([^"]*)') or ''
+  if url == '' then url = settings_of(topic_of(id)).url or '' end
+  local there = string.match(url, '^%a+://([^/?#]*)')
   there = there and string.lower(there)
   return there == host or there and string.sub(there, 1, #host + 1) == host .. ':'
 end
 
-local replies, found = {now_us, '', ''}, 0
+local replies, found = {now_us, '', '', 0}, 0
 local function add(id, score, record)
   found = found + 1
   if tell == 'count' then return end
   replies[#replies + 1] = id
   if tell == 'ids' then return end
-  bytes_left = bytes_left - #record
+  local settings_text = settings_text_of(topic_of(id))
+  bytes_left = bytes_left - #record - #settings_text
   replies[#replies + 1] = tonumber(score)
   replies[#replies + 1] = record
   replies[#replies + 1] = losses_of(id)
+  replies[#replies + 1] = settings_text
 end
 
 -- Whether the entry is told; records are read only where they are needed.
@@ -60,7 +64,7 @@ local needs_record = tell == 'jobs' or host ~= ''
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
   local record = needs_record and call('HGET', JOBS, id)
-  if not needs_record or record and has_host(record) then add(id, score, record) end
+  if not needs_record or record and has_host(id, record) then add(id, score, record) end
 end
 
 -- Where each entry counts there is no need to look at them.
@@ -79,6 +83,6 @@ while from <= to and look > 0 and found < most and bytes_left > 0 do
     if found == most or bytes_left <= 0 then break end
   end
 end
-if tell == 'count' then replies[4] = found end
+replies[4] = found
 if from > to then replies[2], replies[3] = '', '' end
 return replies

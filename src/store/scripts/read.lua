@@ -2,8 +2,8 @@
 -- read.lua - jobs as they are.
 --
 -- ARGV from 2: id, ...
--- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers},
--- or -2 when the answer has become too long: ask again.
+-- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
+-- settings of its topic or ''}, or -2 when the answer has become too long: ask again.
 local replies = {now_us}
 for i = 2, #ARGV do
   local id = ARGV[i]
@@ -14,7 +14,7 @@ for i = 2, #ARGV do
     local state, score = locate(id)
     replies[i] = record and {
       state or 'ready', -- nowhere: the janitor will make it ready
-      tonumber(score) or now, record, losses_of(id),
+      tonumber(score) or now, record, losses_of(id), settings_text_of(topic_of(id)),
     } or -2
   end
 end

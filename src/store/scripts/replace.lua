@@ -9,7 +9,7 @@
 --   record  as in schedule.lua
 --   tags    what has to be there, see is_as_seen
 -- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
--- this call has looked at enough: ask again, -3 leased, -4 not as seen.
+-- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -19,6 +19,7 @@ local function replace(id, when, record, tags)
   local is_seen = is_as_seen(id, tags)
   if is_seen == nil then return -2 end
   if not is_seen then return -4 end
+  if lacks_url(id, record) then return NO_URL end
   if is_there then
     take(id)
     forget_crashes(id)

@@ -12,6 +12,7 @@ for i = 2, #ARGV, 4 do
     take(id)
     forget_crashes(id)
     call('HSET', JOBS, id, ARGV[i + 3])
+    count(topic_of(id), 'r', 1)
     put(id, soonest + tonumber(ARGV[i + 2]))
   end
 end

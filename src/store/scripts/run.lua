@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- run.lua - a job becomes due now. A dead one starts over: its record is swapped for one without attempts,
+-- run.lua - a job becomes due now, or when it is told. A dead one starts over: its record is swapped for one without attempts,
 -- unless it has changed since the caller read it.
 --
--- ARGV from 2: id, the record that was read, the record to write, ...
+-- ARGV from 2: id, when (as in schedule.lua), the record that was read, the record to write, ...
 -- Returns {now_us, result ...}: the due time, -1 no such job, -2 leased, -3 dead and changed.
-check(2, 3)
+check(2, 4, 2)
 local replies = {now_us}
-for i = 2, #ARGV, 3 do
+for i = 2, #ARGV, 4 do
   local id = ARGV[i]
   local record = call('HGET', JOBS, id)
   local state, score = locate(id)
@@ -15,7 +15,7 @@ for i = 2, #ARGV, 3 do
     result = -1
   elseif state == 'leased' then
     result = -2
-  elseif state == 'dead' and record ~= ARGV[i + 1] then
+  elseif state == 'dead' and record ~= ARGV[i + 2] then
     result = -3
   elseif state == 'ready' then
     result = tonumber(score)
@@ -23,9 +23,10 @@ for i = 2, #ARGV, 3 do
   else
     take(id)
     forget_crashes(id)
-    if state == 'dead' then call('HSET', JOBS, id, ARGV[i + 2]) end
-    put(id, now)
-    result = now
+    if state == 'dead' then call('HSET', JOBS, id, ARGV[i + 3]) end
+    local at, text = due_of(ARGV[i + 1])
+    put(id, text)
+    result = at
   end
   replies[#replies + 1] = result
 end

@@ -10,7 +10,7 @@
 --           under that and given again
 -- Returns {now_us, result ...}: a due time, -1 when the pool is full, {state, due, record} of the job
 -- that has the id, or -2 when there is one but the answer has become too long: ask again. For a key that is
--- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request.
+-- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request. NO_URL.
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 local replies, scheduled = {now_us}, {}
@@ -26,6 +26,7 @@ local function existing(id)
 end
 
 local function add(id, when, record)
+  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return NO_URL end
   local at, text, created = due_of(when)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then return existing(id) end
   put(id, text)

@@ -5,7 +5,7 @@
 -- ARGV[5] the most entries of a key to look at: dead and leased jobs beyond are not counted, topics not found
 -- Returns {now_us, 1 when there are more behind, 1 when not all entries were looked at, then for each topic: name,
 -- settings or '', delayed, ready, leased, dead, due time of the first job or -1, until when its first job is held:
--- -1 not at all, -2 until something ends, else ms}.
+-- -1 not at all, -2 until something ends, else ms; delivered, retried and died within the last hour}.
 local one, after, most, look = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local is_partial = 0
 
@@ -44,16 +44,25 @@ local function held(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 
+local function last_hour(topic)
+  local sums, fields = {d = 0, r = 0, x = 0}, call('HGETALL', hour_of(topic))
+  for i = 1, #fields, 2 do
+    local letter = string.sub(fields[i], -1)
+    if is_of_last_hour(fields[i]) then sums[letter] = sums[letter] + fields[i + 1] end
+  end
+  return sums
+end
+
 local replies = {now_us, #names > most and 1 or 0, is_partial}
 for i = 1, math.min(#names, most) do
   local topic = names[i]
   local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
   local ready = call('ZCOUNT', bucket_of(topic), '-inf', now)
   local due = first and tonumber(first) or -1
-  settings_of(topic)
+  local hour = last_hour(topic)
   for _, part in ipairs({
-    topic, settings_texts[topic] or '', call('ZCARD', bucket_of(topic)) - ready, ready, call('HLEN', holders_of(topic)),
-    dead_of[topic] or 0, due, held(topic, due),
+    topic, settings_text_of(topic), call('ZCARD', bucket_of(topic)) - ready, ready, call('HLEN', holders_of(topic)),
+    dead_of[topic] or 0, due, held(topic, due), hour.d, hour.r, hour.x,
   }) do
     replies[#replies + 1] = part
   end

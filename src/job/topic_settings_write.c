@@ -1,0 +1,85 @@
+/* topic_settings_write.c - the settings of a topic as text: for Redis, and for people. */
+#include "job/member.h"
+#include "job/seconds.h"
+#include "job/topic_settings.h"
+#include "job/url.h"
+
+static void put_name(struct buffer *out, size_t start, const char *name)
+{
+    buffer_append_byte(out, out->size == start ? '{' : ',');
+    buffer_printf(out, "\"%s\":", name);
+}
+
+static void put_rate(struct buffer *out, const struct topic_settings *settings)
+{
+    buffer_printf(out, "{\"jobs\":%lld,\"per\":", (long long)settings->rate_jobs);
+    seconds_append(out, settings->rate_per_ms);
+    buffer_printf(out, ",\"burst\":%lld}", (long long)settings->rate_burst);
+}
+
+static void put_url(struct buffer *out, struct slice url, bool is_hidden)
+{
+    if (is_hidden)
+        url_show(url, out);
+    else
+        buffer_append_json(out, url);
+}
+
+static void put_target(struct buffer *out, size_t start, const struct topic_settings *settings,
+                       bool is_hidden)
+{
+    if (settings->url.size) {
+        put_name(out, start, "url");
+        put_url(out, settings->url, is_hidden);
+    }
+    if (settings->header_count) {
+        put_name(out, start, "headers");
+        member_write_headers(out, settings->headers, settings->header_count, is_hidden);
+    }
+    if (settings->on_dead.size) {
+        put_name(out, start, "onDead");
+        put_url(out, settings->on_dead, is_hidden);
+    }
+}
+
+static void put_settings(const struct topic_settings *settings, struct buffer *out, bool is_hidden)
+{
+    size_t start = out->size;
+    if (settings->is_paused) {
+        put_name(out, start, "paused");
+        buffer_append(out, SLICE("true"));
+    }
+    if (settings->max_in_flight) {
+        put_name(out, start, "maxInFlight");
+        buffer_append_number(out, settings->max_in_flight);
+    }
+    if (settings->rate_jobs) {
+        put_name(out, start, "rate");
+        put_rate(out, settings);
+    }
+    if (settings->has_schedule) {
+        put_name(out, start, "retrySchedule");
+        retry_schedule_write(&settings->schedule, out);
+    }
+    if (settings->has_timeout) {
+        put_name(out, start, "timeout");
+        seconds_append(out, settings->timeout_ms);
+    }
+    if (settings->jitter_ppm) {
+        put_name(out, start, "jitter");
+        buffer_printf(out, "%g", (double)settings->jitter_ppm / TOPIC_JITTER_MAX_PPM);
+    }
+    put_target(out, start, settings, is_hidden);
+    if (out->size > start)
+        buffer_append_byte(out, '}');
+}
+
+void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(settings, out, false);
+}
+
+void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(settings, out, true);
+}
