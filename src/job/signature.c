@@ -1,0 +1,191 @@
+#include "job/signature.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+
+enum {
+    SHARED_MIN = 16, /* the standard says 24; shorter ones are about, also in its own examples */
+    SEED_BYTES = 32,
+    PUBLIC_BYTES = 32,
+    PRIVATE_BYTES = SEED_BYTES + PUBLIC_BYTES,
+    DIGEST_BYTES = 32,
+    SIGNATURE_BYTES = 64,
+    ID_BYTES = 16,
+    BASE64_MAX = 4 * ((SIGNING_KEY_BYTES_MAX + 2) / 3),
+};
+
+static const struct slice shared_prefix = {"whsec_", 6}, private_prefix = {"whsk_", 5},
+                          public_prefix = {"whpk_", 5};
+
+/* ---- base64 ---- */
+
+static void put_base64(struct buffer *out, const unsigned char *bytes, size_t size)
+{
+    unsigned char text[BASE64_MAX + 1];
+    int length = EVP_EncodeBlock(text, bytes, (int)size);
+    buffer_append(out, slice_from((const char *)text, (size_t)length));
+}
+
+/* How many bytes; 0: it is none, or of more than SIGNING_KEY_BYTES_MAX. Only the one spelling of those bytes
+ * is taken. */
+static size_t read_base64(struct slice text, unsigned char bytes[SIGNING_KEY_BYTES_MAX])
+{
+    unsigned char room[BASE64_MAX / 4 * 3], again[BASE64_MAX + 1];
+    if (text.size == 0 || text.size % 4 || text.size > BASE64_MAX)
+        return 0;
+    int size = EVP_DecodeBlock(room, (const unsigned char *)text.data, (int)text.size);
+    if (size < 0)
+        return 0;
+    for (size_t i = text.size; i > text.size - 2 && text.data[i - 1] == '='; i--)
+        size--;
+    if (size > SIGNING_KEY_BYTES_MAX || EVP_EncodeBlock(again, room, size) != (int)text.size ||
+        memcmp(again, text.data, text.size) != 0)
+        return 0;
+    memcpy(bytes, room, (size_t)size);
+    return (size_t)size;
+}
+
+/* ---- keys ---- */
+
+static EVP_PKEY *private_key(const struct signing_key *key)
+{
+    EVP_PKEY *private = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, key->bytes, SEED_BYTES);
+    assert(private);
+    return private;
+}
+
+/* Its second half is the public key of the first. */
+static bool is_pair(const struct signing_key *key)
+{
+    unsigned char public[PUBLIC_BYTES];
+    size_t size = sizeof public;
+    EVP_PKEY *private = private_key(key);
+    bool is_known = EVP_PKEY_get_raw_public_key(private, public, &size) == 1;
+    EVP_PKEY_free(private);
+    return is_known && memcmp(public, key->bytes + SEED_BYTES, PUBLIC_BYTES) == 0;
+}
+
+enum status signing_key_parse(struct slice text, struct signing_key *key, const char **detail)
+{
+    key->is_private = slice_starts_with(text, private_prefix);
+    if (!key->is_private && !slice_starts_with(text, shared_prefix)) {
+        *detail = "must begin with whsec_ or whsk_";
+        return STATUS_INVALID;
+    }
+    key->size =
+        read_base64(slice_skip(text, key->is_private ? private_prefix.size : shared_prefix.size), key->bytes);
+    if (key->is_private && (key->size != PRIVATE_BYTES || !is_pair(key)))
+        *detail = "must be whsk_ and base64 of an ed25519 seed of 32 bytes and its public key";
+    else if (!key->is_private && key->size < SHARED_MIN)
+        *detail = "must be whsec_ and base64 of 16 to 64 bytes";
+    else
+        return STATUS_OK;
+    return STATUS_INVALID;
+}
+
+void signing_key_write(const struct signing_key *key, struct buffer *out)
+{
+    buffer_append(out, key->is_private ? private_prefix : shared_prefix);
+    put_base64(out, key->bytes, key->size);
+}
+
+void signing_key_show(const struct signing_key *key, struct buffer *out)
+{
+    buffer_append(out, key->is_private ? public_prefix : shared_prefix);
+    if (key->is_private)
+        put_base64(out, key->bytes + SEED_BYTES, PUBLIC_BYTES);
+    else
+        buffer_append(out, SLICE("***"));
+}
+
+enum status signing_keys_parse(struct slice text, struct signing_keys *keys, struct problem *problem)
+{
+    struct slice line;
+    keys->count = 0;
+    for (size_t number = 1; text.size; number++) {
+        const char *detail;
+        slice_cut(text, '\n', &line, &text);
+        if (slice_ends_with(line, SLICE("\r")))
+            line.size--;
+        line = slice_trim(line);
+        if (line.size == 0 || line.data[0] == '#')
+            continue;
+        if (keys->count == SIGNING_KEYS_MAX) {
+            problem_set(problem, "line %zu: at most %d keys sign at once", number, SIGNING_KEYS_MAX);
+            return STATUS_INVALID;
+        }
+        if (signing_key_parse(line, &keys->items[keys->count], &detail) != STATUS_OK) {
+            problem_set(problem, "line %zu: a key %s", number, detail);
+            return STATUS_INVALID;
+        }
+        keys->count++;
+    }
+    if (keys->count == 0)
+        problem_set(problem, "it has no key; one is whsec_ and base64 of 24 to 64 random bytes");
+    return keys->count ? STATUS_OK : STATUS_INVALID;
+}
+
+/* ---- signing ---- */
+
+void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE])
+{
+    unsigned char digest[DIGEST_BYTES];
+    char named[512];
+    size_t size = 0;
+    int length = snprintf(named, sizeof named, "%.*s %lld", SLICE_ARG(id), (long long)created_ms);
+    assert(length > 0 && (size_t)length < sizeof named);
+    int ok = EVP_Q_digest(NULL, "SHA256", NULL, named, (size_t)length, digest, &size);
+    assert(ok && size == sizeof digest);
+    memcpy(text, "msg_", 4);
+    for (size_t i = 0; i < ID_BYTES; i++)
+        snprintf(text + 4 + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void sign_shared(const struct signing_key *key, struct slice content, struct buffer *out)
+{
+    unsigned char digest[DIGEST_BYTES];
+    unsigned size = sizeof digest;
+    const unsigned char *done = HMAC(EVP_sha256(), key->bytes, (int)key->size,
+                                     (const unsigned char *)content.data, content.size, digest, &size);
+    assert(done && size == sizeof digest);
+    buffer_append(out, SLICE("v1,"));
+    put_base64(out, digest, sizeof digest);
+}
+
+static void sign_private(const struct signing_key *key, struct slice content, struct buffer *out)
+{
+    unsigned char signature[SIGNATURE_BYTES];
+    size_t size = sizeof signature;
+    EVP_PKEY *private = private_key(key);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int ok =
+        context && EVP_DigestSignInit(context, NULL, NULL, NULL, private) == 1 &&
+        EVP_DigestSign(context, signature, &size, (const unsigned char *)content.data, content.size) == 1;
+    assert(ok && size == sizeof signature);
+    EVP_MD_CTX_free(context);
+    EVP_PKEY_free(private);
+    buffer_append(out, SLICE("v1a,"));
+    put_base64(out, signature, sizeof signature);
+}
+
+void signature_write(const struct signing_keys *keys, struct slice webhook_id, int64_t seconds,
+                     struct slice body, struct buffer *out)
+{
+    struct buffer content;
+    buffer_init(&content, webhook_id.size + body.size + 32);
+    buffer_append(&content, webhook_id);
+    buffer_printf(&content, ".%lld.", (long long)seconds);
+    buffer_append(&content, body);
+    assert(!content.failed);
+    for (size_t i = 0; i < keys->count; i++) {
+        if (i)
+            buffer_append_byte(out, ' ');
+        if (keys->items[i].is_private)
+            sign_private(&keys->items[i], buffer_slice(&content), out);
+        else
+            sign_shared(&keys->items[i], buffer_slice(&content), out);
+    }
+    buffer_fini(&content);
+}
