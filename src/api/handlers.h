@@ -15,6 +15,7 @@ exchange_fn replace_handle;      /* PUT ... */
 exchange_fn cancel_handle;       /* DELETE /jobs/<topic>/<jobId> */
 exchange_fn run_handle;          /* POST /jobs/<topic>/<jobId>/run */
 exchange_fn why_handle;          /* GET /jobs/<topic>/<jobId>/why */
+exchange_fn attempts_handle;     /* GET /jobs/<topic>/<jobId>/attempts */
 exchange_fn topics_handle;       /* GET /topics */
 exchange_fn topic_read_handle;   /* GET /topics/<topic> */
 exchange_fn topic_put_handle;    /* PUT ... */

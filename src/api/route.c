@@ -22,6 +22,8 @@ static const struct route routes[] = {
     },
     {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, BODY_NONE, false}}},
     {.path = "/jobs/:/:/why", .methods = {{"GET", METRICS_ROUTE_WHY, why_handle, BODY_NONE, false}}},
+    {.path = "/jobs/:/:/attempts",
+     .methods = {{"GET", METRICS_ROUTE_ATTEMPTS, attempts_handle, BODY_NONE, false}}},
     {.path = "/topics", .methods = {{"GET", METRICS_ROUTE_TOPICS, topics_handle, BODY_NONE, true}}},
     {
         .path = "/topics/:",

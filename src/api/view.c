@@ -89,16 +89,22 @@ static void write_headers(struct buffer *body, const struct topic_settings *sett
     member_write_headers(body, headers, count, true);
 }
 
-static void write_last_attempt(struct buffer *body, const struct attempt_result *last)
+void view_write_result(struct buffer *body, const struct attempt_result *result)
 {
     char at[TIMESTAMP_SIZE];
-    timestamp_format(last->at_ms, at);
-    buffer_printf(body, ",\"lastAttempt\":{\"at\":\"%s\",\"durationMs\":%lld,", at,
-                  (long long)last->duration_ms);
-    if (last->error == ATTEMPT_ERROR_NONE)
-        buffer_printf(body, "\"status\":%d}", last->status);
+    timestamp_format(result->at_ms, at);
+    buffer_printf(body, "\"at\":\"%s\",\"durationMs\":%lld,", at, (long long)result->duration_ms);
+    if (result->error == ATTEMPT_ERROR_NONE)
+        buffer_printf(body, "\"status\":%d", result->status);
     else
-        buffer_printf(body, "\"error\":\"%s\"}", attempt_error_word(last->error));
+        buffer_printf(body, "\"error\":\"%s\"", attempt_error_word(result->error));
+}
+
+static void write_last_attempt(struct buffer *body, const struct attempt_result *last)
+{
+    buffer_append(body, SLICE(",\"lastAttempt\":{"));
+    view_write_result(body, last);
+    buffer_append_byte(body, '}');
 }
 
 /* settings: of its topic, or NULL. */

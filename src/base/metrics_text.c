@@ -30,6 +30,7 @@ static const char *const route_words[METRICS_ROUTE_COUNT] = {
     "DELETE /jobs/{topic}/{jobId}",
     "POST /jobs/{topic}/{jobId}/run",
     "GET /jobs/{topic}/{jobId}/why",
+    "GET /jobs/{topic}/{jobId}/attempts",
     "GET /topics",
     "GET /topics/{topic}",
     "CHANGE /topics/{topic}",

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/form.h"
 #include "cli/remote.h"
-#include "cli/table.h"
 
 enum { EXIT_USAGE = 2, TARGET_MAX = 8192, TAIL_S = 1 };
 
@@ -76,16 +76,6 @@ static bool make_topic_target(struct buffer *target, struct call *call)
 
 /* ---- printing ---- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-static long long number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 static void print_json(const json_t *json)
 {
     char *text = json_dumps(json, JSON_INDENT(2));
@@ -93,74 +83,13 @@ static void print_json(const json_t *json)
     free(text);
 }
 
-/* "503", "timeout" or "". */
-static void add_last(struct table *table, const json_t *job)
-{
-    const json_t *last = json_object_get(job, "lastAttempt");
-    if (json_object_get(last, "status"))
-        table_add_number(table, number_of(last, "status"));
-    else
-        table_add(table, text_of(last, "error"));
-}
-
-static void add_jobs(struct table *table, const json_t *page)
-{
-    size_t i;
-    json_t *job;
-    json_array_foreach(json_object_get(page, "jobs"), i, job)
-    {
-        const char *due = text_of(job, "dueAt");
-        table_add(table, text_of(job, "topic"));
-        table_add(table, text_of(job, "jobId"));
-        table_add(table, text_of(job, "state"));
-        table_add(table, due ? due : text_of(job, "deadAt"));
-        table_add_number(table, number_of(job, "attempts"));
-        add_last(table, job);
-        table_add(table, text_of(job, "reason"));
-        table_add(table, text_of(job, "url"));
-    }
-}
-
-static void add_topics(struct table *table, const json_t *page)
-{
-    size_t i;
-    json_t *topic;
-    json_array_foreach(json_object_get(page, "topics"), i, topic)
-    {
-        const json_t *jobs = json_object_get(topic, "jobs");
-        char *settings = json_dumps(json_object_get(topic, "settings"), JSON_COMPACT);
-        table_add(table, text_of(topic, "topic"));
-        table_add_number(table, number_of(jobs, "delayed"));
-        table_add_number(table, number_of(jobs, "ready"));
-        table_add_number(table, number_of(jobs, "leased"));
-        table_add_number(table, number_of(jobs, "dead"));
-        table_add(table, text_of(topic, "oldestDueAt"));
-        table_add(table, text_of(topic, "heldBy"));
-        table_add(table, settings);
-        free(settings);
-    }
-}
-
 /* ---- lists ---- */
 
-struct list_form {
-    const char *path, *member;
-    size_t columns;
-    const char *const *titles;
-    void (*add)(struct table *, const json_t *page);
-};
-
-static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
-static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED",
-                                           "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
-static const struct list_form jobs_form = {"/jobs", "jobs", 8, job_titles, add_jobs};
-static const struct list_form topics_form = {"/topics", "topics", 8, topic_titles, add_topics};
-
 /* The next page, or NULL at the end and after an error. */
-static json_t *next_page(struct call *call, const struct list_form *form, struct buffer *target,
+static json_t *next_page(struct call *call, const struct form *form, struct buffer *target,
                          const json_t *before)
 {
-    const char *cursor = before ? text_of(before, "cursor") : NULL;
+    const char *cursor = before ? form_text(before, "cursor") : NULL;
     bool is_enough = before && (!cursor || call->arguments.values[ARGUMENT_LIMIT]);
     if (is_enough)
         return NULL;
@@ -169,7 +98,7 @@ static json_t *next_page(struct call *call, const struct list_form *form, struct
 }
 
 /* All pages; with --limit the first one. */
-static bool list(struct call *call, const struct list_form *form)
+static bool list(struct call *call, const struct form *form)
 {
     struct buffer target;
     struct table table;
@@ -196,18 +125,18 @@ static bool list(struct call *call, const struct list_form *form)
 
 static bool jobs_run(struct call *call)
 {
-    return list(call, &jobs_form);
+    return list(call, &form_jobs);
 }
 
 static bool dead_run(struct call *call)
 {
     call->arguments.values[ARGUMENT_STATE] = "dead";
-    return list(call, &jobs_form);
+    return list(call, &form_jobs);
 }
 
 static bool topics_run(struct call *call)
 {
-    return list(call, &topics_form);
+    return list(call, &form_topics);
 }
 
 /* ---- one job, one topic ---- */
@@ -217,7 +146,7 @@ static bool ask(struct call *call, const char *method, const char *target, const
                 const char *member)
 {
     json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);
-    const char *text = member ? text_of(answer, member) : NULL;
+    const char *text = member ? form_text(answer, member) : NULL;
     if (!answer)
         return false;
     if (text && !call->arguments.is_json)
@@ -257,6 +186,18 @@ static bool why_run(struct call *call)
     return ask_job(call, "GET", "/why", "detail");
 }
 
+static bool attempts_run(struct call *call)
+{
+    struct form form = form_attempts;
+    struct buffer target;
+    buffer_init(&target, TARGET_MAX);
+    bool is_done = make_job_target(&target, call, "/attempts");
+    form.path = buffer_text(&target);
+    is_done = is_done && list(call, &form);
+    buffer_fini(&target);
+    return is_done;
+}
+
 static bool run_run(struct call *call)
 {
     return ask_job(call, "POST", "/run", "dueAt");
@@ -287,12 +228,12 @@ static bool act_on_all(struct call *call, const char *method, const char *path)
     long long matched = 0, done = 0;
     buffer_init(&target, TARGET_MAX);
     do {
-        make_target(&target, path, &call->arguments, page ? text_of(page, "cursor") : NULL);
+        make_target(&target, path, &call->arguments, page ? form_text(page, "cursor") : NULL);
         json_decref(page);
         page = remote_ask_json(call->remote, method, buffer_text(&target), NULL, &call->problem);
-        matched += number_of(page, "matched");
-        done += number_of(page, "done");
-    } while (page && text_of(page, "cursor"));
+        matched += form_number(page, "matched");
+        done += form_number(page, "done");
+    } while (page && form_text(page, "cursor"));
     bool is_done = page;
     if (call->arguments.is_json)
         printf("{\"matched\": %lld, \"done\": %lld}\n", matched, done);
@@ -327,7 +268,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     json_object_foreach((json_t *)(uintptr_t)now, name, topic)
     {
         const json_t *jobs = json_object_get(topic, "jobs");
-        const char *held = text_of(topic, "heldBy");
+        const char *held = form_text(topic, "heldBy");
         if (!is_new(before, name, topic))
             continue;
         if (call->arguments.is_json) {
@@ -336,8 +277,8 @@ static void print_changes(const struct call *call, const json_t *before, const j
             free(line);
         } else {
             printf("%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                   number_of(jobs, "delayed"), number_of(jobs, "ready"), number_of(jobs, "leased"),
-                   number_of(jobs, "dead"), held ? "  held by " : "", held ? held : "");
+                   form_number(jobs, "delayed"), form_number(jobs, "ready"), form_number(jobs, "leased"),
+                   form_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
         }
     }
     fflush(stdout);
@@ -348,13 +289,13 @@ static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;
     size_t i;
-    while ((next = next_page(call, &topics_form, target, page))) {
+    while ((next = next_page(call, &form_topics, target, page))) {
         json_decref(page);
         page = next;
         json_array_foreach(json_object_get(page, "topics"), i, topic)
         {
-            if (!call->arguments.word || strcmp(text_of(topic, "topic"), call->arguments.word) == 0)
-                json_object_set(all, text_of(topic, "topic"), topic);
+            if (!call->arguments.word || strcmp(form_text(topic, "topic"), call->arguments.word) == 0)
+                json_object_set(all, form_text(topic, "topic"), topic);
         }
     }
     json_decref(page);
@@ -393,6 +334,7 @@ static const struct command {
     {"dead", "[FILTER]", "lists dead jobs", dead_run},
     {"show", "TOPIC/ID", "a job with all that is known of it", show_run},
     {"why", "TOPIC/ID", "why a job is not delivered yet", why_run},
+    {"attempts", "TOPIC/ID", "how the last attempts of a job went", attempts_run},
     {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", run_run},
     {"cancel", "TOPIC/ID", "cancels a job", cancel_run},
     {"redrive", "--topic TOPIC|--all [--per-second N] [FILTER]", "runs dead jobs again", redrive_run},
@@ -449,7 +391,7 @@ static bool help_run(struct call *call)
          "http://127.0.0.1:7700); --json prints "
          "JSON.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-8s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
+        printf("  %-10s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
     puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N");
     return true;
 }

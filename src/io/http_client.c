@@ -139,7 +139,7 @@ static void on_own_timer(void *arg)
             timer_start(client->own_timer, post->drain_until_us - now_us);
             break;
         }
-        end_post(post, CURLE_OK);
+        end_post(post, CURLE_PARTIAL_FILE);
     }
     deliver(client);
 }
@@ -276,7 +276,7 @@ bool http_post_hurry(struct http_post *post)
         return true;
     if (!post->has_head)
         return false;
-    end_post(post, CURLE_OK);
+    end_post(post, CURLE_PARTIAL_FILE);
     timer_start(post->client->own_timer, 0);
     return true;
 }

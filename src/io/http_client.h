@@ -21,6 +21,8 @@ struct http_client_options {
     size_t max_idle;       /* kept-alive connections */
 };
 
+enum { HTTP_ANSWER_MAX = 1024 }; /* bytes of an answer's body that are told */
+
 enum http_error {
     HTTP_ERROR_NONE,       /* an answer came; its status counts as soon as its head is complete */
     HTTP_ERROR_DNS,
@@ -40,6 +42,8 @@ struct http_outcome {
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
     int64_t duration_ms;    /* name lookup to end */
     bool was_sent;          /* the request was handed to the network, if only in part */
+    struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
+    bool is_answer_cut;     /* there was more of it, or it did not come whole */
 };
 
 struct http_post_request {

@@ -4,7 +4,7 @@
  *   on_open                 a socket for one address: may_connect is asked
  *   on_send                 a connection is there, new or reused: may_connect and may_send are asked
  *   on_header               head by head; the final one decides the status
- *   on_body                 thrown away; read only so that the connection can be used again
+ *   on_body                 the beginning is kept; the rest is read so that the connection can be used again
  *   http_post_fill_outcome  what became of it
  */
 #include "io/http_post.h"
@@ -141,8 +141,11 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 
 static size_t on_body(char *data, size_t unit, size_t count, void *arg)
 {
-    (void)data;
     struct http_post *post = arg;
+    if (post->body_bytes < HTTP_ANSWER_MAX) {
+        size_t room = HTTP_ANSWER_MAX - post->body_bytes;
+        memcpy(post->answer + post->body_bytes, data, unit * count < room ? unit * count : room);
+    }
     post->body_bytes += unit * count;
     if (post->body_bytes <= BODY_MAX_BYTES)
         return unit * count;
@@ -362,6 +365,13 @@ static int64_t retry_after_ms(const struct http_post *post)
     return (seconds < 0 ? 0 : seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
+static void fill_answer(struct http_post *post, CURLcode code)
+{
+    size_t kept = post->body_bytes < HTTP_ANSWER_MAX ? post->body_bytes : HTTP_ANSWER_MAX;
+    post->outcome.answer = slice_from(post->answer, kept);
+    post->outcome.is_answer_cut = kept < post->body_bytes || code != CURLE_OK;
+}
+
 void http_post_fill_outcome(struct http_post *post, CURLcode code)
 {
     struct http_outcome *outcome = &post->outcome;
@@ -372,6 +382,7 @@ void http_post_fill_outcome(struct http_post *post, CURLcode code)
     if (post->has_head) {
         outcome->status = post->status;
         outcome->retry_after_ms = retry_after_ms(post);
+        fill_answer(post, code);
     } else {
         outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);
     }

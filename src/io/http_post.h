@@ -25,6 +25,7 @@ struct http_post {
     size_t text_capacity;
     size_t head_bytes;
     size_t body_bytes;
+    char answer[HTTP_ANSWER_MAX]; /* the first of them */
     int status;    /* of the head that is being read */
     bool has_head; /* the final one, whole */
     bool is_ended; /* on_done is due */

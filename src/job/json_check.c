@@ -1,6 +1,7 @@
 /* json_check.c - is a text sound? One pass, no recursion. */
 #include <assert.h>
 
+#include "base/utf8.h"
 #include "job/json.h"
 #include "job/json_keys.h"
 
@@ -62,27 +63,13 @@ static char skip_space(struct scanner *scanner)
     return byte;
 }
 
-/* One character over 0x7f, as RFC 3629 has them: nothing overlong, no surrogates, at most U+10FFFF. */
+/* One character over 0x7f. */
 static bool scan_multi(struct scanner *scanner)
 {
     const uint8_t *at = (const uint8_t *)scanner->at;
     size_t left = (size_t)(scanner->end - scanner->at);
-    uint8_t lead = at[0], low = 0x80, high = 0xbf;
-    size_t size = lead >= 0xc2 && lead <= 0xdf ? 2 : lead >= 0xe0 && lead <= 0xef ? 3 : 4;
-    if (lead < 0xc2 || lead > 0xf4 || left < size)
-        return fail(scanner, "is not valid UTF-8");
-    if (lead == 0xe0)
-        low = 0xa0;
-    else if (lead == 0xed)
-        high = 0x9f;
-    else if (lead == 0xf0)
-        low = 0x90;
-    else if (lead == 0xf4)
-        high = 0x8f;
-    bool is_sound = at[1] >= low && at[1] <= high;
-    for (size_t i = 2; i < size; i++)
-        is_sound &= (at[i] & 0xc0) == 0x80;
-    if (!is_sound)
+    size_t size = utf8_size(*at);
+    if (size == 0 || left < size || !utf8_is_sound(at, size))
         return fail(scanner, "is not valid UTF-8");
     scanner->at += size;
     return true;

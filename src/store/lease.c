@@ -78,18 +78,19 @@ struct lease_item {
     struct batch_item item;
     const struct lease *lease;
     int64_t wait_ms;     /* retry */
-    struct slice record; /* retry, bury */
+    struct slice record, attempt; /* retry, bury */
     shard_done_fn *fn;
     void *arg;
 };
 
-static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, shard_done_fn *fn,
-                                         void *arg)
+static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, struct slice attempt,
+                                         shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = NEW(struct lease_item);
-    item->item.bytes = lease->id.size + record.size + BATCH_ITEM_OVERHEAD;
+    item->item.bytes = lease->id.size + record.size + attempt.size + BATCH_ITEM_OVERHEAD;
     item->lease = lease;
     item->record = record;
+    item->attempt = attempt;
     item->fn = fn;
     item->arg = arg;
     return item;
@@ -108,12 +109,15 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
     add_lease(item, call);
     script_call_number(call, entry->wait_ms);
     script_call_text(call, entry->record);
+    script_call_text(call, entry->attempt);
 }
 
 static void add_bury(const struct batch_item *item, struct script_call *call)
 {
+    const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
-    script_call_text(call, ((const struct lease_item *)item)->record);
+    script_call_text(call, entry->record);
+    script_call_text(call, entry->attempt);
 }
 
 static void add_lease_ms(const struct shard *shard, struct script_call *call)
@@ -142,35 +146,35 @@ const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
 const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
                                       add_lease_ms, add_lease,       end_lease_item};
 
-static const struct slice no_record;
+static const struct slice nothing;
 
 void shard_complete(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
 }
 
 void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,
-                 shard_done_fn *fn, void *arg)
+                 struct slice attempt, shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, record, fn, arg);
+    struct lease_item *item = lease_item_new(lease, record, attempt, fn, arg);
     item->wait_ms = wait_ms;
     batch_add(&shard->batches[SHARD_BATCH_RETRY], &item->item);
 }
 
-void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, shard_done_fn *fn,
-                void *arg)
+void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, struct slice attempt,
+                shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, attempt, fn, arg)->item);
 }
 
 void shard_release(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
 }
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, no_record, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
 }
 
 /* ---- the doorbell ---- */

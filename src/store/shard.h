@@ -40,13 +40,15 @@ typedef void shard_claim_fn(void *arg, enum status, const struct nonce *, int64_
  * same turn, behind them. */
 void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
 
-/* These end a lease; STALE: someone else holds or changed the job, nothing changed. They borrow the lease's
- * id and the record until the callback. */
+/* These end a lease; STALE: someone else holds or changed the job, nothing changed. attempt is what is kept
+ * of the attempt (see attempt_line.h); empty: nothing. They borrow the lease's id, the record and attempt
+ * until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, shard_done_fn *, void *arg);
-void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record, shard_done_fn *,
-                 void *arg);
-void shard_bury(struct shard *, const struct lease *, struct slice record, shard_done_fn *, void *arg);
+void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record,
+                 struct slice attempt, shard_done_fn *, void *arg);
+void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
+                shard_done_fn *, void *arg);
 void shard_release(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
 /* STALE: the lease is lost. */

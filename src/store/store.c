@@ -300,6 +300,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     sum->counts.dead += counts->dead;
     sum->counts.topics += counts->topics;
     sum->counts.ready += counts->ready;
+    sum->counts.histories += counts->histories;
     if (--sum->awaited > 0)
         return;
     sum->fn(sum->arg, sum->status, &sum->counts);

@@ -188,6 +188,12 @@ void store_run(struct store *, struct slice id, struct store_when, store_run_fn 
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
+/* OK or NOT_FOUND. lines: of its last attempts, see attempt_line.h; borrowed until the callback returns. */
+typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
+
+/* Borrows the id until the callback. */
+void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
+
 /* Where a walk goes on: in this shard, behind the job with this score and id. id empty: at the shard's start;
  * of the first shard, that is the start of the walk, or what stands for its end. */
 struct store_cursor {
@@ -267,7 +273,8 @@ void store_set_topic(struct store *, struct slice topic, struct slice old_settin
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
-    int64_t ready; /* of the waiting */
+    int64_t ready;     /* of the waiting */
+    int64_t histories; /* jobs whose attempts are known */
 };
 
 /* Of all shards together; OK when each has answered. */

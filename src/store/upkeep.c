@@ -90,6 +90,7 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .dead = redis_reply_integer(redis_reply_at(reply, 4)),
         .topics = redis_reply_integer(redis_reply_at(reply, 5)),
         .ready = redis_reply_integer(redis_reply_at(reply, 6)),
+        .histories = redis_reply_integer(redis_reply_at(reply, 7)),
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "io/local_address.h"
+#include "job/attempt_line.h"
 #include "job/job_id.h"
 #include "job/member.h"
 #include "job/outcome.h"
@@ -77,16 +78,16 @@ static void on_recorded(void *arg, enum status status)
 void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
-    struct slice record = buffer_slice(&attempt->outcome);
+    struct slice record = buffer_slice(&attempt->outcome), line = buffer_slice(&attempt->line);
     switch (attempt->next_step) {
     case ATTEMPT_STEP_COMPLETE:
         shard_complete(shard, &attempt->lease, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RETRY:
-        shard_retry(shard, &attempt->lease, attempt->wait_ms, record, on_recorded, attempt);
+        shard_retry(shard, &attempt->lease, attempt->wait_ms, record, line, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_BURY:
-        shard_bury(shard, &attempt->lease, record, on_recorded, attempt);
+        shard_bury(shard, &attempt->lease, record, line, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RELEASE:
         shard_release(shard, &attempt->lease, on_recorded, attempt);
@@ -98,28 +99,18 @@ void attempt_record(struct attempt *attempt)
 
 static enum attempt_error error_of(enum http_error error)
 {
-    switch (error) {
-    case HTTP_ERROR_NONE:
-        return ATTEMPT_ERROR_NONE;
-    case HTTP_ERROR_DNS:
-        return ATTEMPT_ERROR_DNS;
-    case HTTP_ERROR_CONNECT:
-        return ATTEMPT_ERROR_CONNECT;
-    case HTTP_ERROR_TLS:
-        return ATTEMPT_ERROR_TLS;
-    case HTTP_ERROR_TIMEOUT:
-        return ATTEMPT_ERROR_TIMEOUT;
-    case HTTP_ERROR_RESET:
-        return ATTEMPT_ERROR_RESET;
-    case HTTP_ERROR_REFUSED:
-        return ATTEMPT_ERROR_TARGET_REFUSED;
-    case HTTP_ERROR_TOO_LARGE:
-        return ATTEMPT_ERROR_ANSWER_TOO_LARGE;
-    case HTTP_ERROR_PROTOCOL:
-    case HTTP_ERROR_UNSENT: /* no attempt: handled before */
-        break;
-    }
-    return ATTEMPT_ERROR_PROTOCOL;
+    static const enum attempt_error errors[] = {
+        [HTTP_ERROR_NONE] = ATTEMPT_ERROR_NONE,
+        [HTTP_ERROR_DNS] = ATTEMPT_ERROR_DNS,
+        [HTTP_ERROR_CONNECT] = ATTEMPT_ERROR_CONNECT,
+        [HTTP_ERROR_TLS] = ATTEMPT_ERROR_TLS,
+        [HTTP_ERROR_TIMEOUT] = ATTEMPT_ERROR_TIMEOUT,
+        [HTTP_ERROR_RESET] = ATTEMPT_ERROR_RESET,
+        [HTTP_ERROR_REFUSED] = ATTEMPT_ERROR_TARGET_REFUSED,
+        [HTTP_ERROR_TOO_LARGE] = ATTEMPT_ERROR_ANSWER_TOO_LARGE,
+        [HTTP_ERROR_PROTOCOL] = ATTEMPT_ERROR_PROTOCOL,
+    };
+    return errors[error]; /* UNSENT, the last one, is no attempt: handled before */
 }
 
 static void log_failure(const struct attempt *attempt, const struct outcome *outcome)
@@ -160,6 +151,7 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         return;
     }
     job->attempts++;
+    attempt_line_write(&attempt->line, job->attempts, &job->last_attempt, http->answer, http->is_answer_cut);
     attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
     attempt->wait_ms = outcome.wait_ms = with_jitter(attempt, outcome.wait_ms);
     job->reason = outcome.reason;
@@ -361,6 +353,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init(&attempt->record, RECORD_MAX);
     buffer_init(&attempt->outcome, RECORD_MAX);
+    buffer_init(&attempt->line, ATTEMPT_LINE_MAX);
     buffer_init(&attempt->payload, RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
@@ -400,6 +393,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings_text);
     buffer_fini(&attempt->record);
     buffer_fini(&attempt->outcome);
+    buffer_fini(&attempt->line);
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->header_text);
     free((char *)(uintptr_t)attempt->lease.id.data);

@@ -43,6 +43,7 @@ struct attempt {
     bool is_over;          /* recorded; waits for its renewal's callback only */
     struct buffer record;  /* as claimed */
     struct buffer outcome; /* the record to write */
+    struct buffer line;    /* what is kept of the attempt, see attempt_line.h */
     struct buffer payload, header_text;
     struct job job;
     struct topic_settings *settings; /* of the topic; owned; NULL: none */

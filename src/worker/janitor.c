@@ -9,7 +9,8 @@
  * that its share of Redis's time stays the same. */
 enum { TOPICS_PER_TICK = 1000, CURSOR_MAX = 64 };
 
-static const struct slice walks[] = {{"jobs", 4}, {"leases", 6}, {"dead", 4}, {"due", 3}, {"turns", 5}};
+static const struct slice walks[] = {{"jobs", 4},     {"leases", 6}, {"dead", 4},
+                                     {"attempts", 8}, {"due", 3},    {"turns", 5}};
 enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
@@ -58,12 +59,19 @@ static void start_mending(struct janitor *janitor)
 {
     log_error("books_are_off", LOG_NUMBER("shard", shard_number(janitor->shard)),
               LOG_NUMBER("jobs", janitor->counts.jobs), LOG_NUMBER("waiting", janitor->counts.waiting),
-              LOG_NUMBER("leased", janitor->counts.leased), LOG_NUMBER("dead", janitor->counts.dead));
+              LOG_NUMBER("leased", janitor->counts.leased), LOG_NUMBER("dead", janitor->counts.dead),
+              LOG_NUMBER("histories", janitor->counts.histories));
     janitor->is_mending = true;
     janitor->walk = 0;
     janitor->mended = 0;
     snprintf(janitor->cursor, sizeof janitor->cursor, "0");
     step(janitor);
+}
+
+static bool are_off(const struct store_counts *counts)
+{
+    return counts->jobs != counts->waiting + counts->leased + counts->dead ||
+           counts->histories > counts->jobs;
 }
 
 static void on_audited(void *arg, enum status status, const struct store_counts *counts)
@@ -74,7 +82,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
         return;
     janitor->counts = *counts;
     janitor->ticks_to_skip = counts->topics / TOPICS_PER_TICK;
-    if (counts->jobs != counts->waiting + counts->leased + counts->dead && !janitor->is_mending)
+    if (are_off(counts) && !janitor->is_mending)
         start_mending(janitor);
 }
 

@@ -6,6 +6,7 @@ import subprocess
 
 import duepost
 from patience import SLOW, until
+from receiver import CLOSE, Answer
 
 
 def ask(server, *words, code=0):
@@ -54,6 +55,20 @@ def test_a_job_is_shown_explained_run_and_cancelled(server, receiver, topic):
     server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
     assert ask(server, "cancel", f"{topic}/b") == "cancelled\n"
     assert "404" in ask(server, "cancel", f"{topic}/b", code=1)
+
+
+def test_attempts_are_listed(server, receiver, topic):
+    receiver.script(topic, Answer(503, body=b"The order\nis locked. " + "\u20ac".encode() * 200), CLOSE)
+    server.schedule(topic=topic, jobId="a:1", url=receiver.url(), retrySchedule=[0.02])
+    server.wait_for_state(topic, "a:1", "dead")
+    table = ask(server, "attempts", f"{topic}/a:1").splitlines()
+    assert table[0].split() == ["ATTEMPT", "AT", "MS", "RESULT", "ANSWER"]
+    assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("1", "503"), ("2", "reset")]
+    assert table[1].split(maxsplit=4)[4] == "The order?is locked. " + "\u20ac" * 26 + "..."
+    listed = json.loads(ask(server, "attempts", f"{topic}/a:1", "--json"))
+    assert [attempt["attempt"] for attempt in listed] == [1, 2]
+    assert "404" in ask(server, "attempts", f"{topic}/none", code=1)
+    assert "topic/jobId" in ask(server, "attempts", topic, code=1)
 
 
 def test_dead_jobs_are_listed_and_run_again(server, receiver, topic):

@@ -10,7 +10,7 @@ from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
-         "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash"}
+         "attempts": "hash", "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash"}
 MAX_IN_FLIGHT = 256
 
 
@@ -79,6 +79,11 @@ def faults(books):
             yield f"{key} has the holder {holder!r}"
     for key in books.get("crashes").keys() - jobs:
         yield f"{key} has crashes, and there is no such job"
+    for key, lines in books.get("attempts").items():
+        if key not in jobs:
+            yield f"{key} has attempts, and there is no such job"
+        if not 1 <= lines.count("\n") <= 10 or not lines.endswith("\n"):
+            yield f"{key} has the attempts {lines!r}"
     yield from calendar_faults(books)
     yield from keyspace_faults(books)
     waiting = sum(map(len, books.buckets.values()))

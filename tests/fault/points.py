@@ -116,7 +116,8 @@ class Story:
         # Whether it was accepted or not: run makes a job due at once, and so does the loss below.
         job = f"/jobs/{lane.name}/run"
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
-                                     ("POST", job + "/run", None), ("GET", job, None), ("GET", "/jobs?state=dead", None),
+                                     ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
+                                     ("GET", "/jobs?state=dead", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
             if self.can_go_on(node):
                 request(node, method, target, body)

@@ -100,14 +100,14 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
-    check_answer("audit", "5 1 3 1 1 1");
+    check_answer("audit", "5 1 3 1 1 1 0");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
     check_answer("claim 1 n5 5000 2 1000", "0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1", "1 t/b");
     check_answer("renew 5000 t/a n5", "1");
-    check_answer("retry t/a n5 5000 {longer}", "1");
+    check_answer("retry t/a n5 5000 {longer} line", "1");
     check_answer("release u/a n1", "1");
-    check_answer("bury u/b n1 {d}", "1");
+    check_answer("bury u/b n1 {d} ''", "1");
     check_answer("run t/c 0 {r} {f}", "now");
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");

@@ -1,84 +1,9 @@
-/* Every script on every state of a job: its answer, the wake-ups that it publishes, and all that is in
- * Redis afterwards, as text (see support/keyspace.h). Redis's clock stands still 456 us behind a whole
- * ms, so that what counts from the next one shows as now+1. */
-#include "base/memory.h"
+/* Every script on every state of a job. */
 #include "support/keyspace.h"
 #include "support/redis_server.h"
+#include "support/script_examples.h"
 #include "support/script_runner.h"
 #include "support/suite.h"
-
-#define NOW_MS INT64_C(1700000000123)
-#define NOW_US (NOW_MS * 1000 + 456)
-
-/* ---- the states of t/a; n1 is the nonce that held it last ---- */
-
-#define ABSENT ""
-
-#define DELAYED                                                                                              \
-    "bucket:t: t/a@now+60000\n"                                                                              \
-    "due: t@now+60000\n"                                                                                     \
-    "jobs: t/a={r}\n"
-
-/* Its time has come, but nobody has carried its topic. */
-#define COME                                                                                                 \
-    "bucket:t: t/a@now-1000\n"                                                                               \
-    "due: t@now-1000\n"                                                                                      \
-    "jobs: t/a={r}\n"
-
-#define READY                                                                                                \
-    "bucket:t: t/a@now-1000\n"                                                                               \
-    "jobs: t/a={r}\n"                                                                                        \
-    "ready: t\n"                                                                                             \
-    "turns: t@1\n"
-
-#define LEASED                                                                                               \
-    "holders:t: t/a=n1,now-1000\n"                                                                           \
-    "jobs: t/a={r}\n"                                                                                        \
-    "leases: t/a@now+3000\n"
-
-/* n1 lost it; now n2 has it. */
-#define LEASED_AGAIN                                                                                         \
-    "crashes: t/a=1,n1\n"                                                                                    \
-    "holders:t: t/a=n2,now-1000\n"                                                                           \
-    "jobs: t/a={r}\n"                                                                                        \
-    "leases: t/a@now+3000\n"
-
-/* The lease ran out; not recovered yet. */
-#define EXPIRED                                                                                              \
-    "holders:t: t/a=n1,now-1000\n"                                                                           \
-    "jobs: t/a={r}\n"                                                                                        \
-    "leases: t/a@now\n"
-
-#define LOST                                                                                                 \
-    "bucket:t: t/a@now-1000\n"                                                                               \
-    "crashes: t/a=1,n1\n"                                                                                    \
-    "jobs: t/a={r}\n"                                                                                        \
-    "ready: t\n"                                                                                             \
-    "turns: t@1\n"
-
-#define LOST_THRICE                                                                                          \
-    "bucket:t: t/a@now+7000\n"                                                                               \
-    "crashes: t/a=3,n1\n"                                                                                    \
-    "due: t@now+7000\n"                                                                                      \
-    "jobs: t/a={r}\n"
-
-#define DEAD                                                                                                 \
-    "dead: t/a@now-5000\n"                                                                                   \
-    "jobs: t/a={r}\n"
-
-#define DEAD_BY_LOSSES                                                                                       \
-    "crashes: t/a=5,n1\n"                                                                                    \
-    "dead: t/a@now-5000\n"                                                                                   \
-    "jobs: t/a={r}\n"
-
-/* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */
-#define BELL "ready: t\n"
-
-#define DUE_NOW(record)                                                                                      \
-    "bucket:t: t/a@now\n"                                                                                    \
-    "jobs: t/a=" record "\n"                                                                                 \
-    "ready: t\n"                                                                                             \
-    "turns: t@1\n"
 
 /* What names t/a in its states: SHA-1 of "<state> <place> {r}". */
 #define TAG_DELAYED "d74a780c6934b45530b7b8afa03e7941663fbeca"
@@ -87,86 +12,6 @@
 #define TAG_DEAD    "3bf4faf0b3e199b4a82ef3451c92f50a14380fb1"
 #define TAG_THRICE  "ec48308b3b9aab114a3c8abfd27b18d103d05e2e" /* LOST_THRICE */
 #define TAG_OTHER   "0000000000000000000000000000000000000000"
-
-struct example {
-    const char *before;
-    const char *call;
-    const char *answer; /* and what is published */
-    const char *after;  /* NULL: nothing has changed */
-};
-
-static struct redis_server *server;
-static redisContext *redis, *subscriber;
-
-static void start(void)
-{
-    server = redis_server_start();
-    redis_server_set_time(server, NOW_US);
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
-    server = NULL;
-}
-
-static void set_up(void)
-{
-    redis = redis_server_connect(server);
-    subscriber = redis_server_connect(server);
-    scripts_load(redis);
-    redis_do(subscriber, "SUBSCRIBE " KEYSPACE_PREFIX "wake");
-}
-
-static void tear_down(void)
-{
-    redisFree(redis);
-    redisFree(subscriber);
-}
-
-/* What was published since the last time. */
-static void append_wakes(struct buffer *text)
-{
-    redisReply *reply;
-    redisAppendCommand(subscriber, "PING");
-    for (bool is_last = false; !is_last;) {
-        ck_assert_int_eq(redisGetReply(subscriber, (void **)&reply), REDIS_OK);
-        is_last = strcmp(reply->element[0]->str, "message") != 0;
-        if (!is_last) {
-            buffer_append(text, SLICE(" wake "));
-            numbers_to_times(text, reply->element[2]->str, NOW_MS);
-        }
-        freeReplyObject(reply);
-    }
-}
-
-static void check_example(const struct example *example)
-{
-    struct buffer answer, after;
-    buffer_init(&answer, 64 * 1024);
-    buffer_init(&after, 64 * 1024);
-    keyspace_load(redis, example->before, NOW_MS);
-    redisReply *reply = script_run_text(redis, example->call, NOW_MS);
-    script_answer_text(&answer, reply, NOW_US);
-    append_wakes(&answer);
-    keyspace_dump(redis, &after, NOW_MS);
-    const char *expected = example->after ? example->after : example->before;
-    ck_assert_msg(strcmp(buffer_text(&answer), example->answer) == 0,
-                  "%s\nanswered   %s\ninstead of %s\non\n%s", example->call, buffer_text(&answer),
-                  example->answer, example->before);
-    ck_assert_msg(strcmp(buffer_text(&after), expected) == 0, "%s\non\n%smade\n%sinstead of\n%s",
-                  example->call, example->before, buffer_text(&after), expected);
-    freeReplyObject(reply);
-    buffer_fini(&answer);
-    buffer_fini(&after);
-}
-
-#define CHECK_EXAMPLES(...)                                                                                  \
-    do {                                                                                                     \
-        static const struct example examples[] = {__VA_ARGS__};                                              \
-        for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)                                      \
-            check_example(&examples[i]);                                                                     \
-    } while (0)
 
 /* ---- owners ---- */
 
@@ -376,8 +221,8 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b", "ERR", NULL}, {ABSENT, "replace 0", "", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
-        {LEASED, "retry t/a n1 1.5 {e}", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
-        {LEASED, "bury t/a n1 {d} '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
+        {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
+        {LEASED, "bury t/a n1 {d} '' '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
         {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
         {LEASED, "read", "", NULL}, );
@@ -653,7 +498,7 @@ END_TEST
 START_TEST(a_death_is_told_where_the_settings_say_so)
 {
     CHECK_EXAMPLES( //
-        {LEASED TELLS, "bury t/a n1 {x}", "1",
+        {LEASED TELLS, "bury t/a n1 {x} ''", "1",
          "bucket:t: " NOTICE "@now\ndead: t/a@now\njobs: t/a={x} " TOLD("a", "{x}") "\nready: t\n" TELLS
                                                                                     "turns: t@1\n"},
         /* By its consumers' death. */
@@ -663,7 +508,7 @@ START_TEST(a_death_is_told_where_the_settings_say_so)
              "a", "{r}") "\nready: t\n" TELLS "turns: t@1\n"},
         /* What tells of a death tells of none itself. */
         {"holders:t: t/dead~1=n1,now-9\njobs: t/dead~1={r}\nleases: t/dead~1@now+9\n" TELLS,
-         "bury t/dead~1 n1 {x}", "1", "dead: t/dead~1@now\njobs: t/dead~1={x}\n" TELLS}, );
+         "bury t/dead~1 n1 {x} ''", "1", "dead: t/dead~1@now\njobs: t/dead~1={x}\n" TELLS}, );
 }
 END_TEST
 
@@ -746,6 +591,7 @@ END_TEST
 static void check_hour(const char *before, const char *const *calls, const char *expected)
 {
     struct buffer answer;
+    redisContext *redis = examples_redis();
     buffer_init(&answer, 4096);
     keyspace_load(redis, before, NOW_MS);
     for (; *calls; calls++)
@@ -764,7 +610,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
                               "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n";
     static const char old[] = LEASED "hour:t: 5666654d=9 5666655d=4 5666667d=9\n";
     check_hour(two, (const char *const[]){"complete t/a n1 t/b n1", NULL}, " 2 0 0");
-    check_hour(two, (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x}", "bury t/b n1 {x}", NULL},
+    check_hour(two, (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
                " 0 1 1");
     check_hour(two, (const char *const[]){"release t/a n1", "cancel t/b ''", NULL}, " 0 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1", NULL}, " 1 0 0");
@@ -772,6 +618,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     check_hour("hour:t: 5666654d=9 5666655d=1 5666666d=2 5666660r=3 5666661r=4 5666666x=5 5666667d=9\n",
                (const char *const[]){NULL}, " 3 7 5");
     check_hour(old, (const char *const[]){"complete t/a n1", NULL}, " 5 0 0");
+    redisContext *redis = examples_redis();
     redisReply *fields = redis_command(redis, "HLEN %shour:t", KEYSPACE_PREFIX);
     ck_assert_int_eq(fields->integer, 2); /* what is no part of the last hour is gone */
     freeReplyObject(fields);
@@ -804,15 +651,16 @@ END_TEST
 
 START_TEST(retry_lets_a_job_wait_from_now)
 {
-    static const char stale[] = "retry t/a nx 5000 {e}", retry[] = "retry t/a n1 5000 {e}";
+    static const char stale[] = "retry t/a nx 5000 {e} ''", retry[] = "retry t/a n1 5000 {e} ''";
     CHECK_EXAMPLES( //
         {ABSENT, retry, "0", NULL}, {DELAYED, retry, "0", NULL}, {COME, retry, "0", NULL},
         {READY, retry, "0", NULL}, {LEASED, retry, "1 wake now+5001", RETRIED}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, retry, "0", NULL}, {LEASED_AGAIN, "retry t/a n2 5000 {e}", "1 wake now+5001", RETRIED},
+        {LEASED_AGAIN, retry, "0", NULL},
+        {LEASED_AGAIN, "retry t/a n2 5000 {e} ''", "1 wake now+5001", RETRIED},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, retry, "1 wake now+5001", RETRIED},
         {EXPIRED, stale, "0", NULL}, {LOST, retry, "1 wake now+5001", RETRIED BELL}, {LOST, stale, "0", NULL},
         {LOST_THRICE, retry, "1 wake now+5001", RETRIED}, {LOST_THRICE, stale, "0", NULL},
-        {LOST_THRICE, "retry t/a n1 6999 {r}", "1",
+        {LOST_THRICE, "retry t/a n1 6999 {r} ''", "1",
          "bucket:t: t/a@now+7000\ndue: t@now+7000\njobs: t/a={r}\n"},
         {DEAD, retry, "0", NULL}, {DEAD_BY_LOSSES, retry, "1 wake now+5001", RETRIED},
         {DEAD_BY_LOSSES, stale, "0", NULL}, );
@@ -825,11 +673,11 @@ END_TEST
 
 START_TEST(bury_keeps_a_dead_job)
 {
-    static const char stale[] = "bury t/a nx {d}", bury[] = "bury t/a n1 {d}";
+    static const char stale[] = "bury t/a nx {d} ''", bury[] = "bury t/a n1 {d} ''";
     CHECK_EXAMPLES( //
         {ABSENT, bury, "0", NULL}, {DELAYED, bury, "0", NULL}, {COME, bury, "0", NULL},
         {READY, bury, "0", NULL}, {LEASED, bury, "1", BURIED}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, bury, "0", NULL}, {LEASED_AGAIN, "bury t/a n2 {d}", "1", BURIED},
+        {LEASED_AGAIN, bury, "0", NULL}, {LEASED_AGAIN, "bury t/a n2 {d} ''", "1", BURIED},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, bury, "1", BURIED}, {EXPIRED, stale, "0", NULL},
         {LOST, bury, "1", BURIED BELL}, {LOST, stale, "0", NULL}, {LOST_THRICE, bury, "1", BURIED},
         {LOST_THRICE, stale, "0", NULL}, {DEAD, bury, "0", NULL}, {DEAD_BY_LOSSES, bury, "1", BURIED},
@@ -876,8 +724,8 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
     CHECK_EXAMPLES(
         {LEASED, "complete t/a n1 t/a n1", "1 0", ABSENT}, {LEASED, "complete t/a nx t/a n1", "0 1", ABSENT},
         {LOST, "complete t/a n1 t/a n1", "1 0", BELL},
-        {LEASED, "retry t/a nx 1 {x} t/a n1 5000 {e} t/a n1 1 {x}", "0 1 0 wake now+5001", RETRIED},
-        {LEASED, "bury t/a nx {x} t/a n1 {d} t/a n1 {x}", "0 1 0", BURIED},
+        {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
+        {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED},
         {LEASED, "release t/a nx t/a n1 t/a n1", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
@@ -903,7 +751,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/b@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
-        {BUSY, "bury u/a n1 {d} t/b n2 {d}", "1 1",
+        {BUSY, "bury u/a n1 {d} '' t/b n2 {d} ''", "1 1",
          "bucket:t: t/c@now-1\n"
          "dead: t/b@now u/a@now\n"
          "holders:t: t/a=n1,now-9\n"
@@ -977,6 +825,7 @@ END_TEST
 
 static int64_t wait_after_loss(const char *before, int seed)
 {
+    redisContext *redis = examples_redis();
     char call[64];
     keyspace_load(redis, before, NOW_MS);
     snprintf(call, sizeof call, "recover 5000 now 256 %d", seed);
@@ -1075,11 +924,11 @@ END_TEST
 START_TEST(audit_counts)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "audit", "0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0", NULL},
-        {COME, "audit", "1 1 0 0 1 1", NULL}, {READY, "audit", "1 1 0 0 1 1", NULL},
-        {LEASED, "audit", "1 0 1 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0", NULL},
-        {BUSY, "audit", "4 1 3 0 1 1", NULL}, {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5", NULL},
-        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0", NULL}, );
+        {ABSENT, "audit", "0 0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0 0", NULL},
+        {COME, "audit", "1 1 0 0 1 1 0", NULL}, {READY, "audit", "1 1 0 0 1 1 0", NULL},
+        {LEASED, "audit", "1 0 1 0 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0 0", NULL},
+        {BUSY, "audit", "4 1 3 0 1 1 0", NULL}, {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5 0", NULL},
+        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0 0", NULL}, );
 }
 END_TEST
 
@@ -1142,10 +991,7 @@ END_TEST
 Suite *suite(void)
 {
     Suite *suite = suite_create("scripts");
-    TCase *group = tcase_create("scripts");
-    tcase_add_unchecked_fixture(group, start, stop);
-    tcase_add_checked_fixture(group, set_up, tear_down);
-    tcase_set_timeout(group, 20);
+    TCase *group = examples_case("scripts");
     tcase_add_test(group, schedule_accepts_a_job_once);
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);

@@ -31,6 +31,7 @@ struct receiver {
 struct result {
     bool is_done;
     struct http_outcome outcome;
+    char answer[HTTP_ANSWER_MAX]; /* what outcome.answer points to */
 };
 
 static struct fixture {
@@ -140,6 +141,10 @@ static void on_done(void *arg, const struct http_outcome *outcome)
     ck_assert(!result->is_done);
     result->is_done = true;
     result->outcome = *outcome;
+    ck_assert_uint_le(outcome->answer.size, sizeof result->answer);
+    if (outcome->answer.size)
+        memcpy(result->answer, outcome->answer.data, outcome->answer.size);
+    result->outcome.answer.data = result->answer;
     if (++fx.done == fx.wanted)
         loop_stop(fx.loop);
 }
@@ -431,6 +436,8 @@ static void serve_huge_body(int fd, int number)
 START_TEST(huge_body_is_cut_and_the_status_counts)
 {
     ck_status(post_against(serve_huge_body), 200);
+    ck_assert_uint_eq(fx.results[0].outcome.answer.size, HTTP_ANSWER_MAX);
+    ck_assert(fx.results[0].outcome.is_answer_cut);
 }
 END_TEST
 
@@ -448,6 +455,88 @@ START_TEST(slow_body_is_not_waited_for)
     int64_t before_us = clock_boot_us();
     ck_status(post_against(serve_slow_body), 200);
     ck_assert_int_lt(clock_boot_us() - before_us, TIMEOUT_MS * INT64_C(1000) / 3);
+    ck_assert_uint_eq(fx.results[0].outcome.answer.size, 1);
+    ck_assert(fx.results[0].outcome.is_answer_cut);
+}
+END_TEST
+
+/* ---- the beginning of an answer's body ---- */
+
+static void ck_answer(size_t index, struct slice answer, bool is_cut)
+{
+    const struct http_outcome *outcome = &fx.results[index].outcome;
+    ck_assert_msg(slice_equal(outcome->answer, answer), "%.*s", SLICE_ARG(outcome->answer));
+    ck_assert_int_eq(outcome->is_answer_cut, is_cut);
+}
+
+static const struct {
+    const char *answer, *body;
+    bool is_cut;
+} bodies[] = {
+    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", false},
+    {"HTTP/1.1 204 No Content\r\n\r\n", "", false},
+    {"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nab\r\nc", "ab\r\nc", false},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", "abcde", false},
+    {"HTTP/1.0 503 No\r\n\r\nuntil it closes", "until it closes", false},
+    {"HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nhalf", "half", true},
+    {"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n", "ab", true},
+};
+
+static void serve_body(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, slice_of(bodies[answer_index].answer));
+}
+
+START_TEST(what_came_of_the_body_is_told)
+{
+    answer_index = _i;
+    post_against(serve_body);
+    ck_answer(0, slice_of(bodies[_i].body), bodies[_i].is_cut);
+}
+END_TEST
+
+/* Three bodies in small pieces: one that is just kept whole, one a byte longer, and none. */
+static void serve_long_bodies(int fd, int number)
+{
+    static const size_t sizes[] = {HTTP_ANSWER_MAX, HTTP_ANSWER_MAX + 1, 0};
+    (void)number;
+    for (size_t i = 0; i < 3 && next_request(fd); i++) {
+        char head[64];
+        snprintf(head, sizeof head, "HTTP/1.1 500 No\r\nContent-Length: %zu\r\n\r\n", sizes[i]);
+        wire_send(fd, slice_of(head));
+        for (size_t sent = 0; sent < sizes[i]; sent++)
+            wire_send(fd, slice_from(sent < 1000 ? "x" : "y", 1));
+    }
+}
+
+START_TEST(a_long_body_is_told_as_far_as_it_goes)
+{
+    char body[HTTP_ANSWER_MAX];
+    memset(body, 'x', 1000);
+    memset(body + 1000, 'y', sizeof body - 1000);
+    receive_with(serve_long_bodies);
+    for (size_t i = 0; i < 3; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 500);
+        ck_answer(i, slice_from(body, i < 2 ? sizeof body : 0), i == 1);
+    }
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+START_TEST(without_an_answer_nothing_is_told_of_its_body)
+{
+    receive_with(serve_long_bodies);
+    post(0);
+    run(1);
+    fx.may_send = false;
+    post(1); /* what the post before has left behind in the same handle */
+    run(1);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_UNSENT, false);
+    ck_answer(1, SLICE(""), false);
 }
 END_TEST
 
@@ -893,6 +982,9 @@ static void add_answers(TCase *tc)
     tcase_add_test(tc, answer_before_the_body_was_sent_counts);
     tcase_add_test(tc, huge_body_is_cut_and_the_status_counts);
     tcase_add_test(tc, slow_body_is_not_waited_for);
+    tcase_add_loop_test(tc, what_came_of_the_body_is_told, 0, (int)(sizeof bodies / sizeof *bodies));
+    tcase_add_test(tc, a_long_body_is_told_as_far_as_it_goes);
+    tcase_add_test(tc, without_an_answer_nothing_is_told_of_its_body);
     tcase_add_test(tc, endless_headers_are_too_large);
     tcase_add_test(tc, endless_header_line_is_too_large);
     tcase_add_test(tc, endless_interim_answers_are_too_large);

@@ -154,7 +154,7 @@ class World:
     # ---- what has to hold ----
 
     def read_keyspace(self):
-        commands = [("HGETALL", BASE + "jobs"), ("HGETALL", BASE + "crashes")]
+        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts")]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
@@ -162,8 +162,8 @@ class World:
         commands += [("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, leases, dead, due, turns, ready = replies[:7]
-        buckets, holders = replies[7:7 + len(TOPICS)], replies[7 + len(TOPICS):-1]
+        jobs, crashes, attempts, leases, dead, due, turns, ready = replies[:8]
+        buckets, holders = replies[8:8 + len(TOPICS)], replies[8 + len(TOPICS):-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -175,7 +175,7 @@ class World:
         return {
             "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "due": scores(due), "turns": turns,
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
-            "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
+            "attempts": attempts, "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
             "holders": {name: (nonce, int(at)) for part in holders
                         for name, (nonce, at) in notes(part).items()},
             "places": sum(len(part) for part in buckets),
@@ -187,7 +187,7 @@ class World:
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in
-                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "carry", "topics", "rates")]
+                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "attempts", "carry", "topics", "rates")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
@@ -205,6 +205,7 @@ class World:
         expect(len(jobs) == found["places"] + len(leases) + len(dead), "places without a job after", after)
         expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
+        expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
         expect(len(found["ready"]) <= 1, "bells", found["ready"])
         for topic in TOPICS:
             times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
@@ -341,7 +342,8 @@ class World:
     def learn(self, attempt):
         what = self.chance.choices(("complete", "retry", "bury"), (6, 3, 1))[0]
         record = attempt.record[:40] + f'"{attempt.nonce}":1}}'
-        more = {"complete": (), "retry": (self.chance.choice((0, 500, 4000)), record), "bury": (record,)}
+        line = self.chance.choice(("", attempt.nonce))
+        more = {"complete": (), "retry": (self.chance.choice((0, 500, 4000)), record, line), "bury": (record, line)}
         attempt.outcome = (what, more[what])
 
     def record(self, attempts, loses_reply, is_doubled):
@@ -456,6 +458,8 @@ class World:
             return
         ids = self.some_ids()
         self.check("read", ids, self.call("read", *ids), self.pool.read(ids))
+        known = [self.pool.lines(ids[0])] if ids[0] in self.pool.jobs else []
+        self.check("attempts", ids[:1], self.call("attempts", ids[0]), known)
         state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
@@ -465,7 +469,7 @@ class World:
             score, last = answer[:2]
         pool = self.pool
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
-                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values())]
+                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts)]
         self.check("audit", (), self.call("audit"), counts)
 
     def step_mend(self):
@@ -474,7 +478,7 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "dead", "due", "turns"):
+        for walk in ("jobs", "leases", "dead", "attempts", "due", "turns"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -532,7 +536,7 @@ class World:
         strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim)]
         self.chance.shuffle(strays)
         if strays and not self.is_away:
-            more = {"complete": (), "retry": (0, "stray"), "bury": ("stray",)}
+            more = {"complete": (), "retry": (0, "stray", "stray"), "bury": ("stray", "stray")}
             script = self.chance.choice(list(more))
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
@@ -722,6 +726,9 @@ CONTROLS = {
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
+    "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
+    "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
+    "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "replace leaves the old place": [("replace", "    take(id)\n", "")],

@@ -12,6 +12,7 @@ LEASE_MS = 5000
 BEHIND_MS = 500
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
+ATTEMPTS_MAX = 10
 INF = float("inf")
 
 Claim = collections.namedtuple("Claim", "id due record")
@@ -29,6 +30,7 @@ class Pool:
         self.bucket, self.leases, self.dead = {}, {}, {}  # id -> ms
         self.holders = {}  # id -> (nonce, due)
         self.crashes = {}  # id -> (losses, nonce)
+        self.attempts = {}  # id -> what the last ones left behind, a line each
         self.due = {}  # topic -> ms
         self.turns = []
         self.settings = {}  # topic -> what an operator has set
@@ -117,6 +119,13 @@ class Pool:
                 return name
         return None
 
+    def note(self, job_id, line):
+        if line:
+            self.attempts[job_id] = (self.attempts.get(job_id, []) + [line])[-ATTEMPTS_MAX:]
+
+    def lines(self, job_id):
+        return "".join(line + "\n" for line in self.attempts.get(job_id, []))
+
     def state(self, job_id):
         if job_id in self.leases:
             return "leased", self.leases[job_id]
@@ -178,6 +187,7 @@ class Pool:
             else:
                 self.take(job_id)
                 self.crashes.pop(job_id, None)
+                self.attempts.pop(job_id, None)
                 answers.append([*self.start(job_id, when, record), int(is_there)])
         self.finish()
         return answers
@@ -211,6 +221,7 @@ class Pool:
             else:
                 answers.append(int(self.take(job_id) == "leases"))
                 self.crashes.pop(job_id, None)
+                self.attempts.pop(job_id, None)
                 del self.jobs[job_id]
         self.finish()
         return answers
@@ -327,21 +338,24 @@ class Pool:
             self.take(job_id)
             del self.jobs[job_id]
             self.crashes.pop(job_id, None)
+            self.attempts.pop(job_id, None)
         return self.end(items, finish_item)
 
     def retry(self, items):
-        def finish_item(job_id, nonce, wait, record):
+        def finish_item(job_id, nonce, wait, record, line):
             self.take(job_id)
             self.jobs[job_id] = record
             self.crashes.pop(job_id, None)
+            self.note(job_id, line)
             self.put(job_id, self.soonest + wait)
         return self.end(items, finish_item)
 
     def bury(self, items):
-        def finish_item(job_id, nonce, record):
+        def finish_item(job_id, nonce, record, line):
             self.take(job_id)
             self.jobs[job_id] = record
             self.crashes.pop(job_id, None)
+            self.note(job_id, line)
             self.dead[job_id] = self.now
         return self.end(items, finish_item)
 
@@ -407,6 +421,7 @@ class Pool:
     def keyspace(self):
         return {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead,
-            "holders": self.holders, "crashes": self.crashes, "due": self.due, "turns": self.turns,
+            "holders": self.holders, "crashes": self.crashes,
+            "attempts": {job_id: self.lines(job_id) for job_id in self.attempts}, "due": self.due, "turns": self.turns,
             "ready": self.bell,
         }

@@ -52,13 +52,18 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics",
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta", "topics",
                                                  "rates", "hour:", NULL});
 }
 
 static bool has_words(struct slice name)
 {
     return is_one_of(name, (const char *const[]){"holders:", "crashes", NULL});
+}
+
+static bool has_lines(struct slice name)
+{
+    return is_one_of(name, (const char *const[]){"attempts", NULL});
 }
 
 static void swap(struct slice text, char from, char to)
@@ -78,6 +83,8 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
         ck_assert(slice_cut(entry, '=', &field, &value));
         if (has_words(name))
             swap(value, ',', ' ');
+        if (has_lines(name))
+            swap(value, '|', '\n');
         redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
                  value.data, value.size);
     } else {
@@ -123,12 +130,14 @@ static void sort(redisReply *reply, size_t step)
         qsort(reply->element, reply->elements / step, step * sizeof *reply->element, compare_texts);
 }
 
-static void dump_pairs(struct buffer *text, redisReply *pairs, char separator, bool are_words)
+static void dump_pairs(struct buffer *text, struct slice name, redisReply *pairs, char separator)
 {
     for (size_t i = 0; i < pairs->elements; i += 2) {
         redisReply *value = pairs->element[i + 1];
-        if (are_words)
+        if (has_words(name))
             swap(slice_from(value->str, value->len), ' ', ',');
+        if (has_lines(name))
+            swap(slice_from(value->str, value->len), '\n', '|');
         buffer_printf(text, " %s%c%s", pairs->element[i]->str, separator, value->str);
     }
 }
@@ -146,10 +155,10 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
     } else if (is_hash(slice_of(name))) {
         entries = redis_command(redis, "HGETALL %s", key);
         sort(entries, 2);
-        dump_pairs(text, entries, '=', has_words(slice_of(name)));
+        dump_pairs(text, slice_of(name), entries, '=');
     } else {
         entries = redis_command(redis, "ZRANGE %s 0 -1 WITHSCORES", key);
-        dump_pairs(text, entries, '@', false);
+        dump_pairs(text, slice_of(name), entries, '@');
     }
     buffer_append_byte(text, '\n');
     freeReplyObject(entries);

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- audit.lua - counts. Each job's id is in exactly one place, so the sum must come out.
 --
--- Returns {now_us, jobs, waiting, leased, dead, topics, ready}: ready is the part of waiting whose time has
--- come. jobs = waiting + leased + dead when all is well.
+-- Returns {now_us, jobs, waiting, leased, dead, topics, ready, histories}: ready is the part of waiting whose time has
+-- come, histories are those of jobs with attempts. jobs = waiting + leased + dead >= histories when all is well.
 local waiting, ready = 0, 0
 local function count(topic, may_be_ready)
   waiting = waiting + call('ZCARD', bucket_of(topic))
@@ -15,4 +15,5 @@ local turns = call('ZRANGE', TURNS, 0, -1)
 for i = 1, #turns do count(turns[i], true) end
 return {
   now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), call('ZCARD', DEAD), #due / 2 + #turns, ready,
+  call('HLEN', ATTEMPTS),
 }

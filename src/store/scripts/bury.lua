@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
 -- bury.lua - jobs that are given up: dead, kept, readable.
 --
--- ARGV from 2: id, nonce, record, ...     Returns {now_us, 1 done or 0 stale, ...}.
-check(2, 3)
-local verdicts = fence(2, 3)
+-- ARGV from 2: id, nonce, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 4)
+local verdicts = fence(2, 4)
 local replies = {now_us}
-for i = 2, #ARGV, 3 do
-  local number, id = (i + 1) / 3, ARGV[i]
+for i = 2, #ARGV, 4 do
+  local number, id = (i + 2) / 4, ARGV[i]
   replies[number + 1] = verdicts[number] and 1 or 0
   if verdicts[number] then
     take(id)
     forget_crashes(id)
+    note_attempt(id, ARGV[i + 3])
     call('HSET', JOBS, id, ARGV[i + 2])
     bury(id, ARGV[i + 2])
   end

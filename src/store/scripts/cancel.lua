@@ -12,6 +12,7 @@ local function cancel(id, tags)
   if not is_seen then return call('HEXISTS', JOBS, id) == 1 and -4 or -1 end
   if call('HDEL', JOBS, id) == 0 then return -1 end
   forget_crashes(id)
+  forget_attempts({id})
   return take(id) == 'leased' and 1 or 0
 end
 

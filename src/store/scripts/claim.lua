@@ -28,6 +28,7 @@ local function lease(topic, ids)
       places_left[#places_left + 1] = some[k]
       if not record then
         forget_crashes(some[k])
+        forget_attempts({some[k]})
       else
         bytes_left = bytes_left - #record
         leases[#leases + 1] = deadline

@@ -11,6 +11,7 @@ local JOBS = KEYS[1]
 local base = string.sub(JOBS, 1, -5)
 local DUE, TURNS, READY = base .. 'due', base .. 'turns', base .. 'ready'
 local LEASES, CRASHES, DEAD = base .. 'leases', base .. 'crashes', base .. 'dead'
+local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 local TOPICS, RATES = base .. 'topics', base .. 'rates' -- topic -> settings; topic -> see tokens_of
 local MAX_IN_FLIGHT = tonumber(ARGV[1])
@@ -300,6 +301,27 @@ local has_crashes
 local function forget_crashes(id)
   if has_crashes == nil then has_crashes = call('EXISTS', CRASHES) == 1 end
   if has_crashes then call('HDEL', CRASHES, id) end
+end
+
+-- The last attempts of a job, the oldest first. An empty line is none.
+local ATTEMPTS_MAX = 10
+local function with_attempt(lines, line)
+  if line == '' then return lines end
+  lines = lines .. line .. '\n'
+  local _, count = string.gsub(lines, '\n', '\n')
+  for _ = ATTEMPTS_MAX + 1, count do lines = string.sub(lines, string.find(lines, '\n', 1, true) + 1) end
+  return lines
+end
+
+local function note_attempt(id, line)
+  if line ~= '' then call('HSET', ATTEMPTS, id, with_attempt(call('HGET', ATTEMPTS, id) or '', line)) end
+end
+
+-- These jobs are gone, or begin anew.
+local has_attempts
+local function forget_attempts(ids)
+  if has_attempts == nil then has_attempts = call('EXISTS', ATTEMPTS) == 1 end
+  if has_attempts then call('HDEL', ATTEMPTS, unpack(ids)) end
 end
 
 -- Takes an id from the one place where it is, and says which that was.

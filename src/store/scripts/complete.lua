@@ -28,6 +28,9 @@ for topic, ids in pairs(by_topic) do
   call('ZREM', LEASES, unpack(ids))
   call('HDEL', holders_of(topic), unpack(ids))
 end
-if #gone > 0 then call('HDEL', JOBS, unpack(gone)) end
+if #gone > 0 then
+  call('HDEL', JOBS, unpack(gone))
+  forget_attempts(gone)
+end
 finish()
 return replies

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- mend.lua - a bounded step of the repair that follows an audit which did not come out.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'due', 'turns'   [3] cursor, '0' at first
+-- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'due', 'turns'   [3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
--- bucket, dead; a place without a job is removed, as is a holder without a lease; a topic without an
+-- bucket, dead; a place without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a topic without an
 -- entry gets one.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 local walk, cursor = ARGV[2], ARGV[3]
@@ -30,6 +30,7 @@ local function mend_place(key, id)
     call('ZREM', key, id)
     call('HDEL', holders_of(topic_of(id)), id)
     forget_crashes(id)
+    forget_attempts({id})
     touch(topic_of(id))
     mended('empty ' .. id)
   end
@@ -46,6 +47,13 @@ local function mend_holders(topic)
   end
 end
 
+local function mend_attempts(id)
+  if call('HEXISTS', JOBS, id) == 0 then
+    forget_attempts({id})
+    mended('attempts ' .. id)
+  end
+end
+
 local function scan(command, key)
   local page = call(command, key, cursor, 'COUNT', STEP)
   replies[2] = page[1]
@@ -55,6 +63,9 @@ end
 if walk == 'jobs' then
   local fields = scan('HSCAN', JOBS)
   for i = 1, #fields, 2 do mend_job(fields[i]) end
+elseif walk == 'attempts' then
+  local fields = scan('HSCAN', ATTEMPTS)
+  for i = 1, #fields, 2 do mend_attempts(fields[i]) end
 elseif walk == 'leases' or walk == 'dead' then
   local entries = scan('ZSCAN', base .. walk)
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end

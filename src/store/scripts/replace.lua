@@ -23,6 +23,7 @@ local function replace(id, when, record, tags)
   if is_there then
     take(id)
     forget_crashes(id)
+    forget_attempts({id})
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
     return -1
   end

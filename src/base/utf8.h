@@ -1,0 +1,35 @@
+/* utf8.h - characters over 0x7f as RFC 3629 has them: nothing overlong, no surrogates, at most U+10FFFF. */
+#ifndef DUEPOST_BASE_UTF8_H
+#define DUEPOST_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the character that this one begins; 0: it begins none. */
+static inline size_t utf8_size(uint8_t lead)
+{
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    return lead <= 0xdf ? 2 : lead <= 0xef ? 3 : 4;
+}
+
+/* Whether these bytes, as many as utf8_size says of the first, are one. */
+static inline bool utf8_is_sound(const uint8_t *at, size_t size)
+{
+    uint8_t low = 0x80, high = 0xbf;
+    if (at[0] == 0xe0)
+        low = 0xa0;
+    else if (at[0] == 0xed)
+        high = 0x9f;
+    else if (at[0] == 0xf0)
+        low = 0x90;
+    else if (at[0] == 0xf4)
+        high = 0x8f;
+    bool is_sound = at[1] >= low && at[1] <= high;
+    for (size_t i = 2; i < size; i++)
+        is_sound &= (at[i] & 0xc0) == 0x80;
+    return is_sound;
+}
+
+#endif

@@ -1,0 +1,102 @@
+#include "cli/form.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_SHOWN = 100 }; /* bytes of an answer that a row has room for */
+
+const char *form_text(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+long long form_number(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* "503", "timeout" or "". */
+static void add_result(struct table *table, const json_t *attempt)
+{
+    if (json_object_get(attempt, "status"))
+        table_add_number(table, form_number(attempt, "status"));
+    else
+        table_add(table, form_text(attempt, "error"));
+}
+
+static void add_jobs(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *job;
+    json_array_foreach(json_object_get(page, "jobs"), i, job)
+    {
+        const char *due = form_text(job, "dueAt");
+        table_add(table, form_text(job, "topic"));
+        table_add(table, form_text(job, "jobId"));
+        table_add(table, form_text(job, "state"));
+        table_add(table, due ? due : form_text(job, "deadAt"));
+        table_add_number(table, form_number(job, "attempts"));
+        add_result(table, json_object_get(job, "lastAttempt"));
+        table_add(table, form_text(job, "reason"));
+        table_add(table, form_text(job, "url"));
+    }
+}
+
+static void add_topics(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *topic;
+    json_array_foreach(json_object_get(page, "topics"), i, topic)
+    {
+        const json_t *jobs = json_object_get(topic, "jobs");
+        char *settings = json_dumps(json_object_get(topic, "settings"), JSON_COMPACT);
+        table_add(table, form_text(topic, "topic"));
+        table_add_number(table, form_number(jobs, "delayed"));
+        table_add_number(table, form_number(jobs, "ready"));
+        table_add_number(table, form_number(jobs, "leased"));
+        table_add_number(table, form_number(jobs, "dead"));
+        table_add(table, form_text(topic, "oldestDueAt"));
+        table_add(table, form_text(topic, "heldBy"));
+        table_add(table, settings);
+        free(settings);
+    }
+}
+
+/* The beginning; a character of several bytes is not torn. */
+static void add_answer(struct table *table, const char *answer)
+{
+    char shown[ANSWER_SHOWN + sizeof "..."];
+    size_t size = answer ? strlen(answer) : 0;
+    if (size <= ANSWER_SHOWN) {
+        table_add(table, answer);
+        return;
+    }
+    for (size = ANSWER_SHOWN; size > 0 && ((unsigned char)answer[size] & 0xc0) == 0x80;)
+        size--;
+    memcpy(shown, answer, size);
+    strcpy(shown + size, "...");
+    table_add(table, shown);
+}
+
+static void add_attempts(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *attempt;
+    json_array_foreach(json_object_get(page, "attempts"), i, attempt)
+    {
+        table_add_number(table, form_number(attempt, "attempt"));
+        table_add(table, form_text(attempt, "at"));
+        table_add_number(table, form_number(attempt, "durationMs"));
+        add_result(table, attempt);
+        add_answer(table, form_text(attempt, "answer"));
+    }
+}
+
+static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
+static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED",
+                                           "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
+static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
+
+const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
+const struct form form_topics = {"/topics", "topics", 8, topic_titles, add_topics};
+const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};

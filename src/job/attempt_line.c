@@ -1,0 +1,109 @@
+#include "job/attempt_line.h"
+
+#include "base/utf8.h"
+#include "job/json.h"
+#include "job/timestamp.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* ---- writing ---- */
+
+/* Bytes at the front that are shown as they are; 0: the first one is not. */
+static size_t shown_size(const uint8_t *at, size_t left)
+{
+    size_t size = utf8_size(*at);
+    if (*at < 0x80)
+        return (*at >= 0x20 && *at != 0x7f) || *at == '\t' || *at == '\n' || *at == '\r';
+    bool is_control = at[0] == 0xc2 && left > 1 && at[1] < 0xa0; /* U+0080 to U+009F */
+    return size && size <= left && utf8_is_sound(at, size) && !is_control ? size : 0;
+}
+
+/* The end of the bytes is in the middle of what may be a character. */
+static bool is_torn(const uint8_t *at, size_t left)
+{
+    for (size_t i = 1; i < left; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return false;
+    return utf8_size(*at) > left;
+}
+
+static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
+{
+    char text[3 * ATTEMPT_ANSWER_MAX];
+    size_t used = 0;
+    while (answer.size) {
+        const uint8_t *at = (const uint8_t *)answer.data;
+        size_t size = shown_size(at, answer.size);
+        if (size == 0 && is_cut && is_torn(at, answer.size))
+            break;
+        struct slice shown = size ? slice_from(answer.data, size) : SLICE(REPLACEMENT);
+        memcpy(text + used, shown.data, shown.size);
+        used += shown.size;
+        answer = slice_skip(answer, size ? size : 1);
+    }
+    buffer_append_byte(out, ' ');
+    buffer_append_json(out, slice_from(text, used));
+    if (is_cut)
+        buffer_append_byte(out, '+');
+}
+
+void attempt_line_write(struct buffer *out, int number, const struct attempt_result *result,
+                        struct slice answer, bool is_answer_cut)
+{
+    buffer_printf(out, "%d %lld %lld ", number, (long long)result->at_ms, (long long)result->duration_ms);
+    if (result->error != ATTEMPT_ERROR_NONE) {
+        buffer_append(out, slice_of(attempt_error_word(result->error)));
+        return;
+    }
+    buffer_append_number(out, result->status);
+    if (answer.size > ATTEMPT_ANSWER_MAX) {
+        answer.size = ATTEMPT_ANSWER_MAX;
+        is_answer_cut = true;
+    }
+    if (answer.size || is_answer_cut)
+        put_answer(out, answer, is_answer_cut);
+}
+
+/* ---- reading ---- */
+
+static bool take_number(struct slice *rest, int64_t max, int64_t *number)
+{
+    struct slice word;
+    uint64_t got;
+    if (!slice_cut(*rest, ' ', &word, rest) || !slice_to_number(word, (uint64_t)max, &got))
+        return false;
+    *number = (int64_t)got;
+    return true;
+}
+
+static bool read_outcome(struct slice word, struct attempt_result *result)
+{
+    uint64_t status;
+    if (!slice_to_number(word, 999, &status))
+        return attempt_error_parse(word, &result->error);
+    result->status = (int)status;
+    return status >= 100;
+}
+
+static bool read_answer(struct slice text, struct attempt_line *line)
+{
+    static const struct json_limits limits = {1, 1};
+    struct json_fault ignored;
+    line->is_answer_cut = text.size && text.data[text.size - 1] == '+';
+    line->answer = slice_from(text.data, text.size - line->is_answer_cut);
+    return json_is_text(line->answer) && json_check(line->answer, &limits, &ignored) == STATUS_OK;
+}
+
+bool attempt_line_take(struct slice *lines, struct attempt_line *line)
+{
+    struct slice rest, word;
+    int64_t number;
+    *line = (struct attempt_line){.number = 0};
+    if (!slice_cut(*lines, '\n', &rest, lines) || !take_number(&rest, INT32_MAX, &number) ||
+        !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.at_ms) ||
+        !take_number(&rest, INT64_MAX, &line->result.duration_ms))
+        return false;
+    line->number = (int)number;
+    bool has_answer = slice_cut(rest, ' ', &word, &rest);
+    return read_outcome(word, &line->result) && (!has_answer || read_answer(rest, line));
+}

@@ -1,0 +1,106 @@
+/* script_examples.h - a script on a literal keyspace: its answer, the wake-ups that it publishes, and all
+ * that is in Redis afterwards, as text (see keyspace.h). Redis's clock stands still 456 us behind a whole ms,
+ * so that what counts from the next one shows as now+1. */
+#ifndef DUEPOST_TESTS_SCRIPT_EXAMPLES_H
+#define DUEPOST_TESTS_SCRIPT_EXAMPLES_H
+
+#include <check.h>
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+
+#define NOW_MS INT64_C(1700000000123)
+#define NOW_US (NOW_MS * 1000 + 456)
+
+/* ---- the states of t/a; n1 is the nonce that held it last ---- */
+
+#define ABSENT ""
+
+#define DELAYED                                                                                              \
+    "bucket:t: t/a@now+60000\n"                                                                              \
+    "due: t@now+60000\n"                                                                                     \
+    "jobs: t/a={r}\n"
+
+/* Its time has come, but nobody has carried its topic. */
+#define COME                                                                                                 \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "due: t@now-1000\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+#define READY                                                                                                \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "jobs: t/a={r}\n"                                                                                        \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+#define LEASED                                                                                               \
+    "holders:t: t/a=n1,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+3000\n"
+
+/* n1 lost it; now n2 has it. */
+#define LEASED_AGAIN                                                                                         \
+    "crashes: t/a=1,n1\n"                                                                                    \
+    "holders:t: t/a=n2,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now+3000\n"
+
+/* The lease ran out; not recovered yet. */
+#define EXPIRED                                                                                              \
+    "holders:t: t/a=n1,now-1000\n"                                                                           \
+    "jobs: t/a={r}\n"                                                                                        \
+    "leases: t/a@now\n"
+
+#define LOST                                                                                                 \
+    "bucket:t: t/a@now-1000\n"                                                                               \
+    "crashes: t/a=1,n1\n"                                                                                    \
+    "jobs: t/a={r}\n"                                                                                        \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+#define LOST_THRICE                                                                                          \
+    "bucket:t: t/a@now+7000\n"                                                                               \
+    "crashes: t/a=3,n1\n"                                                                                    \
+    "due: t@now+7000\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+#define DEAD                                                                                                 \
+    "dead: t/a@now-5000\n"                                                                                   \
+    "jobs: t/a={r}\n"
+
+#define DEAD_BY_LOSSES                                                                                       \
+    "crashes: t/a=5,n1\n"                                                                                    \
+    "dead: t/a@now-5000\n"                                                                                   \
+    "jobs: t/a={r}\n"
+
+/* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */
+#define BELL "ready: t\n"
+
+#define DUE_NOW(record)                                                                                      \
+    "bucket:t: t/a@now\n"                                                                                    \
+    "jobs: t/a=" record "\n"                                                                                 \
+    "ready: t\n"                                                                                             \
+    "turns: t@1\n"
+
+struct example {
+    const char *before;
+    const char *call;
+    const char *answer; /* and what is published */
+    const char *after;  /* NULL: nothing has changed */
+};
+
+void check_example(const struct example *);
+
+#define CHECK_EXAMPLES(...)                                                                                  \
+    do {                                                                                                     \
+        static const struct example examples[] = {__VA_ARGS__};                                              \
+        for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)                                      \
+            check_example(&examples[i]);                                                                     \
+    } while (0)
+
+/* The private Redis of the examples, for what else a test wants of it. */
+redisContext *examples_redis(void);
+
+/* A test case whose tests have that Redis. */
+TCase *examples_case(const char *name);
+
+#endif
