@@ -25,11 +25,23 @@ struct member {
     void (*read)(struct parse *, const char *name, struct slice value);
 };
 
+static bool read_bool(struct parse *parse, const char *name, struct slice value)
+{
+    bool is_true = slice_equal(value, SLICE("true"));
+    if (!is_true && !slice_equal(value, SLICE("false")))
+        job_errors_add(parse->errors, name, "must be true or false");
+    return is_true;
+}
+
 static void read_paused(struct parse *parse, const char *name, struct slice value)
 {
-    parse->settings->is_paused = slice_equal(value, SLICE("true"));
-    if (!parse->settings->is_paused && !slice_equal(value, SLICE("false")))
-        job_errors_add(parse->errors, name, "must be true or false");
+    parse->settings->is_paused = read_bool(parse, name, value);
+}
+
+static void read_breaker(struct parse *parse, const char *name, struct slice value)
+{
+    parse->settings->has_breaker = true;
+    parse->settings->is_breaker_on = read_bool(parse, name, value);
 }
 
 static void read_max_in_flight(struct parse *parse, const char *name, struct slice value)
@@ -110,7 +122,7 @@ static void read_on_dead(struct parse *parse, const char *name, struct slice val
 static const struct member all_members[] = {
     {"paused", read_paused},          {"maxInFlight", read_max_in_flight}, {"rate", read_rate},
     {"retrySchedule", read_schedule}, {"timeout", read_timeout},           {"jitter", read_jitter},
-    {"onDead", read_on_dead},
+    {"onDead", read_on_dead},         {"breaker", read_breaker},
 };
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */
@@ -197,6 +209,10 @@ void topic_settings_write(const struct topic_settings *settings, struct buffer *
     if (settings->on_dead.size) {
         put_name(out, start, "onDead");
         buffer_append_json(out, settings->on_dead);
+    }
+    if (settings->has_breaker) {
+        put_name(out, start, "breaker");
+        buffer_append(out, settings->is_breaker_on ? SLICE("true") : SLICE("false"));
     }
     if (out->size > start)
         buffer_append_byte(out, '}');

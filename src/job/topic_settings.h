@@ -21,10 +21,11 @@ struct topic_settings {
     int64_t max_in_flight;                      /* attempts at once, over all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* so many attempts begin in so long; rate_jobs 0: not set */
     bool has_schedule, has_timeout;
-    struct retry_schedule schedule; /* of jobs that bring none */
-    int64_t timeout_ms;             /* of jobs that bring none */
-    struct slice on_dead;           /* url that gets each dead job; empty: not set. Borrowed from the text */
-    int64_t jitter_ppm;             /* each wait grows by a random share of up to this, in millionths */
+    struct retry_schedule schedule;  /* of jobs that bring none */
+    int64_t timeout_ms;              /* of jobs that bring none */
+    struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
+    int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
+    bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
 };
 
 /* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is
