@@ -77,7 +77,7 @@ void claim_flush(struct shard *shard)
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
-    int64_t wait_ms;     /* retry */
+    int64_t wait_ms;     /* retry, release */
     struct slice record; /* retry, bury */
     shard_done_fn *fn;
     void *arg;
@@ -110,6 +110,12 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
     script_call_text(call, entry->record);
 }
 
+static void add_release(const struct batch_item *item, struct script_call *call)
+{
+    add_lease(item, call);
+    script_call_number(call, ((const struct lease_item *)item)->wait_ms);
+}
+
 static void add_bury(const struct batch_item *item, struct script_call *call)
 {
     add_lease(item, call);
@@ -138,7 +144,7 @@ const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, false
 const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, false, NULL, add_retry, end_lease_item};
 const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_lease_item};
 const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
-                                        NULL,           add_lease,       end_lease_item};
+                                        NULL,           add_release,     end_lease_item};
 const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
                                       add_lease_ms, add_lease,       end_lease_item};
 
@@ -163,9 +169,12 @@ void shard_bury(struct shard *shard, const struct lease *lease, struct slice rec
     batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, fn, arg)->item);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
+void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, shard_done_fn *fn,
+                   void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &lease_item_new(lease, no_record, fn, arg)->item);
+    struct lease_item *item = lease_item_new(lease, no_record, fn, arg);
+    item->wait_ms = wait_ms;
+    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
 }
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)

@@ -88,7 +88,7 @@ void attempt_record(struct attempt *attempt)
         shard_bury(shard, &attempt->lease, record, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RELEASE:
-        shard_release(shard, &attempt->lease, on_recorded, attempt);
+        shard_release(shard, &attempt->lease, SHARD_NO_WAIT, on_recorded, attempt);
         break;
     }
 }

@@ -620,8 +620,8 @@ END_TEST
 #define NOTICE "t/dead~1700000000123456~1"
 #define TOLD(job_id, record)                                                                                 \
     NOTICE                                                                                                   \
-        "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id  \
-        "\",\"deadAt\":now,\"job\":" record "}}"
+    "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id                \
+    "\",\"deadAt\":now,\"job\":" record "}}"
 
 START_TEST(a_death_is_told_where_the_settings_say_so)
 {
@@ -771,15 +771,36 @@ END_TEST
 
 START_TEST(release_gives_a_lease_back_and_nothing_else)
 {
-    static const char stale[] = "release t/a nx", release[] = "release t/a n1";
+    static const char stale[] = "release t/a nx -1", release[] = "release t/a n1 -1";
     CHECK_EXAMPLES( //
         {ABSENT, release, "0", NULL}, {DELAYED, release, "0", NULL}, {COME, release, "0", NULL},
         {READY, release, "0", NULL}, {LEASED, release, "1", READY}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2", "1", LOST},
+        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1", "1", LOST},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, release, "1", READY}, {EXPIRED, stale, "0", NULL},
         {LOST, release, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, release, "0", NULL},
         {LOST_THRICE, stale, "0", NULL}, {DEAD, release, "0", NULL}, {DEAD_BY_LOSSES, release, "0", NULL},
         {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+#define HELD_BACK                                                                                            \
+    "bucket:t: t/a@now+5001\n"                                                                               \
+    "due: t@now+5001\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+START_TEST(release_holds_a_job_back)
+{
+    static const char stale[] = "release t/a nx 5000", release[] = "release t/a n1 5000";
+    CHECK_EXAMPLES( //
+        {LEASED, release, "1 wake now+5001", HELD_BACK}, {LEASED, stale, "0", NULL},
+        {LEASED, "release t/a n1 0", "1 wake now+1", "bucket:t: t/a@now+1\ndue: t@now+1\njobs: t/a={r}\n"},
+        {LEASED_AGAIN, release, "0", NULL},
+        {LEASED_AGAIN, "release t/a n2 5000", "1 wake now+5001",
+         "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\njobs: t/a={r}\n"},
+        {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
+        /* The clock went back since its claim. */
+        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
+         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
 }
 END_TEST
 
@@ -810,7 +831,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LOST, "complete t/a n1 t/a n1", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} t/a n1 5000 {e} t/a n1 1 {x}", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} t/a n1 {d} t/a n1 {x}", "0 1 0", BURIED},
-        {LEASED, "release t/a nx t/a n1 t/a n1", "0 1 0", READY},
+        {LEASED, "release t/a nx -1 t/a n1 -1 t/a n1 5", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
 END_TEST
@@ -843,7 +864,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
-        {BUSY, "release u/a n1 t/b n2", "1 1",
+        {BUSY, "release u/a n1 -1 t/b n2 -1", "1 1",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "bucket:u: u/a@now-7\n"
          "holders:t: t/a=n1,now-9\n"
@@ -1104,6 +1125,7 @@ Suite *suite(void)
     tcase_add_test(group, retry_lets_a_job_wait_from_now);
     tcase_add_test(group, bury_keeps_a_dead_job);
     tcase_add_test(group, release_gives_a_lease_back_and_nothing_else);
+    tcase_add_test(group, release_holds_a_job_back);
     tcase_add_test(group, renew_lets_a_held_lease_live_on);
     tcase_add_test(group, of_two_items_of_one_id_the_first_that_holds_the_lease_counts);
     tcase_add_test(group, the_end_of_a_lease_makes_room_below_the_limit);
