@@ -28,4 +28,11 @@ bool receiver_is_overloaded(const struct attempt_result *);
 /* "connect", "503" */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
+/* How long a job is held back whose receiver may be probed in left_ms; its breaker waits wait_ms from probe
+ * to probe. At most RECEIVER_HOLD_MAX_MS, so that all jobs go on soon after it closes, and by random (any 32
+ * bits) more than left_ms, so that not all come back at once: 0 for the one that is to be there in time. */
+#define RECEIVER_HOLD_MS     (INT64_C(30) * 1000)
+#define RECEIVER_HOLD_MAX_MS (RECEIVER_HOLD_MS + RECEIVER_HOLD_MS / 8)
+int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random);
+
 #endif

@@ -9,7 +9,7 @@
 enum {
     LEASE_CALLS_MAX = 4, /* of one kind under way at once */
     CLAIM_SHARE = 16,    /* jobs of one topic in a row */
-    FIRST_CLAIMED = 3,   /* where the jobs begin in a claim's reply */
+    FIRST_CLAIMED = 4,   /* where the jobs begin in a claim's reply */
     CLAIMED_PARTS = 3,   /* id, due, record */
 };
 
@@ -36,7 +36,7 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     struct shard_claimed jobs[STORE_CLAIM_MAX];
     size_t count = 0;
     if (status == STATUS_OK)
-        count = (size_t)redis_reply_integer(redis_reply_at(reply, 2));
+        count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
     assert(count <= claim->max);
     for (size_t i = 0; i < count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
@@ -48,8 +48,15 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
         give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
                       redis_reply_text(redis_reply_at(reply, at + 1)));
-    claim->fn(claim->arg, status, &claim->nonce, redis_reply_integer(redis_reply_at(reply, 0)) / 1000, jobs,
-              count, (size_t)redis_reply_integer(redis_reply_at(reply, 1)));
+    struct shard_claim claimed = {
+        .nonce = &claim->nonce,
+        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
+        .jobs = jobs,
+        .count = count,
+        .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+        .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
+    };
+    claim->fn(claim->arg, status, &claimed);
     free(claim);
 }
 

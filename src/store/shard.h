@@ -32,9 +32,17 @@ struct shard_claimed {
     int64_t due_ms;
 };
 
-/* now_ms: when the script ran. more: topics that are still ready. Borrowed until the callback returns. */
-typedef void shard_claim_fn(void *arg, enum status, const struct nonce *, int64_t now_ms,
-                            const struct shard_claimed *jobs, size_t count, size_t more);
+/* Borrowed until the callback returns. */
+struct shard_claim {
+    const struct nonce *nonce;
+    int64_t now_ms; /* when the script ran */
+    const struct shard_claimed *jobs;
+    size_t count;
+    size_t more;       /* topics that are still ready */
+    int64_t receivers; /* version of what is known of receivers in this shard, see store_news */
+};
+
+typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
 
 /* Leases up to max jobs for STORE_LEASE_MS from before the call. Leaves together with the outcomes of the
  * same turn, behind them. */

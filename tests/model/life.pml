@@ -5,7 +5,7 @@
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, or repair what may not happen (tests/model/spin compares the names):
  *
- *   exceptions: audit list mend open read settings topics
+ *   exceptions: audit list mend open read receivers report settings topics
  *
  * What may happen at any time, and any number of times:
  * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:

@@ -315,7 +315,7 @@ class World:
         told = [(topic, json.dumps(self.pool.settings[topic])) for topic in self.pool.served
                 if topic in self.pool.settings]
         flat += [word for pair in told for word in pair]
-        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), len(claims), *flat])
+        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
             self.check_rate(topic, sum(topic_of(claim.id) == topic for claim in claims))
         for claim in claims:

@@ -52,12 +52,13 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics", "rates", NULL});
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "carry", "meta", "topics",
+                                                 "rates", "receivers", NULL});
 }
 
 static bool has_words(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"holders:", "crashes", NULL});
+    return is_one_of(name, (const char *const[]){"holders:", "crashes", "receivers", NULL});
 }
 
 static void swap(struct slice text, char from, char to)

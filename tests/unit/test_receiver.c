@@ -116,6 +116,28 @@ START_TEST(an_attempt_tells_how_its_receiver_is)
 }
 END_TEST
 
+START_TEST(a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random)
+{
+    static const struct {
+        int64_t left_ms, wait_ms;
+        uint32_t random;
+        int64_t hold_ms;
+    } cases[] = {
+        {0, 30000, 0, 0},
+        {-5, 30000, 0, 0},
+        {1234, 30000, 0, 1234},
+        {1234, 30000, UINT32_MAX, 1234 + 3750},
+        {1234, 1000, UINT32_MAX, 1234 + 125},
+        {30000, 30000, 0, 30000},
+        {600000, 600000, 0, 30000},
+        {600000, 600000, UINT32_MAX, RECEIVER_HOLD_MAX_MS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(receiver_hold_ms(cases[i].left_ms, cases[i].wait_ms, cases[i].random),
+                         cases[i].hold_ms);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *all = suite_create("receiver");
@@ -124,6 +146,7 @@ Suite *suite(void)
     tcase_add_test(tests, the_longest_host_has_a_name);
     tcase_add_test(tests, a_receiver_is_called_by_host_and_port);
     tcase_add_test(tests, an_attempt_tells_how_its_receiver_is);
+    tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
     suite_add_tcase(all, tests);
     return all;
 }
