@@ -157,8 +157,9 @@ struct api *api_new(const struct api_options *options)
 }
 
 void api_reload(struct api *api, const struct target_policy *targets, const struct retry_schedule *schedule,
-                int64_t max_jobs)
+                bool is_breaker_on, int64_t max_jobs)
 {
+    api->options.is_breaker_on = is_breaker_on;
     api->options.targets = targets;
     api->options.schedule = schedule;
     api->options.max_jobs = max_jobs;

@@ -18,6 +18,7 @@ struct api_options {
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */
+    bool is_breaker_on; /* for topics that don't say */
     size_t max_body_bytes;
     int64_t max_jobs; /* for words only; the store counts */
     struct metrics_board *board;
@@ -28,7 +29,8 @@ struct api_options {
 struct api *api_new(const struct api_options *);
 
 /* New values for these; borrowed like those before, which are let go of. */
-void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *, int64_t max_jobs);
+void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *,
+                bool is_breaker_on, int64_t max_jobs);
 
 /* After the server and the store are gone. NULL is fine. */
 void api_free(struct api *);

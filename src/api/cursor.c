@@ -3,7 +3,7 @@
 #include "job/job_id.h"
 #include "job/timestamp.h"
 
-#define SCORE_MAX (UINT64_C(1) << 53) /* what a score holds exactly */
+#define SCORE_MAX (UINT64_C(1) << 53) /* what a score, or a version, holds exactly */
 
 static void write_shard(struct buffer *text, size_t shard)
 {
@@ -75,4 +75,23 @@ bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cur
         return false;
     cursor->name = text;
     return text.size == 0 || topic_is_valid(text);
+}
+
+void cursor_write_receiver(struct buffer *text, const struct store_receiver_cursor *cursor)
+{
+    write_shard(text, cursor->shard);
+    if (cursor->version)
+        buffer_append_number(text, cursor->version);
+}
+
+bool cursor_parse_receiver(struct slice text, size_t shards, struct store_receiver_cursor *cursor)
+{
+    uint64_t version = 0;
+    *cursor = (struct store_receiver_cursor){.shard = 0};
+    if (!take_shard(&text, shards, &cursor->shard))
+        return false;
+    if (text.size > 0 && (!slice_to_number(text, SCORE_MAX, &version) || version == 0))
+        return false;
+    cursor->version = (int64_t)version;
+    return true;
 }

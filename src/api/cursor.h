@@ -1,6 +1,6 @@
-/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job, or the name of the last
- * topic, of the page before; in a shard that is not the first, "shard@" stands in front of that, or alone
- * where the shard begins. */
+/* cursor.h - where a list goes on, as text: "score:topic/jobId" of the last job, the name of the last topic,
+ * or the version of the last receiver, of the page before; in a shard that is not the first, "shard@" stands
+ * in front of that, or alone where the shard begins. */
 #ifndef DUEPOST_API_CURSOR_H
 #define DUEPOST_API_CURSOR_H
 
@@ -19,5 +19,9 @@ bool cursor_parse_redrive(struct slice text, size_t shards, struct store_cursor 
 /* The same for a list of topics. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);
+
+/* And of receivers. */
+void cursor_write_receiver(struct buffer *, const struct store_receiver_cursor *);
+bool cursor_parse_receiver(struct slice text, size_t shards, struct store_receiver_cursor *);
 
 #endif

@@ -35,7 +35,7 @@ struct exchange {
     enum metrics_route route;
     int64_t began_us;             /* CLOCK_BOOTTIME */
     struct slice topic, job_id;   /* of the path, decoded; empty where the route has none */
-    struct slice key;             /* topic/jobId of the path, or its topic */
+    struct slice key;             /* topic/jobId of the path, or its topic, or its receiver */
     struct slice query;           /* without its '?' */
     struct buffer path;           /* topic, job_id and key point into it */
     bool has_lines;               /* the body is NDJSON */
@@ -54,6 +54,7 @@ struct exchange_query {
     struct store_topics topics;
     int64_t step_us,
         begin_ms; /* of a redrive: from job to job, 0 for none; when the first is due, 0 for now */
+    struct store_receivers receivers;
     char text[EXCHANGE_QUERY_MAX + 1]; /* decoded values point into it */
 };
 

@@ -21,6 +21,8 @@ exchange_fn topic_read_handle;   /* GET /topics/<topic> */
 exchange_fn topic_put_handle;    /* PUT ... */
 exchange_fn topic_patch_handle;  /* PATCH ... */
 exchange_fn topic_delete_handle; /* DELETE ... */
+exchange_fn receivers_handle;    /* GET /receivers */
+exchange_fn receiver_close_handle; /* POST /receivers/<host:port>/close */
 exchange_fn health_handle;       /* GET /healthz */
 exchange_fn ready_handle;        /* GET /readyz */
 exchange_fn metrics_handle;      /* GET /metrics */

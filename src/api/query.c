@@ -70,11 +70,13 @@ enum parameter {
     PARAMETER_TOPIC_CURSOR,
     PARAMETER_PER_SECOND,
     PARAMETER_REDRIVE_CURSOR,
+    PARAMETER_RECEIVER_CURSOR,
     PARAMETER_COUNT
 };
 
-static const char *const parameter_names[PARAMETER_COUNT] = {
-    "state", "topic", "dueAfter", "dueBefore", "urlHost", "limit", "cursor", "cursor", "perSecond", "cursor"};
+static const char *const parameter_names[PARAMETER_COUNT] = {"state",     "topic",  "dueAfter", "dueBefore",
+                                                             "urlHost",   "limit",  "cursor",   "cursor",
+                                                             "perSecond", "cursor", "cursor"};
 
 /* Which of them a list has, as bits. */
 enum {
@@ -84,6 +86,7 @@ enum {
     REDRIVE_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_CURSOR)) | 1 << PARAMETER_PER_SECOND |
                          1 << PARAMETER_REDRIVE_CURSOR,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
+    RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
 struct reading {
@@ -103,12 +106,17 @@ static bool read_state(struct exchange *exchange, struct slice value)
     return false;
 }
 
+static void set_limit(struct exchange_query *parameters, size_t limit)
+{
+    parameters->jobs.max = parameters->topics.max = parameters->receivers.max = limit;
+}
+
 static bool read_limit(struct exchange *exchange, struct slice value)
 {
     uint64_t limit;
     if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
         return false;
-    exchange->parameters->jobs.max = exchange->parameters->topics.max = limit;
+    set_limit(exchange->parameters, limit);
     return true;
 }
 
@@ -142,6 +150,7 @@ static bool read_host(struct exchange *exchange, struct slice value)
 /* What is wrong, or NULL. */
 static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
 {
+    static const char bad_cursor[] = "is not from an answer of ours";
     static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
     size_t shards = store_shards(exchange->api->options.store);
     switch (parameter) {
@@ -159,20 +168,19 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
     case PARAMETER_LIMIT:
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
     case PARAMETER_CURSOR:
-        return cursor_parse(value, shards, &exchange->parameters->jobs.from)
-                   ? NULL
-                   : "is not from an answer of ours";
+        return cursor_parse(value, shards, &exchange->parameters->jobs.from) ? NULL : bad_cursor;
+    case PARAMETER_TOPIC_CURSOR:
+        return cursor_parse_topic(value, shards, &exchange->parameters->topics.from) ? NULL : bad_cursor;
     case PARAMETER_PER_SECOND:
         return read_per_second(exchange, value) ? NULL : "must be 0.001 to 1000000";
     case PARAMETER_REDRIVE_CURSOR:
         return cursor_parse_redrive(value, shards, &exchange->parameters->jobs.from,
                                     &exchange->parameters->begin_ms)
                    ? NULL
-                   : "is not from an answer of ours";
+                   : bad_cursor;
     default:
-        return cursor_parse_topic(value, shards, &exchange->parameters->topics.from)
-                   ? NULL
-                   : "is not from an answer of ours";
+        return cursor_parse_receiver(value, shards, &exchange->parameters->receivers.from) ? NULL
+                                                                                           : bad_cursor;
     }
 }
 
@@ -210,7 +218,7 @@ static void read_pairs(struct reading *reading)
     struct exchange *exchange = reading->exchange;
     struct slice query = exchange->query, name, value;
     exchange->parameters = NEW(struct exchange_query);
-    exchange->parameters->jobs.max = exchange->parameters->topics.max = LIMIT_DEFAULT;
+    set_limit(exchange->parameters, LIMIT_DEFAULT);
     struct buffer text = {.data = exchange->parameters->text,
                           .capacity = sizeof exchange->parameters->text,
                           .max = EXCHANGE_QUERY_MAX};
@@ -254,6 +262,13 @@ bool query_read_redrive(struct exchange *exchange)
 bool query_read_topics(struct exchange *exchange)
 {
     struct reading reading = {.exchange = exchange, .known = TOPIC_PARAMETERS};
+    read_pairs(&reading);
+    return end_reading(&reading);
+}
+
+bool query_read_receivers(struct exchange *exchange)
+{
+    struct reading reading = {.exchange = exchange, .known = RECEIVER_PARAMETERS};
     read_pairs(&reading);
     return end_reading(&reading);
 }

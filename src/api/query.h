@@ -7,10 +7,11 @@
 /* True when there are no parameters; else it answers 400, which names each. */
 bool query_is_empty(struct exchange *);
 
-/* These read those of lists of jobs and of GET /topics into exchange->parameters; false: it has answered 400.
- */
+/* These read those of lists of jobs, of GET /topics and of GET /receivers into exchange->parameters; false: it
+ * has answered 400. */
 bool query_read_list(struct exchange *);
 bool query_read_redrive(struct exchange *);
 bool query_read_topics(struct exchange *);
+bool query_read_receivers(struct exchange *);
 
 #endif

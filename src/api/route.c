@@ -2,6 +2,7 @@
 
 #include "api/handlers.h"
 #include "job/job_id.h"
+#include "job/receiver.h"
 
 static const struct route routes[] = {
     {
@@ -31,6 +32,12 @@ static const struct route routes[] = {
                     {"PUT", METRICS_ROUTE_TOPIC_CHANGE, topic_put_handle, BODY_JSON, false},
                     {"PATCH", METRICS_ROUTE_TOPIC_CHANGE, topic_patch_handle, BODY_PATCH, false},
                     {"DELETE", METRICS_ROUTE_TOPIC_CHANGE, topic_delete_handle, BODY_NONE, false}},
+    },
+    {.path = "/receivers", .methods = {{"GET", METRICS_ROUTE_RECEIVERS, receivers_handle, BODY_NONE, true}}},
+    {
+        .path = "/receivers/:/close",
+        .has_receiver = true,
+        .methods = {{"POST", METRICS_ROUTE_RECEIVER_CLOSE, receiver_close_handle, BODY_NONE, false}},
     },
     {
         .path = "/healthz",
@@ -114,6 +121,18 @@ static bool matches(struct exchange *exchange, const char *pattern, struct slice
     }
 }
 
+/* Its name in one spelling, whichever the path has. */
+static bool take_receiver(struct exchange *exchange)
+{
+    char name[RECEIVER_NAME_SIZE];
+    if (!receiver_name_parse(buffer_slice(&exchange->path), name))
+        return false;
+    buffer_clear(&exchange->path);
+    buffer_append(&exchange->path, slice_of(name));
+    exchange->key = buffer_slice(&exchange->path);
+    return true;
+}
+
 static bool take_key(struct exchange *exchange)
 {
     if (exchange->path.size == 0)
@@ -133,7 +152,8 @@ const struct route *route_find(struct exchange *exchange, struct slice target)
         return NULL;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (matches(exchange, routes[i].path, path))
-            return take_key(exchange) ? &routes[i] : NULL;
+            return (routes[i].has_receiver ? take_receiver(exchange) : take_key(exchange)) ? &routes[i]
+                                                                                           : NULL;
     return NULL;
 }
 

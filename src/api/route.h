@@ -23,13 +23,13 @@ struct method {
 enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
-    const char *path; /* ":" stands for topic and jobId */
-    bool ignores_query;
+    const char *path; /* ":" stands for topic and jobId, or for a receiver */
+    bool ignores_query, has_receiver;
     struct method methods[ROUTE_METHODS_MAX];
 };
 
 /* Finds the route of a raw target (RFC 3986: path and query) and fills in the exchange's topic, jobId, key
- * and query. NULL: there is nothing at this path. Segments are decoded; what cannot be a topic or a jobId
+ * and query. NULL: there is nothing at this path. Segments are decoded; what cannot be a topic, a jobId or a receiver
  * is no path of ours. */
 const struct route *route_find(struct exchange *, struct slice target);
 

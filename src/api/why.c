@@ -1,32 +1,39 @@
 /* why.c - GET /jobs/<topic>/<jobId>/why: why it is not delivered yet, for people and programs.
  *
- * It asks for the job, then for its topic; what happens in between may make the two disagree for a moment. */
+ * It asks for the job, for its topic, and for its receiver; what happens in between may make them disagree
+ * for a moment. */
 #include <stdio.h>
 
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "base/memory.h"
+#include "job/receiver.h"
 #include "job/timestamp.h"
 #include "job/topic_settings.h"
 
 static const char nothing_changed[] = "Nothing was to be changed; ask again.";
 
-enum { DETAIL_MAX = 512 };
-
-/* What is kept of the job until its topic is known. */
-struct why {
-    struct exchange *exchange;
-    enum job_state state;
-    int64_t at_ms; /* see store_job */
-    int attempts;
-    struct attempt_result last_attempt;
-    char reason[64]; /* of its death */
-};
+enum { DETAIL_MAX = 1024 };
 
 struct finding {
     const char *word;
     char detail[DETAIL_MAX]; /* why, and what would change it */
     int64_t next_ms;         /* when that is by itself; 0: unknown */
+};
+
+/* What is kept of the job until its topic, and its receiver, are known. */
+struct why {
+    struct exchange *exchange;
+    enum job_state state;
+    int64_t at_ms, now_ms; /* see store_job */
+    int64_t due_ms;        /* of its first attempt, as its owner said */
+    int attempts;
+    bool has_schedule;
+    struct retry_schedule schedule; /* its own */
+    struct attempt_result last_attempt;
+    char reason[64];                   /* of its death */
+    char receiver[RECEIVER_NAME_SIZE]; /* empty: unknown */
+    struct finding finding;
 };
 
 #define FIND(finding, cause, ...)                                                                            \
@@ -110,8 +117,56 @@ static struct finding find(const struct why *why, const struct store_topic *topi
     return finding;
 }
 
-static void write_why(struct buffer *body, const struct why *why, const struct finding *finding)
+/* ---- its receiver ---- */
+
+/* When it would be due, or even later, had nobody held it. */
+static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
+    const struct job job = {.has_schedule = why->has_schedule, .schedule = why->schedule};
+    const struct attempt_result *last = &why->last_attempt;
+    return why->attempts == 0 ? why->due_ms
+                              : last->at_ms + last->duration_ms + job_wait_ms(&job, fallback, why->attempts);
+}
+
+/* A job that is held is in its bucket, and due a little later than it was. */
+static bool may_be_held(const struct why *why, const struct topic_settings *settings)
+{
+    const struct api_options *options = &why->exchange->api->options;
+    bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : options->is_breaker_on;
+    const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : options->schedule;
+    bool is_late = why->state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
+                   why->at_ms <= why->now_ms + RECEIVER_HOLD_MAX_MS;
+    bool is_in_turn = why->state == JOB_STATE_READY && strcmp(why->finding.word, "in_turn") == 0;
+    return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
+}
+
+static void find_receiver(const struct store_receiver *receiver, struct why *why)
+{
+    struct finding *finding = &why->finding;
+    int64_t next_ms = receiver->probe_ms > why->at_ms ? receiver->probe_ms : why->at_ms;
+    if (receiver->opened_ms > 0) {
+        finding->next_ms = next_ms;
+        FIND(finding, "breaker",
+             "The breaker of its receiver %s is open: %lld failures in a row, the last one %.*s. Its jobs "
+             "wait, "
+             "without an attempt, for one that tries it%s. POST /receivers/%s/close lets them go on.",
+             why->receiver, (long long)receiver->failures, SLICE_ARG(receiver->cause),
+             receiver->probe ? ", which is under way" : "", why->receiver);
+    } else if (receiver->limit > 0) {
+        finding->next_ms = why->at_ms;
+        FIND(finding, "receiver_limit",
+             "Its receiver %s asked for fewer attempts at once: each reactor has %lld in flight there at "
+             "most. "
+             "Each delivery adds one; POST /receivers/%s/close lets all go on.",
+             why->receiver, (long long)receiver->limit, why->receiver);
+    }
+}
+
+/* ---- the answer ---- */
+
+static void write_why(struct buffer *body, const struct why *why)
+{
+    const struct finding *finding = &why->finding;
     char time[TIMESTAMP_SIZE];
     buffer_append(body, SLICE("{\"jobId\":"));
     buffer_append_json(body, why->exchange->job_id);
@@ -127,33 +182,65 @@ static void write_why(struct buffer *body, const struct why *why, const struct f
     buffer_append_byte(body, '}');
 }
 
+static void answer(struct why *why)
+{
+    struct buffer *body = exchange_scratch(why->exchange);
+    write_why(body, why);
+    exchange_answer_json(why->exchange, 200, NULL, 0, buffer_slice(body));
+    free(why);
+}
+
+/* Its shard may be away while the job's is there: then it is not known to hold anything. */
+static void on_receiver(void *arg, enum status status, const struct store_receiver *receiver, size_t count,
+                        struct store_receiver_cursor next)
+{
+    struct why *why = arg;
+    (void)next;
+    if (status == STATUS_OK && count == 1)
+        find_receiver(receiver, why);
+    answer(why);
+}
+
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
                      bool is_partial, struct store_topic_cursor next)
 {
     struct why *why = arg;
     struct exchange *exchange = why->exchange;
+    struct topic_settings settings = {.is_paused = false};
+    struct job_errors ignored;
     (void)count, (void)is_partial, (void)next;
-    if (status == STATUS_OK) {
-        struct finding finding = find(why, topic);
-        struct buffer *body = exchange_scratch(exchange);
-        write_why(body, why, &finding);
-        exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
-    } else {
+    if (status != STATUS_OK) {
         problem_answer_status(exchange, status, nothing_changed);
+        free(why);
+        return;
     }
-    free(why);
+    why->finding = find(why, topic);
+    if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
+        settings = (struct topic_settings){.is_paused = false};
+    struct store_receivers receivers = {.name = slice_of(why->receiver), .max = 1};
+    if (may_be_held(why, &settings))
+        store_receivers(exchange->api->options.store, &receivers, on_receiver, why);
+    else
+        answer(why);
 }
 
 /* Of a record that somebody else wrote nothing is known. */
 static void keep_record(struct why *why, const struct store_job *stored)
 {
     struct job job;
+    struct url url;
+    const char *detail;
     if (job_read(stored->id, stored->record, &job) != STATUS_OK) {
         snprintf(why->reason, sizeof why->reason, "unreadable");
         return;
     }
+    why->due_ms = job_due_ms(&job, job.created_ms);
     why->attempts = job.attempts;
+    why->has_schedule = job.has_schedule;
+    why->schedule = job.schedule;
     why->last_attempt = job.last_attempt;
+    if (url_parse(job.url, &url, &detail) == STATUS_OK)
+        receiver_name(&url, why->receiver);
     snprintf(why->reason, sizeof why->reason, "%.*s",
              SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));
     job_fini(&job);
@@ -167,7 +254,8 @@ static void on_read(void *arg, enum status status, const struct store_job *store
         return;
     }
     struct why *why = NEW(struct why);
-    *why = (struct why){.exchange = exchange, .state = stored->state, .at_ms = stored->at_ms};
+    *why = (struct why){
+        .exchange = exchange, .state = stored->state, .at_ms = stored->at_ms, .now_ms = stored->now_ms};
     keep_record(why, stored);
     struct store_topics topics = {.topic = exchange->topic, .max = 1};
     store_topics(exchange->api->options.store, &topics, on_topic, why);

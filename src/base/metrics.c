@@ -128,3 +128,9 @@ void metrics_in_flight(struct metrics *metrics, size_t attempts)
 {
     atomic_store_explicit(&metrics->in_flight, attempts, memory_order_relaxed);
 }
+
+void metrics_receivers(struct metrics *metrics, size_t open, size_t limited)
+{
+    atomic_store_explicit(&metrics->receivers_open, open, memory_order_relaxed);
+    atomic_store_explicit(&metrics->receivers_limited, limited, memory_order_relaxed);
+}

@@ -47,6 +47,8 @@ enum metrics_route {
     METRICS_ROUTE_TOPICS,
     METRICS_ROUTE_TOPIC_READ,
     METRICS_ROUTE_TOPIC_CHANGE, /* PUT, PATCH, DELETE */
+    METRICS_ROUTE_RECEIVERS,
+    METRICS_ROUTE_RECEIVER_CLOSE,
     METRICS_ROUTE_HEALTH,
     METRICS_ROUTE_READY,
     METRICS_ROUTE_METRICS,
@@ -59,6 +61,12 @@ enum metrics_counter {
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
     METRICS_COUNTER_CLAIMS,    /* calls that asked for due jobs */
+    METRICS_COUNTER_BREAKERS_OPENED,
+    METRICS_COUNTER_BREAKERS_CLOSED,
+    METRICS_COUNTER_PROBES,
+    METRICS_COUNTER_LIMITS_HALVED,
+    METRICS_COUNTER_HELD_BY_BREAKER, /* jobs, each time that they are */
+    METRICS_COUNTER_HELD_BY_LIMIT,
     METRICS_COUNTER_COUNT,
 };
 
@@ -78,6 +86,9 @@ void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 void metrics_request(struct metrics *, enum metrics_route, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);
+
+/* Of those that are not well: every reactor knows all of them. */
+void metrics_receivers(struct metrics *, size_t open, size_t limited);
 
 /* Appends the sum of all reactors' metrics in Prometheus's text format. */
 void metrics_write(struct metrics_board *, struct buffer *);

@@ -33,6 +33,7 @@ struct metrics {
     struct histogram lateness, attempt;
     counter counters[METRICS_COUNTER_COUNT];
     counter in_flight;
+    counter receivers_open, receivers_limited;
 };
 
 /* Names are added under the lock and never changed or removed, so that whoever sees a

@@ -34,6 +34,8 @@ static const char *const route_words[METRICS_ROUTE_COUNT] = {
     "GET /topics",
     "GET /topics/{topic}",
     "CHANGE /topics/{topic}",
+    "GET /receivers",
+    "POST /receivers/{receiver}/close",
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",
@@ -47,6 +49,12 @@ static const struct {
     {"duepost_repairs_total", "Repairs that the janitor made; each is a fault worth a report."},
     {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
     {"duepost_claims_total", "Calls that asked for due jobs."},
+    {"duepost_breakers_opened_total", "Breakers of receivers that attempts of this process opened."},
+    {"duepost_breakers_closed_total", "Breakers of receivers that attempts of this process closed."},
+    {"duepost_probes_total", "Attempts that tried whether a receiver with an open breaker is back."},
+    {"duepost_limits_halved_total", "Times that a receiver's limit of attempts in flight was halved."},
+    {"duepost_held_by_breaker_total", "Times that a due job was held because of its receiver's breaker."},
+    {"duepost_held_by_limit_total", "Times that a due job was held because of its receiver's limit."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)
@@ -82,6 +90,18 @@ static uint64_t sum(const struct metrics_board *board, size_t offset)
         total += atomic_load_explicit(number, memory_order_relaxed);
     }
     return total;
+}
+
+/* The largest, where each reactor counts the same. */
+static uint64_t largest(const struct metrics_board *board, size_t offset)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const counter *number = (const void *)((const char *)&board->reactors[i] + offset);
+        uint64_t value = atomic_load_explicit(number, memory_order_relaxed);
+        most = value > most ? value : most;
+    }
+    return most;
 }
 
 static size_t row_offset(size_t row, size_t within)
@@ -183,6 +203,12 @@ static void write_requests(const struct metrics_board *board, struct buffer *tex
     }
 }
 
+static void write_gauge(struct buffer *text, const char *name, const char *help, uint64_t value)
+{
+    write_head(text, name, "gauge", help);
+    buffer_printf(text, "%s %llu\n", name, (unsigned long long)value);
+}
+
 void metrics_write(struct metrics_board *board, struct buffer *text)
 {
     write_accepted(board, text);
@@ -203,8 +229,11 @@ void metrics_write(struct metrics_board *board, struct buffer *text)
             text, "%s %llu\n", counter_words[i].name,
             (unsigned long long)sum(board, offsetof(struct metrics, counters) + i * sizeof(counter)));
     }
-    write_head(text, "duepost_in_flight", "gauge",
-               "Attempts that run or are being recorded in this process.");
-    buffer_printf(text, "duepost_in_flight %llu\n",
-                  (unsigned long long)sum(board, offsetof(struct metrics, in_flight)));
+    write_gauge(text, "duepost_in_flight", "Attempts that run or are being recorded in this process.",
+                sum(board, offsetof(struct metrics, in_flight)));
+    write_gauge(text, "duepost_receivers_open", "Receivers with an open breaker, as this process knows them.",
+                largest(board, offsetof(struct metrics, receivers_open)));
+    write_gauge(text, "duepost_receivers_limited",
+                "Receivers with a limit of attempts in flight, as this process knows them.",
+                largest(board, offsetof(struct metrics, receivers_limited)));
 }

@@ -24,11 +24,23 @@ struct member {
     void (*read)(struct parse *, const char *name, struct slice value);
 };
 
+static bool read_bool(struct parse *parse, const char *name, struct slice value)
+{
+    bool is_true = slice_equal(value, SLICE("true"));
+    if (!is_true && !slice_equal(value, SLICE("false")))
+        job_errors_add(parse->errors, name, "must be true or false");
+    return is_true;
+}
+
 static void read_paused(struct parse *parse, const char *name, struct slice value)
 {
-    parse->settings->is_paused = slice_equal(value, SLICE("true"));
-    if (!parse->settings->is_paused && !slice_equal(value, SLICE("false")))
-        job_errors_add(parse->errors, name, "must be true or false");
+    parse->settings->is_paused = read_bool(parse, name, value);
+}
+
+static void read_breaker(struct parse *parse, const char *name, struct slice value)
+{
+    parse->settings->has_breaker = true;
+    parse->settings->is_breaker_on = read_bool(parse, name, value);
 }
 
 static void read_max_in_flight(struct parse *parse, const char *name, struct slice value)
@@ -135,7 +147,7 @@ static const struct member all_members[] = {
     {"rate", read_rate},       {"retrySchedule", read_schedule},
     {"timeout", read_timeout}, {"jitter", read_jitter},
     {"url", read_url},         {"headers", read_headers},
-    {"onDead", read_on_dead},
+    {"onDead", read_on_dead},  {"breaker", read_breaker},
 };
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */

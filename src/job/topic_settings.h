@@ -27,9 +27,10 @@ struct topic_settings {
     struct slice url;               /* of jobs that bring none; empty: not set. Borrowed from the text */
     struct job_header headers[JOB_HEADERS_MAX]; /* of each job that has none with the same name */
     size_t header_count;
-    struct json_t *tree;  /* owned: what headers borrow */
-    struct slice on_dead; /* url that gets each dead job; empty: not set. Borrowed from the text */
-    int64_t jitter_ppm;   /* each wait grows by a random share of up to this, in millionths */
+    struct json_t *tree;             /* owned: what headers borrow */
+    struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
+    int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
+    bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
 };
 
 /* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is

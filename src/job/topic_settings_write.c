@@ -70,6 +70,10 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
         buffer_printf(out, "%g", (double)settings->jitter_ppm / TOPIC_JITTER_MAX_PPM);
     }
     put_target(out, start, settings, is_hidden);
+    if (settings->has_breaker) {
+        put_name(out, start, "breaker");
+        buffer_append(out, settings->is_breaker_on ? SLICE("true") : SLICE("false"));
+    }
     if (out->size > start)
         buffer_append_byte(out, '}');
 }

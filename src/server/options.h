@@ -36,6 +36,8 @@ enum option_id {
     OPTION_MAX_JOBS,
     OPTION_IDEMPOTENCY_WINDOW,
     OPTION_RETRY_SCHEDULE,
+    OPTION_BREAKER,
+    OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
     OPTION_RECEIVER_CA,
     OPTION_PREFIX,
@@ -84,6 +86,8 @@ struct options {
     int64_t max_jobs; /* 0: no bound */
     int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
+    bool is_breaker_on;
+    int64_t breaker_wait_ms;
     struct target_policy *targets;
     char *receiver_ca;
     char *prefix;

@@ -174,6 +174,32 @@ const struct option option_table[OPTION_COUNT] = {
                 "each counted from the end of the failed attempt. Nothing: one attempt, no retries.",
             .may_reload = true,
         },
+    [OPTION_BREAKER] =
+        {
+            .name = "breaker",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(is_breaker_on),
+            .fallback = "on",
+            .help = "hold the jobs of receivers that fail, and send fewer where they ask for it",
+            .text = "After 20 connect, tls, timeout, reset, 502, 503 or 504 in a row, the jobs of a host and\n"
+                    "port are held, without an attempt, until one attempt has found that it is back. 429, 502\n"
+                    "and 504 halve the number of attempts in flight there, each 2xx adds one. A topic's\n"
+                    "setting breaker comes before this one.",
+            .may_reload = true,
+        },
+    [OPTION_BREAKER_WAIT] =
+        {
+            .name = "breaker-wait",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(breaker_wait_ms),
+            .min = 100,
+            .max = INT64_C(600000),
+            .fallback = "30s",
+            .help = "how long a receiver's jobs are held before one attempt tries it",
+            .text = "From 100ms to 10m; it doubles with each attempt that fails, to 10m.",
+        },
     [OPTION_ALLOW_TARGET] =
         {
             .name = "allow-target",

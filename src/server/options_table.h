@@ -10,6 +10,7 @@ enum option_kind {
     OPTION_KIND_NUMBER,
     OPTION_KIND_SIZE,     /* bytes */
     OPTION_KIND_DURATION, /* ms */
+    OPTION_KIND_ON_OFF,
     OPTION_KIND_LISTEN,
     OPTION_KIND_REDIS,
     OPTION_KIND_DURABILITY,

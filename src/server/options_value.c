@@ -161,6 +161,19 @@ static enum status set_durability(struct options *options, const struct option *
     return STATUS_OK;
 }
 
+static enum status set_on_off(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)source;
+    bool is_on = slice_equal(text, SLICE("on"));
+    if (!is_on && !slice_equal(text, SLICE("off"))) {
+        problem_set(problem, "must be on or off, not '%.*s'", SLICE_ARG(text));
+        return STATUS_INVALID;
+    }
+    *(bool *)member_of(options, option) = is_on;
+    return STATUS_OK;
+}
+
 static enum status set_schedule(struct options *options, const struct option *option,
                                 enum option_source source, struct slice text, struct problem *problem)
 {
@@ -235,6 +248,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_NUMBER] = set_number,
         [OPTION_KIND_SIZE] = set_size,
         [OPTION_KIND_DURATION] = set_duration,
+        [OPTION_KIND_ON_OFF] = set_on_off,
         [OPTION_KIND_LISTEN] = set_listen,
         [OPTION_KIND_REDIS] = set_redis,
         [OPTION_KIND_DURABILITY] = set_durability,

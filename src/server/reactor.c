@@ -57,6 +57,7 @@ static void start_api(struct reactor *reactor)
         .store = reactor->store,
         .targets = options->targets,
         .schedule = &options->retry_schedule,
+        .is_breaker_on = options->is_breaker_on,
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
         .board = reactor->options.board,
@@ -90,6 +91,7 @@ static void start_consumer(struct reactor *reactor)
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .max_in_flight = max_in_flight(reactor),
+        .is_breaker_on = options->is_breaker_on,
         .metrics = reactor->metrics,
     };
     reactor->consumer = consumer_new(reactor->loop, &consumer);
@@ -173,8 +175,10 @@ static void reload(void *arg)
     const struct options *options = call->options;
     reactor->options.options = options;
     store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
-    api_reload(reactor->api, options->targets, &options->retry_schedule, options->max_jobs);
-    consumer_reload(reactor->consumer, options->targets, &options->retry_schedule, max_in_flight(reactor));
+    api_reload(reactor->api, options->targets, &options->retry_schedule, options->is_breaker_on,
+               options->max_jobs);
+    consumer_reload(reactor->consumer, options->targets, &options->retry_schedule, max_in_flight(reactor),
+                    options->is_breaker_on);
     call->on_reloaded(call->arg);
     free(call);
 }

@@ -327,6 +327,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         .max_in_flight_topic = options->max_in_flight_topic,
         .max_jobs = options->max_jobs,
         .idempotency_window_ms = options->idempotency_window_ms,
+        .breaker_wait_ms = options->breaker_wait_ms,
         .durability = options->durability,
         .is_durability_set = options->is_durability_set,
         .metrics = metrics_of(server->board, 0), /* until there are reactors */

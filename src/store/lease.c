@@ -9,7 +9,7 @@
 enum {
     LEASE_CALLS_MAX = 4, /* of one kind under way at once */
     CLAIM_SHARE = 16,    /* jobs of one topic in a row */
-    FIRST_CLAIMED = 3,   /* where the jobs begin in a claim's reply */
+    FIRST_CLAIMED = 4,   /* where the jobs begin in a claim's reply */
     CLAIMED_PARTS = 3,   /* id, due, record */
 };
 
@@ -36,7 +36,7 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     struct shard_claimed jobs[STORE_CLAIM_MAX];
     size_t count = 0;
     if (status == STATUS_OK)
-        count = (size_t)redis_reply_integer(redis_reply_at(reply, 2));
+        count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
     assert(count <= claim->max);
     for (size_t i = 0; i < count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
@@ -48,8 +48,15 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
         give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
                       redis_reply_text(redis_reply_at(reply, at + 1)));
-    claim->fn(claim->arg, status, &claim->nonce, redis_reply_integer(redis_reply_at(reply, 0)) / 1000, jobs,
-              count, (size_t)redis_reply_integer(redis_reply_at(reply, 1)));
+    struct shard_claim claimed = {
+        .nonce = &claim->nonce,
+        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
+        .jobs = jobs,
+        .count = count,
+        .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+        .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
+    };
+    claim->fn(claim->arg, status, &claimed);
     free(claim);
 }
 
@@ -77,7 +84,7 @@ void claim_flush(struct shard *shard)
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
-    int64_t wait_ms;     /* retry */
+    int64_t wait_ms;              /* retry, release */
     struct slice record, attempt; /* retry, bury */
     shard_done_fn *fn;
     void *arg;
@@ -112,6 +119,12 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
     script_call_text(call, entry->attempt);
 }
 
+static void add_release(const struct batch_item *item, struct script_call *call)
+{
+    add_lease(item, call);
+    script_call_number(call, ((const struct lease_item *)item)->wait_ms);
+}
+
 static void add_bury(const struct batch_item *item, struct script_call *call)
 {
     const struct lease_item *entry = (const struct lease_item *)item;
@@ -142,7 +155,7 @@ const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, false
 const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, false, NULL, add_retry, end_lease_item};
 const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_lease_item};
 const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
-                                        NULL,           add_lease,       end_lease_item};
+                                        NULL,           add_release,     end_lease_item};
 const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
                                       add_lease_ms, add_lease,       end_lease_item};
 
@@ -167,9 +180,12 @@ void shard_bury(struct shard *shard, const struct lease *lease, struct slice rec
     batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, attempt, fn, arg)->item);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
+void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, shard_done_fn *fn,
+                   void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
+    struct lease_item *item = lease_item_new(lease, nothing, nothing, fn, arg);
+    item->wait_ms = wait_ms;
+    batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
 }
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)

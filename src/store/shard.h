@@ -32,9 +32,17 @@ struct shard_claimed {
     int64_t due_ms;
 };
 
-/* now_ms: when the script ran. more: topics that are still ready. Borrowed until the callback returns. */
-typedef void shard_claim_fn(void *arg, enum status, const struct nonce *, int64_t now_ms,
-                            const struct shard_claimed *jobs, size_t count, size_t more);
+/* Borrowed until the callback returns. */
+struct shard_claim {
+    const struct nonce *nonce;
+    int64_t now_ms; /* when the script ran */
+    const struct shard_claimed *jobs;
+    size_t count;
+    size_t more;       /* topics that are still ready */
+    int64_t receivers; /* version of what is known of receivers in this shard, see store_news */
+};
+
+typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
 
 /* Leases up to max jobs for STORE_LEASE_MS from before the call. Leaves together with the outcomes of the
  * same turn, behind them. */
@@ -49,7 +57,11 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct s
                  struct slice attempt, shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
                 shard_done_fn *, void *arg);
-void shard_release(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+
+/* Ends it without an attempt. wait_ms: the job is held back for so long; SHARD_NO_WAIT: it is due as it was.
+ */
+enum { SHARD_NO_WAIT = -1 };
+void shard_release(struct shard *, const struct lease *, int64_t wait_ms, shard_done_fn *, void *arg);
 
 /* STALE: the lease is lost. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);

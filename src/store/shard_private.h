@@ -17,6 +17,7 @@ enum shard_batch {
     SHARD_BATCH_RUN,
     SHARD_BATCH_CHANGE,
     SHARD_BATCH_SETTINGS,
+    SHARD_BATCH_CLOSE,
     SHARD_BATCH_READ, /* on a connection of its own */
     /* On the worker's connection: outcomes stand before the claim that uses their slots. */
     SHARD_BATCH_COMPLETE,
@@ -24,6 +25,7 @@ enum shard_batch {
     SHARD_BATCH_BURY,
     SHARD_BATCH_RELEASE,
     SHARD_BATCH_RENEW,
+    SHARD_BATCH_REPORT,
     SHARD_BATCH_COUNT,
 };
 
@@ -77,7 +79,8 @@ struct shard {
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
     read_kind;
-extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind;
+extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
+    close_kind;
 
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,

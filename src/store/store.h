@@ -45,6 +45,7 @@ struct store_options {
     int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
     int64_t max_jobs;                  /* in the pool, of which each shard has its part; 0: no bound */
     int64_t idempotency_window_ms;     /* how long an idempotency key is kept */
+    int64_t breaker_wait_ms;           /* of a breaker that opens; it doubles with each probe that fails */
     struct durability durability;      /* what a confirmed change must have reached */
     bool is_durability_set;            /* asked for by the operator, or only taken from what Redis gives */
     struct metrics *metrics;           /* borrowed */
@@ -268,6 +269,75 @@ void store_topics(struct store *, const struct store_topics *, store_topics_fn *
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
+
+/* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
+
+/* What is known of one. A receiver lives in the shard of its name; only those are known of which a failure
+ * was reported, or that asked for fewer attempts, within the last hour. Slices are borrowed until the
+ * callback returns. */
+struct store_receiver {
+    struct slice name;  /* see receiver.h */
+    int64_t failures;   /* in a row */
+    int64_t opened_ms;  /* its breaker; 0: it is closed, and the next three are 0, too */
+    int64_t probe_ms;   /* until then nobody may probe it */
+    int64_t wait_ms;    /* from one probe that failed to the next */
+    int64_t probe;      /* number of the one that is under way; 0: none */
+    int64_t limit;      /* attempts that a reactor may have in flight there; 0: as many as it likes */
+    int64_t failed_ms;  /* the last time; 0: never */
+    struct slice cause; /* of that */
+    int64_t reported_ms;
+    int64_t now_us; /* when it was so */
+};
+
+/* Where a walk goes on: in this shard, behind the receiver with this version; as store_cursor. */
+struct store_receiver_cursor {
+    size_t shard;
+    int64_t version;
+};
+
+struct store_receivers {
+    struct slice name; /* this one only; else empty */
+    size_t max;        /* 1 to STORE_LIST_MAX */
+    struct store_receiver_cursor from;
+};
+
+/* Shard by shard, within each the one that was reported last at the end. A page may be short while next is
+ * there. */
+typedef void store_receivers_fn(void *arg, enum status, const struct store_receiver *, size_t count,
+                                struct store_receiver_cursor next);
+void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
+
+/* Those of a shard that were reported after version, a bounded number; version: that of the last of them,
+ * after which there may be more. */
+typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
+                           int64_t version, bool has_more);
+void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
+
+/* What attempts met at a receiver since the last report, and what is asked. */
+struct store_report {
+    struct slice name, cause; /* of the last failure */
+    bool lives;               /* something came that is no failure, before the failures below */
+    int64_t failures;         /* in a row */
+    int64_t crowd;            /* attempts in flight there when it asked for fewer; 0: it did not */
+    int64_t delivered;        /* 2xx */
+    int64_t probe;     /* number of the probe that this tells of; not sent, if of nothing else. 0: none */
+    int64_t wanted_ms; /* asks for the right to probe, for so long at most; 0: not */
+};
+
+struct store_reported {
+    int64_t probe;                           /* number of the probe that is granted; 0: none */
+    bool has_opened, has_closed, has_halved; /* by this report */
+    const struct store_receiver *receiver;   /* as it is then; NULL: nothing is known of it */
+};
+
+/* OK, UNAVAILABLE, UNKNOWN. Borrows the slices until the callback. */
+typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
+void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
+
+/* Closes a breaker, and forgets the limit. OK: the receiver as it is then. NOT_FOUND: nothing is known of it.
+ * Borrows name until the callback. */
+typedef void store_close_fn(void *arg, enum status, const struct store_receiver *);
+void store_close_receiver(struct store *, struct slice name, store_close_fn *, void *arg);
 
 /* ---- How many ---- */
 

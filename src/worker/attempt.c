@@ -1,18 +1,16 @@
 #include "worker/attempt.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "io/local_address.h"
 #include "job/attempt_line.h"
 #include "job/job_id.h"
-#include "job/member.h"
 #include "job/outcome.h"
 #include "job/url.h"
+#include "worker/attempt_request.h"
 
 /* Kept of a lease for the way of a request out of this process. */
 #define LEASE_SPARE_US INT64_C(1000000)
@@ -20,7 +18,6 @@
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
-    HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 8,
 };
 
 /* ---- the lease ---- */
@@ -90,7 +87,7 @@ void attempt_record(struct attempt *attempt)
         shard_bury(shard, &attempt->lease, record, line, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RELEASE:
-        shard_release(shard, &attempt->lease, on_recorded, attempt);
+        shard_release(shard, &attempt->lease, attempt->wait_ms, on_recorded, attempt);
         break;
     }
 }
@@ -143,6 +140,7 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
         .error = error_of(http->error),
     };
+    permit_end(&attempt->permit, &job->last_attempt);
     struct outcome outcome =
         outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->schedule),
                        &job->last_attempt, http->retry_after_ms);
@@ -194,6 +192,7 @@ static void on_done(void *arg, const struct http_outcome *http)
     attempt->is_running = false;
     attempt->post = NULL;
     if (http->error == HTTP_ERROR_UNSENT) {
+        permit_drop(&attempt->permit);
         attempt->next_step = ATTEMPT_STEP_RELEASE; /* a lost lease makes that stale, which is as good */
     } else {
         metrics_attempt(attempt->context->metrics, attempt->job.topic, metrics_result_of(http),
@@ -210,87 +209,11 @@ static bool may_send(void *arg)
     return has_lease(arg);
 }
 
-static bool may_connect(void *arg, const struct sockaddr *sockaddr)
-{
-    const struct attempt *attempt = arg;
-    const struct target_policy *targets = attempt->context->targets;
-    struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
-    uint16_t port;
-    if (sockaddr->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const void *)sockaddr;
-        memcpy(address.bytes, &v4->sin_addr, 4);
-        port = ntohs(v4->sin_port);
-    } else if (sockaddr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)sockaddr;
-        memcpy(address.bytes, &v6->sin6_addr, 16);
-        port = ntohs(v6->sin6_port);
-        if (v6->sin6_scope_id != 0)
-            return false;
-    } else {
-        return false;
-    }
-    bool is_local = target_policy_asks_local(targets, port) && address_is_local(address.is_v6, address.bytes);
-    return target_policy_permits(targets, attempt->host, &address, port, is_local) &&
-           !store_is_redis(attempt->context->store, &address, port);
-}
-
-struct header_lines {
-    struct buffer *text;
-    size_t starts[HEADER_LINES_MAX + 1];
-    size_t count;
-};
-
-static void add_header(struct header_lines *lines, struct slice name, struct slice value)
-{
-    assert(lines->count < HEADER_LINES_MAX);
-    lines->starts[lines->count++] = lines->text->size;
-    buffer_append(lines->text, name);
-    buffer_append(lines->text, SLICE(": "));
-    buffer_append(lines->text, value);
-}
-
-static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
-{
-    const struct job *job = &attempt->job;
-    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
-    size_t count = topic_defaults_headers(attempt->settings, job, headers);
-    char digits[16];
-    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
-    buffer_append_number(&number, job->attempts + 1);
-    if (!member_find_header(headers, count, SLICE("Content-Type")))
-        add_header(lines, SLICE("Content-Type"), job_content_type(job, payload));
-    if (!member_find_header(headers, count, SLICE("User-Agent")))
-        add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
-    add_header(lines, SLICE("Duepost-Topic"), job->topic);
-    add_header(lines, SLICE("Duepost-Job-Id"), job->job_id);
-    add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
-    for (size_t i = 0; i < count; i++)
-        add_header(lines, headers[i].name, headers[i].value);
-    lines->starts[lines->count] = lines->text->size;
-}
-
 static void post(struct attempt *attempt)
 {
-    struct slice payload = job_payload(&attempt->job, &attempt->payload);
-    struct header_lines lines = {.text = &attempt->header_text};
-    struct slice headers[HEADER_LINES_MAX];
-    write_headers(attempt, payload, &lines);
-    for (size_t i = 0; i < lines.count; i++)
-        headers[i] =
-            slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
-    struct http_post_request request = {
-        .url = topic_defaults_url(attempt->settings, &attempt->job),
-        .headers = headers,
-        .header_count = lines.count,
-        .body = payload,
-        .timeout_ms = topic_defaults_timeout_ms(attempt->settings, &attempt->job),
-        .may_connect = may_connect,
-        .may_send = may_send,
-        .on_done = on_done,
-        .arg = attempt,
-    };
     attempt->is_running = true;
-    attempt->post = http_post(attempt->context->client, &request);
+    attempt->post = attempt_request_post(attempt, topic_defaults_timeout_ms(attempt->settings, &attempt->job),
+                                         may_send, on_done);
 }
 
 /* Somebody else wrote this record, or it is of a later version: kept as it is, dead in the open. */
@@ -315,16 +238,15 @@ static void bury_unsent(struct attempt *attempt, struct slice reason)
     attempt_record(attempt);
 }
 
-static bool read_job(struct attempt *attempt)
+static bool read_job(struct attempt *attempt, struct url *url)
 {
     const char *detail;
-    struct url url;
     if (job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
         return false;
     struct slice text = topic_defaults_url(attempt->settings, &attempt->job);
-    if (text.size && url_parse(text, &url, &detail) != STATUS_OK)
+    if (text.size && url_parse(text, url, &detail) != STATUS_OK)
         return false;
-    attempt->host = text.size ? url.host : text;
+    attempt->host = text.size ? url->host : text;
     return true;
 }
 
@@ -341,12 +263,57 @@ static void read_settings(struct attempt *attempt, struct slice text)
     attempt->settings = NULL;
 }
 
+/* ---- the permit ---- */
+
+/* Back into its bucket without an attempt; no longer than until it expires. */
+static void hold(struct attempt *attempt, int64_t wait_ms)
+{
+    int64_t left_ms = job_expires_ms(&attempt->job, attempt->job.created_ms) - attempt->claimed_ms;
+    attempt->is_held = true;
+    attempt->wait_ms = wait_ms < left_ms ? wait_ms : left_ms;
+    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    attempt_record(attempt);
+}
+
+static void on_permit(void *arg, int64_t wait_ms)
+{
+    struct attempt *attempt = arg;
+    if (wait_ms < 0)
+        post(attempt);
+    else
+        hold(attempt, wait_ms);
+}
+
+static bool needs_permit(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->has_breaker ? settings->is_breaker_on : *attempt->context->is_breaker_on;
+}
+
+static void ask_permit(struct attempt *attempt, const struct url *url)
+{
+    struct permit *permit = &attempt->permit;
+    char name[RECEIVER_NAME_SIZE];
+    receiver_name(url, name);
+    enum permit_answer answer =
+        permit_ask(permit, attempt->context->receivers, name,
+                   topic_defaults_timeout_ms(attempt->settings, &attempt->job), on_permit, attempt);
+    if (answer == PERMIT_GIVEN)
+        post(attempt);
+    else if (answer == PERMIT_HELD)
+        hold(attempt, permit->wait_ms);
+}
+
+/* ---- its life ---- */
+
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
     struct attempt *attempt = NEW(struct attempt);
+    struct url url;
     list_init(&attempt->link);
     attempt->context = context;
+    attempt->wait_ms = SHARD_NO_WAIT;
     attempt->renewed_us = claim_us;
     attempt->claimed_ms = now_ms;
     attempt->lease.nonce = *nonce;
@@ -359,12 +326,14 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_append(&attempt->record, claimed->record);
     if (claimed->settings.size)
         read_settings(attempt, claimed->settings);
-    if (!read_job(attempt))
+    if (!read_job(attempt, &url))
         bury_unreadable(attempt);
     else if (job_is_expired(&attempt->job, now_ms))
         bury_unsent(attempt, SLICE("expired"));
     else if (attempt->host.size == 0)
         bury_unsent(attempt, SLICE("no_url"));
+    else if (needs_permit(attempt))
+        ask_permit(attempt, &url);
     else
         post(attempt);
     return attempt;
@@ -372,9 +341,12 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
 
 void attempt_cut(struct attempt *attempt)
 {
-    if (!attempt->is_running || http_post_hurry(attempt->post))
+    bool is_waiting = permit_is_awaited(&attempt->permit);
+    if (!is_waiting && (!attempt->is_running || http_post_hurry(attempt->post)))
         return;
-    http_post_abort(attempt->post);
+    if (attempt->post)
+        http_post_abort(attempt->post);
+    permit_drop(&attempt->permit);
     attempt->post = NULL;
     attempt->is_running = false;
     attempt->next_step = ATTEMPT_STEP_RELEASE;
@@ -385,6 +357,7 @@ void attempt_free(struct attempt *attempt)
 {
     if (attempt->post)
         http_post_abort(attempt->post);
+    permit_drop(&attempt->permit);
     list_remove(&attempt->link);
     job_fini(&attempt->job);
     if (attempt->settings)

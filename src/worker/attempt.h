@@ -1,8 +1,9 @@
 /* attempt.h - one POST of one job, from its claim to the record of its outcome.
  *
- * Steps: read the record, POST, decide, record; a job that has expired is recorded as dead without a
- * POST. The lease is held throughout; nothing is sent without it. An outcome that Redis did not take is
- * kept, and given to it again, until Redis has taken it or says that the lease is another's. */
+ * Steps: read the record, get a permit, POST, decide, record; a job that has expired is recorded as dead
+ * without a POST, one that gets no permit is given back. The lease is held throughout; nothing is sent
+ * without it. An outcome that Redis did not take is kept, and given to it again, until Redis has taken it or
+ * says that the lease is another's. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 
@@ -12,6 +13,7 @@
 #include "job/target.h"
 #include "job/topic_defaults.h"
 #include "store/shard.h"
+#include "worker/permit.h"
 
 struct attempt;
 
@@ -22,6 +24,8 @@ struct attempt_context {
     struct http_client *client;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */
+    struct receivers *receivers;
+    const bool *is_breaker_on; /* for topics that don't say */
     struct metrics *metrics;
     /* The attempt is over, its outcome recorded or lost to another holder; it frees itself after that. */
     void (*on_end)(void *arg, struct attempt *);
@@ -40,6 +44,7 @@ struct attempt {
     int64_t renewal_us; /* when the renewal under way was sent */
     bool is_lease_lost;
     bool is_running;       /* the POST has not ended yet */
+    bool is_held;          /* there is none: it is given back */
     bool is_over;          /* recorded; waits for its renewal's callback only */
     struct buffer record;  /* as claimed */
     struct buffer outcome; /* the record to write */
@@ -50,14 +55,15 @@ struct attempt {
     char *settings_text;             /* owned: what settings borrow */
     struct slice host;               /* of the url */
     int64_t claimed_ms;              /* by Redis's clock */
+    struct permit permit;
     struct http_post *post;
     enum attempt_step {
         ATTEMPT_STEP_COMPLETE,
         ATTEMPT_STEP_RETRY,
         ATTEMPT_STEP_BURY,
         ATTEMPT_STEP_RELEASE,
-    } next_step; /* once the POST is over */
-    int64_t wait_ms;
+    } next_step;     /* once the POST is over */
+    int64_t wait_ms; /* with RETRY, and with RELEASE, see shard_release */
 };
 
 /* Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
@@ -70,7 +76,8 @@ void attempt_renew(struct attempt *);
 /* Gives Redis the outcome, again. */
 void attempt_record(struct attempt *);
 
-/* Ends a running POST, with the outcome if its status is known; else without, and gives the lease back. */
+/* Ends a running POST, with the outcome if its status is known; else without, and gives the lease back, also
+ * when it waits for its permit. */
 void attempt_cut(struct attempt *);
 
 /* At the end of the process, without a word to anyone. */

@@ -34,6 +34,7 @@ struct consumer {
     size_t lane_count;
     size_t first; /* lane of the next turn */
     struct slots slots;
+    struct receivers *receivers;
     size_t in_flight; /* attempts in all lanes */
     size_t claims;    /* under way */
     bool is_draining;
@@ -156,27 +157,36 @@ static void end_claim(struct lane *lane)
     lane->consumer->claims--;
 }
 
-static void on_claimed(void *arg, enum status status, const struct nonce *nonce, int64_t now_ms,
-                       const struct shard_claimed *jobs, size_t count, size_t more)
+static void start_attempts(struct lane *lane, const struct shard_claim *claim)
 {
-    struct lane *lane = arg;
     struct consumer *consumer = lane->consumer;
-    end_claim(lane);
-    slots_take(&consumer->slots, number_of(lane), count);
-    for (size_t i = 0; i < count; i++) {
-        struct attempt *attempt = attempt_start(&lane->context, &jobs[i], nonce, lane->claim_us, now_ms);
+    for (size_t i = 0; i < claim->count; i++) {
+        const struct shard_claimed *job = &claim->jobs[i];
+        struct attempt *attempt =
+            attempt_start(&lane->context, job, claim->nonce, lane->claim_us, claim->now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
-        metrics_lateness(consumer->options.metrics, (now_ms - jobs[i].due_ms) * 1000);
+        if (!attempt->is_held)
+            metrics_lateness(consumer->options.metrics, (claim->now_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
-    if (count > 0 && !timer_is_running(consumer->renew))
+    if (claim->count > 0 && !timer_is_running(consumer->renew))
         timer_start(consumer->renew, RENEW_TICK_US);
-    if (status == STATUS_OK && more > 0)
+}
+
+static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
+{
+    struct lane *lane = arg;
+    end_claim(lane);
+    slots_take(&lane->consumer->slots, number_of(lane), claim->count);
+    start_attempts(lane, claim);
+    if (status == STATUS_OK)
+        receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers);
+    if (status == STATUS_OK && claim->more > 0)
         lane->wants_claim = true;
     if (status != STATUS_OK)
         retry_soon(lane);
-    tell_drained(consumer);
+    tell_drained(lane->consumer);
 }
 
 static void claim(struct lane *lane, size_t count)
@@ -246,6 +256,8 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
         .client = options->client,
         .targets = options->targets,
         .schedule = options->schedule,
+        .receivers = consumer->receivers,
+        .is_breaker_on = &consumer->options.is_breaker_on,
         .metrics = options->metrics,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,
@@ -264,6 +276,7 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     consumer->lane_count = store_shards(options->store);
     consumer->lanes = NEW_ARRAY(struct lane, consumer->lane_count);
     slots_init(&consumer->slots, options->max_in_flight, consumer->lane_count);
+    consumer->receivers = receivers_new(loop, options->store, options->metrics);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
     consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, on_turn_end, consumer);
     for (size_t i = 0; i < consumer->lane_count; i++)
@@ -272,12 +285,13 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
 }
 
 void consumer_reload(struct consumer *consumer, const struct target_policy *targets,
-                     const struct retry_schedule *schedule, size_t max_in_flight)
+                     const struct retry_schedule *schedule, size_t max_in_flight, bool is_breaker_on)
 {
     for (size_t i = 0; i < consumer->lane_count; i++) {
         consumer->lanes[i].context.targets = targets;
         consumer->lanes[i].context.schedule = schedule;
     }
+    consumer->options.is_breaker_on = is_breaker_on;
     consumer->options.max_in_flight = max_in_flight;
     slots_resize(&consumer->slots, max_in_flight);
 }
@@ -317,6 +331,7 @@ void consumer_free(struct consumer *consumer)
         free_all(&consumer->lanes[i].unrecorded);
         timer_free(consumer->lanes[i].retry);
     }
+    receivers_free(consumer->receivers);
     hook_free(consumer->decide);
     timer_free(consumer->renew);
     slots_fini(&consumer->slots);

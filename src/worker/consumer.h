@@ -23,6 +23,7 @@ struct consumer_options {
     const struct target_policy *targets;
     const struct retry_schedule *schedule;
     size_t max_in_flight;
+    bool is_breaker_on; /* for topics that don't say */
     struct metrics *metrics;
 };
 
@@ -32,7 +33,7 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* New values for these; borrowed like those before, which are let go of. Attempts that run end by the new
  * ones. */
 void consumer_reload(struct consumer *, const struct target_policy *, const struct retry_schedule *,
-                     size_t max_in_flight);
+                     size_t max_in_flight, bool is_breaker_on);
 
 /* There is work in this shard for sure: claim at the end of this turn. */
 void consumer_poke(struct consumer *, size_t shard);

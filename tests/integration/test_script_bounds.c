@@ -102,17 +102,19 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
     check_answer("audit", "5 1 3 1 1 1 0");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
-    check_answer("claim 1 n5 5000 2 1000", "0 1 t/a now-1000 {r}");
+    check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1", "1 t/b");
     check_answer("renew 5000 t/a n5", "1");
     check_answer("retry t/a n5 5000 {longer} line", "1");
-    check_answer("release u/a n1", "1");
+    check_answer("release u/a n1 -1", "1");
     check_answer("bury u/b n1 {d} ''", "1");
     check_answer("run t/c 0 {r} {f}", "now");
     check_answer("complete t/b n1", "1");
     check_answer("mend jobs 0", "0");
     check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a ''", "0");
+    check_answer("report 30000 h:80 0 1 503 0 0 0 -", "(0 0 1 0 0 0 0 0 0 now 503 now)");
+    check_answer("receivers h:80 0 1", "1 0 h:80 1 0 0");
     check_keyspace("bucket:t: t/c@now\n"
                    "bucket:u: u/a@now-1000\n"
                    "carry: at=now beat=1 owner=me\n"
@@ -120,6 +122,8 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
                    "jobs: t/c={f} u/a={r} u/b={d}\n"
                    "meta: format=1 shards=1\n"
                    "ready: t\n"
+                   "receivers: h:80=1,0,0,0,0,0,0,now,503,now version=1\n"
+                   "reported: h:80@1\n"
                    "turns: t@1 u@2\n");
 }
 END_TEST
@@ -221,6 +225,43 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
 }
 END_TEST
 
+/* ---- more receivers than are kept ---- */
+
+enum { RECEIVERS = 10100, KEPT = 10000, REPORTED_AT_ONCE = 100, REPORT_WORDS = 8 };
+
+static void report_failures(int from)
+{
+    static char names[REPORTED_AT_ONCE][32];
+    const char *words[2 + REPORTED_AT_ONCE * REPORT_WORDS] = {"report", "30000"};
+    size_t used = 2;
+    for (int i = 0; i < REPORTED_AT_ONCE; i++) {
+        snprintf(names[i], sizeof names[i], "h%d:80", from + i);
+        const char *const item[REPORT_WORDS] = {names[i], "0", "20", "connect", "0", "0", "0", "-"};
+        memcpy(words + used, item, sizeof item);
+        used += REPORT_WORDS;
+    }
+    redisReply *reply = script_run(redis, used, words);
+    ck_assert_uint_eq(reply->elements, 1 + REPORTED_AT_ONCE);
+    freeReplyObject(reply);
+}
+
+START_TEST(of_too_many_receivers_those_are_forgotten_that_were_reported_first)
+{
+    for (int i = 0; i < RECEIVERS; i += REPORTED_AT_ONCE)
+        report_failures(i);
+    redisReply *count = redis_command(redis, "ZCARD " KEY "reported");
+    ck_assert_int_eq(count->integer, KEPT);
+    freeReplyObject(count);
+    count = redis_command(redis, "HLEN " KEY "receivers");
+    ck_assert_int_eq(count->integer, KEPT + 1); /* with the version */
+    freeReplyObject(count);
+    check_answer("receivers h99:80 0 1", "10100 0");
+    check_answer("receivers h100:80 0 1", "10100 0 h100:80");
+    check_answer("receivers '' 0 1", "10100 101 h100:80");
+    check_answer("receivers '' 10099 1000", "10100 10100 h10099:80");
+}
+END_TEST
+
 /* ---- 100,000 jobs due at one instant ---- */
 
 enum { CROWD = 100 * 1000, OTHERS = 100, AT_ONCE = 128 };
@@ -277,7 +318,7 @@ static struct served claim_and_complete(void)
     struct served served = {0, 0};
     size_t used = 1;
     redisReply *claimed = run_timed(SCRIPT_CLAIM, 6, claim);
-    for (size_t i = 3; i < claimed->elements; i += 3) {
+    for (size_t i = 4; i < claimed->elements; i += 3) {
         ends[used++] = claimed->element[i]->str;
         ends[used++] = "n1";
         if (claimed->element[i]->str[0] == 'c')
@@ -339,6 +380,7 @@ Suite *suite(void)
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
+    tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);
     suite_add_tcase(suite, group);
     return suite;

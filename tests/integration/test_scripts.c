@@ -368,12 +368,12 @@ END_TEST
 START_TEST(claim_leases_what_is_ready)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, CLAIM, "0 0", NULL}, {DELAYED, CLAIM, "0 0", NULL}, {COME, CLAIM, "0 0", NULL},
-        {READY, CLAIM, "0 1 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0 0", NULL},
-        {LEASED_AGAIN, CLAIM, "0 0", NULL}, {EXPIRED, CLAIM, "0 0", NULL},
-        {LOST, CLAIM, "0 1 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
-        {LOST_THRICE, CLAIM, "0 0", NULL}, {DEAD, CLAIM, "0 0", NULL},
-        {DEAD_BY_LOSSES, CLAIM, "0 0", NULL}, );
+        {ABSENT, CLAIM, "0 0 0", NULL}, {DELAYED, CLAIM, "0 0 0", NULL}, {COME, CLAIM, "0 0 0", NULL},
+        {READY, CLAIM, "0 0 1 t/a now-1000 {r}", CLAIMED BELL}, {LEASED, CLAIM, "0 0 0", NULL},
+        {LEASED_AGAIN, CLAIM, "0 0 0", NULL}, {EXPIRED, CLAIM, "0 0 0", NULL},
+        {LOST, CLAIM, "0 0 1 t/a now-1000 {r}", "crashes: t/a=1,n1\n" CLAIMED BELL},
+        {LOST_THRICE, CLAIM, "0 0 0", NULL}, {DEAD, CLAIM, "0 0 0", NULL},
+        {DEAD_BY_LOSSES, CLAIM, "0 0 0", NULL}, );
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
 {
     CHECK_EXAMPLES(
         /* One at a time; who was served stands behind. */
-        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 1 t/a now-9 {1}",
+        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -401,7 +401,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "turns: u@4 t@5\n"},
         /* A share of one in a row; at its limit of two in flight t waits without a time. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000",
-         "0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
+         "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
          "bucket:t: t/c@now t/d@now+5\n"
          "bucket:v: v/a@now+9\n"
          "due: v@now+9 t@inf\n"
@@ -410,7 +410,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
         /* Bytes: one job is always given; nothing that does not fit is touched. */
-        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 1 t/a now-9 {1}",
+        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -420,7 +420,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: t\n"
          "turns: u@4 t@5\n"},
-        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 1 u/a now-9 {5}",
+        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 0 1 u/a now-9 {5}",
          "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -432,19 +432,19 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "turns: u@1\n"},
         /* What is left of the topic is to come, before all else: the carry worker is woken. */
         {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
-         "0 1 t/a now-9 {1} wake now+5",
+         "0 0 1 t/a now-9 {1} wake now+5",
          "bucket:t: t/b@now+5\n"
          "due: t@now+5\n"
          "holders:t: t/a=n5,now-9\n"
          "jobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+5000\n"},
         /* In turns although nothing is due: the clock went back. */
-        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 0 wake now+5",
+        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 0 0 wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
         /* In turns although at its limit: another process has a higher one. */
         {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0 0",
+         "claim 10 n5 5000 2 1000", "0 0 0",
          "bucket:t: t/a@now-5\n"
          "due: t@inf\n"
          "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
@@ -452,7 +452,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/b@now+9 t/c@now+9\n"},
         /* Places without a job are left behind, with their past. */
         {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0 1 t/b now-4 {2}",
+         "claim 10 n5 5000 2 1000", "0 0 1 t/b now-4 {2}",
          "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
 }
 END_TEST
@@ -516,9 +516,9 @@ START_TEST(claim_keeps_to_the_settings)
 {
     CHECK_EXAMPLES( //
         /* In turns although it is paused. */
-        {READY PAUSED, CLAIM, "0 0", HELD BELL PAUSED},
+        {READY PAUSED, CLAIM, "0 0 0", HELD BELL PAUSED},
         {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n",
-         CLAIM, "0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
+         CLAIM, "0 0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
          "bucket:t: t/b@now-8\ndue: t@inf\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: "
          "t/a@now+5000\n"
          "topics: t={\"maxInFlight\":1}\n"},
@@ -526,19 +526,19 @@ START_TEST(claim_keeps_to_the_settings)
         {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: "
          "t={\"maxInFlight\":3}\n"
          "turns: t@1\n",
-         CLAIM, "0 3 t/a now-9 {1} t/b now-8 {2} t/c now-7 {3} t {\"maxInFlight\":3}",
+         CLAIM, "0 0 3 t/a now-9 {1} t/b now-8 {2} t/c now-7 {3} t {\"maxInFlight\":3}",
          "holders:t: t/a=n5,now-9 t/b=n5,now-8 t/c=n5,now-7\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000\ntopics: t={\"maxInFlight\":3}\n"},
         /* One attempt each two seconds: the next in whole ms. */
         {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
-         CLAIM, "0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+2001",
+         CLAIM, "0 0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+2001",
          "bucket:t: t/b@now-8\ndue: t@now+2001\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: "
          "t/a@now+5000\n"
          "rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n"},
         /* Spent beyond what it may ever spend ahead: the clock stepped back. */
         {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
          "\nturns: t@1\n",
-         CLAIM, "0 0 wake now+2001",
+         CLAIM, "0 0 0 wake now+2001",
          "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: "
          "t=" ONE_EACH_2_S "\n"}, );
 }
@@ -550,7 +550,7 @@ START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
         {"bucket:t: t/a@now-900 t/b@now-800 t/c@now-700 t/d@now-600 t/e@now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\ntopics: t={\"maxInFlight\":4}\nturns: t@1\n",
          "claim 4 n5 5000 2 1000",
-         "0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":4}",
+         "0 0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":4}",
          "bucket:t: t/d@now-600\ndue: t@inf\nholders:t: t/a=n5,now-900 t/b=n5,now-800 t/c=n5,now-700 "
          "t/e=n5,now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\n"
@@ -610,7 +610,8 @@ START_TEST(outcomes_are_counted_for_an_hour)
                               "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n";
     static const char old[] = LEASED "hour:t: 5666654d=9 5666655d=4 5666667d=9\n";
     check_hour(two, (const char *const[]){"complete t/a n1 t/b n1", NULL}, " 2 0 0");
-    check_hour(two, (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
+    check_hour(two,
+               (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
                " 0 1 1");
     check_hour(two, (const char *const[]){"release t/a n1", "cancel t/b ''", NULL}, " 0 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1", NULL}, " 1 0 0");
@@ -687,15 +688,36 @@ END_TEST
 
 START_TEST(release_gives_a_lease_back_and_nothing_else)
 {
-    static const char stale[] = "release t/a nx", release[] = "release t/a n1";
+    static const char stale[] = "release t/a nx -1", release[] = "release t/a n1 -1";
     CHECK_EXAMPLES( //
         {ABSENT, release, "0", NULL}, {DELAYED, release, "0", NULL}, {COME, release, "0", NULL},
         {READY, release, "0", NULL}, {LEASED, release, "1", READY}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2", "1", LOST},
+        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1", "1", LOST},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, release, "1", READY}, {EXPIRED, stale, "0", NULL},
         {LOST, release, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, release, "0", NULL},
         {LOST_THRICE, stale, "0", NULL}, {DEAD, release, "0", NULL}, {DEAD_BY_LOSSES, release, "0", NULL},
         {DEAD_BY_LOSSES, stale, "0", NULL}, );
+}
+END_TEST
+
+#define HELD_BACK                                                                                            \
+    "bucket:t: t/a@now+5001\n"                                                                               \
+    "due: t@now+5001\n"                                                                                      \
+    "jobs: t/a={r}\n"
+
+START_TEST(release_holds_a_job_back)
+{
+    static const char stale[] = "release t/a nx 5000", release[] = "release t/a n1 5000";
+    CHECK_EXAMPLES( //
+        {LEASED, release, "1 wake now+5001", HELD_BACK}, {LEASED, stale, "0", NULL},
+        {LEASED, "release t/a n1 0", "1 wake now+1", "bucket:t: t/a@now+1\ndue: t@now+1\njobs: t/a={r}\n"},
+        {LEASED_AGAIN, release, "0", NULL},
+        {LEASED_AGAIN, "release t/a n2 5000", "1 wake now+5001",
+         "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\njobs: t/a={r}\n"},
+        {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
+        /* The clock went back since its claim. */
+        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
+         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
 }
 END_TEST
 
@@ -726,7 +748,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LOST, "complete t/a n1 t/a n1", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED},
-        {LEASED, "release t/a nx t/a n1 t/a n1", "0 1 0", READY},
+        {LEASED, "release t/a nx -1 t/a n1 -1 t/a n1 5", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
 END_TEST
@@ -743,7 +765,7 @@ END_TEST
 START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
 {
     CHECK_EXAMPLES( //
-        {BUSY, "claim 10 n5 5000 2 1000", "0 0", NULL},
+        {BUSY, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
         {BUSY, "complete u/a n1 t/a n2 t/a n1", "1 0 1",
          "bucket:t: t/c@now-1\n"
          "holders:t: t/b=n2,now-8\n"
@@ -759,7 +781,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
-        {BUSY, "release u/a n1 t/b n2", "1 1",
+        {BUSY, "release u/a n1 -1 t/b n2 -1", "1 1",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "bucket:u: u/a@now-7\n"
          "holders:t: t/a=n1,now-9\n"
@@ -775,6 +797,164 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9 u/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"}, );
+}
+END_TEST
+
+/* ---- receivers ---- */
+
+/* A record: failures, opened, until when nobody may probe, wait, probe, limit, halved, failed, cause,
+ * reported. */
+#define KNOWN(record) "receivers: h:80=" record " version=7\nreported: h:80@7\n"
+#define NEXT(record)  "receivers: h:80=" record " version=8\nreported: h:80@8\n"
+#define FAILED_19     "19,0,0,0,0,0,0,now-9,503,now-9"
+#define OPEN          "20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"
+#define OVERDUE       "20,now-30001,now,30000,0,0,0,now-30001,503,now-30001"
+#define PROBED        "20,now-30001,now+30000,30000,7,0,0,now-30001,503,now-9"
+#define LIMITED(n)    "0,0,0,0,0," n ",now-1000,0,-,now-1000"
+#define WELL          "0,0,0,0,0,0,0,now-9,503,now"
+
+START_TEST(report_counts_failures_in_a_row)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "report 30000 h:80 1 0 - 0 5 0 -", "(0 0 '')", NULL},
+        {ABSENT, "report 30000 h:80 0 3 connect 0 0 0 -", "(0 0 3 0 0 0 0 0 0 now connect now)",
+         "receivers: h:80=3,0,0,0,0,0,0,now,connect,now version=1\nreported: h:80@1\n"},
+        {KNOWN(FAILED_19), "report 30000 h:80 1 0 - 0 0 0 -", "(0 0 0 0 0 0 0 0 0 now-9 503 now)",
+         NEXT(WELL)},
+        /* What came before the last success counts no more. */
+        {KNOWN(FAILED_19), "report 30000 h:80 1 2 tls 0 1 0 -", "(0 0 2 0 0 0 0 0 0 now tls now)",
+         NEXT("2,0,0,0,0,0,0,now,tls,now")},
+        {KNOWN(WELL), "report 30000 h:80 1 0 - 0 1 0 -", "(0 0 0 0 0 0 0 0 0 now-9 503 now)", NULL},
+        /* Several at once, each after the one before. */
+        {ABSENT, "report 30000 h:80 0 1 reset 0 0 0 - h:81 0 1 502 0 0 0 - h:80 1 0 - 0 0 0 -",
+         "(0 0 1 0 0 0 0 0 0 now reset now) (0 0 1 0 0 0 0 0 0 now 502 now) (0 0 0 0 0 0 0 0 0 now reset "
+         "now)",
+         "receivers: h:80=0,0,0,0,0,0,0,now,reset,now h:81=1,0,0,0,0,0,0,now,502,now version=3\n"
+         "reported: h:81@2 h:80@3\n"}, );
+}
+END_TEST
+
+#define ASK "report 30000 h:80 0 0 - 0 0 0 25000"
+
+START_TEST(a_breaker_opens_is_probed_and_closes)
+{
+    CHECK_EXAMPLES( //
+        {KNOWN(FAILED_19), "report 30000 h:80 0 1 timeout 0 0 0 -",
+         "(0 1 20 now now+30001 30000 0 0 0 now timeout now)",
+         NEXT("20,now,now+30001,30000,0,0,0,now,timeout,now")},
+        {ABSENT, "report 1000 h:80 1 25 reset 0 0 0 -", "(0 1 25 now now+1001 1000 0 0 0 now reset now)",
+         "receivers: h:80=25,now,now+1001,1000,0,0,0,now,reset,now version=1\nreported: h:80@1\n"},
+        /* What began before it opened. */
+        {KNOWN(OPEN), "report 30000 h:80 0 2 connect 0 0 0 -",
+         "(0 0 22 now-9000 now+5000 30000 0 0 0 now connect now)",
+         NEXT("22,now-9000,now+5000,30000,0,0,0,now,connect,now")},
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 1 0 -", "(0 2 0 0 0 0 0 0 0 now-9000 503 now)",
+         NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
+        /* The right to probe: not yet, once, and again when whoever got it must be lost. */
+        {KNOWN(OPEN), ASK, "(0 0 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
+        {KNOWN(OVERDUE), ASK, "(8 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
+        {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 40000",
+         "(8 0 20 now-30001 now+40001 30000 8 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+40001,30000,8,0,0,now-30001,503,now")},
+        {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 3600000",
+         "(8 0 20 now-30001 now+600001 30000 8 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+600001,30000,8,0,0,now-30001,503,now")},
+        {KNOWN(PROBED), ASK, "(0 0 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
+        {KNOWN(OVERDUE), ASK " h:80 0 0 - 0 0 0 25000",
+         "(8 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) "
+         "(0 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
+        {ABSENT, ASK, "(0 0 '')", NULL},
+        {KNOWN(FAILED_19), ASK, "(0 0 19 0 0 0 0 0 0 now-9 503 now-9)", NULL},
+        /* The clock went back by hours. */
+        {KNOWN("20,now+9000000,now+9030000,30000,0,0,0,now+9000000,503,now+9000000"), ASK,
+         "(8 0 20 now+9000000 now+30001 30000 8 0 0 now+9000000 503 now)",
+         NEXT("20,now+9000000,now+30001,30000,8,0,0,now+9000000,503,now")},
+        /* It fails: the wait doubles, to ten minutes. Another one's failure changes nothing. */
+        {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 7 -",
+         "(0 0 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
+         NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
+        {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 6 -",
+         "(0 0 21 now-30001 now+30000 30000 7 0 0 now 504 now)",
+         NEXT("21,now-30001,now+30000,30000,7,0,0,now,504,now")},
+        {KNOWN("99,now-9,now+9,400000,7,0,0,now-9,503,now-9"), "report 30000 h:80 0 1 reset 0 0 7 -",
+         "(0 0 100 now-9 now+600001 600000 0 0 0 now reset now)",
+         NEXT("100,now-9,now+600001,600000,0,0,0,now,reset,now")},
+        /* It succeeds, or was never sent. */
+        {KNOWN(PROBED), "report 30000 h:80 1 0 - 0 1 7 -", "(0 2 0 0 0 0 0 0 0 now-30001 503 now)",
+         NEXT("0,0,0,0,0,0,0,now-30001,503,now")},
+        {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 7 -",
+         "(0 0 20 now-30001 now 30000 0 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now,30000,0,0,0,now-30001,503,now")},
+        {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
+         "(0 0 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
+        /* By hand. */
+        {ABSENT, "report 0 h:80 0 0 - 0 0 0 close", "(0 0 '')", NULL},
+        {KNOWN(OPEN), "report 0 h:80 0 0 - 0 0 0 close", "(0 2 0 0 0 0 0 0 0 now-9000 503 now)",
+         NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
+        {KNOWN(LIMITED("3")), "report 0 h:80 0 0 - 0 0 0 close", "(0 0 0 0 0 0 0 0 now-1000 0 - now)",
+         NEXT("0,0,0,0,0,0,now-1000,0,-,now")}, );
+}
+END_TEST
+
+START_TEST(a_limit_is_halved_once_a_second_and_grows_by_each_success)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "report 30000 h:80 1 0 - 9 0 0 -", "(0 4 0 0 0 0 0 4 now 0 - now)",
+         "receivers: h:80=0,0,0,0,0,4,now,0,-,now version=1\nreported: h:80@1\n"},
+        {ABSENT, "report 30000 h:80 0 1 502 1 0 0 -", "(0 4 1 0 0 0 0 1 now now 502 now)",
+         "receivers: h:80=1,0,0,0,0,1,now,now,502,now version=1\nreported: h:80@1\n"},
+        {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 9 0 0 -", "(0 4 0 0 0 0 0 4 now 0 - now)",
+         NEXT("0,0,0,0,0,4,now,0,-,now")},
+        /* Of those in flight, when they are fewer. */
+        {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 6 0 0 -", "(0 4 0 0 0 0 0 3 now 0 - now)",
+         NEXT("0,0,0,0,0,3,now,0,-,now")},
+        {KNOWN(LIMITED("1")), "report 30000 h:80 1 0 - 1 0 0 -", "(0 4 0 0 0 0 0 1 now 0 - now)",
+         NEXT("0,0,0,0,0,1,now,0,-,now")},
+        {KNOWN("0,0,0,0,0,8,now-999,0,-,now"), "report 30000 h:80 1 0 - 9 0 0 -",
+         "(0 0 0 0 0 0 0 8 now-999 0 - now)", NULL},
+        {KNOWN("0,0,0,0,0,8,now+999,0,-,now"), "report 30000 h:80 1 0 - 9 0 0 -",
+         "(0 4 0 0 0 0 0 4 now 0 - now)", NEXT("0,0,0,0,0,4,now,0,-,now")},
+        {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 0 3 0 -", "(0 0 0 0 0 0 0 11 now-1000 0 - now)",
+         NEXT("0,0,0,0,0,11,now-1000,0,-,now")},
+        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 9 0 -", "(0 0 0 0 0 0 0 999 now-1000 0 - now)",
+         NEXT("0,0,0,0,0,999,now-1000,0,-,now")},
+        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 10 0 -", "(0 0 0 0 0 0 0 0 now-1000 0 - now)",
+         NEXT("0,0,0,0,0,0,now-1000,0,-,now")}, );
+}
+END_TEST
+
+START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
+{
+    static const char some[] = "receivers: g:1=1,0,0,0,0,0,0,now-3600000,503,now-3600000 "
+                               "h:1=1,0,0,0,0,0,0,now-3599999,503,now-3599999 "
+                               "i:1=1,0,0,0,0,0,0,now-9,503,now-9 version=9\n"
+                               "reported: g:1@3 h:1@4 i:1@9\n";
+    static const char rest[] = "receivers: h:1=1,0,0,0,0,0,0,now-3599999,503,now-3599999 "
+                               "i:1=1,0,0,0,0,0,0,now-9,503,now-9 version=9\n"
+                               "reported: h:1@4 i:1@9\n";
+    CHECK_EXAMPLES( //
+        {some, "report 30000 x:1 1 0 - 0 1 0 -", "(0 0 '')", rest},
+        {some, "receivers '' 0 10",
+         "9 9 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
+        {some, "receivers g:1 0 10", "9 0", NULL}, {some, "receivers x:1 0 10", "9 0", NULL},
+        {some, "receivers i:1 0 10", "9 0 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
+        {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999", NULL},
+        {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
+        {some, "receivers '' 9 2", "9 9", NULL}, {ABSENT, "receivers '' 0 2", "0 0", NULL},
+        /* Whoever claims hears that there is something new. */
+        {some, CLAIM, "0 9 0", NULL}, );
+}
+END_TEST
+
+START_TEST(a_report_of_the_wrong_shape_changes_nothing)
+{
+    CHECK_EXAMPLES( //
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0", "ERR", NULL},
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - h 1 0 - 0 0 0 -", "ERR", NULL},
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - version 1 0 - 0 0 0 -", "ERR", NULL},
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - h:81 1 -1 - 0 0 0 -", "ERR", NULL}, );
 }
 END_TEST
 
@@ -1020,9 +1200,15 @@ Suite *suite(void)
     tcase_add_test(group, retry_lets_a_job_wait_from_now);
     tcase_add_test(group, bury_keeps_a_dead_job);
     tcase_add_test(group, release_gives_a_lease_back_and_nothing_else);
+    tcase_add_test(group, release_holds_a_job_back);
     tcase_add_test(group, renew_lets_a_held_lease_live_on);
     tcase_add_test(group, of_two_items_of_one_id_the_first_that_holds_the_lease_counts);
     tcase_add_test(group, the_end_of_a_lease_makes_room_below_the_limit);
+    tcase_add_test(group, report_counts_failures_in_a_row);
+    tcase_add_test(group, a_breaker_opens_is_probed_and_closes);
+    tcase_add_test(group, a_limit_is_halved_once_a_second_and_grows_by_each_success);
+    tcase_add_test(group, what_nothing_is_told_of_for_an_hour_is_forgotten);
+    tcase_add_test(group, a_report_of_the_wrong_shape_changes_nothing);
     tcase_add_test(group, recover_returns_jobs_whose_lease_ran_out);
     tcase_add_test(group, lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases);
     tcase_add_test(group, carry_offers_the_topics_whose_time_has_come);

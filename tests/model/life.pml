@@ -5,7 +5,7 @@
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, or repair what may not happen (tests/model/spin compares the names):
  *
- *   exceptions: attempts audit list mend open read settings topics
+ *   exceptions: attempts audit list mend open read receivers report settings topics
  *
  * What may happen at any time, and any number of times:
  * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:
@@ -107,6 +107,7 @@ redis primary, replica;
 #define GIVE_BACK 0
 #define FAILED  1
 #define DONE    2
+#define HELD    3 /* back: its receiver's breaker is open, or there are too many attempts */
 typedef attempt {
   unsigned state : 2;
   unsigned job : 1;
@@ -459,11 +460,12 @@ inline bury(c)
   fi
 }
 
-inline release(c)
+/* wait: a job that is held back. */
+inline release(c, wait)
 {
   if
   :: HAS_LEASE(c) ->
-    release_due = R(ME.job).holder_due;
+    release_due = (R(ME.job).holder_due > wait -> R(ME.job).holder_due : wait);
     take(ME.job);
     put(ME.job, release_due);
     release_due = 0;
@@ -618,6 +620,9 @@ end:
       fi }
   :: d_step { ME.state == CLAIMED && MAY_SEND(c) -> check_sent(c); start_post(c) }
   :: d_step { ME.state == CLAIMED && !MAY_SEND(c) -> ME.state = KNOWN; ME.outcome = GIVE_BACK; ME.age = LEASE }
+#ifndef REPLICATION /* where it adds states and nothing that could be lost */
+  :: d_step { ME.state == CLAIMED && MAY_FAIL -> FAIL; ME.state = KNOWN; ME.outcome = HELD; ME.age = LEASE }
+#endif
   :: atomic { ME.state == POSTING ->
       ME.state = KNOWN;
       ME.is_lease_lost = 0;
@@ -629,7 +634,8 @@ end:
   :: atomic { ME.state == KNOWN && ME.outcome == DONE -> complete(c); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 < RETRIES -> retry(c, 1); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 == RETRIES -> bury(c); reply(c) }
-  :: atomic { ME.state == KNOWN && ME.outcome == GIVE_BACK -> release(c); reply(c) }
+  :: atomic { ME.state == KNOWN && ME.outcome == GIVE_BACK -> release(c, 0); reply(c) }
+  :: atomic { ME.state == KNOWN && ME.outcome == HELD -> release(c, 1); reply(c) }
   :: atomic { (ME.state == CLAIMED || ME.state == POSTING) && ME.age > 0 && !ME.is_lease_lost -> renew(c) }
   /* dies, or never learns of its claim */
   :: atomic { ME.state != IDLE && MAY_FAIL -> FAIL; free_attempt(c) }

@@ -316,7 +316,7 @@ class World:
         told = [(topic, json.dumps(self.pool.settings[topic])) for topic in self.pool.served
                 if topic in self.pool.settings]
         flat += [word for pair in told for word in pair]
-        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), len(claims), *flat])
+        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
             self.check_rate(topic, sum(topic_of(claim.id) == topic for claim in claims))
         for claim in claims:
@@ -382,7 +382,9 @@ class World:
     # ---- steps ----
 
     def some_ids(self):
-        return [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
+        """Dead jobs are few, and would seldom be met."""
+        ids = [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
+        return ids + [self.chance.choice(list(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
 
     def some_when(self):
         due = self.pool.now + self.chance.randrange(-5000, 5000)
@@ -544,8 +546,11 @@ class World:
         consumer = self.some_consumer()
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting]
         if unsent and self.can_call(consumer):
-            items = [(attempt.id, attempt.nonce) for attempt in unsent]
-            self.call_items("release", (), items * self.chance.choice((1, 1, 2)))
+            items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000))) for attempt in unsent]
+            items *= self.chance.choice((1, 1, 2))
+            for (job_id, _, wait), is_done in zip(items, self.call_items("release", (), items)):
+                if is_done and wait >= 0:
+                    self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt.is_posting]
 
     def step_crash(self):
@@ -622,7 +627,7 @@ class World:
 
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 1, "time": 12, "settings": 2,
+        "learn": 14, "record": 14, "stray": 3, "release": 2, "time": 12, "settings": 2,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -738,6 +743,7 @@ CONTROLS = {
     "change leaves the old place": [("change", "  take(id)\n", "")],
     "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
     "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
+    "held back for less": [("release", "soonest + wait", "soonest + wait - 500")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "lost after the clock went back": [("common", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",

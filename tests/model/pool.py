@@ -360,10 +360,10 @@ class Pool:
         return self.end(items, finish_item)
 
     def release(self, items):
-        def finish_item(job_id, nonce):
+        def finish_item(job_id, nonce, wait):
             due = self.holders[job_id][1]
             self.take(job_id)
-            self.put(job_id, due)
+            self.put(job_id, due if wait < 0 else max(due, self.soonest + wait))
         return self.end(items, finish_item, ("lease",))
 
     def renew(self, items):

@@ -52,13 +52,13 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta", "topics",
-                                                 "rates", "hour:", NULL});
+    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
+                                                 "topics", "rates", "hour:", "receivers", NULL});
 }
 
 static bool has_words(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"holders:", "crashes", NULL});
+    return is_one_of(name, (const char *const[]){"holders:", "crashes", "receivers", NULL});
 }
 
 static bool has_lines(struct slice name)

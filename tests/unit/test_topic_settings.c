@@ -23,6 +23,9 @@ START_TEST(writes_what_is_set)
     check_writes("{\"paused\":false}", "");
     check_writes(" { \"jitter\" : 0.000001 , \"paused\" : true } ", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"paused\":true,\"jitter\":1e-06}", "{\"paused\":true,\"jitter\":1e-06}");
+    check_writes("{\"breaker\":true}", "{\"breaker\":true}");
+    check_writes("{\"breaker\":false,\"onDead\":\"http://h/\"}",
+                 "{\"onDead\":\"http://h/\",\"breaker\":false}");
     check_writes(
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":"
@@ -100,6 +103,7 @@ START_TEST(names_what_is_wrong)
         {"{\"headers\":[]}", "headers"},
         {"{\"headers\":{\"X-A\":\"***\"}}", "headers.X-A"},
         {"{\"headers\":{\"Host\":\"h\"}}", "headers.Host"},
+        {"{\"breaker\":\"on\"}", "breaker"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

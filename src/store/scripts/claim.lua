@@ -4,12 +4,13 @@
 -- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row, while there
 --      are others
 -- ARGV[6] the most bytes of records (one job is always given)
--- Returns {now_us, topics still ready, number of jobs, then for each: id, due, record; then the settings of those
--- topics among them that have some: topic, settings, ...}.
+-- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
+-- record; then the settings of those topics among them that have some: topic, settings, ...}.
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
-local replies = {now_us, 0, 0}
+local HEAD = 4 -- replies before the first job
+local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 
 -- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past.
@@ -21,7 +22,7 @@ local function lease(topic, ids)
     local records = call('HMGET', JOBS, unpack(some))
     for k = 1, #some do
       local record, due = records[k], ids[i + 2 * k - 1]
-      if record and #record > bytes_left and #replies > 3 then
+      if record and #record > bytes_left and #replies > HEAD then
         bytes_left = 0
         break
       end
@@ -94,7 +95,8 @@ end
 ring()
 wake()
 replies[2] = call('ZCARD', TURNS)
-replies[3] = (#replies - 3) / 3
+replies[3] = tonumber(call('HGET', base .. 'receivers', 'version') or 0)
+replies[4] = (#replies - HEAD) / 3
 for i = 1, #served do
   if settings_of(served[i]) ~= NO_SETTINGS then
     replies[#replies + 1] = served[i]

@@ -1,0 +1,91 @@
+#include "job/receiver.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+
+static void write_address(const struct address *address, char *text, size_t size)
+{
+    char digits[INET6_ADDRSTRLEN];
+    inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, digits, sizeof digits);
+    snprintf(text, size, address->is_v6 ? "[%s]" : "%s", digits);
+}
+
+void receiver_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
+{
+    size_t size = 0;
+    if (url->host_is_address) {
+        write_address(&url->address, name, RECEIVER_NAME_SIZE);
+        size = strlen(name);
+    } else {
+        for (; size < url->host.size; size++)
+            name[size] = (char)tolower((unsigned char)url->host.data[size]);
+        size -= name[size - 1] == '.';
+    }
+    snprintf(name + size, RECEIVER_NAME_SIZE - size, ":%u", url->port);
+}
+
+/* A url's authority may leave the port out. */
+static bool has_port(struct slice spelt)
+{
+    size_t start = spelt.size;
+    while (start > 0 && isdigit((unsigned char)spelt.data[start - 1]))
+        start--;
+    return start < spelt.size && start > 1 && spelt.data[start - 1] == ':' &&
+           (spelt.data[0] != '[' || spelt.data[start - 2] == ']');
+}
+
+bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE])
+{
+    char text[RECEIVER_NAME_SIZE + 16];
+    struct url url;
+    const char *detail;
+    if (spelt.size >= RECEIVER_NAME_SIZE || !has_port(spelt))
+        return false;
+    snprintf(text, sizeof text, "http://%.*s", SLICE_ARG(spelt));
+    if (url_parse(slice_of(text), &url, &detail) != STATUS_OK || url.target.size > 0)
+        return false;
+    receiver_name(&url, name);
+    return true;
+}
+
+enum receiver_health receiver_health(const struct attempt_result *result)
+{
+    switch (result->error) {
+    case ATTEMPT_ERROR_NONE:
+        return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
+    case ATTEMPT_ERROR_CONNECT:
+    case ATTEMPT_ERROR_TLS:
+    case ATTEMPT_ERROR_TIMEOUT:
+    case ATTEMPT_ERROR_RESET:
+        return RECEIVER_FAILS;
+    case ATTEMPT_ERROR_DNS:
+    case ATTEMPT_ERROR_TARGET_REFUSED:
+        return RECEIVER_UNTOLD;
+    case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
+    case ATTEMPT_ERROR_PROTOCOL:
+        break;
+    }
+    return RECEIVER_LIVES; /* something answers there */
+}
+
+bool receiver_is_overloaded(const struct attempt_result *result)
+{
+    return result->error == ATTEMPT_ERROR_NONE &&
+           (result->status == 429 || result->status == 502 || result->status == 504);
+}
+
+void receiver_cause(const struct attempt_result *result, char cause[RECEIVER_CAUSE_SIZE])
+{
+    if (result->error == ATTEMPT_ERROR_NONE)
+        snprintf(cause, RECEIVER_CAUSE_SIZE, "%d", result->status);
+    else
+        snprintf(cause, RECEIVER_CAUSE_SIZE, "%s", attempt_error_word(result->error));
+}
+
+int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random)
+{
+    int64_t most_ms = wait_ms < RECEIVER_HOLD_MS ? wait_ms : RECEIVER_HOLD_MS;
+    int64_t hold_ms = left_ms < RECEIVER_HOLD_MS ? left_ms : RECEIVER_HOLD_MS;
+    return (hold_ms > 0 ? hold_ms : 0) + (int64_t)((double)most_ms / 8 * random / UINT32_MAX);
+}

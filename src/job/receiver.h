@@ -1,0 +1,38 @@
+/* receiver.h - the HTTP server behind a job's url: its name, and what an attempt says of its health. */
+#ifndef DUEPOST_JOB_RECEIVER_H
+#define DUEPOST_JOB_RECEIVER_H
+
+#include "job/job.h"
+#include "job/url.h"
+
+enum { RECEIVER_NAME_SIZE = 264, RECEIVER_CAUSE_SIZE = 24 }; /* with a NUL at the end */
+
+/* "host:port", one for all spellings of a host: lower case, no dot at its end, addresses as their numbers
+ * say, IPv6 in brackets. */
+void receiver_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
+
+/* The same of what somebody calls it. False: it is no host with a port. */
+bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE]);
+
+enum receiver_health {
+    RECEIVER_UNTOLD, /* the attempt never came there */
+    RECEIVER_LIVES,
+    RECEIVER_FAILS,
+};
+
+enum receiver_health receiver_health(const struct attempt_result *);
+
+/* It asks for fewer attempts at once. */
+bool receiver_is_overloaded(const struct attempt_result *);
+
+/* "connect", "503" */
+void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
+
+/* How long a job is held back whose receiver may be probed in left_ms; its breaker waits wait_ms from probe
+ * to probe. At most RECEIVER_HOLD_MAX_MS, so that all jobs go on soon after it closes, and by random (any 32
+ * bits) more than left_ms, so that not all come back at once: 0 for the one that is to be there in time. */
+#define RECEIVER_HOLD_MS     (INT64_C(30) * 1000)
+#define RECEIVER_HOLD_MAX_MS (RECEIVER_HOLD_MS + RECEIVER_HOLD_MS / 8)
+int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random);
+
+#endif

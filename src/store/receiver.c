@@ -1,0 +1,238 @@
+/* receiver.c - receivers: what attempts report of them, and what is known. */
+#include <assert.h>
+
+#include "base/memory.h"
+#include "store/shard_private.h"
+
+enum {
+    SYNC_MAX = 500,     /* receivers in one call of a reactor that wants to know what is new */
+    FIRST_RECEIVER = 3, /* where the receivers begin in a reply of receivers.lua */
+    RECEIVER_PARTS = 2, /* name, record */
+    CHANGE_OPENED = 1,  /* as report.lua says it */
+    CHANGE_CLOSED = 2,
+    CHANGE_HALVED = 4,
+};
+
+/* ---- records, see report.lua ---- */
+
+static int64_t take_number(struct slice *record)
+{
+    struct slice text;
+    uint64_t number = 0;
+    slice_cut(*record, ' ', &text, record);
+    return slice_to_number(text, INT64_MAX, &number) ? (int64_t)number : 0;
+}
+
+static struct store_receiver read_receiver(struct slice name, struct slice record, int64_t now_us)
+{
+    struct store_receiver receiver = {.name = name, .now_us = now_us};
+    receiver.failures = take_number(&record);
+    receiver.opened_ms = take_number(&record);
+    receiver.probe_ms = take_number(&record);
+    receiver.wait_ms = take_number(&record);
+    receiver.probe = take_number(&record);
+    receiver.limit = take_number(&record);
+    take_number(&record); /* when that was halved */
+    receiver.failed_ms = take_number(&record);
+    slice_cut(record, ' ', &receiver.cause, &record);
+    receiver.reported_ms = take_number(&record);
+    return receiver;
+}
+
+/* ---- what is known ---- */
+
+/* One call of receivers.lua under way, of whichever kind. */
+struct receiver_walk {
+    const struct store *store;
+    struct store_receivers receivers; /* from.shard: the one that is asked */
+    store_receivers_fn *fn;
+    store_news_fn *news_fn;
+    void *arg;
+};
+
+static void ask(struct receiver_walk *);
+
+static struct store_receiver_cursor next_of(const struct receiver_walk *walk, bool has_more, int64_t version)
+{
+    size_t shard = walk->receivers.from.shard;
+    if (has_more)
+        return (struct store_receiver_cursor){shard, version};
+    bool has_next_shard = walk->receivers.name.size == 0 && shard + 1 < store_shards(walk->store);
+    return (struct store_receiver_cursor){has_next_shard ? shard + 1 : 0, 0};
+}
+
+static void tell(struct receiver_walk *walk, enum status status, const struct store_receiver *receivers,
+                 size_t count, bool has_more, int64_t version)
+{
+    if (walk->news_fn) {
+        walk->news_fn(walk->arg, status, receivers, count, version, has_more);
+        free(walk);
+        return;
+    }
+    struct store_receiver_cursor next = next_of(walk, has_more, version);
+    /* As in list.c: no empty page only because it is another shard that has them. */
+    if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
+        walk->receivers.from = next;
+        ask(walk);
+        return;
+    }
+    walk->fn(walk->arg, status, receivers, count, next);
+    free(walk);
+}
+
+static void on_receivers(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct receiver_walk *walk = arg;
+    struct store_receiver *receivers = NULL;
+    size_t count = 0;
+    int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
+    int64_t last = redis_reply_integer(redis_reply_at(reply, 1));
+    int64_t version = redis_reply_integer(redis_reply_at(reply, 2));
+    if (status == STATUS_OK) {
+        count = (redis_reply_size(reply) - FIRST_RECEIVER) / RECEIVER_PARTS;
+        receivers = NEW_ARRAY(struct store_receiver, count);
+        for (size_t i = 0; i < count; i++) {
+            size_t at = FIRST_RECEIVER + i * RECEIVER_PARTS;
+            receivers[i] = read_receiver(redis_reply_text(redis_reply_at(reply, at)),
+                                         redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
+        }
+    }
+    tell(walk, status, receivers, count, walk->receivers.name.size == 0 && version < last, version);
+    free(receivers);
+}
+
+static void ask(struct receiver_walk *walk)
+{
+    const struct store_receivers *receivers = &walk->receivers;
+    struct shard *shard = store_shard(walk->store, receivers->from.shard);
+    struct script_call *call = shard_call(shard, SCRIPT_RECEIVERS);
+    script_call_text(call, receivers->name);
+    script_call_number(call, receivers->from.version);
+    script_call_number(call, (int64_t)receivers->max);
+    script_call_send(call, shard->reads, on_receivers, walk);
+}
+
+void store_receivers(struct store *store, const struct store_receivers *receivers, store_receivers_fn *fn,
+                     void *arg)
+{
+    struct receiver_walk *walk = NEW(struct receiver_walk);
+    *walk = (struct receiver_walk){.store = store, .receivers = *receivers, .fn = fn, .arg = arg};
+    if (receivers->name.size)
+        walk->receivers.from.shard = shard_number(store_shard_of(store, receivers->name));
+    assert(walk->receivers.from.shard < store_shards(store));
+    ask(walk);
+}
+
+void store_news(struct store *store, size_t shard, int64_t version, store_news_fn *fn, void *arg)
+{
+    struct receiver_walk *walk = NEW(struct receiver_walk);
+    *walk = (struct receiver_walk){.store = store, .news_fn = fn, .arg = arg};
+    walk->receivers = (struct store_receivers){.max = SYNC_MAX, .from = {shard, version}};
+    ask(walk);
+}
+
+/* ---- reports, and closing by hand: one script ---- */
+
+struct report_item {
+    struct batch_item item;
+    struct store_report report;
+    union {
+        store_report_fn *reported;
+        store_close_fn *closed;
+    } fn;
+    void *arg;
+};
+
+static void add_first_wait(const struct shard *shard, struct script_call *call)
+{
+    script_call_number(call, shard->options->breaker_wait_ms);
+}
+
+static void add_report(const struct batch_item *item, struct script_call *call)
+{
+    const struct store_report *report = &((const struct report_item *)item)->report;
+    script_call_text(call, report->name);
+    script_call_number(call, report->lives);
+    script_call_number(call, report->failures);
+    script_call_text(call, report->failures ? report->cause : SLICE("-"));
+    script_call_number(call, report->crowd);
+    script_call_number(call, report->delivered);
+    script_call_number(call, report->probe);
+    if (report->wanted_ms)
+        script_call_number(call, report->wanted_ms);
+    else
+        script_call_text(call, SLICE("-"));
+}
+
+static void add_close(const struct batch_item *item, struct script_call *call)
+{
+    script_call_text(call, ((const struct report_item *)item)->report.name);
+    for (const char *argument = "00-000"; *argument; argument++)
+        script_call_text(call, slice_from(argument, 1));
+    script_call_text(call, SLICE("close"));
+}
+
+/* receiver: has room for it. False: nothing is known of it. */
+static bool read_known(const struct report_item *entry, const struct redis_reply *result, int64_t now_us,
+                       struct store_receiver *receiver)
+{
+    struct slice record = redis_reply_text(redis_reply_at(result, 2));
+    *receiver = read_receiver(entry->report.name, record, now_us);
+    return record.size > 0;
+}
+
+static void end_report(struct batch_item *item, enum status status, int64_t now_us,
+                       const struct redis_reply *result)
+{
+    struct report_item *entry = (struct report_item *)item;
+    struct store_receiver receiver;
+    int64_t changes = redis_reply_integer(redis_reply_at(result, 1));
+    struct store_reported reported = {
+        .probe = redis_reply_integer(redis_reply_at(result, 0)),
+        .has_opened = changes & CHANGE_OPENED,
+        .has_closed = changes & CHANGE_CLOSED,
+        .has_halved = changes & CHANGE_HALVED,
+        .receiver = read_known(entry, result, now_us, &receiver) ? &receiver : NULL,
+    };
+    entry->fn.reported(entry->arg, status, &reported);
+    free(entry);
+}
+
+static void end_close(struct batch_item *item, enum status status, int64_t now_us,
+                      const struct redis_reply *result)
+{
+    struct report_item *entry = (struct report_item *)item;
+    struct store_receiver receiver;
+    if (!read_known(entry, result, now_us, &receiver) && status == STATUS_OK)
+        status = STATUS_NOT_FOUND;
+    entry->fn.closed(entry->arg, status, &receiver);
+    free(entry);
+}
+
+const struct batch_kind report_kind = {SCRIPT_REPORT, 1, false, add_first_wait, add_report, end_report};
+const struct batch_kind close_kind = {SCRIPT_REPORT,  OWNER_CALLS_MAX, true,
+                                      add_first_wait, add_close,       end_close};
+
+static struct report_item *report_item_new(const struct store_report *report, void *arg)
+{
+    struct report_item *entry = NEW(struct report_item);
+    entry->item.bytes = report->name.size + report->cause.size + BATCH_ITEM_OVERHEAD;
+    entry->report = *report;
+    entry->arg = arg;
+    return entry;
+}
+
+void store_report(struct store *store, const struct store_report *report, store_report_fn *fn, void *arg)
+{
+    struct report_item *entry = report_item_new(report, arg);
+    entry->fn.reported = fn;
+    batch_add(&store_shard_of(store, report->name)->batches[SHARD_BATCH_REPORT], &entry->item);
+}
+
+void store_close_receiver(struct store *store, struct slice name, store_close_fn *fn, void *arg)
+{
+    struct store_report report = {.name = name};
+    struct report_item *entry = report_item_new(&report, arg);
+    entry->fn.closed = fn;
+    batch_add(&store_shard_of(store, name)->batches[SHARD_BATCH_CLOSE], &entry->item);
+}

@@ -1,0 +1,45 @@
+/* permit.h - an attempt's right to go to its receiver.
+ *
+ * It is given, or held: while the receiver's breaker is open, and where as many attempts are in flight as its
+ * limit allows. Where a breaker has waited long enough, one attempt asks Redis whether it may probe: of all
+ * that ask, in all processes, one gets the right, with a number that its outcome is reported with. Where
+ * Redis does not answer, each reactor gives it to one attempt. */
+#ifndef DUEPOST_WORKER_PERMIT_H
+#define DUEPOST_WORKER_PERMIT_H
+
+#include "worker/receivers.h"
+
+/* wait_ms: -1 when it is given, else for how long the job is held. */
+typedef void permit_fn(void *arg, int64_t wait_ms);
+
+/* Zeroed: none was asked for. */
+struct permit {
+    struct receiver *receiver; /* NULL: held, or over */
+    bool is_given;
+    int64_t probe; /* its number; 0: it is none */
+    int64_t wait_ms;
+    permit_fn *fn;
+    void *arg;
+};
+
+enum permit_answer { PERMIT_GIVEN, PERMIT_HELD, PERMIT_ASKED };
+
+/* For an attempt that may take timeout_ms. HELD: for wait_ms. ASKED: fn follows, unless the permit is
+ * dropped. */
+enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, int64_t timeout_ms,
+                              permit_fn *, void *arg);
+
+/* The attempt is over. */
+void permit_end(struct permit *, const struct attempt_result *);
+
+/* fn is to come. */
+bool permit_is_awaited(const struct permit *);
+
+/* There was none after all: nothing was sent, or nobody knows. Of any permit, and any number of times. */
+void permit_drop(struct permit *);
+
+/* For receivers.c: what came of asking to probe. probe: its number, or 0. */
+void permit_give(struct permit *, int64_t probe);
+void permit_hold(struct permit *);
+
+#endif

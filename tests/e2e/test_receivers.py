@@ -1,0 +1,430 @@
+"""Receivers that fail get a breaker, those that ask for fewer attempts a limit: each by host and port, in all processes."""
+
+import json
+import time
+
+import pytest
+
+from patience import SLOW, until, watch
+from receiver import CLOSE, HANG, Answer, Receiver
+from redis_server import free_port, release_port
+from timestamp import to_ms
+
+JSON = {"Content-Type": "application/json"}
+WAIT = 1.0  # s, of the breakers here
+FAILURES = 20
+
+
+@pytest.fixture
+def receiver():
+    """One that no other test uses."""
+    started = Receiver()
+    yield started
+    started.stop()
+
+
+def name_of(receiver):
+    return f"127.0.0.1:{receiver.port}"
+
+
+def start_one(start, *options, **named):
+    return start("--breaker-wait", f"{WAIT}s", *options, **named)
+
+
+def settings(server, topic, **some):
+    server.request("PUT", f"/topics/{topic}", json.dumps(some), JSON).expect(200)
+
+
+def all_known(server):
+    """{name: receiver}"""
+    return {one["receiver"]: one for one in server.get("/receivers").expect(200)["receivers"]}
+
+
+def known(server, receiver):
+    return all_known(server).get(name_of(receiver))
+
+
+def close(server, name):
+    return server.request("POST", f"/receivers/{name}/close")
+
+
+def fail(server, receiver, topic, count=FAILURES, status=503, name="f"):
+    """So many failures in a row; each job is dead after its own."""
+    before = receiver.count(topic)
+    receiver.script(topic, status)
+    for i in range(count):
+        server.schedule(topic=topic, jobId=f"{name}{before + i}", url=receiver.url(), retry=0)
+    until(lambda: receiver.count(topic) >= before + count, 10, lambda: f"{receiver.count(topic) - before} of {count} failures")
+
+
+def open_breaker(server, receiver, topic, **how):
+    fail(server, receiver, topic, **how)
+    return until(lambda: (known(server, receiver) or {}).get("state") == "open" and known(server, receiver), 5, "an open breaker")
+
+
+def await_known(*servers, is_open=True):
+    """Each has heard of the one breaker."""
+    until(lambda: all(number(server, "duepost_receivers_open") == is_open for server in servers), 2, "known to each")
+
+
+def number(server, series):
+    lines = server.get("/metrics").body.decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(series + " "))
+
+
+# ---- the breaker ----
+
+def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
+    server = start_one(start)
+    opened = open_breaker(server, receiver, topic)
+    assert opened["failures"] == FAILURES and opened["lastFailure"]["status"] == 503
+    assert to_ms(opened["probeAt"]) - to_ms(opened["openSince"]) == pytest.approx(WAIT * 1000, abs=2)
+    for i in range(5):
+        server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 5)
+
+    # Held, without an attempt; then one tries it.
+    until(lambda: server.job(topic, "j0")["state"] == "delayed", 5, "a held job")
+    watch(0.4, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
+    assert server.job(topic, "j0")["attempts"] == 0
+    until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
+    first = receiver.of(topic)[FAILURES].at_ms
+    assert first >= to_ms(opened["probeAt"])
+    assert first <= to_ms(opened["probeAt"]) + 500 * SLOW
+
+    # It failed: twice the wait. It counted.
+    again = until(lambda: known(server, receiver)["failures"] == FAILURES + 1 and known(server, receiver), 5, "its report")
+    assert to_ms(again["probeAt"]) - first == pytest.approx(2000 * WAIT, abs=300 * SLOW)
+    receiver.script(topic, 200)
+    watch(2 * WAIT - 0.5, lambda: receiver.count(topic) == FAILURES + 1, "an attempt before the wait is over")
+    assert sorted(server.job(topic, f"j{i}")["attempts"] for i in range(5)) == [0, 0, 0, 0, 1]
+
+    # It succeeded: all the others follow.
+    until(lambda: receiver.count(topic) == FAILURES + 6, 2 * WAIT + 5, lambda: receiver.count(topic))
+    assert receiver.of(topic)[FAILURES + 1].at_ms >= to_ms(again["probeAt"])
+    closed = until(lambda: known(server, receiver)["state"] == "closed" and known(server, receiver), 5, "closed")
+    assert closed["failures"] == 0 and "probeAt" not in closed and "openSince" not in closed
+    assert "breaker_opened" in server.log() and "breaker_closed" in server.log()
+
+
+def test_failures_count_in_a_row_only(start, receiver, topic):
+    server = start_one(start)
+    for status in (200, 404, 500):
+        fail(server, receiver, topic, count=FAILURES - 1)
+        until(lambda: known(server, receiver)["failures"] == FAILURES - 1, 5, lambda: known(server, receiver))
+        fail(server, receiver, topic, count=1, status=status)
+        until(lambda: known(server, receiver)["failures"] == 0, 5, lambda: known(server, receiver))
+    fail(server, receiver, topic, count=FAILURES + 5, status=500)
+    assert known(server, receiver)["state"] == "closed"
+
+
+@pytest.mark.parametrize("error", ["connect", "reset", "timeout"])
+def test_what_is_no_answer_opens_a_breaker(start, receiver, topic, error):
+    server, port = start_one(start), free_port()
+    receiver.script(topic, CLOSE if error == "reset" else HANG)
+    name = f"127.0.0.1:{port}" if error == "connect" else name_of(receiver)
+    for i in range(FAILURES):
+        server.schedule(topic=topic, jobId=f"f{i}", url=f"http://{name}/", retry=0, timeout=0.3)
+    opened = until(lambda: all_known(server).get(name, {}).get("state") == "open" and all_known(server)[name], 10,
+                   lambda: all_known(server))
+    assert opened["lastFailure"]["error"] == error
+    release_port(port)
+
+
+def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver, topic):
+    server = start_one(start, allow="127.0.0.0/8,localhost")
+    open_breaker(server, receiver, topic)
+    server.schedule(topic=topic, jobId="a", url=f"http://127.1:{receiver.port}/x")
+    until(lambda: server.job(topic, "a")["state"] == "delayed", 5, "a held job")
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="b", url=f"http://localhost:{receiver.port}/")  # another name
+    until(lambda: receiver.of(topic, "b"), 5, "a delivery")
+
+
+def test_two_processes_share_a_breaker_and_its_probe(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start("--breaker-wait", "3s", redis=shared), start("--breaker-wait", "3s", redis=shared)]
+    open_breaker(servers[0], receiver, topic)
+    await_known(*servers)
+    receiver.script(topic, Answer(503, delay=0.3))
+    for i in range(20):
+        servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 5)
+    until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
+    watch(5, lambda: receiver.count(topic) == FAILURES + 1, "a second probe")
+    receiver.script(topic, 200)
+    until(lambda: receiver.count(topic) >= FAILURES + 21, 10, lambda: receiver.count(topic))
+
+
+def test_what_another_process_found_out_holds_and_frees_here_within_a_second(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start("--breaker-wait", "60s", redis=shared), start("--breaker-wait", "60s", redis=shared)]
+    settings(servers[0], topic, maxInFlight=1000)
+    open_breaker(servers[0], receiver, topic)
+    await_known(*servers)
+    receiver.script(topic, 200)
+    for i in range(20):
+        servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
+    watch(1, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
+    close(servers[1], name_of(receiver)).expect(200)
+    await_known(*servers, is_open=False)
+    for i in range(20):
+        servers[i % 2].run(topic, f"j{i}").expect(202)
+    until(lambda: receiver.count(topic) == FAILURES + 20, 5, lambda: receiver.count(topic))
+
+
+def test_a_success_in_one_process_counts_in_the_others(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start_one(start, redis=shared), start_one(start, redis=shared)]
+    good = topic + ".good"
+    for half in range(4):
+        fail(servers[0], receiver, topic, count=FAILURES // 2)
+        time.sleep(1.2)
+        for i in range(20):
+            servers[1].schedule(topic=good, jobId=f"{half}-{i}", url=receiver.url())
+        until(lambda: known(servers[0], receiver)["failures"] == 0, 5, lambda: known(servers[0], receiver))
+    assert known(servers[0], receiver)["state"] == "closed"
+
+
+def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, topic):
+    shared = redis()
+    servers = [start("--breaker-wait", "3s", redis=shared), start("--breaker-wait", "3s", redis=shared)]
+    open_breaker(servers[0], receiver, topic)
+    await_known(*servers)
+    receiver.script(topic, HANG)
+    for i in range(10):
+        servers[0].schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), timeout=1, retry=5)
+    until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
+    assert known(servers[0], receiver)["state"] == "probing"
+    receiver.script(topic, 200)
+    for server in servers:
+        server.kill()
+    third = start_one(start, redis=shared)
+    until(lambda: receiver.count(topic) >= FAILURES + 11, 20, lambda: known(third, receiver))
+    assert receiver.of(topic)[FAILURES + 1].at_ms - receiver.of(topic)[FAILURES].at_ms >= 2900
+
+
+def test_a_held_job_expires_in_time(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    open_breaker(server, receiver, topic)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=1.5)
+    until(lambda: server.job(topic, "a")["state"] == "delayed", 5, "a held job")
+    job = server.wait_for_state(topic, "a", "dead", 5)
+    assert job["reason"] == "expired" and job["attempts"] == 0
+    assert to_ms(job["deadAt"]) - to_ms(job["expiresAt"]) < 1000 * SLOW
+    assert receiver.count(topic) == FAILURES
+
+
+def test_a_topic_may_go_without(start, receiver, topic):
+    server, free = start_one(start), topic + ".free"
+    settings(server, free, breaker=False)
+    fail(server, receiver, free, count=2 * FAILURES)
+    assert known(server, receiver) is None
+    open_breaker(server, receiver, topic)
+    server.schedule(topic=free, jobId="a", url=receiver.url(), retry=0)
+    until(lambda: receiver.of(free, "a"), 2, "an attempt all the same")
+
+
+def test_breakers_can_be_turned_off_but_for_a_topic(start, receiver, topic):
+    server, kept = start("--breaker", "off", "--breaker-wait", "60s"), topic + ".kept"
+    fail(server, receiver, topic, count=2 * FAILURES)
+    assert known(server, receiver) is None
+    settings(server, kept, breaker=True)
+    open_breaker(server, receiver, kept)
+    fail(server, receiver, topic, count=1)
+    server.schedule(topic=kept, jobId="a", url=receiver.url())
+    until(lambda: server.job(kept, "a")["state"] == "delayed", 5, "a held job")
+
+
+# ---- the limit ----
+
+def in_flight_at_most(arrivals):
+    events = sorted([(a.at_ms, 1) for a in arrivals] + [(a.answered_at_ms, -1) for a in arrivals])
+    most = now = 0
+    for _, step in events:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def test_a_receiver_that_asks_for_less_gets_half_and_one_more_for_each_success(start, receiver, topic):
+    server = start_one(start, "--reactors", "1")
+    receiver.script(topic, *[Answer(429, delay=0.5 * SLOW)] * 16, Answer(200, delay=0.3))
+    for i in range(16):
+        server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.2])
+    until(lambda: receiver.count(topic) == 16, 5, "all first attempts")
+    limited = until(lambda: known(server, receiver), 5, "a limit")
+    assert limited["maxInFlight"] == 8 and limited["state"] == "closed" and limited["failures"] == 0
+    until(lambda: receiver.count(topic) >= 24, 5, lambda: receiver.count(topic))
+    until(lambda: all(a.answered_at_ms for a in receiver.of(topic)) and receiver.count(topic) == 32, 10, "all deliveries")
+    second = receiver.of(topic)[16:]
+    first_end = min(a.answered_at_ms for a in second)
+    assert in_flight_at_most([a for a in second if a.at_ms < first_end]) == 8
+    until(lambda: known(server, receiver)["maxInFlight"] == 8 + 16, 5, lambda: known(server, receiver))
+    assert number(server, "duepost_held_by_limit_total") >= 8
+    assert number(server, "duepost_limits_halved_total") == 1 and number(server, "duepost_receivers_limited") == 1
+
+
+def test_a_limit_falls_again_after_a_second_and_never_below_one(start, receiver, topic):
+    server = start_one(start, "--reactors", "1")
+    receiver.script(topic, *[Answer(429, delay=0.5)] * 4, 429)
+    for i in range(4):
+        server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 100)
+    until(lambda: known(server, receiver) and known(server, receiver)["maxInFlight"] == 1, 10, lambda: known(server, receiver))
+    watch(1.5, lambda: known(server, receiver)["maxInFlight"] == 1, lambda: known(server, receiver))
+    receiver.script(topic, 200)
+    for i in range(4):
+        server.wait_for_state(topic, f"j{i}", None)
+
+
+def test_why_says_that_its_receivers_limit_holds_it(start, receiver, topic):
+    server = start_one(start, "--reactors", "1")
+    receiver.script(topic, 429, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[60])
+    until(lambda: known(server, receiver), 5, "a limit")
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    until(lambda: receiver.of(topic, "b"), 5, "the only attempt")
+    server.schedule(topic=topic, jobId="c", url=receiver.url())
+    until(lambda: number(server, "duepost_held_by_limit_total") > 0, 5, "a held job")
+    answer = until(lambda: (lambda a: a["why"] == "receiver_limit" and a)(server.get(f"/jobs/{topic}/c/why").expect(200)), 5,
+                   lambda: server.get(f"/jobs/{topic}/c/why").json)
+    assert f"/receivers/{name_of(receiver)}/close" in answer["detail"]
+
+
+# ---- for people ----
+
+def test_why_says_that_its_receivers_breaker_holds_it(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    opened = open_breaker(server, receiver, topic)
+    for job_id, delay in ("a", 0), ("later", 20), ("tomorrow", 86400):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=delay)
+    until(lambda: server.job(topic, "a")["state"] == "delayed", 5, "a held job")
+    answer = server.get(f"/jobs/{topic}/a/why").expect(200)
+    assert (answer["why"], answer["until"]) == ("breaker", opened["probeAt"])
+    assert "20 failures" in answer["detail"] and f"/receivers/{name_of(receiver)}/close" in answer["detail"]
+    for job_id in "later", "tomorrow":
+        assert server.get(f"/jobs/{topic}/{job_id}/why").expect(200)["why"] == "not_due"
+    settings(server, topic, breaker=False)
+    assert server.get(f"/jobs/{topic}/a/why").expect(200)["why"] != "breaker"
+
+
+def test_why_of_a_retry_tells_its_wait_from_the_breakers(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="soon", url=receiver.url(), retrySchedule=[1])
+    server.schedule(topic=topic, jobId="late", url=receiver.url(), retrySchedule=[25])
+    until(lambda: receiver.count(topic) == 2, 5, "both first attempts")
+    open_breaker(server, receiver, topic + ".other")
+    until(lambda: number(server, "duepost_held_by_breaker_total") > 0, 5, "a held retry")
+    assert server.job(topic, "soon")["attempts"] == 1
+    assert server.get(f"/jobs/{topic}/soon/why").expect(200)["why"] == "breaker"
+    assert server.get(f"/jobs/{topic}/late/why").expect(200)["why"] == "waits_for_retry"
+
+
+def test_a_breaker_is_closed_by_hand(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    open_breaker(server, receiver, topic)
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: server.job(topic, "a")["state"] == "delayed", 5, "a held job")
+    answer = close(server, f"127.1%3a{receiver.port}").expect(200)
+    assert (answer["receiver"], answer["state"], answer["failures"]) == (name_of(receiver), "closed", 0)
+    await_known(server, is_open=False)
+    server.run(topic, "a").expect(202)
+    until(lambda: receiver.of(topic, "a"), 5, "the delivery")
+    close(server, name_of(receiver)).expect(200)
+
+
+def test_what_is_no_receiver_cannot_be_closed(server, start):
+    assert close(server, "nobody.example:80").expect(404)["detail"].startswith("Nothing is known")
+    for name in "nobody.example", "nobody.example:0", "[::1]", "a%2fb:80", "%20:80", "u@h:80":
+        close(server, name).expect(404)
+    server.request("GET", "/receivers/nobody.example:80/close").expect(405)
+    server.request("POST", "/receivers").expect(405)
+    assert close(server, "nobody.example:80").status == 404
+    assert server.request("POST", "/receivers/nobody.example:80/close?x=1").fields() == ["x"]
+    assert server.get("/receivers?limit=0&cursor=x&state=open").fields() == ["limit", "cursor", "state"]
+    away = start("--redis", "redis://127.0.0.1:1", ready=False)
+    away.get("/receivers").expect(503)
+    close(away, "nobody.example:80").expect(503)
+
+
+def test_receivers_are_listed_page_by_page(start, topic):
+    server, ports = start_one(start), [free_port() for _ in range(5)]
+    for port in ports:
+        server.schedule(topic=topic, url=f"http://127.0.0.1:{port}/", retry=0)
+    until(lambda: len(all_known(server)) == 5, 5, lambda: all_known(server))
+    page, names = server.get("/receivers?limit=2").expect(200), []
+    while True:
+        assert len(page["receivers"]) <= 2
+        names += [one["receiver"] for one in page["receivers"]]
+        if "cursor" not in page:
+            break
+        page = server.get(f"/receivers?limit=2&cursor={page['cursor']}").expect(200)
+    assert sorted(names) == sorted(f"127.0.0.1:{port}" for port in ports)
+    for port in ports:
+        release_port(port)
+
+
+def test_all_of_it_is_counted(start, receiver, topic):
+    server = start_one(start)
+    open_breaker(server, receiver, topic)
+    assert number(server, "duepost_breakers_opened_total") == number(server, "duepost_receivers_open") == 1
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.of(topic, "a"), 5, "a probe")
+    until(lambda: number(server, "duepost_breakers_closed_total") == 1, 5, "closed")
+    assert number(server, "duepost_probes_total") == 1 and number(server, "duepost_receivers_open") == 0
+    assert number(server, "duepost_held_by_breaker_total") >= 1
+
+
+# ---- many ----
+
+def test_many_held_jobs_delay_nobody_else(start, receiver, topic):
+    """3,000 of them, which come back once more meanwhile."""
+    server, live = start("--breaker-wait", "2s"), topic + ".live"
+    open_breaker(server, receiver, topic)
+    good = Receiver()
+    try:
+        server.schedule_many([{"topic": topic, "url": receiver.url()} for _ in range(3000)])
+        late, end = [], time.monotonic() + 4
+        while time.monotonic() < end:
+            job_id = str(len(late))
+            sent = time.time() * 1000
+            server.schedule(topic=live, jobId=job_id, url=good.url())
+            until(lambda: good.of(live, job_id), 5, "a delivery")
+            late.append(good.of(live, job_id)[0].at_ms - sent)
+    finally:
+        good.stop()
+    assert sorted(late)[len(late) * 95 // 100] < 200 * SLOW, sorted(late)[-10:]
+    assert receiver.count(topic) <= FAILURES + 2
+    assert number(server, "duepost_held_by_breaker_total") >= 3000
+
+
+# ---- faults ----
+
+def test_without_the_word_of_redis_jobs_are_held_by_what_is_known(start, redis, receiver, topic):
+    """A new connection to Redis after its death: what it knew is there again, or was lost with it."""
+    kept = redis()
+    server = start("--breaker-wait", "60s", redis=kept)
+    open_breaker(server, receiver, topic)
+    kept.kill()
+    kept.start()
+    until(lambda: server.get("/readyz").status == 200, 10, "ready")
+    assert known(server, receiver)["state"] == "open"
+    kept.command("FLUSHALL")
+    receiver.script(topic, 200)
+    until(lambda: server.post({"topic": topic, "jobId": "a", "url": receiver.url()}).status in (200, 201), 10, "accepted")
+    time.sleep(1.5)
+    assert known(server, receiver) is None
+
+
+def test_sigterm_gives_back_the_right_to_probe(start, redis, receiver, topic):
+    shared = redis()
+    server = start_one(start, "--drain-timeout", "0s", redis=shared)
+    open_breaker(server, receiver, topic)
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
+    receiver.script(topic, 200)
+    assert server.terminate() == 0
+    other = start_one(start, redis=shared)
+    other.wait_for_state(topic, "a", None, 5)

@@ -1,0 +1,152 @@
+#include "support/suite.h"
+
+#include "job/receiver.h"
+
+START_TEST(one_receiver_has_one_name)
+{
+    static const char *const cases[][2] = {
+        {"http://example.com", "example.com:80"},
+        {"https://Example.COM./a?b", "example.com:443"},
+        {"http://h:00080/", "h:80"},
+        {"http://127.1:81/", "127.0.0.1:81"},
+        {"http://0x7f000001", "127.0.0.1:80"},
+        {"https://[0:0::1]:8443/x", "[::1]:8443"},
+        {"http://[2001:DB8::A]/", "[2001:db8::a]:80"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[RECEIVER_NAME_SIZE];
+        struct url url;
+        const char *detail;
+        ck_assert_int_eq(url_parse(slice_of(cases[i][0]), &url, &detail), STATUS_OK);
+        receiver_name(&url, name);
+        ck_assert_str_eq(name, cases[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(the_longest_host_has_a_name)
+{
+    char text[400] = "http://", name[RECEIVER_NAME_SIZE];
+    struct url url;
+    const char *detail;
+    for (int i = 0; i < 253; i++)
+        strcat(text, i % 64 == 63 ? "." : "A");
+    strcat(text, ".:65535");
+    ck_assert_int_eq(url_parse(slice_of(text), &url, &detail), STATUS_OK);
+    receiver_name(&url, name);
+    ck_assert_uint_eq(strlen(name), 253 + 6);
+    ck_assert_str_eq(name + 250, "aaa:65535");
+    ck_assert(receiver_name_parse(slice_of(name), name));
+}
+END_TEST
+
+START_TEST(a_receiver_is_called_by_host_and_port)
+{
+    static const struct {
+        const char *spelt, *name; /* NULL: it is none */
+    } cases[] = {
+        {"example.com:80", "example.com:80"},
+        {"Example.com.:443", "example.com:443"},
+        {"127.1:9", "127.0.0.1:9"},
+        {"[::1]:9", "[::1]:9"},
+        {"[0::1]:9", "[::1]:9"},
+        {"", NULL},
+        {":80", NULL},
+        {"h", NULL},
+        {"h:", NULL},
+        {"h:0", NULL},
+        {"h:65536", NULL},
+        {"h:8x", NULL},
+        {"h h:80", NULL},
+        {"u@h:80", NULL},
+        {"h/:80", NULL},
+        {"h?:80", NULL},
+        {"::1:80", NULL},
+        {"[::1]", NULL},
+        {"[::1", NULL},
+        {"[::1:80", NULL},
+        {"http://h:80", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[RECEIVER_NAME_SIZE];
+        bool is_one = receiver_name_parse(slice_of(cases[i].spelt), name);
+        ck_assert_msg(is_one == (cases[i].name != NULL), "%s", cases[i].spelt);
+        if (is_one)
+            ck_assert_str_eq(name, cases[i].name);
+    }
+}
+END_TEST
+
+START_TEST(an_attempt_tells_how_its_receiver_is)
+{
+    static const struct {
+        int status;
+        enum attempt_error error;
+        enum receiver_health health;
+        bool is_overloaded;
+        const char *cause;
+    } cases[] = {
+        {200, 0, RECEIVER_LIVES, false, "200"},
+        {301, 0, RECEIVER_LIVES, false, "301"},
+        {404, 0, RECEIVER_LIVES, false, "404"},
+        {429, 0, RECEIVER_LIVES, true, "429"},
+        {500, 0, RECEIVER_LIVES, false, "500"},
+        {501, 0, RECEIVER_LIVES, false, "501"},
+        {502, 0, RECEIVER_FAILS, true, "502"},
+        {503, 0, RECEIVER_FAILS, false, "503"},
+        {504, 0, RECEIVER_FAILS, true, "504"},
+        {505, 0, RECEIVER_LIVES, false, "505"},
+        {0, ATTEMPT_ERROR_DNS, RECEIVER_UNTOLD, false, "dns"},
+        {0, ATTEMPT_ERROR_CONNECT, RECEIVER_FAILS, false, "connect"},
+        {0, ATTEMPT_ERROR_TLS, RECEIVER_FAILS, false, "tls"},
+        {0, ATTEMPT_ERROR_TIMEOUT, RECEIVER_FAILS, false, "timeout"},
+        {429, ATTEMPT_ERROR_RESET, RECEIVER_FAILS, false, "reset"},
+        {0, ATTEMPT_ERROR_TARGET_REFUSED, RECEIVER_UNTOLD, false, "target_refused"},
+        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, RECEIVER_LIVES, false, "answer_too_large"},
+        {0, ATTEMPT_ERROR_PROTOCOL, RECEIVER_LIVES, false, "protocol"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct attempt_result result = {.status = cases[i].status, .error = cases[i].error};
+        char cause[RECEIVER_CAUSE_SIZE];
+        receiver_cause(&result, cause);
+        ck_assert_str_eq(cause, cases[i].cause);
+        ck_assert_int_eq(receiver_health(&result), cases[i].health);
+        ck_assert_int_eq(receiver_is_overloaded(&result), cases[i].is_overloaded);
+    }
+}
+END_TEST
+
+START_TEST(a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random)
+{
+    static const struct {
+        int64_t left_ms, wait_ms;
+        uint32_t random;
+        int64_t hold_ms;
+    } cases[] = {
+        {0, 30000, 0, 0},
+        {-5, 30000, 0, 0},
+        {1234, 30000, 0, 1234},
+        {1234, 30000, UINT32_MAX, 1234 + 3750},
+        {1234, 1000, UINT32_MAX, 1234 + 125},
+        {30000, 30000, 0, 30000},
+        {600000, 600000, 0, 30000},
+        {600000, 600000, UINT32_MAX, RECEIVER_HOLD_MAX_MS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(receiver_hold_ms(cases[i].left_ms, cases[i].wait_ms, cases[i].random),
+                         cases[i].hold_ms);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *all = suite_create("receiver");
+    TCase *tests = tcase_create("receiver");
+    tcase_add_test(tests, one_receiver_has_one_name);
+    tcase_add_test(tests, the_longest_host_has_a_name);
+    tcase_add_test(tests, a_receiver_is_called_by_host_and_port);
+    tcase_add_test(tests, an_attempt_tells_how_its_receiver_is);
+    tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
+    suite_add_tcase(all, tests);
+    return all;
+}
