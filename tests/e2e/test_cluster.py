@@ -146,6 +146,12 @@ def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
         server.cancel(name, number).expect(200)
 
 
+def test_shards_without_data_are_there_at_once(start, cluster):
+    """Each waits for the first one to be laid out, and for nothing else."""
+    server = start("--prefix", "fresh:", redis=cluster.address, ready=False)
+    until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
+
+
 def test_another_number_of_shards_is_refused(cluster, server):
     before = sorted(cluster.keys())
     for shards in (8, 32):
