@@ -201,6 +201,11 @@ void redis_link_reset(struct redis_link *link, const char *why)
 void redis_link_move(struct redis_link *link, const char *why)
 {
     link->reconnect_us = RECONNECT_MIN_US;
+    if (link->resolver) { /* of the old place's name */
+        resolver_cancel(link->resolver);
+        link->resolver = NULL;
+        timer_start(link->reconnect, 0);
+    }
     if (timer_is_running(link->reconnect))
         timer_start(link->reconnect, 0);
     redis_link_reset(link, why);

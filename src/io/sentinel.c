@@ -2,23 +2,35 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 
 #define ASK_US      INT64_C(1000000)
+#define ASK_SOON_US INT64_C(200000)
+#define HURRY_US    INT64_C(5000000) /* so long they are asked more often after a doubt */
 #define DEADLINE_US INT64_C(1000000)
-#define NEXT_US     INT64_C(100000) /* before the next Sentinel is tried */
 
-struct sentinel {
-    struct loop *loop;
-    const struct redis_address *address;
-    struct sentinel_events events;
-    size_t index;             /* of the Sentinel that is asked */
+/* One of the Sentinels, and what it said last. */
+struct witness {
+    struct sentinel *sentinel;
     struct redis_address own; /* its address; borrows */
     struct redis_link *link;
-    struct timer *ask, *next;
+    struct timer *ask;
+    int64_t asked_us; /* clock_boot_us */
+    bool knows;       /* who the primary is */
+    struct redis_place primary;
+    int64_t epoch, next_epoch; /* of primary; of the answer under way */
+};
+
+struct sentinel {
+    struct sentinel_events events;
+    struct slice service;
+    struct witness *witnesses;
+    size_t count;
     bool is_known;
     struct redis_place primary;
+    int64_t hurry_until_us; /* clock_boot_us */
 };
 
 static struct redis_place place_of(struct slice host, int64_t port)
@@ -28,36 +40,36 @@ static struct redis_place place_of(struct slice host, int64_t port)
     return place;
 }
 
-static void try_next(struct sentinel *sentinel)
+/* ---- whom to believe ---- */
+
+static bool is_believed_over(const struct sentinel *sentinel, const struct witness *one,
+                             const struct witness *other)
 {
-    timer_stop(sentinel->ask);
-    timer_start(sentinel->next, NEXT_US);
+    if (!other || one->epoch != other->epoch)
+        return !other || one->epoch > other->epoch;
+    return redis_place_equal(&one->primary, &sentinel->primary) &&
+           !redis_place_equal(&other->primary, &sentinel->primary);
 }
 
-static void take_answer(struct sentinel *sentinel, struct slice host, int64_t port)
+static void judge(struct sentinel *sentinel)
 {
-    struct redis_place place = place_of(host, port);
-    bool is_same = redis_place_equal(&place, &sentinel->primary);
+    const struct witness *best = NULL;
+    for (size_t i = 0; i < sentinel->count; i++) {
+        const struct witness *witness = &sentinel->witnesses[i];
+        if (witness->knows && is_believed_over(sentinel, witness, best))
+            best = witness;
+    }
     bool was_known = sentinel->is_known;
-    sentinel->events.on_node(sentinel->events.arg, &place);
-    sentinel->primary = place;
-    sentinel->is_known = true;
-    if (is_same)
+    if (!best || (was_known && redis_place_equal(&best->primary, &sentinel->primary)))
         return;
-    log_info("redis_primary", LOG_TEXT("host", place.host), LOG_NUMBER("port", place.port));
+    sentinel->primary = best->primary;
+    sentinel->is_known = true;
+    log_info("redis_primary", LOG_TEXT("host", best->primary.host), LOG_NUMBER("port", best->primary.port));
     if (was_known)
         sentinel->events.on_switch(sentinel->events.arg);
 }
 
-static void on_answer(void *arg, const struct redis_reply *reply)
-{
-    struct sentinel *sentinel = arg;
-    if (redis_reply_size(reply) == 2)
-        take_answer(sentinel, redis_reply_text(redis_reply_at(reply, 0)),
-                    redis_reply_integer(redis_reply_at(reply, 1)));
-    else if (reply)
-        try_next(sentinel); /* it does not know the name */
-}
+/* ---- asking ---- */
 
 /* The value of a name in a flat list of names and values. */
 static const struct redis_reply *member(const struct redis_reply *list, struct slice name)
@@ -68,64 +80,102 @@ static const struct redis_reply *member(const struct redis_reply *list, struct s
     return NULL;
 }
 
+static void on_state(void *arg, const struct redis_reply *reply)
+{
+    struct witness *witness = arg;
+    witness->next_epoch = redis_reply_integer(member(reply, SLICE("config-epoch")));
+}
+
+static void on_primary(void *arg, const struct redis_reply *reply)
+{
+    struct witness *witness = arg;
+    const struct sentinel_events *events = &witness->sentinel->events;
+    if (!reply)
+        return;
+    witness->knows = redis_reply_size(reply) == 2; /* else it does not know the name */
+    if (!witness->knows)
+        return;
+    witness->primary =
+        place_of(redis_reply_text(redis_reply_at(reply, 0)), redis_reply_integer(redis_reply_at(reply, 1)));
+    witness->epoch = witness->next_epoch;
+    events->on_node(events->arg, &witness->primary);
+    judge(witness->sentinel);
+}
+
 static void on_replicas(void *arg, const struct redis_reply *reply)
 {
-    struct sentinel *sentinel = arg;
+    const struct witness *witness = arg;
+    const struct sentinel_events *events = &witness->sentinel->events;
     for (size_t i = 0; i < redis_reply_size(reply); i++) {
         const struct redis_reply *replica = redis_reply_at(reply, i);
         struct redis_place place = place_of(redis_reply_text(member(replica, SLICE("ip"))),
                                             redis_reply_integer(member(replica, SLICE("port"))));
         if (place.host[0])
-            sentinel->events.on_node(sentinel->events.arg, &place);
+            events->on_node(events->arg, &place);
     }
 }
 
+static void send(struct witness *witness, struct slice question, redis_reply_fn *fn)
+{
+    redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, witness->sentinel->service},
+               fn, witness);
+}
+
+/* The number first: a failover between the two answers gives a new primary an old number for a second, which
+ * the other way round an old primary would have the new one. */
 static void ask(void *arg)
 {
-    struct sentinel *sentinel = arg;
-    struct slice service = slice_of(sentinel->address->service);
-    redis_send(sentinel->link, 3,
-               (struct slice[]){SLICE("SENTINEL"), SLICE("get-master-addr-by-name"), service}, on_answer,
-               sentinel);
-    redis_send(sentinel->link, 3, (struct slice[]){SLICE("SENTINEL"), SLICE("REPLICAS"), service},
-               on_replicas, sentinel);
-    timer_start(sentinel->ask, ASK_US);
+    struct witness *witness = arg;
+    witness->asked_us = clock_boot_us();
+    send(witness, SLICE("master"), on_state);
+    send(witness, SLICE("get-master-addr-by-name"), on_primary);
+    send(witness, SLICE("replicas"), on_replicas);
+    timer_start(witness->ask, witness->asked_us < witness->sentinel->hurry_until_us ? ASK_SOON_US : ASK_US);
 }
 
 static void on_down(void *arg, const char *why)
 {
-    struct sentinel *sentinel = arg;
-    log_warning("sentinel_lost", LOG_TEXT("host", sentinel->own.host), LOG_NUMBER("port", sentinel->own.port),
+    struct witness *witness = arg;
+    log_warning("sentinel_lost", LOG_TEXT("host", witness->own.host), LOG_NUMBER("port", witness->own.port),
                 LOG_TEXT("why", why));
-    try_next(sentinel);
+    timer_stop(witness->ask);
 }
 
-/* A link keeps itself up; a Sentinel that cannot be reached is left for the next one after a while. */
-static void connect_next(void *arg)
+void sentinel_doubt(struct sentinel *sentinel)
 {
-    struct sentinel *sentinel = arg;
-    if (sentinel->link && redis_link_is_up(sentinel->link) && timer_is_running(sentinel->ask))
-        return;
-    redis_link_free(sentinel->link);
-    const struct redis_place *place =
-        &sentinel->address->seeds[sentinel->index++ % sentinel->address->seed_count];
-    sentinel->own = (struct redis_address){.host = (char *)(uintptr_t)place->host, .port = place->port};
-    sentinel->link =
-        redis_link_new(sentinel->loop, &sentinel->own, DEADLINE_US,
-                       (struct redis_link_events){.on_up = ask, .on_down = on_down, .arg = sentinel});
-    timer_start(sentinel->next, DEADLINE_US);
+    int64_t now_us = clock_boot_us();
+    sentinel->hurry_until_us = now_us + HURRY_US;
+    for (size_t i = 0; i < sentinel->count; i++) {
+        struct witness *witness = &sentinel->witnesses[i];
+        int64_t since_us = now_us - witness->asked_us;
+        if (timer_is_running(witness->ask))
+            timer_start(witness->ask, since_us < ASK_SOON_US ? ASK_SOON_US - since_us : 0);
+    }
+}
+
+/* ---- life ---- */
+
+static void start_witness(struct sentinel *sentinel, struct loop *loop, struct witness *witness,
+                          const struct redis_place *place)
+{
+    witness->sentinel = sentinel;
+    witness->own = (struct redis_address){.host = (char *)(uintptr_t)place->host, .port = place->port};
+    witness->ask = timer_new(loop, ask, witness);
+    witness->link =
+        redis_link_new(loop, &witness->own, DEADLINE_US,
+                       (struct redis_link_events){.on_up = ask, .on_down = on_down, .arg = witness});
 }
 
 struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *address,
                               struct sentinel_events events)
 {
     struct sentinel *sentinel = NEW(struct sentinel);
-    sentinel->loop = loop;
-    sentinel->address = address;
     sentinel->events = events;
-    sentinel->ask = timer_new(loop, ask, sentinel);
-    sentinel->next = timer_new(loop, connect_next, sentinel);
-    timer_start(sentinel->next, 0);
+    sentinel->service = slice_of(address->service);
+    sentinel->count = address->seed_count;
+    sentinel->witnesses = NEW_ARRAY(struct witness, sentinel->count);
+    for (size_t i = 0; i < sentinel->count; i++)
+        start_witness(sentinel, loop, &sentinel->witnesses[i], &address->seeds[i]);
     return sentinel;
 }
 
@@ -133,9 +183,11 @@ void sentinel_free(struct sentinel *sentinel)
 {
     if (!sentinel)
         return;
-    redis_link_free(sentinel->link);
-    timer_free(sentinel->ask);
-    timer_free(sentinel->next);
+    for (size_t i = 0; i < sentinel->count; i++) {
+        redis_link_free(sentinel->witnesses[i].link);
+        timer_free(sentinel->witnesses[i].ask);
+    }
+    free(sentinel->witnesses);
     free(sentinel);
 }
 

@@ -1,7 +1,10 @@
 /* sentinel.h - which Redis is the primary now, as the Sentinels say.
  *
- * One of the Sentinels is connected to and asked each second; when it is lost, the
- * next one is. What was said last stays the answer until another is given. */
+ * Each of the Sentinels is connected to and asked each second, and more often for a while after something said
+ * that the primary is lost. One that is cut off from the others goes on
+ * naming the primary that they have given up, so the answer of the latest failover counts, by Sentinel's own
+ * number (config-epoch). What a Sentinel said last stays its answer until it gives another, also when it is
+ * lost: who has seen a newer primary does not go back to the old one. */
 #ifndef DUEPOST_IO_SENTINEL_H
 #define DUEPOST_IO_SENTINEL_H
 
@@ -22,5 +25,8 @@ void sentinel_free(struct sentinel *); /* NULL is fine */
 
 /* False: none has said yet. For redis_link_events.find. */
 bool sentinel_find(void *sentinel, struct redis_place *);
+
+/* Something says that the primary is lost: they are asked now. */
+void sentinel_doubt(struct sentinel *);
 
 #endif

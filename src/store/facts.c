@@ -109,7 +109,7 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     facts->facts.is_known = facts->facts.version[0] != '\0';
     memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
-    if (facts->trouble[0] || !facts_give_durability(facts))
+    if (facts->trouble[0] || !facts_give_durability(facts) || (facts->may_lay_out && !facts->is_laid_out))
         timer_start(facts->again, ASK_SOON_US);
     facts->on_change(facts->arg);
 }

@@ -92,8 +92,11 @@ static void on_error(void *arg, struct slice error)
 
 static void on_lost(void *arg)
 {
-    const struct member *member = arg;
-    cluster_doubt(member->store->cluster);
+    const struct store *store = ((const struct member *)arg)->store;
+    if (store->cluster)
+        cluster_doubt(store->cluster);
+    else
+        sentinel_doubt(store->sentinel);
 }
 
 static void follow_cluster(struct store *store)
@@ -237,6 +240,7 @@ static void start_shard(struct store *store, size_t number)
         events.find = cluster_find;
         events.find_arg = cluster_slot(store->cluster, number);
     } else if (store->sentinel) {
+        events.on_lost = on_lost;
         events.find = sentinel_find;
         events.find_arg = store->sentinel;
     }

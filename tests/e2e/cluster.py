@@ -3,7 +3,7 @@
 import subprocess
 
 from patience import SLOW, until
-from redis_server import RedisServer, free_port
+from redis_server import RedisServer
 import scratch
 
 NODE_TIMEOUT_MS = 1500
@@ -35,14 +35,10 @@ def topic_in(shard, prefix, shards=16):
 
 
 class Node(RedisServer):
-    def __init__(self, *options):
-        super().__init__(tcp=True, options=[
-            "--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
-            "--repl-diskless-sync-delay", "0", *options])
-
-    @property
-    def place(self):
-        return f"127.0.0.1:{self.port}"
+    def __init__(self, *options, host=None):
+        super().__init__(tcp=True, host=host, options=[
+            "--cluster-enabled", "yes", "--cluster-port", str((host or self.host).port(16379)),
+            "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0", *options])
 
     @property
     def id(self):
@@ -55,21 +51,15 @@ class Node(RedisServer):
         answer = self.command(*words)
         assert answer.startswith((b"+OK", b"+NOKEY")), answer
 
-    def is_primary(self):
-        return b"role:master" in (self.try_command("INFO", "replication") or b"")
-
-    def replicas_online(self):
-        return (self.try_command("INFO", "replication") or b"").count(b"state=online")
-
     def sees_ok(self):
         return b"cluster_state:ok" in (self.try_command("CLUSTER", "INFO") or b"")
 
 
 class Cluster:
-    """options: of each redis-server."""
+    """options: of each redis-server. hosts: one for each node, from where they all can be reached."""
 
-    def __init__(self, *options, primaries=3, replicas=3):
-        self.nodes = [Node(*options) for _ in range(primaries + replicas)]
+    def __init__(self, *options, primaries=3, replicas=3, hosts=None):
+        self.nodes = [Node(*options, host=hosts and hosts[i]) for i in range(primaries + replicas)]
         self.address = "cluster://" + ",".join(node.place for node in self.nodes[:primaries])
         places = [node.place for node in self.nodes]
         done = subprocess.run(["redis-cli", "--cluster", "create", *places, "--cluster-replicas",
@@ -104,7 +94,7 @@ class Cluster:
         return None
 
     def follower(self, primary):
-        mark = f"master_port:{primary.port}".encode()
+        mark = f"master_host:{primary.host.address}\r\nmaster_port:{primary.port}\r\n".encode()
         return next(node for node in self.nodes if mark in (node.try_command("INFO", "replication") or b""))
 
     def begin_move(self, slot, target):
@@ -116,7 +106,7 @@ class Cluster:
 
     def move_keys(self, slot, source, target, at_most=1000):
         keys = source.command("CLUSTER", "GETKEYSINSLOT", str(slot), str(at_most)).split(b"\r\n")[2::2]
-        source.ok("MIGRATE", "127.0.0.1", str(target.port), "", "0", "20000", "REPLACE", "KEYS", *keys)
+        source.ok("MIGRATE", target.host.address, str(target.port), "", "0", "20000", "REPLACE", "KEYS", *keys)
 
     def end_move(self, slot, source, target):
         for node in (target, source, *(n for n in self.primaries() if n not in (source, target))):
@@ -126,7 +116,7 @@ class Cluster:
         """All keys of all primaries."""
         found = []
         for node in self.primaries():
-            listed = subprocess.run(["redis-cli", "-p", str(node.port), "--scan"], capture_output=True, text=True,
+            listed = subprocess.run(["redis-cli", "-s", str(node.socket), "--scan"], capture_output=True, text=True,
                                     timeout=20 * SLOW, check=True)
             found += listed.stdout.split()
         return found

@@ -43,6 +43,13 @@ class Reply:
         return [error["field"] for error in self.expect(400)["errors"]]
 
 
+def is_readable(sock):
+    """select() cannot ask for sockets of high numbers."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class Client:
     """Kept-alive connections, one a thread; none is used again after an error."""
 
@@ -54,7 +61,7 @@ class Client:
         if isinstance(body, str):
             body = body.encode()
         link = getattr(self._local, "link", None)
-        if link is None or not link.sock or select.select([link.sock], [], [], 0)[0]:  # closed while it was idle
+        if link is None or not link.sock or is_readable(link.sock):  # closed while it was idle
             self.close()
             link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
         try:

@@ -30,14 +30,34 @@ def release_port(port):
     _held.pop(port).close()
 
 
+class Loopback:
+    """Where servers live unless they have a host of their own (network.py)."""
+
+    address = "127.0.0.1"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    @staticmethod
+    def port(_usual):
+        """Others are here, too."""
+        return free_port()
+
+
 class RedisServer:
     """started at once; stop(), and start() again, keep its data when aof is on."""
 
-    def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=()):
+    host = Loopback()
+
+    def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=(), host=None):
+        self.host = host or self.host
         self.directory = scratch.directory("redis")
         self.socket = self.directory / "redis.sock"
-        self.port = free_port() if tcp else 0
-        self.address = f"redis://127.0.0.1:{self.port}/0" if tcp else f"unix:{self.socket}"
+        self.port = self.host.port(6379) if tcp else 0
+        self.address = f"redis://{self.place}/0" if tcp else f"unix:{self.socket}"
         self.password = password
         self.options = ["--appendonly", "yes", "--appendfsync", "always"] if aof else ["--appendonly", "no"]
         if password:
@@ -48,12 +68,23 @@ class RedisServer:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--unixsocket", str(self.socket), "--save", "",
-             "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction",
-             "--bind", "127.0.0.1", *self.options],
-            env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self.host:
+            self.process = subprocess.Popen(
+                ["redis-server", "--port", str(self.port), "--unixsocket", str(self.socket), "--save", "",
+                 "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction",
+                 "--bind", self.host.address, "--protected-mode", "no", *self.options],
+                env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(lambda: self.try_command("PING") == b"+PONG\r\n", 10, "redis-server answers")
+
+    @property
+    def place(self):
+        return f"{self.host.address}:{self.port}"
+
+    def is_primary(self):
+        return b"role:master" in (self.try_command("INFO", "replication") or b"")
+
+    def replicas_online(self):
+        return (self.try_command("INFO", "replication") or b"").count(b"state=online")
 
     def try_command(self, *words):
         try:

@@ -5,58 +5,85 @@ import subprocess
 
 from patience import SLOW, until
 import processes
-from redis_server import RedisServer, free_port
+from redis_server import RedisServer
 import scratch
 
 DOWN_AFTER_MS = 1000
+QUORUM = 2
 
 
-class Sentinels:
-    def __init__(self, replicas=2, sentinels=3):
-        self.nodes = [RedisServer(tcp=True) for _ in range(replicas + 1)]
-        for node in self.nodes[1:]:
-            node.command("REPLICAOF", "127.0.0.1", str(self.nodes[0].port))
-        until(lambda: b"connected_slaves:%d" % replicas in self.nodes[0].command("INFO", "replication"), 20, "replicas")
-        until(lambda: self.nodes[0].command("INFO", "replication").count(b"state=online") == replicas, 20, "online")
-        self.sentinels = [self._start(f"s{i}") for i in range(sentinels)]
-        self.address = "sentinel://%s/main" % ",".join(f"127.0.0.1:{port}" for port, _ in self.sentinels)
-        until(lambda: all(self._knows(port, sentinels - 1, replicas) for port, _ in self.sentinels), 30, "Sentinels know each other")
+class Sentinel:
+    """Beside a node, on its host."""
 
-    def _start(self, name):
-        directory, port = scratch.directory(name), free_port()
+    def __init__(self, host, primary, down_after_ms):
+        directory = scratch.directory("sentinel")
+        self.host, self.port = host, host.port(26379)
         config = directory / "sentinel.conf"
-        config.write_text(f"port {port}\nbind 127.0.0.1\ndir {directory}\n"
-                          f"sentinel monitor main 127.0.0.1 {self.nodes[0].port} 2\n"
-                          f"sentinel down-after-milliseconds main {DOWN_AFTER_MS}\n"
+        config.write_text(f"port {self.port}\nbind {host.address}\ndir {directory}\n"
+                          f"sentinel monitor main {primary.host.address} {primary.port} {QUORUM}\n"
+                          f"sentinel down-after-milliseconds main {down_after_ms}\n"
                           "sentinel failover-timeout main 5000\n")
-        log = (directory / "log").open("w")
-        return port, subprocess.Popen(["redis-server", str(config), "--sentinel"], stdout=log, stderr=log)
+        with (directory / "log").open("w") as log, host:
+            self.process = subprocess.Popen(["redis-server", str(config), "--sentinel"], stdout=log, stderr=log)
 
-    @staticmethod
-    def _ask(port, *words):
-        with socket.create_connection(("127.0.0.1", port), timeout=5 * SLOW) as link:
+    @property
+    def place(self):
+        return f"{self.host.address}:{self.port}"
+
+    def ask(self, *words):
+        """From its own host: it answers whoever else can be reached."""
+        with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as link:
             link.sendall(RedisServer.encode(*words))
             return link.recv(1 << 20)
 
-    def _knows(self, port, others, replicas):
+    def knows(self, replicas, sentinels):
         try:
-            state = self._ask(port, "INFO", "sentinel")
+            return b"slaves=%d,sentinels=%d" % (replicas, sentinels) in self.ask("INFO", "sentinel")
         except OSError:
             return False
-        return b"slaves=%d,sentinels=%d" % (replicas, others + 1) in state
+
+    def primary(self):
+        """The place that it names."""
+        words = self.ask("SENTINEL", "get-master-addr-by-name", "main").decode().split("\r\n")
+        return f"{words[2]}:{words[4]}"
+
+    def stop(self):
+        processes.end(self.process.pid)
+        self.process.wait()
+
+
+class Sentinels:
+    """hosts: one for each node and its Sentinel."""
+
+    def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS):
+        count = replicas + 1
+        self.nodes = [RedisServer(tcp=True, host=hosts and hosts[i], options=["--repl-diskless-sync-delay", "0"])
+                      for i in range(count)]
+        first = self.nodes[0]
+        for node in self.nodes[1:]:
+            node.command("REPLICAOF", first.host.address, str(first.port))
+        until(lambda: first.replicas_online() == replicas, 20, "replicas")
+        self.sentinels = [Sentinel(node.host, first, down_after_ms) for node in self.nodes]
+        self.address = "sentinel://%s/main" % ",".join(sentinel.place for sentinel in self.sentinels)
+        until(lambda: all(sentinel.knows(replicas, count) for sentinel in self.sentinels), 30, "Sentinels know each other")
 
     def primary(self):
         """The node that the first Sentinel names."""
-        answer = self._ask(self.sentinels[0][0], "SENTINEL", "get-master-addr-by-name", "main")
-        port = int(answer.split(b"\r\n")[4])
-        return next(node for node in self.nodes if node.port == port)
+        place = self.sentinels[0].primary()
+        return next(node for node in self.nodes if node.place == place)
+
+    def await_whole(self, seconds=40):
+        """All Sentinels name the same node, and the others are its replicas."""
+        def is_whole():
+            primaries = [node for node in self.nodes if node.is_primary()]
+            return (len(primaries) == 1 and primaries[0].replicas_online() == len(self.nodes) - 1
+                    and all(sentinel.primary() == primaries[0].place for sentinel in self.sentinels))
+        until(is_whole, seconds, lambda: [(sentinel.primary(), node.command("INFO", "replication"))
+                                          for sentinel, node in zip(self.sentinels, self.nodes)])
 
     def fail_over(self):
-        assert self._ask(self.sentinels[0][0], "SENTINEL", "FAILOVER", "main").startswith(b"+OK")
+        assert self.sentinels[0].ask("SENTINEL", "FAILOVER", "main").startswith(b"+OK")
 
     def stop(self):
-        for _, process in self.sentinels:
-            processes.end(process.pid)
-            process.wait()
-        for node in self.nodes:
-            node.kill()
+        for each in (*self.sentinels, *self.nodes):
+            each.stop()

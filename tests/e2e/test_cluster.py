@@ -3,16 +3,15 @@
 DUEPOST_TEST_FAULTS is how often each fault happens."""
 
 import os
-import threading
 import time
 
 import pytest
 
 from cluster import NODE_TIMEOUT_MS, Cluster, shard_of, slot_of, topic_in
 from duepost import Duepost, run
+from load import Load
 from patience import until, watch
 from receiver import Answer
-from timestamp import to_ms
 
 SHARDS = 16
 FAULTS = int(os.environ.get("DUEPOST_TEST_FAULTS", "3"))
@@ -37,62 +36,6 @@ def server(cluster):
 def topics(prefix):
     """One in each shard."""
     return [topic_in(shard, prefix) for shard in range(SHARDS)]
-
-
-class Load:
-    """Schedules jobs in all shards, one thread each, and keeps what was answered."""
-
-    def __init__(self, server, receiver, prefix):
-        self.server, self.receiver, self.topics = server, receiver, topics(prefix)
-        self.confirmed = {topic: {} for topic in self.topics}  # jobId -> (when it was sent, dueAt in ms)
-        self.sent = {topic: set() for topic in self.topics}
-        self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(topic,)) for topic in self.topics]
-        for thread in self.threads:
-            thread.start()
-        until(lambda: all(len(jobs) >= 5 for jobs in self.confirmed.values()), 10, "jobs in every shard")
-
-    def run(self, topic):
-        number = 0
-        while not self.stopped.wait(0.1):
-            number += 1
-            job_id, at = str(number), time.monotonic()
-            self.sent[topic].add(job_id)
-            job = {"topic": topic, "jobId": job_id, "url": self.receiver.url(), "delay": number % 4 / 2}
-            try:
-                reply = self.server.post(job, check=False)
-            except OSError:
-                continue
-            if reply.status in (200, 201) and "dueAt" in reply.json:
-                self.confirmed[topic][job_id] = (at, to_ms(reply.json["dueAt"]))
-
-    def delivered(self, topic):
-        return {arrival.job_id for arrival in self.receiver.of(topic)}
-
-    def has_resumed(self, topic, since):
-        """A job that was sent after that is confirmed and delivered."""
-        fresh = {job_id for job_id, (at, _) in list(self.confirmed[topic].items()) if at > since}
-        return bool(fresh & self.delivered(topic))
-
-    def await_resumed(self, since):
-        """The seconds it took from then on, for the last shard."""
-        until(lambda: all(self.has_resumed(topic, since) for topic in self.topics), RESUMED_WITHIN_S + since - time.monotonic(),
-              lambda: "still away: %s\n%s" % ([i for i, t in enumerate(self.topics) if not self.has_resumed(t, since)],
-                                              self.server.log()[-3000:]))
-        return time.monotonic() - since
-
-    def end(self):
-        """All that was confirmed is delivered, none of it early."""
-        self.stopped.set()
-        for thread in self.threads:
-            thread.join()
-        until(lambda: all(set(self.confirmed[topic]) <= self.delivered(topic) for topic in self.topics), 30,
-              lambda: {t: set(self.confirmed[t]) - self.delivered(t) for t in self.topics})
-        for topic in self.topics:
-            assert self.delivered(topic) <= self.sent[topic]
-            for arrival in self.receiver.of(topic):
-                _, due = self.confirmed[topic].get(arrival.job_id, (0, 0))
-                assert arrival.at_ms >= due, f"{topic}/{arrival.job_id} early"
 
 
 def primary_of(cluster, number):
@@ -148,11 +91,11 @@ def reshard(cluster, number):
 
 @pytest.mark.parametrize("fault", [kill, freeze, fail_over, reshard])
 def test_what_was_confirmed_is_delivered_whatever_befalls_a_primary(cluster, server, receiver, topic, fault):
-    load = Load(server, receiver, topic)
+    load = Load(server, receiver, topics(topic))
     seconds = []
     try:
         for number in range(FAULTS):
-            seconds.append(load.await_resumed(fault(cluster, number)))
+            seconds.append(load.await_resumed(fault(cluster, number), RESUMED_WITHIN_S))
             cluster.await_whole()
     finally:
         load.stopped.set()
@@ -201,6 +144,12 @@ def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
     assert 'duepost_jobs{state="dead"} %d\n' % len(wanted) in metrics
     for name, number in wanted:
         server.cancel(name, number).expect(200)
+
+
+def test_shards_without_data_are_there_at_once(start, cluster):
+    """Each waits for the first one to be laid out, and for nothing else."""
+    server = start("--prefix", "fresh:", redis=cluster.address, ready=False)
+    until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
 
 
 def test_another_number_of_shards_is_refused(cluster, server):

@@ -79,7 +79,7 @@ def test_without_replicas_nothing_is_promised(start, sentinels, receiver, topic)
 def test_no_node_is_a_target(start, sentinels, topic):
     """Neither what the option names nor what the Sentinels name, primary or replica."""
     server = start(redis=sentinels.address, allow="127.0.0.0/8")  # of localhost's addresses only this one
-    ports = [port for port, _ in sentinels.sentinels] + [node.port for node in sentinels.nodes]
+    ports = [each.port for each in (*sentinels.sentinels, *sentinels.nodes)]
     for port in ports:
         assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/", "delay": 60}).fields() == ["url"]
         server.schedule(topic=topic, jobId=str(port), url=f"http://localhost:{port}/")

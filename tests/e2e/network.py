@@ -1,0 +1,133 @@
+"""Hosts of the test's own, in network namespaces, and a router between them that loses packets as it is told.
+
+The namespaces have no names: they are there as long as somebody holds or lives in them, so nothing of this is
+ever in the machine's own network, and nothing is left behind, however the test ends. Each host has one link, to
+the router. What is lost is lost there, without a word to either side, packets of open connections, too."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import threading
+
+CLONE_NEWNET = 0x40000000
+OWN = "/proc/thread-self/ns/net"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_thread = threading.local()
+
+
+class Unavailable(Exception):
+    """This machine, or this user, cannot have such a network."""
+
+
+def _check(result, what):
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+class Namespace:
+    """While a thread is within it, the sockets that it makes and the processes and threads that it starts belong to it."""
+
+    def __init__(self):
+        before = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _check(_libc.unshare(CLONE_NEWNET), "unshare")
+            self.fd = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+            _check(_libc.setns(before, CLONE_NEWNET), "setns")
+        finally:
+            os.close(before)
+
+    def __enter__(self):
+        outer = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+        _check(_libc.setns(self.fd, CLONE_NEWNET), "setns")
+        _thread.__dict__.setdefault("outer", []).append(outer)
+        return self
+
+    def __exit__(self, *_):
+        outer = _thread.outer.pop()
+        _check(_libc.setns(outer, CLONE_NEWNET), "setns")
+        os.close(outer)
+
+    @property
+    def path(self):
+        return f"/proc/{os.getpid()}/fd/{self.fd}"
+
+    def ip(self, *lines):
+        """Each line is what would follow `ip` on a command line."""
+        with self:
+            done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True,
+                                  text=True, timeout=30, check=False)
+        if done.returncode != 0:
+            raise OSError(f"ip: {done.stderr.strip()}")
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Host(Namespace):
+    def __init__(self, number):
+        super().__init__()
+        self.link, self.net = f"host{number}", f"10.77.{number}"
+        self.address = f"{self.net}.2"
+
+    def join(self, router):
+        router.ip(f"link add {self.link} type veth peer name eth0 netns {self.path}",
+                  f"address add {self.net}.1/24 dev {self.link}",
+                  f"link set {self.link} up")
+        self.ip("link set lo up",
+                f"address add {self.address}/24 dev eth0",
+                "link set eth0 up",
+                f"route add default via {self.net}.1")
+
+    @staticmethod
+    def port(usual):
+        """Nobody else is here who might have it."""
+        return usual
+
+
+class Network:
+    """Unavailable: it cannot be made."""
+
+    def __init__(self, hosts):
+        self.lost = []  # rules of the router
+        self.hosts, self.router = [], None
+        try:
+            self._make(hosts)
+        except OSError as error:
+            self.close()
+            raise Unavailable(f"no network of the test's own: {error}") from error
+
+    def _make(self, hosts):
+        self.router = Namespace()
+        with self.router:
+            pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+        for number in range(hosts):
+            self.hosts.append(Host(number))
+            self.hosts[-1].join(self.router)
+        self.lose(self.hosts, self.hosts)  # a kernel without such rules shows itself now
+        self.heal()
+
+    def lose(self, senders, receivers):
+        """From now on what these send to those does not arrive. The other way all is as before."""
+        rules = [f"iif {sender.link} to {receiver.net}.0/24 pref 100 blackhole"
+                 for sender in senders for receiver in receivers if sender is not receiver]
+        self.router.ip(*("rule add " + rule for rule in rules))
+        self.lost += rules
+
+    def part(self, side):
+        """From now on nothing passes between these hosts and the others."""
+        others = [host for host in self.hosts if host not in side]
+        self.lose(side, others)
+        self.lose(others, side)
+
+    def heal(self):
+        if self.lost:
+            self.router.ip(*("rule delete " + rule for rule in self.lost))
+        self.lost = []
+
+    def close(self):
+        for namespace in (*self.hosts, self.router):
+            if namespace:
+                namespace.close()
