@@ -11,25 +11,26 @@
 #include <assert.h>
 
 #include "api/problem.h"
+#include "api/trace_context.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "job/job_cutter.h"
 
 enum {
-    TURN_US = 1000,                     /* of work in one turn of the loop */
-    STEP_BYTES = 32 * 1024,             /* of text, between two looks at the clock */
-    PIECE_BYTES = 64,                   /* what a piece costs beside its text, in bytes */
-    SENT_JOBS_MAX = 512,                /* in the store's hands: a call of 256 and the next one */
-    SENT_BYTES_MAX = 4 * 1024 * 1024,   /* of their texts */
-    OPEN_MAX = 16,                      /* batches at once; the others wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,        /* not reached, because of these two: */
-    SAID_PLENTY = 4 * 1024 * 1024,      /* from here on */
-    SAID_LONG = 1024,                   /* what is longer is cut short */
+    TURN_US = 1000,                   /* of work in one turn of the loop */
+    STEP_BYTES = 32 * 1024,           /* of text, between two looks at the clock */
+    PIECE_BYTES = 64,                 /* what a piece costs beside its text, in bytes */
+    SENT_JOBS_MAX = 512,              /* in the store's hands: a call of 256 and the next one */
+    SENT_BYTES_MAX = 4 * 1024 * 1024, /* of their texts */
+    OPEN_MAX = 16,                    /* batches at once; the others wait with their text */
+    SAID_MAX = 16 * 1024 * 1024,      /* not reached, because of these two: */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* from here on */
+    SAID_LONG = 1024,                 /* what is longer is cut short */
 };
 
 struct job_batches {
-    struct timer *timer;           /* runs when there is work */
-    struct list cutting, sending;  /* batches with work of that kind */
+    struct timer *timer;          /* runs when there is work */
+    struct list cutting, sending; /* batches with work of that kind */
     size_t open;
     size_t sent_jobs, sent_bytes;
 };
@@ -138,6 +139,7 @@ static void send_job(struct job_batch *batch, size_t index)
 {
     struct batch_item *item = NEW(struct batch_item);
     struct verdict verdict;
+    struct trace_context trace;
     struct job job;
     item->batch = batch;
     item->index = index;
@@ -147,6 +149,7 @@ static void send_job(struct job_batch *batch, size_t index)
         free_item(item);
         return;
     }
+    trace_context_take(batch->exchange->request, &trace, &job);
     submission_send(&item->submission, &job);
     job_fini(&job);
     batch->pending++;

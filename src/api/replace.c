@@ -3,6 +3,7 @@
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/target_check.h"
+#include "api/trace_context.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -64,11 +65,13 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
     replacement_free(replacement);
 }
 
-static void replace(struct exchange *exchange, const struct job *job)
+static void replace(struct exchange *exchange, struct job *job)
 {
+    struct trace_context trace;
     struct replacement *replacement = NEW(struct replacement);
     replacement->exchange = exchange;
     buffer_init(&replacement->record, RECORD_MAX);
+    trace_context_take(exchange->request, &trace, job);
     job_write(job, &replacement->record);
     struct store_replace call = {
         .id = exchange->key,

@@ -5,6 +5,7 @@
 #include "api/idempotency.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
+#include "api/trace_context.h"
 
 static void answer_placed(struct exchange *exchange, const struct verdict *verdict)
 {
@@ -38,6 +39,8 @@ static void schedule_one(struct exchange *exchange)
         return;
     }
     if (idempotency_begin(exchange, job.topic)) {
+        struct trace_context trace;
+        trace_context_take(exchange->request, &trace, &job);
         submission->once = buffer_slice(&exchange->once);
         submission_send(submission, &job);
     }

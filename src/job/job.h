@@ -2,7 +2,7 @@
  * in again.
  *
  * A record is JSON: the members that the client sent, spelt by us, then what we
- * keep with them (createdAt, attempts, lastAttempt, reason), then body, byte for
+ * keep with them (createdAt, attempts, lastAttempt, reason, traceparent, tracestate), then body, byte for
  * byte as the client spelt it. topic and jobId are not in it: they are the field of the
  * HASH under which it is kept. A member that the client left out is left out, so
  * that "the same job again" can be told from another job under the same id. */
@@ -87,7 +87,8 @@ struct job {
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed ones so far */
     struct attempt_result last_attempt;
-    struct slice reason; /* why it is dead; empty otherwise */
+    struct slice reason;                    /* why it is dead; empty otherwise */
+    struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 
     struct json_t *tree; /* owned */
     struct buffer text;  /* owned: strings of a record that had escapes */

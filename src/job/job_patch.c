@@ -157,6 +157,8 @@ static void keep(struct job *job, const struct job *old)
     job->attempts = old->attempts;
     job->last_attempt = old->last_attempt;
     job->reason = old->reason;
+    job->trace_parent = old->trace_parent;
+    job->trace_state = old->trace_state;
 }
 
 static bool is_changed(const struct values *old, const struct values *patch, enum member member)

@@ -6,6 +6,7 @@
 #include "job/json.h"
 #include "job/seconds.h"
 #include "job/timestamp.h"
+#include "job/trace.h"
 
 static bool read_number(struct slice value, int64_t max, int64_t *number)
 {
@@ -167,6 +168,16 @@ static bool read_reason(struct job *job, struct slice value)
     return read_text(job, value, &job->reason);
 }
 
+static bool read_trace_parent(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->trace_parent) && job->trace_parent.size == TRACE_PARENT_BYTES;
+}
+
+static bool read_trace_state(struct job *job, struct slice value)
+{
+    return read_text(job, value, &job->trace_state);
+}
+
 /* In the order of the record. */
 static const struct member {
     struct slice name;
@@ -185,6 +196,9 @@ static const struct member {
     {{"\"attempts\"", 10}, read_attempts},
     {{"\"lastAttempt\"", 13}, read_last_attempt},
     {{"\"reason\"", 8}, read_reason},
+    {{"\"traceparent\"", 13}, read_trace_parent},
+    {{"\"tracestate\"", 12}, read_trace_state},
+
     {{"\"body\"", 6}, read_body},
 };
 
@@ -205,7 +219,7 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
     struct slice name, value;
     size_t next = 0;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-    buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX);
+    buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX);
     bool is_ours =
         job_key_parse(id, &job->topic, &job->job_id) && json_open(record, &cursor) && cursor.close == '}';
     while (is_ours && json_next_member(&cursor, &name, &value))

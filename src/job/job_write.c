@@ -82,6 +82,10 @@ static void put_kept(struct buffer *out, const struct job *job)
         put_last_attempt(out, &job->last_attempt);
     if (job->reason.size)
         put_text(out, "reason", job->reason);
+    if (job->trace_parent.size)
+        put_text(out, "traceparent", job->trace_parent);
+    if (job->trace_state.size)
+        put_text(out, "tracestate", job->trace_state);
 }
 
 void job_write(const struct job *job, struct buffer *out)

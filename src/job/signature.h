@@ -13,7 +13,8 @@
 enum {
     SIGNING_KEYS_MAX = 8, /* that sign at once */
     SIGNING_KEY_BYTES_MAX = 64,
-    WEBHOOK_ID_SIZE = 4 + 32 + 1, /* "msg_", 128 bits in hex, NUL */
+    SIGNATURE_MAX = SIGNING_KEYS_MAX * 96, /* bytes of all of a job's */
+    WEBHOOK_ID_SIZE = 4 + 32 + 1,          /* "msg_", 128 bits in hex, NUL */
 };
 
 struct signing_key {

@@ -142,12 +142,37 @@ static void read_headers(struct parse *parse, const char *name, struct slice val
                                  "must be the value itself; it is only shown as ***");
 }
 
+static void read_secrets(struct parse *parse, const char *name, struct slice value)
+{
+    struct signing_keys *keys = &parse->settings->secrets;
+    struct json_cursor cursor;
+    struct slice item;
+    char field[32];
+    bool is_open = value.data[0] == '[' && json_open(value, &cursor);
+    if (!is_open)
+        job_errors_add(parse->errors, name, "must be an array of keys");
+    for (int i = 0; is_open && json_next_item(&cursor, &item); i++) {
+        const char *detail = "must be a string without escapes";
+        struct slice text = json_is_text(item) ? slice_from(item.data + 1, item.size - 2) : item;
+        snprintf(field, sizeof field, "secrets[%d]", i);
+        if (i >= SIGNING_KEYS_MAX) {
+            job_errors_add(parse->errors, name, "must have at most 8 keys");
+            return;
+        }
+        if (!json_is_text(item) || json_has_escapes(item) ||
+            signing_key_parse(text, &keys->items[i], &detail) != STATUS_OK)
+            job_errors_add(parse->errors, field, detail);
+        keys->count = (size_t)i + 1;
+    }
+}
+
 static const struct member all_members[] = {
     {"paused", read_paused},   {"maxInFlight", read_max_in_flight},
     {"rate", read_rate},       {"retrySchedule", read_schedule},
     {"timeout", read_timeout}, {"jitter", read_jitter},
     {"url", read_url},         {"headers", read_headers},
     {"onDead", read_on_dead},  {"breaker", read_breaker},
+    {"secrets", read_secrets},
 };
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */

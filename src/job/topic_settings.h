@@ -7,6 +7,7 @@
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
 #include "job/job.h"
+#include "job/signature.h"
 
 enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
@@ -28,6 +29,7 @@ struct topic_settings {
     struct job_header headers[JOB_HEADERS_MAX]; /* of each job that has none with the same name */
     size_t header_count;
     struct json_t *tree;             /* owned: what headers borrow */
+    struct signing_keys secrets;     /* sign its jobs; none: those of all topics do */
     struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
     bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */

@@ -42,6 +42,19 @@ static void put_target(struct buffer *out, size_t start, const struct topic_sett
     }
 }
 
+static void put_secrets(struct buffer *out, const struct signing_keys *keys, bool is_hidden)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        buffer_append(out, i ? SLICE(",\"") : SLICE("[\""));
+        if (is_hidden)
+            signing_key_show(&keys->items[i], out);
+        else
+            signing_key_write(&keys->items[i], out);
+        buffer_append_byte(out, '"');
+    }
+    buffer_append_byte(out, ']');
+}
+
 static void put_settings(const struct topic_settings *settings, struct buffer *out, bool is_hidden)
 {
     size_t start = out->size;
@@ -73,6 +86,10 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     if (settings->has_breaker) {
         put_name(out, start, "breaker");
         buffer_append(out, settings->is_breaker_on ? SLICE("true") : SLICE("false"));
+    }
+    if (settings->secrets.count) {
+        put_name(out, start, "secrets");
+        put_secrets(out, &settings->secrets, is_hidden);
     }
     if (out->size > start)
         buffer_append_byte(out, '}');

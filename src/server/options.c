@@ -186,6 +186,25 @@ static enum status read_password(const struct loading *loading)
     return status;
 }
 
+static enum status read_signing_keys(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_SIGNING_SECRET_FILE];
+    struct buffer content;
+    struct problem problem, what;
+    if (!setting->text)
+        return STATUS_OK;
+    enum status status = options_slurp(setting->text, PASSWORD_MAX, &content, &problem);
+    if (status == STATUS_OK &&
+        (status = signing_keys_parse(buffer_slice(&content), &options->signing_keys, &what)) != STATUS_OK)
+        problem_set(&problem, "%.200s, %.250s", setting->text, what.text);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status == STATUS_OK ? STATUS_OK
+                               : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
+}
+
 static enum status settle_shards(const struct loading *loading)
 {
     struct options *options = loading->options;
@@ -207,7 +226,8 @@ static enum status settle_shards(const struct loading *loading)
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
-    if (read_password(loading) != STATUS_OK || settle_shards(loading) != STATUS_OK)
+    if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
+        settle_shards(loading) != STATUS_OK)
         return STATUS_INVALID;
     if (options->is_embedded && !options->data_dir) {
         problem_set(loading->problem,
@@ -260,7 +280,7 @@ void options_fini(struct options *options)
 {
     char *const texts[] = {options->listen_host, options->redis_password_file, options->data_dir,
                            options->config,      options->receiver_ca,         options->prefix,
-                           options->log};
+                           options->log,         options->signing_secret_file};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     redis_address_fini(&options->redis_address);
@@ -270,7 +290,7 @@ void options_fini(struct options *options)
     for (size_t i = 0; i < options->warning_count; i++)
         free(options->warnings[i]);
     free(options->warnings);
-    *options = (struct options){0};
+    explicit_bzero(options, sizeof *options);
 }
 
 static bool is_equal(const char *a, const char *b)

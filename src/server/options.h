@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "io/redis.h"
 #include "job/retry_schedule.h"
+#include "job/signature.h"
 #include "job/target.h"
 #include "store/durability.h"
 
@@ -40,6 +41,7 @@ enum option_id {
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
     OPTION_RECEIVER_CA,
+    OPTION_SIGNING_SECRET_FILE,
     OPTION_PREFIX,
     OPTION_LOG,
     OPTION_LOG_FORMAT,
@@ -90,6 +92,8 @@ struct options {
     int64_t breaker_wait_ms;
     struct target_policy *targets;
     char *receiver_ca;
+    char *signing_secret_file;
+    struct signing_keys signing_keys; /* what stands in that file */
     char *prefix;
     char *log;
     enum log_format log_format;

@@ -50,10 +50,11 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = STORE_SHARDS_MAX,
             .help = "into how many parts the jobs are split that a Redis Cluster keeps",
-            .text = "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard,\n"
-                    "and a shard in one slot of the Cluster. The number is written at the first start and\n"
-                    "stays: a duepost that is set up with another one refuses to start. Each shard takes five\n"
-                    "connections a reactor.",
+            .text =
+                "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard,\n"
+                "and a shard in one slot of the Cluster. The number is written at the first start and\n"
+                "stays: a duepost that is set up with another one refuses to start. Each shard takes five\n"
+                "connections a reactor.",
         },
     [OPTION_DATA] =
         {
@@ -182,10 +183,11 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(is_breaker_on),
             .fallback = "on",
             .help = "hold the jobs of receivers that fail, and send fewer where they ask for it",
-            .text = "After 20 connect, tls, timeout, reset, 502, 503 or 504 in a row, the jobs of a host and\n"
-                    "port are held, without an attempt, until one attempt has found that it is back. 429, 502\n"
-                    "and 504 halve the number of attempts in flight there, each 2xx adds one. A topic's\n"
-                    "setting breaker comes before this one.",
+            .text =
+                "After 20 connect, tls, timeout, reset, 502, 503 or 504 in a row, the jobs of a host and\n"
+                "port are held, without an attempt, until one attempt has found that it is back. 429, 502\n"
+                "and 504 halve the number of attempts in flight there, each 2xx adds one. A topic's\n"
+                "setting breaker comes before this one.",
             .may_reload = true,
         },
     [OPTION_BREAKER_WAIT] =
@@ -221,6 +223,20 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(receiver_ca),
             .help = "PEM file with certificates to trust beside the system's",
+        },
+    [OPTION_SIGNING_SECRET_FILE] =
+        {
+            .name = "signing-secret-file",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(signing_secret_file),
+            .help = "file with the keys that sign the deliveries of topics without keys of their own",
+            .text =
+                "As Standard Webhooks says: whsec_ and base64 of 24 to 64 random bytes (HMAC-SHA256), or\n"
+                "whsk_ and base64 of an ed25519 seed and its public key. One a line, at most 8; all of\n"
+                "them sign, so that a new one can be added before the old one goes. Only you should be\n"
+                "able to read the file. It is read again on SIGHUP.",
+            .may_reload = true,
         },
     [OPTION_PREFIX] =
         {

@@ -77,6 +77,16 @@ static size_t max_in_flight(const struct reactor *reactor)
     return ((size_t)reactor->options.options->max_in_flight + count - 1) / count;
 }
 
+static struct attempt_policy attempt_policy(const struct options *options)
+{
+    return (struct attempt_policy){
+        .targets = options->targets,
+        .schedule = &options->retry_schedule,
+        .keys = &options->signing_keys,
+        .is_breaker_on = options->is_breaker_on,
+    };
+}
+
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
@@ -88,10 +98,8 @@ static void start_consumer(struct reactor *reactor)
     struct consumer_options consumer = {
         .store = reactor->store,
         .client = reactor->client,
-        .targets = options->targets,
-        .schedule = &options->retry_schedule,
+        .policy = attempt_policy(options),
         .max_in_flight = max_in_flight(reactor),
-        .is_breaker_on = options->is_breaker_on,
         .metrics = reactor->metrics,
     };
     reactor->consumer = consumer_new(reactor->loop, &consumer);
@@ -177,8 +185,8 @@ static void reload(void *arg)
     store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
     api_reload(reactor->api, options->targets, &options->retry_schedule, options->is_breaker_on,
                options->max_jobs);
-    consumer_reload(reactor->consumer, options->targets, &options->retry_schedule, max_in_flight(reactor),
-                    options->is_breaker_on);
+    struct attempt_policy policy = attempt_policy(options);
+    consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
     call->on_reloaded(call->arg);
     free(call);
 }

@@ -142,7 +142,7 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     };
     permit_end(&attempt->permit, &job->last_attempt);
     struct outcome outcome =
-        outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->schedule),
+        outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->policy->schedule),
                        &job->last_attempt, http->retry_after_ms);
     if (outcome.verdict == VERDICT_COMPLETE) {
         attempt->next_step = ATTEMPT_STEP_COMPLETE;
@@ -287,7 +287,8 @@ static void on_permit(void *arg, int64_t wait_ms)
 static bool needs_permit(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;
-    return settings && settings->has_breaker ? settings->is_breaker_on : *attempt->context->is_breaker_on;
+    return settings && settings->has_breaker ? settings->is_breaker_on
+                                             : attempt->context->policy->is_breaker_on;
 }
 
 static void ask_permit(struct attempt *attempt, const struct url *url)

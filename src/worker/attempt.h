@@ -10,9 +10,9 @@
 #include "base/list.h"
 #include "io/http_client.h"
 #include "job/job.h"
-#include "job/target.h"
 #include "job/topic_defaults.h"
 #include "store/shard.h"
+#include "worker/attempt_policy.h"
 #include "worker/permit.h"
 
 struct attempt;
@@ -22,10 +22,8 @@ struct attempt_context {
     struct store *store;
     struct shard *shard;
     struct http_client *client;
-    const struct target_policy *targets;
-    const struct retry_schedule *schedule; /* for jobs that bring none */
+    const struct attempt_policy *policy;
     struct receivers *receivers;
-    const bool *is_breaker_on; /* for topics that don't say */
     struct metrics *metrics;
     /* The attempt is over, its outcome recorded or lost to another holder; it frees itself after that. */
     void (*on_end)(void *arg, struct attempt *);

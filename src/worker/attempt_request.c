@@ -3,17 +3,19 @@
 #include <assert.h>
 #include <netinet/in.h>
 
+#include "base/random.h"
 #include "io/local_address.h"
 #include "job/member.h"
+#include "job/trace.h"
 
-enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 8 };
+enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 12 };
 
 /* ---- where it may go ---- */
 
 static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 {
     const struct attempt *attempt = arg;
-    const struct target_policy *targets = attempt->context->targets;
+    const struct target_policy *targets = attempt->context->policy->targets;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
     uint16_t port;
     if (sockaddr->sa_family == AF_INET) {
@@ -51,6 +53,41 @@ static void add_header(struct header_lines *lines, struct slice name, struct sli
     buffer_append(lines->text, value);
 }
 
+/* The attempt is a span of its own, whose parent is the request that brought the job. */
+static void add_trace(const struct job *job, struct header_lines *lines)
+{
+    char parent[TRACE_PARENT_BYTES];
+    uint8_t span[TRACE_SPAN_BYTES];
+    random_fill(span, sizeof span);
+    span[0] |= 1; /* not all 0 */
+    trace_parent_next(job->trace_parent, span, parent);
+    add_header(lines, SLICE("traceparent"), slice_from(parent, sizeof parent));
+    if (job->trace_state.size)
+        add_header(lines, SLICE("tracestate"), job->trace_state);
+}
+
+/* The time is that of this attempt, by Redis's clock. */
+static void sign(const struct attempt *attempt, struct slice payload, struct header_lines *lines)
+{
+    const struct topic_settings *settings = attempt->settings;
+    const struct signing_keys *keys =
+        settings && settings->secrets.count ? &settings->secrets : attempt->context->policy->keys;
+    int64_t seconds = attempt->claimed_ms / 1000;
+    char id[WEBHOOK_ID_SIZE], digits[24];
+    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
+    struct buffer signature;
+    if (keys->count == 0)
+        return;
+    webhook_id_make(attempt->lease.id, attempt->job.created_ms, id);
+    buffer_append_number(&number, seconds);
+    buffer_init(&signature, SIGNATURE_MAX);
+    signature_write(keys, slice_of(id), seconds, payload, &signature);
+    add_header(lines, SLICE("webhook-id"), slice_of(id));
+    add_header(lines, SLICE("webhook-timestamp"), buffer_slice(&number));
+    add_header(lines, SLICE("webhook-signature"), buffer_slice(&signature));
+    buffer_fini(&signature);
+}
+
 static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
 {
     const struct job *job = &attempt->job;
@@ -68,6 +105,9 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
     for (size_t i = 0; i < count; i++)
         add_header(lines, headers[i].name, headers[i].value);
+    if (job->trace_parent.size && !member_find_header(headers, count, SLICE("traceparent")))
+        add_trace(job, lines);
+    sign(attempt, payload, lines);
     lines->starts[lines->count] = lines->text->size;
 }
 

@@ -254,10 +254,8 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
         .store = options->store,
         .shard = lane->shard,
         .client = options->client,
-        .targets = options->targets,
-        .schedule = options->schedule,
+        .policy = &options->policy,
         .receivers = consumer->receivers,
-        .is_breaker_on = &consumer->options.is_breaker_on,
         .metrics = options->metrics,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,
@@ -284,14 +282,9 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     return consumer;
 }
 
-void consumer_reload(struct consumer *consumer, const struct target_policy *targets,
-                     const struct retry_schedule *schedule, size_t max_in_flight, bool is_breaker_on)
+void consumer_reload(struct consumer *consumer, const struct attempt_policy *policy, size_t max_in_flight)
 {
-    for (size_t i = 0; i < consumer->lane_count; i++) {
-        consumer->lanes[i].context.targets = targets;
-        consumer->lanes[i].context.schedule = schedule;
-    }
-    consumer->options.is_breaker_on = is_breaker_on;
+    consumer->options.policy = *policy;
     consumer->options.max_in_flight = max_in_flight;
     slots_resize(&consumer->slots, max_in_flight);
 }

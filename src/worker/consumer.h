@@ -11,19 +11,16 @@
 #define DUEPOST_WORKER_CONSUMER_H
 
 #include "io/http_client.h"
-#include "job/retry_schedule.h"
-#include "job/target.h"
 #include "store/store.h"
+#include "worker/attempt_policy.h"
 
 struct consumer;
 
 struct consumer_options {
     struct store *store;
     struct http_client *client;
-    const struct target_policy *targets;
-    const struct retry_schedule *schedule;
+    struct attempt_policy policy;
     size_t max_in_flight;
-    bool is_breaker_on; /* for topics that don't say */
     struct metrics *metrics;
 };
 
@@ -32,8 +29,7 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
 /* New values for these; borrowed like those before, which are let go of. Attempts that run end by the new
  * ones. */
-void consumer_reload(struct consumer *, const struct target_policy *, const struct retry_schedule *,
-                     size_t max_in_flight, bool is_breaker_on);
+void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
 /* There is work in this shard for sure: claim at the end of this turn. */
 void consumer_poke(struct consumer *, size_t shard);

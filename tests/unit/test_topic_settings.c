@@ -36,6 +36,25 @@ START_TEST(writes_what_is_set)
 }
 END_TEST
 
+#define SECRETS(shared, private) "{\"secrets\":[\"" shared "\",\"" private "\"]}"
+
+START_TEST(keeps_the_keys_that_sign_and_shows_what_is_public_of_them)
+{
+    static const char keys[] = SECRETS(
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==");
+    struct buffer out;
+    buffer_init(&out, 4096);
+    check_writes(keys, keys);
+    ck_assert_int_eq(topic_settings_parse(slice_of(keys), &settings, &errors), STATUS_OK);
+    topic_settings_show(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out),
+                     SECRETS("whsec_***", "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="));
+    buffer_fini(&out);
+    topic_settings_fini(&settings);
+}
+END_TEST
+
 START_TEST(shows_no_secrets)
 {
     struct buffer out;
@@ -101,6 +120,10 @@ START_TEST(names_what_is_wrong)
         {"{\"url\":\"http://u/?***\"}", "url"},
         {"{\"url\":\"\"}", "url"},
         {"{\"headers\":[]}", "headers"},
+        {"{\"secrets\":\"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"}", "secrets"},
+        {"{\"secrets\":[\"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\",1]}", "secrets[1]"},
+        {"{\"secrets\":[\"whsec_***\"]}", "secrets[0]"},
+        {"{\"secrets\":[\"whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=\"]}", "secrets[0]"},
         {"{\"headers\":{\"X-A\":\"***\"}}", "headers.X-A"},
         {"{\"headers\":{\"Host\":\"h\"}}", "headers.Host"},
         {"{\"breaker\":\"on\"}", "breaker"},
@@ -161,6 +184,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("topic_settings");
     tcase_add_test(tests, writes_what_is_set);
     tcase_add_test(tests, shows_no_secrets);
+    tcase_add_test(tests, keeps_the_keys_that_sign_and_shows_what_is_public_of_them);
     tcase_add_test(tests, a_job_gets_what_it_does_not_bring);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_as_the_rfc_says);

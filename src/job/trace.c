@@ -1,0 +1,88 @@
+#include "job/trace.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* version "-" trace-id "-" parent-id "-" flags */
+enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16, FLAGS_AT = 53, FLAG_DIGITS = 2 };
+
+static bool is_hex(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (!((text.data[i] >= '0' && text.data[i] <= '9') || (text.data[i] >= 'a' && text.data[i] <= 'f')))
+            return false;
+    return true;
+}
+
+static bool is_id(struct slice text)
+{
+    size_t zeros = 0;
+    while (zeros < text.size && text.data[zeros] == '0')
+        zeros++;
+    return is_hex(text) && zeros < text.size;
+}
+
+bool trace_parent_read(struct slice header, char parent[TRACE_PARENT_BYTES])
+{
+    const char *data = header.data;
+    if (header.size < TRACE_PARENT_BYTES || data[TRACE_AT - 1] != '-' || data[SPAN_AT - 1] != '-' ||
+        data[FLAGS_AT - 1] != '-')
+        return false;
+    struct slice version = slice_from(data, 2);
+    bool is_ended = header.size == TRACE_PARENT_BYTES ||
+                    (!slice_equal(version, SLICE("00")) && data[TRACE_PARENT_BYTES] == '-');
+    if (!is_ended || !is_hex(version) || slice_equal(version, SLICE("ff")) ||
+        !is_id(slice_from(data + TRACE_AT, TRACE_DIGITS)) ||
+        !is_id(slice_from(data + SPAN_AT, SPAN_DIGITS)) || !is_hex(slice_from(data + FLAGS_AT, FLAG_DIGITS)))
+        return false;
+    memcpy(parent, data, TRACE_PARENT_BYTES);
+    memcpy(parent, "00", 2);
+    return true;
+}
+
+void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES],
+                       char next[TRACE_PARENT_BYTES])
+{
+    char digits[SPAN_DIGITS + 1];
+    assert(parent.size == TRACE_PARENT_BYTES);
+    for (size_t i = 0; i < TRACE_SPAN_BYTES; i++)
+        snprintf(digits + 2 * i, 3, "%02x", span[i]);
+    memcpy(next, parent.data, TRACE_PARENT_BYTES);
+    memcpy(next + SPAN_AT, digits, SPAN_DIGITS);
+}
+
+/* With the comma before it. */
+static size_t bytes_of(struct slice header, size_t most, size_t *members)
+{
+    size_t bytes = 0;
+    struct slice member;
+    *members = 0;
+    while (header.size) {
+        slice_cut(header, ',', &member, &header);
+        member = slice_trim(member);
+        if (member.size && member.size <= most) {
+            bytes += member.size + 1;
+            ++*members;
+        }
+    }
+    return bytes;
+}
+
+void trace_state_read(struct slice header, struct buffer *state)
+{
+    size_t members, most = header.size, start = state->size;
+    struct slice member;
+    if (bytes_of(header, most, &members) > TRACE_STATE_MAX + 1 || members > TRACE_STATE_MEMBERS)
+        most = TRACE_STATE_MEMBER;
+    for (members = 0; header.size && members < TRACE_STATE_MEMBERS; members++) {
+        slice_cut(header, ',', &member, &header);
+        member = slice_trim(member);
+        if (member.size == 0 || member.size > most)
+            continue;
+        if (state->size - start + member.size + 1 > TRACE_STATE_MAX + 1)
+            return;
+        if (state->size > start)
+            buffer_append_byte(state, ',');
+        buffer_append(state, member);
+    }
+}
