@@ -65,6 +65,10 @@ struct slice http_request_header(const struct http_request *, const char *name);
 bool http_request_has_header(const struct http_request *, const char *name);
 struct slice http_request_body(const struct http_request *);
 
+/* The address that the connection comes from, as text: the client's, or that of what stands in between. */
+enum { HTTP_FROM_SIZE = 64 };
+void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
+
 /* In on_head: the body may have up to max_bytes, over max_body_bytes, if on_large agrees once it has. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 

@@ -60,6 +60,7 @@ static void start_api(struct reactor *reactor)
         .is_breaker_on = options->is_breaker_on,
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
+        .tokens = options->tokens,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };
@@ -184,7 +185,7 @@ static void reload(void *arg)
     reactor->options.options = options;
     store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
     api_reload(reactor->api, options->targets, &options->retry_schedule, options->is_breaker_on,
-               options->max_jobs);
+               options->max_jobs, options->tokens);
     struct attempt_policy policy = attempt_policy(options);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
     call->on_reloaded(call->arg);

@@ -53,13 +53,19 @@ def is_readable(sock):
 class Client:
     """Kept-alive connections, one a thread; none is used again after an error."""
 
-    def __init__(self, host, port):
-        self.host, self.port = host, port
+    def __init__(self, host, port, token=None):
+        self.host, self.port, self.token = host, port, token
         self._local = threading.local()
+
+    def with_token(self, token):
+        """The same server, asked by another client."""
+        return Client(self.host, self.port, token)
 
     def request(self, method, target, body=None, headers=None, check=True):
         if isinstance(body, str):
             body = body.encode()
+        if self.token:
+            headers = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         link = getattr(self._local, "link", None)
         if link is None or not link.sock or is_readable(link.sock):  # closed while it was idle
             self.close()
@@ -172,7 +178,7 @@ def run(*options, extra=None, seconds=10):
 class Duepost(Client):
     """A running server. With redis None it has its embedded one in data."""
 
-    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True):
+    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None):
         self.owns_data = data is None
         self.data = pathlib.Path(data or scratch.directory("data"))
         self.log_path = scratch.file("log")
@@ -190,7 +196,7 @@ class Duepost(Client):
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
                                             stdout=subprocess.PIPE, stderr=log)
         try:
-            super().__init__(*self._await_address())
+            super().__init__(*self._await_address(), token)
             if ready:
                 until(lambda: self.get("/readyz").status == 200, 10, "ready")
         except BaseException:
@@ -217,6 +223,12 @@ class Duepost(Client):
     @property
     def pid(self):
         return self.process.pid
+
+    def reload(self, event="options_reloaded"):
+        """SIGHUP; once the log has one more line of that event."""
+        before = self.log().count(f"event={event} ")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: self.log().count(f"event={event} ") > before, 5, event)
 
     def log(self):
         return self.log_path.read_text(errors="replace")
