@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "io/http_tls.h"
 #include "io/redis.h"
 #include "job/retry_schedule.h"
 #include "job/signature.h"
@@ -26,6 +27,8 @@
 enum option_id {
     OPTION_LISTEN,
     OPTION_TOKENS,
+    OPTION_TLS_CERT,
+    OPTION_TLS_KEY,
     OPTION_REDIS,
     OPTION_REDIS_PASSWORD_FILE,
     OPTION_SHARDS,
@@ -77,6 +80,8 @@ struct options {
     uint16_t listen_port;
     char *tokens_file;
     struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
+    char *tls_cert, *tls_key;           /* files */
+    struct http_tls *tls;               /* what they hold; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */
     struct redis_address redis_address; /* with the password, wherever it came from */
     char *redis_password_file;

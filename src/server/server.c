@@ -310,6 +310,10 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
                     listener_url(server->listener));
         return STATUS_INVALID;
     }
+    if (!options->tls != !server->options->tls) {
+        problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
+        return STATUS_INVALID;
+    }
     if (options->tokens)
         log_info("tokens_read", LOG_TEXT("file", options->tokens_file),
                  LOG_NUMBER("count", token_table_count(options->tokens)));
@@ -321,7 +325,7 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
-    enum status status = listener_open(options->listen_host, options->listen_port, (size_t)options->reactors,
+    enum status status = listener_open(options->tls ? "https" : "http", options->listen_host, options->listen_port, (size_t)options->reactors,
                                        &server->listener, problem);
     if (status != STATUS_OK)
         return status;
@@ -331,6 +335,10 @@ static enum status open_all(struct server *server, struct problem *problem)
     status = prepare(server, options, problem);
     if (status != STATUS_OK)
         return status;
+    if (!options->tls && !listener_is_loopback(server->listener))
+        log_warning("listens_without_tls", LOG_TEXT("at", listener_url(server->listener)),
+                    LOG_TEXT("risk", "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
+                                     "stands in front: --tls-cert, --tls-key"));
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,

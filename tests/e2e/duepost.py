@@ -53,13 +53,24 @@ def is_readable(sock):
 class Client:
     """Kept-alive connections, one a thread; none is used again after an error."""
 
-    def __init__(self, host, port, token=None):
-        self.host, self.port, self.token = host, port, token
+    def __init__(self, host, port, token=None, tls=None):
+        """tls: an SSLContext."""
+        self.host, self.port, self.token, self.tls = host, port, token, tls
         self._local = threading.local()
 
     def with_token(self, token):
         """The same server, asked by another client."""
-        return Client(self.host, self.port, token)
+        return Client(self.host, self.port, token, self.tls)
+
+    def _link(self):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=15 * SLOW, context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
+
+    def connect(self):
+        """A socket of the caller's own."""
+        link = socket.create_connection((self.host, self.port), timeout=15 * SLOW)
+        return self.tls.wrap_socket(link, server_hostname=self.host) if self.tls else link
 
     def request(self, method, target, body=None, headers=None, check=True):
         if isinstance(body, str):
@@ -69,7 +80,7 @@ class Client:
         link = getattr(self._local, "link", None)
         if link is None or not link.sock or is_readable(link.sock):  # closed while it was idle
             self.close()
-            link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
+            link = self._local.link = self._link()
         try:
             try:
                 link.request(method, target, body=body, headers=headers or {})
@@ -135,7 +146,7 @@ class Client:
 
     def raw(self, data, method="GET", target="/", check=True):
         """Sends bytes as they are; everything that comes until the server closes."""
-        with socket.create_connection((self.host, self.port), timeout=15 * SLOW) as link:
+        with self.connect() as link:
             link.sendall(data)
             received = b""
             while True:
@@ -178,7 +189,7 @@ def run(*options, extra=None, seconds=10):
 class Duepost(Client):
     """A running server. With redis None it has its embedded one in data."""
 
-    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None):
+    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None, tls=None):
         self.owns_data = data is None
         self.data = pathlib.Path(data or scratch.directory("data"))
         self.log_path = scratch.file("log")
@@ -196,7 +207,7 @@ class Duepost(Client):
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
                                             stdout=subprocess.PIPE, stderr=log)
         try:
-            super().__init__(*self._await_address(), token)
+            super().__init__(*self._await_address(), token, tls)
             if ready:
                 until(lambda: self.get("/readyz").status == 200, 10, "ready")
         except BaseException:
@@ -212,13 +223,13 @@ class Duepost(Client):
             piece = os.read(self.process.stdout.fileno(), 1000)
             assert piece, f"ended before it listened, exit {self.process.wait()}\n{self.log()}"
             line += piece
-        match = re.fullmatch(rb"duepost listening on http://([0-9.]+|\[[0-9a-f:]+\]):(\d+)\n", line)
+        match = re.fullmatch(rb"duepost listening on https?://([0-9.]+|\[[0-9a-f:]+\]):(\d+)\n", line)
         assert match, line
         return match[1].decode().strip("[]"), int(match[2])
 
     @property
     def url(self):
-        return f"http://{self.host}:{self.port}"
+        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
 
     @property
     def pid(self):

@@ -7,7 +7,7 @@ import pytest
 from duepost import run
 from patience import until
 
-NAMES = """listen tokens redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
+NAMES = """listen tokens tls-cert tls-key redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
 retry-schedule allow-target receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
 
 
