@@ -31,8 +31,8 @@ struct api_options {
 struct api *api_new(const struct api_options *);
 
 /* New values for these; borrowed like those before, which are let go of. */
-void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *,
-                bool is_breaker_on, int64_t max_jobs, struct token_table *);
+void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *, bool is_breaker_on,
+                int64_t max_jobs, struct token_table *);
 
 /* After the server and the store are gone. NULL is fine. */
 void api_free(struct api *);

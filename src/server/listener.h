@@ -17,8 +17,8 @@ enum { LISTENER_URL_MAX = 300 };
 /* Opens count sockets on one address of host (a literal or a name that this host resolves now;
  * blocks for that) that share port; port 0 picks a free one. The sockets don't block. STATUS_FAILED
  * with what to do about it. */
-enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, struct listener **,
-                          struct problem *) MUST_USE;
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count,
+                          struct listener **, struct problem *) MUST_USE;
 
 /* Closes what was not taken; NULL is fine. */
 void listener_free(struct listener *);

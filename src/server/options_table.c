@@ -42,9 +42,10 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(tls_cert),
             .help = "PEM file with a certificate and its chain: the API speaks TLS 1.2 and 1.3",
-            .text = "Together with tls-key. SIGHUP reads both again, and connections that begin from then on\n"
-                    "see the new certificate; when they cannot be used, the old one stays. With TLS there is\n"
-                    "no plain HTTP. To switch it on or off takes a restart.",
+            .text =
+                "Together with tls-key. SIGHUP reads both again, and connections that begin from then on\n"
+                "see the new certificate; when they cannot be used, the old one stays. With TLS there is\n"
+                "no plain HTTP. To switch it on or off takes a restart.",
             .may_reload = true,
         },
     [OPTION_TLS_KEY] =

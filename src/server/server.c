@@ -325,8 +325,9 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
-    enum status status = listener_open(options->tls ? "https" : "http", options->listen_host, options->listen_port, (size_t)options->reactors,
-                                       &server->listener, problem);
+    enum status status =
+        listener_open(options->tls ? "https" : "http", options->listen_host, options->listen_port,
+                      (size_t)options->reactors, &server->listener, problem);
     if (status != STATUS_OK)
         return status;
     server->redis = options->redis_address; /* these two outlive the options of the start */
@@ -337,8 +338,9 @@ static enum status open_all(struct server *server, struct problem *problem)
         return status;
     if (!options->tls && !listener_is_loopback(server->listener))
         log_warning("listens_without_tls", LOG_TEXT("at", listener_url(server->listener)),
-                    LOG_TEXT("risk", "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
-                                     "stands in front: --tls-cert, --tls-key"));
+                    LOG_TEXT("risk",
+                             "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
+                             "stands in front: --tls-cert, --tls-key"));
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,

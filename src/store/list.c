@@ -40,8 +40,8 @@ static bool has_next_shard(const struct walk *walk)
 
 /* A walk through one topic's jobs may end at another topic's, and who gets the cursor may have no business
  * to know of that one. Then it names the last place before or behind which there is no job of the walk's own
- * topic with that time: the greatest id that this can have, of the time before or of this one. (A walk would stay where more than
- * LOOK_MAX jobs share a time; Redis does not write so many in a millisecond.) */
+ * topic with that time: the greatest id that this can have, of the time before or of this one. (A walk would
+ * stay where more than LOOK_MAX jobs share a time; Redis does not write so many in a millisecond.) */
 static void place_cursor(struct walk *walk, struct store_cursor *next)
 {
     struct slice topic = walk->list.topic, other, job_id;

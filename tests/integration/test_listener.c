@@ -14,7 +14,8 @@ static struct listener *open_listener(const char *host, uint16_t port, size_t co
 {
     struct listener *listener = NULL;
     struct problem problem = {""};
-    ck_assert_msg(listener_open("http", host, port, count, &listener, &problem) == STATUS_OK, "%s", problem.text);
+    ck_assert_msg(listener_open("http", host, port, count, &listener, &problem) == STATUS_OK, "%s",
+                  problem.text);
     return listener;
 }
 
