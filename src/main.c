@@ -25,8 +25,7 @@ static int run(struct options *options, const struct options_input *input)
     struct problem problem;
     if (log_open(options->log, options->log_format, options->log_level, &problem) != STATUS_OK)
         return fail(options, EXIT_FAILURE, &problem);
-    for (size_t i = 0; i < options->warning_count; i++)
-        log_warning("configuration", LOG_TEXT("what", options->warnings[i]));
+    options_log_warnings(options);
     return server_run(options, input);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "api/access.h"
 #include "api/exchange.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
@@ -33,8 +34,8 @@ static bool is_media(struct slice type, struct slice wanted)
 
 static bool check_media(struct exchange *exchange)
 {
-    static const char *const others[] = {[BODY_PATCH] = "application/merge-patch+json",
-                                         [BODY_JOBS] = "application/x-ndjson"};
+    static const char *const others[] = {
+        [BODY_PATCH] = "application/merge-patch+json", [BODY_JOBS] = "application/x-ndjson"};
     const struct http_request *request = exchange->request;
     enum body_kind kind = exchange->method->body;
     struct slice type = http_request_header(request, "Content-Type");
@@ -79,11 +80,14 @@ static void on_head(void *arg, struct http_request *request)
         struct buffer allow;
         buffer_init(&allow, ALLOW_MAX);
         route_allow(route, &allow);
-        problem_answer_allow(exchange, buffer_slice(&allow));
+        struct http_header header = {SLICE("Allow"), buffer_slice(&allow)};
+        problem_answer_with(exchange, 405, &header, "This path knows %s.", buffer_text(&allow));
         buffer_fini(&allow);
         return;
     }
     exchange->route = exchange->method->route;
+    if (!access_admit(exchange))
+        return;
     if (exchange->method->body != BODY_NONE && !check_media(exchange))
         return;
     if (exchange->method->body == BODY_JOBS)
@@ -98,7 +102,8 @@ static void on_request(void *arg, struct http_request *request)
     struct exchange *exchange = http_request_context(request);
     if (!exchange->method->takes_query && !query_is_empty(exchange))
         return;
-    exchange->method->handle(exchange);
+    if (access_admit_job(exchange))
+        exchange->method->handle(exchange);
 }
 
 /* max_body_bytes bounds each job; many may have more together. */
@@ -147,6 +152,7 @@ static void on_gone(void *arg, struct http_request *request)
 struct api *api_new(const struct api_options *options)
 {
     struct api *api = NEW(struct api);
+    route_check_table();
     api->options = *options;
     buffer_init(&api->scratch, SCRATCH_MAX);
     buffer_init(&api->members, MEMBERS_MAX);
@@ -157,9 +163,10 @@ struct api *api_new(const struct api_options *options)
 }
 
 void api_reload(struct api *api, const struct target_policy *targets, const struct retry_schedule *schedule,
-                bool is_breaker_on, int64_t max_jobs)
+                bool is_breaker_on, int64_t max_jobs, struct token_table *tokens)
 {
     api->options.is_breaker_on = is_breaker_on;
+    api->options.tokens = tokens;
     api->options.targets = targets;
     api->options.schedule = schedule;
     api->options.max_jobs = max_jobs;

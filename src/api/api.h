@@ -1,7 +1,7 @@
 /* api.h - the HTTP API of one reactor: routes, handlers, problem+json.
  *
- * api/openapi.yaml is the contract. Checks run in this order: 404 (path), 405, 415,
- * 413, 400, and then what Redis says. */
+ * api/openapi.yaml is the contract. Checks run in this order: 404 (path), 405, 401, 429,
+ * 403, 415, 413, 400, and then what Redis says. */
 #ifndef DUEPOST_API_API_H
 #define DUEPOST_API_API_H
 
@@ -9,6 +9,7 @@
 #include "io/http_server.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
+#include "job/token_table.h"
 #include "store/store.h"
 
 struct api;
@@ -20,7 +21,8 @@ struct api_options {
     const struct retry_schedule *schedule; /* for jobs that bring none */
     bool is_breaker_on; /* for topics that don't say */
     size_t max_body_bytes;
-    int64_t max_jobs; /* for words only; the store counts */
+    int64_t max_jobs;           /* for words only; the store counts */
+    struct token_table *tokens; /* NULL: everybody may do everything */
     struct metrics_board *board;
     struct metrics *metrics; /* this reactor's, of the board */
 };
@@ -29,8 +31,8 @@ struct api_options {
 struct api *api_new(const struct api_options *);
 
 /* New values for these; borrowed like those before, which are let go of. */
-void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *,
-                bool is_breaker_on, int64_t max_jobs);
+void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *, bool is_breaker_on,
+                int64_t max_jobs, struct token_table *);
 
 /* After the server and the store are gone. NULL is fine. */
 void api_free(struct api *);

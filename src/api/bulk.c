@@ -1,5 +1,6 @@
 /* bulk.c - DELETE /jobs and POST /jobs/redrive: what one page of a filter finds is cancelled, or run again.
  */
+#include "api/audit.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
@@ -51,6 +52,8 @@ static void write_cursor(const struct bulk *bulk, struct buffer *body)
 static void bulk_end(struct bulk *bulk)
 {
     struct exchange *exchange = bulk->exchange;
+    if (bulk->matched > 0)
+        audit_jobs(exchange, bulk->is_redrive ? "jobs_redriven" : "jobs_cancelled", bulk->done, bulk->failed);
     if (bulk->failed > 0) {
         problem_answer(exchange, 503,
                        "%zu of %zu jobs are done; of %zu the outcome is unknown. Repeating is safe.",

@@ -1,4 +1,5 @@
 /* change.c - DELETE /jobs/<topic>/<jobId> and POST /jobs/<topic>/<jobId>/run */
+#include "api/audit.h"
 #include "api/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -7,6 +8,7 @@
 static void on_cancelled(void *arg, enum status status, bool was_leased)
 {
     struct exchange *exchange = arg;
+    audit_job(exchange, "job_cancelled", status);
     if (status == STATUS_STALE) {
         etag_answer_mismatch(exchange);
         return;
@@ -31,6 +33,7 @@ void cancel_handle(struct exchange *exchange)
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     struct exchange *exchange = arg;
+    audit_job(exchange, "job_run", status);
     if (status == STATUS_LEASED) {
         struct store_job job = {.state = JOB_STATE_LEASED};
         problem_answer_conflict(exchange, "The job is being delivered.", &job);

@@ -47,6 +47,7 @@ void exchange_answer_text(struct exchange *exchange, struct slice content_type, 
 void exchange_free(struct exchange *exchange)
 {
     http_request_set_context(exchange->request, NULL);
+    token_table_release(exchange->tokens);
     buffer_fini(&exchange->path);
     submission_fini(&exchange->submission);
     job_batch_free(exchange->batch);

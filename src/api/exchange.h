@@ -34,6 +34,8 @@ struct exchange {
     const struct method *method;
     enum metrics_route route;
     int64_t began_us;             /* CLOCK_BOOTTIME */
+    struct token_table *tokens;   /* shared; holds token */
+    struct token *token;          /* whose request it is; NULL: no tokens, or a free route */
     struct slice topic, job_id;   /* of the path, decoded; empty where the route has none */
     struct slice key;             /* topic/jobId of the path, or its topic, or its receiver */
     struct slice query;           /* without its '?' */

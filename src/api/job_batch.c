@@ -10,6 +10,7 @@
 
 #include <assert.h>
 
+#include "api/access.h"
 #include "api/problem.h"
 #include "api/trace_context.h"
 #include "base/clock.h"
@@ -143,7 +144,7 @@ static void send_job(struct job_batch *batch, size_t index)
     struct job job;
     item->batch = batch;
     item->index = index;
-    submission_init(&item->submission, batch->exchange->api, batch->jobs[index].text, on_verdict, item);
+    submission_init(&item->submission, batch->exchange, batch->jobs[index].text, on_verdict, item);
     if (!submission_check(&item->submission, &job, &verdict)) {
         note(batch, index, verdict.status, verdict.members);
         free_item(item);
@@ -204,6 +205,7 @@ static void cut_some(struct job_batch *batch)
     if (status == STATUS_INVALID) {
         problem_answer_errors(batch->exchange, "request", &errors);
     } else if (status == STATUS_NOT_FOUND) {
+        access_charge(batch->exchange, batch->count);
         list_remove(&batch->link);
         list_append(&batch->batches->sending, &batch->link);
     }

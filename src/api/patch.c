@@ -2,6 +2,7 @@
  *
  * It reads the job, makes the new one, and writes it unless the job has changed meanwhile; then it begins
  * anew. */
+#include "api/audit.h"
 #include "api/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -59,6 +60,7 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
         read_job(patch);
         return;
     }
+    audit_job(patch->exchange, "job_changed", status);
     if (status == STATUS_STALE)
         problem_answer(patch->exchange, 503, "The job changes all the time; nothing changed.");
     else if (status != STATUS_OK)

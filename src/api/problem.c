@@ -14,6 +14,10 @@ static const char *title_of(unsigned status)
     switch (status) {
     case 400:
         return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
     case 404:
         return "Not Found";
     case 405:
@@ -28,6 +32,8 @@ static const char *title_of(unsigned status)
         return "Unsupported Media Type";
     case 422:
         return "Unprocessable Content";
+    case 429:
+        return "Too Many Requests";
     case 507:
         return "Insufficient Storage";
     default:
@@ -175,15 +181,17 @@ void problem_answer_status(struct exchange *exchange, enum status status, const 
     problem_answer_members(exchange, http_status, buffer_slice(members));
 }
 
-void problem_answer_allow(struct exchange *exchange, struct slice allow)
+void problem_answer_with(struct exchange *exchange, unsigned status, const struct http_header *header,
+                         const char *format, ...)
 {
     struct buffer *body = exchange_scratch(exchange);
-    struct http_header header = {SLICE("Allow"), allow};
-    char detail[DETAIL_MAX];
-    snprintf(detail, sizeof detail, "This path knows %.*s.", SLICE_ARG(allow));
-    problem_write_head(body, 405, slice_of(detail));
+    va_list values;
+    va_start(values, format);
+    write_opening(body, status);
+    write_detail(body, format, values);
+    va_end(values);
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, 405, &header, 1, buffer_slice(body));
+    exchange_answer_json(exchange, status, header, 1, buffer_slice(body));
 }
 
 bool problem_answer_unready(struct exchange *exchange)

@@ -24,12 +24,13 @@ unsigned problem_write_status(struct buffer *members, const struct api *, struct
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer(struct exchange *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);     /* 400 */
+void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);    /* 400 */
 void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *); /* 409 */
 void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
-/* 405 */
-void problem_answer_allow(struct exchange *, struct slice allow);
+/* With one more header. */
+void problem_answer_with(struct exchange *, unsigned status, const struct http_header *, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
 
 /* Every answer that confirms a change keeps the durability that was promised. True: for what the exchange's
  * key names that cannot be now, and 503 was answered. */

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "api/access.h"
 #include "api/cursor.h"
 #include "api/problem.h"
 #include "api/route.h"
@@ -241,7 +242,7 @@ bool query_read_list(struct exchange *exchange)
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->parameters->jobs.state <= JOB_STATE_READY)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
-    return end_reading(&reading);
+    return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);
 }
 
 /* Only dead ones are run again; to mean all of them, say so. */
@@ -256,7 +257,7 @@ bool query_read_redrive(struct exchange *exchange)
     if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
         add_error(&reading.errors, SLICE("topic"), "is required, or state=dead for all topics");
     list->state = JOB_STATE_DEAD;
-    return end_reading(&reading);
+    return end_reading(&reading) && access_admit_topic(exchange, list->topic);
 }
 
 bool query_read_topics(struct exchange *exchange)

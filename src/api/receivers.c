@@ -1,4 +1,5 @@
 /* receivers.c - GET /receivers and POST /receivers/<host:port>/close */
+#include "api/audit.h"
 #include "api/cursor.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -83,6 +84,7 @@ void receivers_handle(struct exchange *exchange)
 static void on_closed(void *arg, enum status status, const struct store_receiver *receiver)
 {
     struct exchange *exchange = arg;
+    audit_receiver(exchange, "receiver_closed", status);
     if (status == STATUS_NOT_FOUND) {
         problem_answer(exchange, 404, "Nothing is known of this receiver: it is well, or was never used.");
         return;

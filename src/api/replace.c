@@ -1,4 +1,5 @@
 /* replace.c - PUT /jobs/<topic>/<jobId>: a job in the place of another one, or a new one. */
+#include "api/audit.h"
 #include "api/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -47,6 +48,8 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
     struct replacement *replacement = arg;
     struct exchange *exchange = replacement->exchange;
     struct store_job leased = {.state = JOB_STATE_LEASED};
+    if (status != STATUS_OK || place->was_there) /* a new job is no change */
+        audit_job(exchange, "job_replaced", status);
     switch (status) {
     case STATUS_OK:
         if (!place->was_there)

@@ -1,60 +1,106 @@
 #include "api/route.h"
 
+#include <assert.h>
+
 #include "api/handlers.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
+#include "job/token.h"
 
 static const struct route routes[] = {
     {
         .path = "/jobs",
-        .methods = {{"POST", METRICS_ROUTE_SCHEDULE, schedule_handle, .body = BODY_JOBS,
-                     .takes_query = false},
-                    {"GET", METRICS_ROUTE_LIST, list_handle, .body = BODY_NONE, .takes_query = true},
-                    {"DELETE", METRICS_ROUTE_CANCEL_MANY, cancel_many_handle, BODY_NONE, true}},
+        .methods = {{"POST", METRICS_ROUTE_SCHEDULE, schedule_handle, BODY_JOBS, false, REACH_ASKED,
+                     SCOPE_SCHEDULE},
+                    {"GET", METRICS_ROUTE_LIST, list_handle, BODY_NONE, true, REACH_ASKED, SCOPE_READ},
+                    {"DELETE", METRICS_ROUTE_CANCEL_MANY, cancel_many_handle, BODY_NONE, true, REACH_ASKED,
+                     SCOPE_CANCEL}},
     },
-    {.path = "/jobs/count", .methods = {{"GET", METRICS_ROUTE_COUNT_JOBS, count_handle, BODY_NONE, true}}},
-    {.path = "/jobs/redrive", .methods = {{"POST", METRICS_ROUTE_REDRIVE, redrive_handle, BODY_NONE, true}}},
+    {
+        .path = "/jobs/count",
+        .methods = {{"GET", METRICS_ROUTE_COUNT_JOBS, count_handle, BODY_NONE, true, REACH_ASKED,
+                     SCOPE_READ}},
+    },
+    {
+        .path = "/jobs/redrive",
+        .methods = {{"POST", METRICS_ROUTE_REDRIVE, redrive_handle, BODY_NONE, true, REACH_ASKED,
+                     SCOPE_ADMIN}},
+    },
     {
         .path = "/jobs/:/:",
-        .methods = {{"GET", METRICS_ROUTE_READ, read_handle, BODY_NONE, false},
-                    {"PUT", METRICS_ROUTE_REPLACE, replace_handle, BODY_JSON, false},
-                    {"PATCH", METRICS_ROUTE_PATCH, patch_handle, BODY_PATCH, false},
-                    {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, BODY_NONE, false}},
+        .methods = {{"GET", METRICS_ROUTE_READ, read_handle, BODY_NONE, false, REACH_JOB, SCOPE_READ},
+                    {"PUT", METRICS_ROUTE_REPLACE, replace_handle, BODY_JSON, false, REACH_TOPIC,
+                     SCOPE_SCHEDULE},
+                    /* Its answer shows the whole job. */
+                    {"PATCH", METRICS_ROUTE_PATCH, patch_handle, BODY_PATCH, false, REACH_JOB,
+                     SCOPE_SCHEDULE | SCOPE_READ},
+                    {"DELETE", METRICS_ROUTE_CANCEL, cancel_handle, BODY_NONE, false, REACH_JOB,
+                     SCOPE_CANCEL}},
     },
-    {.path = "/jobs/:/:/run", .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, BODY_NONE, false}}},
-    {.path = "/jobs/:/:/why", .methods = {{"GET", METRICS_ROUTE_WHY, why_handle, BODY_NONE, false}}},
-    {.path = "/jobs/:/:/attempts",
-     .methods = {{"GET", METRICS_ROUTE_ATTEMPTS, attempts_handle, BODY_NONE, false}}},
-    {.path = "/topics", .methods = {{"GET", METRICS_ROUTE_TOPICS, topics_handle, BODY_NONE, true}}},
+    {
+        .path = "/jobs/:/:/run",
+        .methods = {{"POST", METRICS_ROUTE_RUN, run_handle, BODY_NONE, false, REACH_JOB, SCOPE_SCHEDULE}},
+    },
+    {
+        .path = "/jobs/:/:/why",
+        .methods = {{"GET", METRICS_ROUTE_WHY, why_handle, BODY_NONE, false, REACH_JOB, SCOPE_READ}},
+    },
+    {
+        .path = "/jobs/:/:/attempts",
+        .methods = {{"GET", METRICS_ROUTE_ATTEMPTS, attempts_handle, BODY_NONE, false, REACH_JOB,
+                     SCOPE_READ}},
+    },
+    {
+        .path = "/topics",
+        .methods = {{"GET", METRICS_ROUTE_TOPICS, topics_handle, BODY_NONE, true, REACH_ASKED, SCOPE_READ}},
+    },
     {
         .path = "/topics/:",
-        .methods = {{"GET", METRICS_ROUTE_TOPIC_READ, topic_read_handle, BODY_NONE, false},
-                    {"PUT", METRICS_ROUTE_TOPIC_CHANGE, topic_put_handle, BODY_JSON, false},
-                    {"PATCH", METRICS_ROUTE_TOPIC_CHANGE, topic_patch_handle, BODY_PATCH, false},
-                    {"DELETE", METRICS_ROUTE_TOPIC_CHANGE, topic_delete_handle, BODY_NONE, false}},
+        .methods = {{"GET", METRICS_ROUTE_TOPIC_READ, topic_read_handle, BODY_NONE, false, REACH_TOPIC,
+                     SCOPE_READ},
+                    {"PUT", METRICS_ROUTE_TOPIC_CHANGE, topic_put_handle, BODY_JSON, false, REACH_TOPIC,
+                     SCOPE_ADMIN},
+                    {"PATCH", METRICS_ROUTE_TOPIC_CHANGE, topic_patch_handle, BODY_PATCH, false, REACH_TOPIC,
+                     SCOPE_ADMIN},
+                    {"DELETE", METRICS_ROUTE_TOPIC_CHANGE, topic_delete_handle, BODY_NONE, false, REACH_TOPIC,
+                     SCOPE_ADMIN}},
     },
-    {.path = "/receivers", .methods = {{"GET", METRICS_ROUTE_RECEIVERS, receivers_handle, BODY_NONE, true}}},
+    {
+        .path = "/receivers",
+        .methods = {{"GET", METRICS_ROUTE_RECEIVERS, receivers_handle, BODY_NONE, true, REACH_ALL,
+                     SCOPE_READ}},
+    },
     {
         .path = "/receivers/:/close",
         .has_receiver = true,
-        .methods = {{"POST", METRICS_ROUTE_RECEIVER_CLOSE, receiver_close_handle, BODY_NONE, false}},
+        .methods = {{"POST", METRICS_ROUTE_RECEIVER_CLOSE, receiver_close_handle, BODY_NONE, false, REACH_ALL,
+                     SCOPE_ADMIN}},
     },
     {
         .path = "/healthz",
         .ignores_query = true,
-        .methods = {{"GET", METRICS_ROUTE_HEALTH, health_handle, BODY_NONE, false}},
+        .methods = {{"GET", METRICS_ROUTE_HEALTH, health_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/readyz",
         .ignores_query = true,
-        .methods = {{"GET", METRICS_ROUTE_READY, ready_handle, BODY_NONE, false}},
+        .methods = {{"GET", METRICS_ROUTE_READY, ready_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/metrics",
         .ignores_query = true,
-        .methods = {{"GET", METRICS_ROUTE_METRICS, metrics_handle, BODY_NONE, false}},
+        .methods = {{"GET", METRICS_ROUTE_METRICS, metrics_handle, BODY_NONE, false, REACH_ALL, SCOPE_READ}},
     },
 };
+
+void route_check_table(void)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        for (const struct method *method = routes[i].methods; method < routes[i].methods + ROUTE_METHODS_MAX;
+             method++)
+            assert(!method->name || (method->reach != REACH_UNDECIDED &&
+                                     (method->scopes == 0) == (method->reach == REACH_FREE)));
+}
 
 static int hex_value(char digit)
 {

@@ -33,7 +33,7 @@ static void schedule_one(struct exchange *exchange)
     struct submission *submission = &exchange->submission;
     struct verdict verdict;
     struct job job;
-    submission_init(submission, exchange->api, http_request_body(exchange->request), on_verdict, exchange);
+    submission_init(submission, exchange, http_request_body(exchange->request), on_verdict, exchange);
     if (!submission_check(submission, &job, &verdict)) {
         on_verdict(exchange, &verdict);
         return;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "api/access.h"
 #include "api/exchange.h"
 #include "api/problem.h"
 #include "api/target_check.h"
@@ -12,10 +13,11 @@
 
 enum { STORED_MAX = 64 * 1024 * 1024, CONSEQUENCE_MAX = 320 };
 
-void submission_init(struct submission *submission, struct api *api, struct slice text, submission_fn *fn,
-                     void *arg)
+void submission_init(struct submission *submission, const struct exchange *exchange, struct slice text,
+                     submission_fn *fn, void *arg)
 {
-    *submission = (struct submission){.api = api, .text = text, .fn = fn, .arg = arg};
+    *submission =
+        (struct submission){.api = exchange->api, .exchange = exchange, .text = text, .fn = fn, .arg = arg};
     buffer_init(&submission->stored, STORED_MAX);
 }
 
@@ -37,7 +39,10 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
         problem_write_errors(members, "job", &errors);
         return 400;
     }
-    if (!target_is_allowed(api, job->url)) {
+    if (!access_has_topic(submission->exchange, job->topic)) {
+        access_write_topic_refused(members, submission->exchange, job->topic);
+        status = 403;
+    } else if (!target_is_allowed(api, job->url)) {
         target_write_refused(members);
         status = 400;
     } else if (!store_is_ready_for(api->options.store, job->topic, &why)) {

@@ -8,6 +8,7 @@
 #include "job/job.h"
 
 struct api;
+struct exchange;
 
 /* What is said of a job. */
 struct verdict {
@@ -21,16 +22,18 @@ typedef void submission_fn(void *arg, const struct verdict *);
 
 struct submission {
     struct api *api;
-    struct slice text;    /* the job as the client spelt it; borrowed */
-    struct slice once;    /* see store_schedule; borrowed */
-    struct buffer stored; /* key and record, as the store borrows them */
-    struct slice key;     /* topic/jobId */
-    bool is_id_ours;      /* it came without a jobId */
+    const struct exchange *exchange; /* that brought it; borrowed */
+    struct slice text;               /* the job as the client spelt it; borrowed */
+    struct slice once;               /* see store_schedule; borrowed */
+    struct buffer stored;            /* key and record, as the store borrows them */
+    struct slice key;                /* topic/jobId */
+    bool is_id_ours;                 /* it came without a jobId */
     submission_fn *fn;
     void *arg;
 };
 
-void submission_init(struct submission *, struct api *, struct slice text, submission_fn *, void *arg);
+void submission_init(struct submission *, const struct exchange *, struct slice text, submission_fn *,
+                     void *arg);
 
 /* After its callback, or when it was never sent. */
 void submission_fini(struct submission *);

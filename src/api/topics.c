@@ -2,6 +2,8 @@
  *
  * A change reads the settings, makes the new ones, and writes them unless they have changed meanwhile; then
  * it begins anew. */
+#include "api/access.h"
+#include "api/audit.h"
 #include "api/cursor.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -10,9 +12,10 @@
 #include "base/memory.h"
 #include "job/job_errors.h"
 #include "job/timestamp.h"
+#include "job/topic_patterns.h"
 #include "job/topic_settings.h"
 
-enum { TRIES_MAX = 5 };
+enum { TRIES_MAX = 5, PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = 256 };
 
 static const char nothing_changed[] = "Nothing was to be changed; ask again.";
 
@@ -70,21 +73,28 @@ static void write_topic(struct buffer *body, const struct store_topic *topic, bo
     buffer_append_byte(body, '}');
 }
 
-static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      bool is_partial, struct store_topic_cursor next)
+/* A page of GET /topics. A token that is bound to some topics is shown those only, and the walk goes from one
+ * to the next without telling what lies between: also not in a cursor, which names the last topic of its
+ * page. */
+struct page {
+    struct exchange *exchange;
+    struct buffer body;
+    struct buffer after; /* where the walk goes on */
+    size_t count;
+};
+
+static void read_page(struct page *, struct store_topic_cursor from);
+
+static void page_end(struct page *page)
 {
-    struct exchange *exchange = arg;
-    if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
-        return;
-    }
-    struct buffer *body = exchange_scratch(exchange);
-    buffer_append(body, SLICE("{\"topics\":["));
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            buffer_append_byte(body, ',');
-        write_topic(body, &topics[i], is_partial);
-    }
+    buffer_fini(&page->body);
+    buffer_fini(&page->after);
+    free(page);
+}
+
+static void answer_page(struct page *page, struct store_topic_cursor next)
+{
+    struct buffer *body = &page->body;
     buffer_append_byte(body, ']');
     if (next.name.size || next.shard) {
         buffer_append(body, SLICE(",\"cursor\":\""));
@@ -92,13 +102,66 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         buffer_append_byte(body, '"');
     }
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer_json(page->exchange, 200, NULL, 0, buffer_slice(body));
+    page_end(page);
+}
+
+static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                      bool is_partial, struct store_topic_cursor next)
+{
+    struct page *page = arg;
+    if (status != STATUS_OK) {
+        problem_answer_status(page->exchange, status, nothing_changed);
+        page_end(page);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!access_has_topic(page->exchange, topics[i].name))
+            continue;
+        if (page->count++)
+            buffer_append_byte(&page->body, ',');
+        write_topic(&page->body, &topics[i], is_partial);
+    }
+    if (next.name.size && !access_has_topic(page->exchange, next.name))
+        read_page(page, next);
+    else
+        answer_page(page, next);
+}
+
+/* The next page's topics of this shard, or of one behind it. */
+static void read_page(struct page *page, struct store_topic_cursor from)
+{
+    struct exchange *exchange = page->exchange;
+    struct store *store = exchange->api->options.store;
+    struct store_topics topics = {.max = exchange->parameters->topics.max - page->count};
+    struct slice patterns = access_topics(exchange);
+    bool has_more = true;
+    if (patterns.size)
+        has_more = topic_patterns_seek(patterns, from.name, &page->after);
+    else
+        buffer_append(&page->after, from.name);
+    if (!has_more && from.shard + 1 < store_shards(store)) {
+        read_page(page, (struct store_topic_cursor){.shard = from.shard + 1});
+        return;
+    }
+    if (!has_more) {
+        answer_page(page, (struct store_topic_cursor){.shard = 0});
+        return;
+    }
+    topics.from = (struct store_topic_cursor){from.shard, buffer_slice(&page->after)};
+    store_topics(store, &topics, on_topics, page);
 }
 
 void topics_handle(struct exchange *exchange)
 {
-    if (query_read_topics(exchange))
-        store_topics(exchange->api->options.store, &exchange->parameters->topics, on_topics, exchange);
+    if (!query_read_topics(exchange))
+        return;
+    struct page *page = NEW(struct page);
+    page->exchange = exchange;
+    buffer_init(&page->body, PAGE_MAX);
+    buffer_init(&page->after, AFTER_MAX);
+    buffer_append(&page->body, SLICE("{\"topics\":["));
+    read_page(page, exchange->parameters->topics.from);
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -125,6 +188,7 @@ void topic_read_handle(struct exchange *exchange)
 
 /* What becomes of the settings: the body, the body merged into them, nothing. */
 enum change_kind { CHANGE_REPLACE, CHANGE_MERGE, CHANGE_RESET };
+static const char *const change_events[] = {"settings_replaced", "settings_changed", "settings_reset"};
 
 struct change {
     struct exchange *exchange;
@@ -150,6 +214,7 @@ static void on_set(void *arg, enum status status)
         read_settings(change);
         return;
     }
+    audit_topic(exchange, change_events[change->kind], status);
     if (status == STATUS_STALE) {
         problem_answer(exchange, 503, "Others change these settings all the time; nothing changed.");
     } else if (status != STATUS_OK) {

@@ -13,7 +13,7 @@
 
 enum { LINE_MAX_BYTES = 8192 };
 
-static const char *const level_names[] = {"debug", "info", "warning", "error"};
+static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
 /* Process-wide by nature: every thread writes into the one log. */
 static struct {
@@ -129,7 +129,7 @@ void log_event(enum log_level level, const char *event, const struct log_field *
 
 bool log_level_parse(struct slice text, enum log_level *level)
 {
-    for (size_t i = 0; i < sizeof level_names / sizeof *level_names; i++) {
+    for (size_t i = 0; i < LOG_LEVEL_AUDIT; i++) {
         if (slice_equal(text, slice_of(level_names[i]))) {
             *level = (enum log_level)i;
             return true;

@@ -9,7 +9,8 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
+/* Audit events tell who changed what. They are written whatever the level is that was set. */
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR, LOG_LEVEL_AUDIT };
 enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
 
 struct log_field {
@@ -31,6 +32,7 @@ struct log_field {
 #define log_info(event, ...)    LOG_EVENT(LOG_LEVEL_INFO, event, __VA_ARGS__)
 #define log_warning(event, ...) LOG_EVENT(LOG_LEVEL_WARNING, event, __VA_ARGS__)
 #define log_error(event, ...)   LOG_EVENT(LOG_LEVEL_ERROR, event, __VA_ARGS__)
+#define log_audit(event, ...)   LOG_EVENT(LOG_LEVEL_AUDIT, event, __VA_ARGS__)
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
 
@@ -42,6 +44,7 @@ enum status log_reopen(struct problem *) MUST_USE;
 
 void log_set_level(enum log_level);
 
+/* Of a level that can be set: not audit. */
 bool log_level_parse(struct slice text, enum log_level *);
 bool log_format_parse(struct slice text, enum log_format *);
 

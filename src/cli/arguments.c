@@ -9,6 +9,8 @@ static const struct {
     const char *flag, *parameter;
 } table[ARGUMENT_COUNT] = {
     [ARGUMENT_SERVER] = {"--server", NULL},
+    [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL},
+    [ARGUMENT_CA_FILE] = {"--ca-file", NULL},
     [ARGUMENT_STATE] = {"--state", "state"},
     [ARGUMENT_TOPIC] = {"--topic", "topic"},
     [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter"},

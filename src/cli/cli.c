@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/bearer.h"
 #include "cli/form.h"
+#include "cli/new_token.h"
 #include "cli/remote.h"
 
 enum { EXIT_USAGE = 2, TARGET_MAX = 8192, TAIL_S = 1 };
 
 struct call {
+    int word_count; /* what stands behind the name of the command */
+    char *const *words;
     struct arguments arguments;
     struct remote *remote;
     struct problem problem;
@@ -322,6 +326,13 @@ static bool tail_run(struct call *call)
     return false;
 }
 
+/* ---- without a server ---- */
+
+static bool token_run(struct call *call)
+{
+    return new_token_print(call->word_count, call->words, &call->problem);
+}
+
 /* ---- which ---- */
 
 static bool help_run(struct call *);
@@ -342,6 +353,7 @@ static const struct command {
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},
     {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
+    {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run},
     {"help", "", "prints this", help_run},
 };
 
@@ -355,6 +367,12 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+/* Reads its words itself, and asks no server. */
+static bool is_local(const struct command *command)
+{
+    return command->run == token_run || command->run == help_run;
+}
+
 bool cli_is_meant(int argc, char *const *argv)
 {
     return argc > 1 && argv[1][0] != '-';
@@ -366,32 +384,55 @@ static bool fail(const char *name, const struct problem *problem)
     return false;
 }
 
+/* Asks a server. */
+static int run_remote(const struct command *command, struct call *call)
+{
+    struct buffer authorization;
+    struct remote_options options = {.server = call->arguments.values[ARGUMENT_SERVER],
+                                     .ca_file = call->arguments.values[ARGUMENT_CA_FILE]};
+    int code = EXIT_USAGE;
+    buffer_init(&authorization, 2 * BEARER_MAX);
+    if (bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) !=
+        STATUS_OK) {
+        fail(command->name, &call->problem);
+    } else {
+        options.authorization = buffer_text(&authorization);
+        call->remote = remote_new(&options);
+        code = command->run(call) || fail(command->name, &call->problem) ? EXIT_SUCCESS : EXIT_FAILURE;
+        remote_free(call->remote);
+    }
+    buffer_fini(&authorization);
+    return code;
+}
+
 int cli_run(int argc, char *const *argv)
 {
     const struct command *command = find(argv[1]);
-    struct call call = {.remote = NULL};
+    struct call call = {.word_count = argc - 2, .words = argv + 2};
     if (!command) {
         fprintf(stderr, "duepost: there is no command %s; duepost help lists all\n", argv[1]);
         return EXIT_USAGE;
     }
+    if (is_local(command))
+        return command->run(&call) || fail(command->name, &call.problem) ? EXIT_SUCCESS : EXIT_USAGE;
     if (arguments_parse(argc - 2, argv + 2, &call.arguments, &call.problem) != STATUS_OK) {
         fail(command->name, &call.problem);
         return EXIT_USAGE;
     }
-    call.remote = remote_new(call.arguments.values[ARGUMENT_SERVER]);
-    bool is_done = command->run(&call) || fail(command->name, &call.problem);
-    remote_free(call.remote);
-    return is_done ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_remote(command, &call);
 }
 
 static bool help_run(struct call *call)
 {
     (void)call;
-    puts("Usage: duepost COMMAND ...\nAsks a running server (--server URL or DUEPOST_SERVER; "
-         "http://127.0.0.1:7700); --json prints "
-         "JSON.\n");
+    puts(
+        "Usage: duepost COMMAND ...\n"
+        "Asks a running server (--server URL or DUEPOST_SERVER; http://127.0.0.1:7700); --json prints JSON.\n"
+        "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https "
+        "trusts.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
-    puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N");
+    puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N\n"
+         "FIELD: scopes=schedule,read,cancel,admin topics=orders-*,mail rate=1000/s");
     return true;
 }

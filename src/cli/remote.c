@@ -9,14 +9,16 @@ enum { ANSWER_MAX = 256 * 1024 * 1024, URL_MAX = 8192 };
 #define TIMEOUT_S 60L
 
 struct remote {
+    struct remote_options options;
     const char *server;
     CURL *easy;
 };
 
-struct remote *remote_new(const char *server)
+struct remote *remote_new(const struct remote_options *options)
 {
     struct remote *remote = NEW(struct remote);
-    remote->server = server ? server : "http://127.0.0.1:7700";
+    remote->options = *options;
+    remote->server = options->server ? options->server : "http://127.0.0.1:7700";
     curl_global_init(CURL_GLOBAL_DEFAULT);
     remote->easy = curl_easy_init();
     if (!remote->easy)
@@ -26,6 +28,8 @@ struct remote *remote_new(const char *server)
 
 void remote_free(struct remote *remote)
 {
+    if (!remote)
+        return;
     curl_easy_cleanup(remote->easy);
     curl_global_cleanup();
     free(remote);
@@ -42,18 +46,24 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
                         struct buffer *answer)
 {
     CURL *easy = remote->easy;
-    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    struct curl_slist *headers = NULL;
+    if (body)
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+    if (remote->options.authorization[0])
+        headers = curl_slist_append(headers, remote->options.authorization);
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (remote->options.ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, remote->options.ca_file);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
-    if (body) {
+    if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    }
     CURLcode code = curl_easy_perform(easy);
     curl_slist_free_all(headers);
     return code;
@@ -70,7 +80,8 @@ static void tell_refusal(long status, const struct buffer *answer, struct proble
         problem_set(problem, "%ld: %s %s", status, field ? field : "",
                     json_string_value(json_object_get(first, "detail")));
     else
-        problem_set(problem, "%ld: %s", status, detail ? detail : "the server gives no reason");
+        problem_set(problem, "%ld: %s%s", status, detail ? detail : "the server gives no reason",
+                    status == 401 ? " Here it comes from DUEPOST_TOKEN or --token-file." : "");
     json_decref(json);
 }
 

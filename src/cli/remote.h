@@ -9,9 +9,15 @@
 
 struct remote;
 
-/* server: its URL, "http://127.0.0.1:7700" when NULL. Borrows it. */
-struct remote *remote_new(const char *server);
-void remote_free(struct remote *);
+struct remote_options {
+    const char *server;        /* its URL; NULL: "http://127.0.0.1:7700" */
+    const char *authorization; /* a header; "": none */
+    const char *ca_file;       /* what to trust with https; NULL: what this host trusts */
+};
+
+/* Borrows the texts. */
+struct remote *remote_new(const struct remote_options *);
+void remote_free(struct remote *); /* NULL is fine */
 
 /* Sends one request; body is JSON or NULL. What comes is put into answer. OK: a 2xx. FAILED: problem says, in
  * the server's words where there are some, why not. */

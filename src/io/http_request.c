@@ -11,6 +11,8 @@
 #include "io/http_request.h"
 
 #include <assert.h>
+#include <netdb.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -53,6 +55,18 @@ bool http_request_has_header(const struct http_request *request, const char *nam
 struct slice http_request_body(const struct http_request *request)
 {
     return buffer_slice(&request->body);
+}
+
+void http_request_from(const struct http_request *request, char text[HTTP_FROM_SIZE])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    if (!address ||
+        getnameinfo(address,
+                    address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+                    text, HTTP_FROM_SIZE, NULL, 0, NI_NUMERICHOST) != 0)
+        snprintf(text, HTTP_FROM_SIZE, "unknown");
 }
 
 void http_request_allow(struct http_request *request, size_t max_bytes)

@@ -33,6 +33,7 @@ struct http_server {
 /* Lives as long as the connection. */
 struct peer {
     struct http_deadline deadline;
+    struct http_tls *tls; /* shared; NULL: plain HTTP */
 };
 
 enum request_state {

@@ -20,6 +20,17 @@ enum {
     RUNS_MAX = 4,             /* of the daemon in a row, before others have their turn */
 };
 
+/* Before the handshake. Without a certificate of its own, that fails: see http_tls_no_certificate. */
+static void begin_tls(const struct http_server *server, struct peer *peer, struct MHD_Connection *connection)
+{
+    if (!server->options.tls)
+        return;
+    peer->tls = http_tls_share(server->options.tls);
+    if (!http_tls_begin(peer->tls,
+                        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session))
+        log_error("tls_certificate_not_set", LOG_TEXT("then", "the connection cannot begin"));
+}
+
 static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -31,9 +42,11 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
             &peer->deadline,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
         http_deadline_start(server->deadlines, &peer->deadline, HTTP_STEP_HEAD);
+        begin_tls(server, peer, connection);
         *context = peer;
     } else if (peer) {
         http_deadline_clear(&peer->deadline);
+        http_tls_release(peer->tls);
         free(peer);
         *context = NULL;
         server->has_closed = true;
@@ -122,13 +135,21 @@ static void on_epoll(void *arg, bool readable, bool writable)
 static struct MHD_Daemon *start_daemon(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)http_tls_versions},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)http_tls_no_certificate},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (!options->tls)
+        tls[0] = tls[2];
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, http_request_advance,
-        server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
-        MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
-        http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (options->tls ? MHD_USE_TLS : 0), 0,
+        NULL, NULL, http_request_advance, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
+        http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options)
@@ -142,6 +163,8 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     };
     server->loop = loop;
     server->options = *options;
+    if (options->tls)
+        http_tls_share(options->tls);
     server->is_gapless = strncmp(MHD_get_version(), "0.9.", 4) == 0;
     list_init(&server->waiting);
     list_init(&server->answered);
@@ -155,6 +178,14 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->hook = hook_new(loop, LOOP_PHASE_ANSWER, on_turn_end, server);
     run(server); /* the first run puts the listening socket into the epoll set */
     return server;
+}
+
+void http_server_set_tls(struct http_server *server, struct http_tls *tls)
+{
+    assert(tls && server->options.tls);
+    http_tls_share(tls);
+    http_tls_release(server->options.tls);
+    server->options.tls = tls;
 }
 
 void http_server_quiesce(struct http_server *server)
@@ -183,5 +214,6 @@ void http_server_free(struct http_server *server)
     MHD_stop_daemon(server->daemon);
     timer_free(server->timer);
     http_deadlines_free(server->deadlines);
+    http_tls_release(server->options.tls);
     free(server);
 }

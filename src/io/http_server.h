@@ -14,6 +14,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "io/http_tls.h"
 #include "io/loop.h"
 
 struct http_server;
@@ -24,8 +25,9 @@ struct http_header {
 };
 
 struct http_server_options {
-    int listen_fd;          /* non-blocking, listening; taken */
-    size_t max_body_bytes;  /* unless http_request_allow says otherwise */
+    int listen_fd;         /* non-blocking, listening; taken */
+    struct http_tls *tls;  /* shared; NULL: plain HTTP */
+    size_t max_body_bytes; /* unless http_request_allow says otherwise */
     size_t max_connections;
     /* The head has come, the body not yet: answer now to refuse it (the
      * connection is closed after that when there is a body), or do nothing. */
@@ -49,6 +51,9 @@ struct http_server_options {
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);
 
+/* For connections that begin from now on. Shares it. Only for a server that speaks TLS already. */
+void http_server_set_tls(struct http_server *, struct http_tls *);
+
 /* No new connections; those that are there go on, and each answer closes its own. */
 void http_server_quiesce(struct http_server *);
 
@@ -60,10 +65,14 @@ void http_server_free(struct http_server *);
 
 /* What a request is. Borrowed until its answer. */
 struct slice http_request_method(const struct http_request *);
-struct slice http_request_target(const struct http_request *);                 /* raw, as sent */
+struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
 bool http_request_has_header(const struct http_request *, const char *name);
 struct slice http_request_body(const struct http_request *);
+
+/* The address that the connection comes from, as text: the client's, or that of what stands in between. */
+enum { HTTP_FROM_SIZE = 64 };
+void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
 
 /* In on_head: the body may have up to max_bytes, over max_body_bytes, if on_large agrees once it has. */
 void http_request_allow(struct http_request *, size_t max_bytes);
@@ -74,10 +83,10 @@ void *http_request_context(const struct http_request *);
 
 struct http_answer {
     unsigned status;
-    struct slice content_type;           /* empty: none */
-    const struct http_header *headers;   /* further ones */
+    struct slice content_type;         /* empty: none */
+    const struct http_header *headers; /* further ones */
     size_t header_count;
-    struct slice body;                   /* copied; left out for HEAD, with its length kept */
+    struct slice body; /* copied; left out for HEAD, with its length kept */
 };
 
 /* Copies answer; request is gone after it. May be called in any callback of the loop. */

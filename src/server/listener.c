@@ -140,8 +140,8 @@ static enum status open_any(struct listener *listener, const char *host, uint16_
     return status;
 }
 
-enum status listener_open(const char *host, uint16_t port, size_t count, struct listener **opened,
-                          struct problem *problem)
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count,
+                          struct listener **opened, struct problem *problem)
 {
     assert(count > 0);
     struct listener *listener = NEW(struct listener);
@@ -155,7 +155,7 @@ enum status listener_open(const char *host, uint16_t port, size_t count, struct 
         return status;
     }
     bool is_v6 = strchr(host, ':') != NULL;
-    snprintf(listener->url, sizeof listener->url, is_v6 ? "http://[%s]:%u" : "http://%s:%u", host,
+    snprintf(listener->url, sizeof listener->url, is_v6 ? "%s://[%s]:%u" : "%s://%s:%u", scheme, host,
              listener->port);
     *opened = listener;
     return STATUS_OK;

@@ -17,8 +17,8 @@ enum { LISTENER_URL_MAX = 300 };
 /* Opens count sockets on one address of host (a literal or a name that this host resolves now;
  * blocks for that) that share port; port 0 picks a free one. The sockets don't block. STATUS_FAILED
  * with what to do about it. */
-enum status listener_open(const char *host, uint16_t port, size_t count, struct listener **,
-                          struct problem *) MUST_USE;
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count,
+                          struct listener **, struct problem *) MUST_USE;
 
 /* Closes what was not taken; NULL is fine. */
 void listener_free(struct listener *);
@@ -26,7 +26,7 @@ void listener_free(struct listener *);
 /* Gives the socket of one reactor; each may be taken once. */
 int listener_take(struct listener *, size_t index);
 
-/* Where it really listens: the port that was picked, and http://HOST:PORT with the host as it was
+/* Where it really listens: the port that was picked, and SCHEME://HOST:PORT with the host as it was
  * given. Borrowed. */
 uint16_t listener_port(const struct listener *);
 const char *listener_url(const struct listener *);

@@ -3,10 +3,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "server/options_table.h"
+#include "server/token_file.h"
 
 enum { REACTORS_MAX = 4, CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
 
@@ -36,6 +38,13 @@ void option_layer_fini(struct option_layer *layer)
 {
     for (enum option_id id = 0; id < OPTION_COUNT; id++)
         free(layer->settings[id].text);
+}
+
+void options_warn(struct options *options, const char *text)
+{
+    options->warnings =
+        memory_resize(options->warnings, (options->warning_count + 1) * sizeof *options->warnings);
+    options->warnings[options->warning_count++] = slice_dup(slice_of(text));
 }
 
 /* Puts where the option stands before what is wrong with it. */
@@ -222,12 +231,46 @@ static enum status settle_shards(const struct loading *loading)
     return STATUS_OK;
 }
 
+static enum status read_tokens(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct problem warning, problem;
+    if (!options->tokens_file)
+        return STATUS_OK;
+    if (token_file_read(options->tokens_file, &options->tokens, &warning, &problem) != STATUS_OK)
+        return place_problem(loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], problem.text);
+    if (warning.text[0])
+        options_warn(options, warning.text);
+    return STATUS_OK;
+}
+
+static enum status read_certificate(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct problem problem;
+    struct stat key;
+    if (!options->tls_cert && !options->tls_key)
+        return STATUS_OK;
+    if (!options->tls_key)
+        return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT],
+                             "needs tls-key, too");
+    if (!options->tls_cert)
+        return place_problem(loading, OPTION_TLS_KEY, &options->settings[OPTION_TLS_KEY],
+                             "needs tls-cert, too");
+    if (http_tls_load(options->tls_cert, options->tls_key, &options->tls, &problem) != STATUS_OK)
+        return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT], problem.text);
+    if (stat(options->tls_key, &key) == 0 && key.st_mode & S_IROTH)
+        options_warn(options, "everybody on this host may read the file of tls-key: chmod o-r");
+    return STATUS_OK;
+}
+
 /* What one option means for another, and what the system says to them. */
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
     if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
-        settle_shards(loading) != STATUS_OK)
+        settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
+        read_certificate(loading) != STATUS_OK)
         return STATUS_INVALID;
     if (options->is_embedded && !options->data_dir) {
         problem_set(loading->problem,
@@ -276,13 +319,22 @@ enum status options_load(struct options *options, const struct options_input *in
     return status;
 }
 
+void options_log_warnings(const struct options *options)
+{
+    for (size_t i = 0; i < options->warning_count; i++)
+        log_warning("configuration", LOG_TEXT("what", options->warnings[i]));
+}
+
 void options_fini(struct options *options)
 {
-    char *const texts[] = {options->listen_host, options->redis_password_file, options->data_dir,
-                           options->config,      options->receiver_ca,         options->prefix,
-                           options->log,         options->signing_secret_file};
+    char *const texts[] = {options->listen_host, options->tokens_file, options->redis_password_file,
+                           options->data_dir,    options->config,      options->receiver_ca,
+                           options->prefix,      options->log,         options->signing_secret_file,
+                           options->tls_cert,    options->tls_key};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
+    token_table_release(options->tokens);
+    http_tls_release(options->tls);
     redis_address_fini(&options->redis_address);
     target_policy_free(options->targets);
     for (enum option_id id = 0; id < OPTION_COUNT; id++)

@@ -14,16 +14,21 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "io/http_tls.h"
 #include "io/redis.h"
 #include "job/retry_schedule.h"
 #include "job/signature.h"
 #include "job/target.h"
+#include "job/token_table.h"
 #include "store/durability.h"
 
 #define OPTIONS_CONFIG_FILE "/etc/duepost/duepost.conf"
 
 enum option_id {
     OPTION_LISTEN,
+    OPTION_TOKENS,
+    OPTION_TLS_CERT,
+    OPTION_TLS_KEY,
     OPTION_REDIS,
     OPTION_REDIS_PASSWORD_FILE,
     OPTION_SHARDS,
@@ -73,6 +78,10 @@ struct option_setting {
 struct options {
     char *listen_host;
     uint16_t listen_port;
+    char *tokens_file;
+    struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
+    char *tls_cert, *tls_key;           /* files */
+    struct http_tls *tls;               /* what they hold; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */
     struct redis_address redis_address; /* with the password, wherever it came from */
     char *redis_password_file;
@@ -118,6 +127,9 @@ void options_fini(struct options *);
 
 /* --help, --version and --print-config: writes the answer and returns true; there is nothing else to do. */
 bool options_answer(const struct options *, FILE *out);
+
+/* What is odd about them, if anything. */
+void options_log_warnings(const struct options *);
 
 /* Appends the names of the options that differ, separated by spaces: to changed those that may change
  * while duepost runs, to fixed the others. */

@@ -27,9 +27,7 @@ static void warn(struct options *options, struct slice variable)
     buffer_init(&text, 1024);
     buffer_append(&text, variable);
     buffer_append(&text, SLICE(": duepost has no such option; the variable does nothing"));
-    options->warnings =
-        memory_resize(options->warnings, (options->warning_count + 1) * sizeof *options->warnings);
-    options->warnings[options->warning_count++] = slice_dup(buffer_slice(&text));
+    options_warn(options, buffer_text(&text));
     buffer_fini(&text);
 }
 

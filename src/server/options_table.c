@@ -16,8 +16,46 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "127.0.0.1:7700",
             .help = "where the API listens",
             .text = "An IPv6 address stands in brackets: [::1]:7700. Port 0 picks a free one; the line\n"
-                    "\"duepost listening on ...\" on stdout tells which. There is no authentication yet:\n"
-                    "whoever reaches this port can schedule and read jobs. Keep it on a loopback address.",
+                    "\"duepost listening on ...\" on stdout tells which. What is no loopback address needs\n"
+                    "tokens.",
+        },
+    [OPTION_TOKENS] =
+        {
+            .name = "tokens",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(tokens_file),
+            .help = "file that says who may do what; without it duepost listens on loopback only",
+            .text =
+                "A line each: NAME sha256:DIGEST scopes=schedule,read,cancel,admin, and to bound it\n"
+                "further topics=orders-*,mail and rate=1000/s (or /m, /h; with each duepost process). A\n"
+                "line that begins with # is a comment. \"duepost token new NAME scopes=...\" prints a new\n"
+                "token and its line: the file holds digests, and no token. A request sends its token as\n"
+                "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again; when it is wrong then, what\n"
+                "was read before stays.",
+            .may_reload = true,
+        },
+    [OPTION_TLS_CERT] =
+        {
+            .name = "tls-cert",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(tls_cert),
+            .help = "PEM file with a certificate and its chain: the API speaks TLS 1.2 and 1.3",
+            .text =
+                "Together with tls-key. SIGHUP reads both again, and connections that begin from then on\n"
+                "see the new certificate; when they cannot be used, the old one stays. With TLS there is\n"
+                "no plain HTTP. To switch it on or off takes a restart.",
+            .may_reload = true,
+        },
+    [OPTION_TLS_KEY] =
+        {
+            .name = "tls-key",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(tls_key),
+            .help = "PEM file with the private key of tls-cert",
+            .may_reload = true,
         },
     [OPTION_REDIS] =
         {

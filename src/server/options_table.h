@@ -59,6 +59,9 @@ void options_read_environment(struct option_layer *, char *const *environment, s
 enum status options_read_file(struct option_layer *, const char *path, struct slice content,
                               struct problem *) MUST_USE;
 
+/* For the log, once it is open. Copies text. */
+void options_warn(struct options *, const char *text);
+
 /* The value of a variable of environment, or NULL when it is absent or empty. Borrowed. */
 const char *environment_get(char *const *environment, const char *name);
 

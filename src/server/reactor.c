@@ -60,11 +60,12 @@ static void start_api(struct reactor *reactor)
         .is_breaker_on = options->is_breaker_on,
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
+        .tokens = options->tokens,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };
-    struct http_server_options server = {.listen_fd = reactor->options.listen_fd,
-                                         .max_connections = CONNECTIONS_MAX};
+    struct http_server_options server = {
+        .listen_fd = reactor->options.listen_fd, .tls = options->tls, .max_connections = CONNECTIONS_MAX};
     reactor->api = api_new(&api);
     api_attach(reactor->api, &server);
     reactor->server = http_server_new(reactor->loop, &server);
@@ -184,7 +185,9 @@ static void reload(void *arg)
     reactor->options.options = options;
     store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
     api_reload(reactor->api, options->targets, &options->retry_schedule, options->is_breaker_on,
-               options->max_jobs);
+               options->max_jobs, options->tokens);
+    if (options->tls)
+        http_server_set_tls(reactor->server, options->tls);
     struct attempt_policy policy = attempt_policy(options);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
     call->on_reloaded(call->arg);

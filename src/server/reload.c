@@ -7,7 +7,7 @@ enum { NAMES_MAX = 1024 };
 struct reload {
     struct loop *loop;
     const struct options_input *input;
-    void (*prepare)(void *arg, struct options *);
+    reload_prepare_fn *prepare;
     void *arg;
     struct options *old; /* reactors may still look at it */
     size_t waiting;      /* for so many of them */
@@ -48,12 +48,27 @@ static void log_changes(const struct options *live, const struct options *fresh)
     buffer_fini(&fixed);
 }
 
-struct reload *reload_new(struct loop *loop, const struct options_input *input,
-                          void (*prepare)(void *arg, struct options *), void *arg)
+struct reload *reload_new(struct loop *loop, const struct options_input *input, reload_prepare_fn *prepare,
+                          void *arg)
 {
     struct reload *reload = NEW(struct reload);
     *reload = (struct reload){.loop = loop, .input = input, .prepare = prepare, .arg = arg};
     return reload;
+}
+
+/* NULL: they are wrong, and that was logged. */
+static struct options *load(struct reload *reload)
+{
+    struct options *fresh = NEW(struct options);
+    struct problem problem;
+    enum status status = options_load(fresh, reload->input, &problem);
+    if (status == STATUS_OK && (status = reload->prepare(reload->arg, fresh, &problem)) != STATUS_OK)
+        options_fini(fresh);
+    if (status == STATUS_OK)
+        return fresh;
+    log_error("options_not_reloaded", LOG_TEXT("why", problem.text));
+    free(fresh);
+    return NULL;
 }
 
 void reload_run(struct reload *reload, struct options **live, struct reactor *const *reactors, size_t count)
@@ -65,15 +80,12 @@ void reload_run(struct reload *reload, struct options **live, struct reactor *co
         log_warning("options_not_reloaded", LOG_TEXT("why", "duepost is still busy starting or reloading"));
         return;
     }
-    struct options *fresh = NEW(struct options);
-    if (options_load(fresh, reload->input, &problem) != STATUS_OK) {
-        log_error("options_not_reloaded", LOG_TEXT("why", problem.text));
-        free(fresh);
+    struct options *fresh = load(reload);
+    if (!fresh)
         return;
-    }
     log_changes(*live, fresh);
+    options_log_warnings(fresh);
     log_set_level(fresh->log_level);
-    reload->prepare(reload->arg, fresh);
     reload->old = *live;
     *live = fresh;
     reload->waiting = count;

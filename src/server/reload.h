@@ -8,9 +8,12 @@
 
 struct reload;
 
-/* Reads the options anew from input, as at the start. Borrows input. prepare completes what was read. */
-struct reload *reload_new(struct loop *, const struct options_input *input,
-                          void (*prepare)(void *arg, struct options *), void *arg);
+/* Completes what was read. INVALID: it cannot take the place of the live options without a restart. */
+typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
+
+/* Reads the options anew from input, as at the start. Borrows input. */
+struct reload *reload_new(struct loop *, const struct options_input *input, reload_prepare_fn *prepare,
+                          void *arg);
 
 /* Where the options are wrong, everything stays as it is. *live (on the heap) is replaced at once; what it
  * was before is freed when the last reactor has let go of it. */

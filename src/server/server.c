@@ -299,27 +299,48 @@ static void refuse_redis(const struct redis_address *redis, struct target_policy
         refuse_place(redis->seeds[i].host, redis->seeds[i].port, targets);
 }
 
-static void refuse_ourselves(void *arg, struct options *options)
+/* Completes options, at the start and when they are read again. */
+static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
     struct server *server = arg;
+    if (!options->tokens && !listener_is_loopback(server->listener)) {
+        problem_set(problem,
+                    "%s can be reached from other hosts, which takes tokens: make one (duepost token new "
+                    "NAME scopes=...) and name their file with --tokens; or listen on 127.0.0.1",
+                    listener_url(server->listener));
+        return STATUS_INVALID;
+    }
+    if (!options->tls != !server->options->tls) {
+        problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
+        return STATUS_INVALID;
+    }
+    if (options->tokens)
+        log_info("tokens_read", LOG_TEXT("file", options->tokens_file),
+                 LOG_NUMBER("count", token_table_count(options->tokens)));
     listener_refuse(server->listener, options->targets);
     refuse_redis(&server->redis, options->targets);
+    return STATUS_OK;
 }
 
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
-    enum status status = listener_open(options->listen_host, options->listen_port, (size_t)options->reactors,
-                                       &server->listener, problem);
+    enum status status =
+        listener_open(options->tls ? "https" : "http", options->listen_host, options->listen_port,
+                      (size_t)options->reactors, &server->listener, problem);
     if (status != STATUS_OK)
         return status;
     server->redis = options->redis_address; /* these two outlive the options of the start */
     options->redis_address = (struct redis_address){0};
     server->prefix = slice_dup(slice_of(options->prefix));
-    refuse_ourselves(server, options);
-    if (!listener_is_loopback(server->listener))
-        log_warning("listens_beyond_loopback", LOG_TEXT("at", listener_url(server->listener)),
-                    LOG_TEXT("risk", "whoever reaches this address can schedule and cancel jobs"));
+    status = prepare(server, options, problem);
+    if (status != STATUS_OK)
+        return status;
+    if (!options->tls && !listener_is_loopback(server->listener))
+        log_warning("listens_without_tls", LOG_TEXT("at", listener_url(server->listener)),
+                    LOG_TEXT("risk",
+                             "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
+                             "stands in front: --tls-cert, --tls-key"));
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,
@@ -366,7 +387,7 @@ int server_run(struct options *options, const struct options_input *input)
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
-    server.reload = reload_new(server.loop, input, refuse_ourselves, &server);
+    server.reload = reload_new(server.loop, input, prepare, &server);
     server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);

@@ -53,17 +53,34 @@ def is_readable(sock):
 class Client:
     """Kept-alive connections, one a thread; none is used again after an error."""
 
-    def __init__(self, host, port):
-        self.host, self.port = host, port
+    def __init__(self, host, port, token=None, tls=None):
+        """tls: an SSLContext."""
+        self.host, self.port, self.token, self.tls = host, port, token, tls
         self._local = threading.local()
+
+    def with_token(self, token):
+        """The same server, asked by another client."""
+        return Client(self.host, self.port, token, self.tls)
+
+    def _link(self):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=15 * SLOW, context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
+
+    def connect(self):
+        """A socket of the caller's own."""
+        link = socket.create_connection((self.host, self.port), timeout=15 * SLOW)
+        return self.tls.wrap_socket(link, server_hostname=self.host) if self.tls else link
 
     def request(self, method, target, body=None, headers=None, check=True):
         if isinstance(body, str):
             body = body.encode()
+        if self.token:
+            headers = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         link = getattr(self._local, "link", None)
         if link is None or not link.sock or is_readable(link.sock):  # closed while it was idle
             self.close()
-            link = self._local.link = http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
+            link = self._local.link = self._link()
         try:
             try:
                 link.request(method, target, body=body, headers=headers or {})
@@ -129,7 +146,7 @@ class Client:
 
     def raw(self, data, method="GET", target="/", check=True):
         """Sends bytes as they are; everything that comes until the server closes."""
-        with socket.create_connection((self.host, self.port), timeout=15 * SLOW) as link:
+        with self.connect() as link:
             link.sendall(data)
             received = b""
             while True:
@@ -172,7 +189,7 @@ def run(*options, extra=None, seconds=10):
 class Duepost(Client):
     """A running server. With redis None it has its embedded one in data."""
 
-    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True):
+    def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None, tls=None):
         self.owns_data = data is None
         self.data = pathlib.Path(data or scratch.directory("data"))
         self.log_path = scratch.file("log")
@@ -190,7 +207,7 @@ class Duepost(Client):
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
                                             stdout=subprocess.PIPE, stderr=log)
         try:
-            super().__init__(*self._await_address())
+            super().__init__(*self._await_address(), token, tls)
             if ready:
                 until(lambda: self.get("/readyz").status == 200, 10, "ready")
         except BaseException:
@@ -206,17 +223,23 @@ class Duepost(Client):
             piece = os.read(self.process.stdout.fileno(), 1000)
             assert piece, f"ended before it listened, exit {self.process.wait()}\n{self.log()}"
             line += piece
-        match = re.fullmatch(rb"duepost listening on http://([0-9.]+|\[[0-9a-f:]+\]):(\d+)\n", line)
+        match = re.fullmatch(rb"duepost listening on https?://([0-9.]+|\[[0-9a-f:]+\]):(\d+)\n", line)
         assert match, line
         return match[1].decode().strip("[]"), int(match[2])
 
     @property
     def url(self):
-        return f"http://{self.host}:{self.port}"
+        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
 
     @property
     def pid(self):
         return self.process.pid
+
+    def reload(self, event="options_reloaded"):
+        """SIGHUP; once the log has one more line of that event."""
+        before = self.log().count(f"event={event} ")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: self.log().count(f"event={event} ") > before, 5, event)
 
     def log(self):
         return self.log_path.read_text(errors="replace")

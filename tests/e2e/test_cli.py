@@ -1,17 +1,21 @@
 """The commands that ask a running server."""
 
+import hashlib
 import json
 import os
+import re
 import subprocess
+
+import pytest
 
 import duepost
 from patience import SLOW, until
 from receiver import CLOSE, Answer
 
 
-def ask(server, *words, code=0):
+def ask(server, *words, code=0, token=""):
     """What a command prints."""
-    environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
+    environment = {**os.environ, "DUEPOST_SERVER": server.url, "DUEPOST_TOKEN": token}
     done = subprocess.run([duepost.BINARY, *words], env=environment, capture_output=True, text=True, timeout=30 * SLOW)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
@@ -98,6 +102,45 @@ def test_what_changes_is_followed(server, receiver, topic):
             assert tail.stdout.readline().startswith(f"{topic}  delayed 2 ")
         finally:
             tail.terminate()
+
+
+def test_a_token_is_made_shown_and_used(start, topic, tmp_path):
+    made = duepost.run("token", "new", "shop", "scopes=schedule,read", f"topics={topic},b-*", "rate=1000/s").stdout
+    token, line = made.splitlines()
+    assert re.fullmatch(r"dp_[0-9a-f]{64}", token)
+    assert line == f"shop sha256:{hashlib.sha256(token.encode()).hexdigest()} scopes=schedule,read topics={topic},b-* rate=1000/s"
+    assert duepost.run("token", "new", "shop", "scopes=read").stdout.splitlines()[0] != token
+    (tmp_path / "tokens").write_text(line + "\n")
+    (tmp_path / "token").write_text(token + "\n")
+    server = start("--tokens", str(tmp_path / "tokens"), token=token)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600)
+    listed = ["jobs", "--state=delayed", f"--topic={topic}"]
+    assert "DUEPOST_TOKEN" in ask(server, *listed, code=1)
+    assert " a " in ask(server, *listed, f"--token-file={tmp_path}/token")
+    assert " a " in ask(server, *listed, token=token)
+    assert "401" in ask(server, *listed, code=1, token="dp_wrong")
+    assert "403: Token shop lacks the scope cancel" in ask(server, "cancel", f"{topic}/a", code=1, token=token)
+    assert ask(server, "topics", token=token).count("\n") == 2
+    assert token not in server.log()
+
+
+@pytest.mark.parametrize("words, reason", [
+    ([], "NAME"), (["new"], "NAME"), (["old", "a", "scopes=read"], "NAME"), (["new", "a b", "scopes=read"], "NAME"),
+    (["new", "a"], "scopes="), (["new", "a", "scopes=all"], "scopes="), (["new", "a/b", "scopes=read"], "name"),
+    (["new", "a", "scopes=read", "topics=a b"], "nothing else"), (["new", "a", "scopes=read", "rate=1/d"], "rate="),
+    (["new", "a", "scopes=read\nb"], "scopes="),
+], ids=str)
+def test_a_wrong_token_is_not_made(words, reason):
+    done = duepost.run("token", *words)
+    assert done.returncode == 2 and reason in done.stderr and done.stdout == ""
+
+
+def test_a_file_without_a_token_is_told(server, tmp_path):
+    for text in "", "\n", "a b\n", "a\tb", "\x00":
+        (tmp_path / "token").write_text(text)
+        assert "holds no token" in ask(server, "topics", f"--token-file={tmp_path}/token", code=2)
+    assert "cannot read" in ask(server, "topics", f"--token-file={tmp_path}/nothing", code=2)
+    assert "DUEPOST_TOKEN" in ask(server, "topics", code=2, token="a\r\nX-Other: b")
 
 
 def test_what_cannot_be_is_told(server):

@@ -7,7 +7,7 @@ import pytest
 from duepost import run
 from patience import until
 
-NAMES = """listen redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
+NAMES = """listen tokens tls-cert tls-key redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
 retry-schedule allow-target receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
 
 
@@ -53,6 +53,7 @@ def test_the_environment_names_the_file(tmp_path):
     (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),
     (["--max-in-flight", "-1"], {}, "max-in-flight"), (["--config", "/nowhere/duepost.conf"], {}, "/nowhere/duepost.conf"),
     (["--redis-password-file", "/nowhere/password", "--redis", "unix:/nowhere"], {}, "/nowhere/password"),
+    (["--tokens", "/nowhere/tokens"], {}, "/nowhere/tokens"), (["--tokens", "/dev/null"], {}, "duepost token new"),
     (["--receiver-ca", "/nowhere/ca.pem"], {}, "/nowhere/ca.pem"), (["extra"], {}, "extra"),
     ([], {"DUEPOST_MAX_JOBS": "many"}, "DUEPOST_MAX_JOBS"), ([], {"DUEPOST_LISTEN": "x"}, "DUEPOST_LISTEN"),
 ], ids=str)

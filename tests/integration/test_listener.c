@@ -14,7 +14,8 @@ static struct listener *open_listener(const char *host, uint16_t port, size_t co
 {
     struct listener *listener = NULL;
     struct problem problem = {""};
-    ck_assert_msg(listener_open(host, port, count, &listener, &problem) == STATUS_OK, "%s", problem.text);
+    ck_assert_msg(listener_open("http", host, port, count, &listener, &problem) == STATUS_OK, "%s",
+                  problem.text);
     return listener;
 }
 
@@ -81,7 +82,7 @@ START_TEST(a_port_in_use_is_an_error_also_when_a_duepost_uses_it)
              "cannot listen on 127.0.0.1 port %u: another program already listens there; stop it or choose "
              "another port",
              listener_port(listener));
-    ck_assert_int_eq(listener_open("127.0.0.1", listener_port(listener), 1, &second, &problem),
+    ck_assert_int_eq(listener_open("http", "127.0.0.1", listener_port(listener), 1, &second, &problem),
                      STATUS_FAILED);
     ck_assert_str_eq(problem.text, expected);
     ck_assert_ptr_null(second);
@@ -129,9 +130,9 @@ START_TEST(what_cannot_be_bound_is_told)
 {
     struct listener *listener = NULL;
     struct problem problem;
-    ck_assert_int_eq(listener_open("192.0.2.1", 0, 1, &listener, &problem), STATUS_FAILED);
+    ck_assert_int_eq(listener_open("http", "192.0.2.1", 0, 1, &listener, &problem), STATUS_FAILED);
     ck_assert_str_eq(problem.text, "cannot listen on 192.0.2.1 port 0: this host does not have that address");
-    ck_assert_int_eq(listener_open("no such name", 0, 1, &listener, &problem), STATUS_FAILED);
+    ck_assert_int_eq(listener_open("http", "no such name", 0, 1, &listener, &problem), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "cannot listen on no such name: "));
     ck_assert_ptr_null(listener);
 }

@@ -34,10 +34,11 @@ class Receiver:
         self.process.end()
 
 
-def answer(url, document=None):
+def answer(url, document=None, token=None):
     """(status, text)"""
     data = None if document is None else json.dumps(document).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
     try:
         with urllib.request.urlopen(request, timeout=10) as reply:
             return reply.status, reply.read().decode()
@@ -62,14 +63,14 @@ def job_for(receiver, delay):
     return {"topic": "proof", "jobId": f"job-{next(_numbers)}", "delay": delay, "url": receiver.url, "body": {"order": 1041}}
 
 
-def schedule(server_url, receiver, delay=1.0):
+def schedule(server_url, receiver, delay=1.0, token=None):
     """Its jobId."""
     job = job_for(receiver, delay)
-    status, text = answer(server_url + "/jobs", job)
+    status, text = answer(server_url + "/jobs", job, token)
     if status != 201:
         raise Failed(f"POST /jobs says {status} {text}")
     return job["jobId"]
 
 
-def deliver(server_url, receiver):
-    receiver.await_job(schedule(server_url, receiver))
+def deliver(server_url, receiver, token=None):
+    receiver.await_job(schedule(server_url, receiver, token=token))

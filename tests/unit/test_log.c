@@ -87,6 +87,14 @@ START_TEST(leaves_out_what_is_below_its_level)
 }
 END_TEST
 
+START_TEST(leaves_out_no_audit_event)
+{
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_ERROR);
+    log_audit("job_cancelled", LOG_TEXT("who", "shop"));
+    ck_assert_str_eq(behind_time(read_file(path), " level"), " level=audit event=job_cancelled who=shop\n");
+}
+END_TEST
+
 START_TEST(leaves_out_a_field_that_is_too_long)
 {
     static char large[9000];
@@ -145,6 +153,7 @@ START_TEST(knows_its_words)
     ck_assert(log_level_parse(SLICE("debug"), &level) && level == LOG_LEVEL_DEBUG);
     ck_assert(log_level_parse(SLICE("error"), &level) && level == LOG_LEVEL_ERROR);
     ck_assert(!log_level_parse(SLICE("Error"), &level));
+    ck_assert(!log_level_parse(SLICE("audit"), &level));
     ck_assert(log_format_parse(SLICE("json"), &format) && format == LOG_FORMAT_JSON);
     ck_assert(log_format_parse(SLICE("logfmt"), &format) && format == LOG_FORMAT_LOGFMT);
     ck_assert(!log_format_parse(SLICE(""), &format));
@@ -159,6 +168,7 @@ Suite *suite(void)
     tcase_add_test(tests, writes_logfmt);
     tcase_add_test(tests, writes_json);
     tcase_add_test(tests, leaves_out_what_is_below_its_level);
+    tcase_add_test(tests, leaves_out_no_audit_event);
     tcase_add_test(tests, leaves_out_a_field_that_is_too_long);
     tcase_add_test(tests, goes_on_in_a_new_file_after_rotation);
     tcase_add_test(tests, says_why_a_file_cannot_be_written);

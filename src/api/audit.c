@@ -1,0 +1,48 @@
+#include "api/audit.h"
+
+#include "api/access.h"
+#include "base/log.h"
+
+/* NULL: there is nothing to tell. */
+static const char *outcome_of(enum status status)
+{
+    if (status == STATUS_OK)
+        return "done";
+    return status == STATUS_UNKNOWN ? "unknown" : NULL;
+}
+
+/* event is about what has this name, which is of this kind. */
+static void tell(const struct exchange *exchange, const char *event, const char *kind, struct slice name,
+                 enum status status)
+{
+    const char *outcome = outcome_of(status);
+    char from[HTTP_FROM_SIZE];
+    if (!outcome)
+        return;
+    http_request_from(exchange->request, from);
+    log_audit(event, LOG_TEXT("who", access_name(exchange)), LOG_TEXT("from", from), LOG_SLICE(kind, name),
+              LOG_TEXT("outcome", outcome));
+}
+
+void audit_job(const struct exchange *exchange, const char *event, enum status status)
+{
+    tell(exchange, event, "job", exchange->key, status);
+}
+
+void audit_topic(const struct exchange *exchange, const char *event, enum status status)
+{
+    tell(exchange, event, "topic", exchange->topic, status);
+}
+
+void audit_receiver(const struct exchange *exchange, const char *event, enum status status)
+{
+    tell(exchange, event, "receiver", exchange->key, status);
+}
+
+void audit_jobs(const struct exchange *exchange, const char *event, size_t done, size_t unknown)
+{
+    char from[HTTP_FROM_SIZE];
+    http_request_from(exchange->request, from);
+    log_audit(event, LOG_TEXT("who", access_name(exchange)), LOG_TEXT("from", from),
+              LOG_SLICE("filter", exchange->query), LOG_NUMBER("done", done), LOG_NUMBER("unknown", unknown));
+}

@@ -1,0 +1,13 @@
+/* new_token.h - duepost token new NAME scopes=... [topics=...] [rate=...] */
+#ifndef DUEPOST_CLI_NEW_TOKEN_H
+#define DUEPOST_CLI_NEW_TOKEN_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* words: what stands behind "token". Prints a new token, and then the line for the file of --tokens. False:
+ * problem says what is wrong; nothing was printed. */
+bool new_token_print(int count, char *const *words, struct problem *);
+
+#endif

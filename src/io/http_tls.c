@@ -1,0 +1,70 @@
+#include "io/http_tls.h"
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct http_tls {
+    atomic_uint holders;
+    gnutls_certificate_credentials_t credentials;
+};
+
+const char http_tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+static int no_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                          gnutls_pcert_st **certificates, unsigned *count, gnutls_ocsp_data_st **ocsp,
+                          unsigned *ocsp_count, gnutls_privkey_t *key, unsigned *flags)
+{
+    (void)session, (void)info, (void)certificates, (void)count, (void)ocsp, (void)ocsp_count, (void)key,
+        (void)flags;
+    return -1;
+}
+
+void (*const http_tls_no_certificate)(void) = (void (*)(void))no_certificate;
+
+enum status http_tls_load(const char *certificate_file, const char *key_file, struct http_tls **loaded,
+                          struct problem *problem)
+{
+    if (MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK2) != MHD_YES) {
+        problem_set(problem, "the libmicrohttpd of this host has no TLS");
+        return STATUS_INVALID;
+    }
+    struct http_tls *tls = NEW(struct http_tls);
+    tls->holders = 1;
+    int result = gnutls_certificate_allocate_credentials(&tls->credentials);
+    if (result == GNUTLS_E_SUCCESS)
+        result = gnutls_certificate_set_x509_key_file2(tls->credentials, certificate_file, key_file,
+                                                       GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (result >= 0) {
+        *loaded = tls;
+        return STATUS_OK;
+    }
+    problem_set(problem, "cannot use the certificate %.160s with the key %.160s: %s", certificate_file,
+                key_file, gnutls_strerror(result));
+    http_tls_release(tls);
+    return STATUS_INVALID;
+}
+
+struct http_tls *http_tls_share(struct http_tls *tls)
+{
+    tls->holders++;
+    return tls;
+}
+
+void http_tls_release(struct http_tls *tls)
+{
+    if (!tls || --tls->holders > 0)
+        return;
+    if (tls->credentials)
+        gnutls_certificate_free_credentials(tls->credentials);
+    free(tls);
+}
+
+bool http_tls_begin(const struct http_tls *tls, void *session)
+{
+    return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) == GNUTLS_E_SUCCESS;
+}

@@ -1,0 +1,54 @@
+/* token.h - who may do what: one line of the file of tokens.
+ *
+ *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [rate=1000/s]
+ *
+ * The digest is that of the token's text, as it is sent. Tokens are 256 random bits, and nobody can try
+ * so many: a slow hash with a salt would win nothing. */
+#ifndef DUEPOST_JOB_TOKEN_H
+#define DUEPOST_JOB_TOKEN_H
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "job/token_rate.h"
+
+/* Bits. */
+enum scope {
+    SCOPE_SCHEDULE = 1 << 0,
+    SCOPE_READ = 1 << 1,
+    SCOPE_CANCEL = 1 << 2,
+    SCOPE_ADMIN = 1 << 3,
+};
+
+enum {
+    TOKEN_NAME_MAX = 64,
+    TOKEN_RANDOM_BYTES = 32,
+    TOKEN_TEXT_SIZE = 3 + 2 * TOKEN_RANDOM_BYTES,
+    TOKEN_DIGEST_BYTES = 32,
+    TOKEN_SCOPES_SIZE = 40, /* "schedule,read,cancel,admin" and a NUL */
+};
+
+struct token {
+    char *name;
+    char *topics; /* patterns; NULL: all topics */
+    uint8_t digest[TOKEN_DIGEST_BYTES];
+    unsigned scopes;
+    struct token_rate rate; /* the only part that changes, and from any thread */
+};
+
+/* INVALID: problem names the field that is wrong, and repeats nothing that could be a token; the token holds
+ * nothing. line is not empty. */
+enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
+void token_fini(struct token *);
+
+/* A new token, "dp_" and hex digits, without a NUL. */
+void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_SIZE]);
+
+void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);
+
+/* The line of a token with this text; fields are those behind the digest. */
+void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields);
+
+/* "schedule,read" */
+void token_scopes_text(unsigned scopes, char text[TOKEN_SCOPES_SIZE]);
+
+#endif

@@ -1,0 +1,117 @@
+#include "job/token_table.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct token_table {
+    atomic_uint holders;
+    size_t count;
+    struct token tokens[TOKENS_MAX];
+};
+
+static enum status refuse(struct problem *problem, const char *path, unsigned line, const char *what)
+{
+    problem_set(problem, "%s:%u: %s", path, line, what);
+    return STATUS_INVALID;
+}
+
+/* What the new one has in common with an earlier one, or NULL. */
+static const char *why_double(const struct token_table *table, const struct token *token)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->tokens[i].name, token->name) == 0)
+            return "this name is there already, in an earlier line";
+        if (memcmp(table->tokens[i].digest, token->digest, TOKEN_DIGEST_BYTES) == 0)
+            return "this token is there already, in an earlier line with another name";
+    }
+    return NULL;
+}
+
+static enum status add_line(struct token_table *table, const char *path, unsigned number, struct slice line,
+                            struct problem *problem)
+{
+    struct problem why;
+    struct token token;
+    if (table->count == TOKENS_MAX) {
+        problem_set(problem, "%s:%u: there are more than %d tokens", path, number, TOKENS_MAX);
+        return STATUS_INVALID;
+    }
+    if (token_parse(line, &token, &why) != STATUS_OK)
+        return refuse(problem, path, number, why.text);
+    const char *what = why_double(table, &token);
+    if (what) {
+        token_fini(&token);
+        return refuse(problem, path, number, what);
+    }
+    table->tokens[table->count++] = token;
+    return STATUS_OK;
+}
+
+static enum status read_lines(struct token_table *table, const char *path, struct slice text,
+                              struct problem *problem)
+{
+    struct slice line;
+    for (unsigned number = 1; text.size; number++) {
+        slice_cut(text, '\n', &line, &text);
+        if (line.size && line.data[line.size - 1] == '\r')
+            line.size--;
+        line = slice_trim(line);
+        if (line.size == 0 || line.data[0] == '#')
+            continue;
+        if (add_line(table, path, number, line, problem) != STATUS_OK)
+            return STATUS_INVALID;
+    }
+    if (table->count > 0)
+        return STATUS_OK;
+    problem_set(problem,
+                "%s holds no token; duepost token new NAME scopes=... makes one, and prints its line", path);
+    return STATUS_INVALID;
+}
+
+enum status token_table_parse(const char *path, struct slice text, struct token_table **parsed,
+                              struct problem *problem)
+{
+    struct token_table *table = NEW(struct token_table);
+    table->holders = 1;
+    enum status status = read_lines(table, path, text, problem);
+    if (status == STATUS_OK)
+        *parsed = table;
+    else
+        token_table_release(table);
+    return status;
+}
+
+struct token_table *token_table_share(struct token_table *table)
+{
+    table->holders++;
+    return table;
+}
+
+void token_table_release(struct token_table *table)
+{
+    if (!table || --table->holders > 0)
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        token_fini(&table->tokens[i]);
+    free(table);
+}
+
+/* No branch depends on where, or whether, it is found. */
+struct token *token_table_find(struct token_table *table, struct slice text)
+{
+    uint8_t digest[TOKEN_DIGEST_BYTES];
+    size_t found = 0;
+    token_digest(text, digest);
+    for (size_t i = 0; i < table->count; i++) {
+        size_t is_it = CRYPTO_memcmp(table->tokens[i].digest, digest, TOKEN_DIGEST_BYTES) == 0;
+        found |= (i + 1) & (0 - is_it);
+    }
+    return found ? &table->tokens[found - 1] : NULL;
+}
+
+size_t token_table_count(const struct token_table *table)
+{
+    return table->count;
+}

@@ -1,0 +1,99 @@
+#include "job/topic_patterns.h"
+
+#include "job/job_id.h"
+
+/* Without its '*', if it has one. */
+static bool take_star(struct slice *pattern)
+{
+    bool is_open = pattern->size > 0 && pattern->data[pattern->size - 1] == '*';
+    pattern->size -= is_open;
+    return is_open;
+}
+
+/* "." and ".." are no topics, but begin some. */
+static bool is_pattern(struct slice pattern)
+{
+    bool is_open = take_star(&pattern);
+    bool is_dots = slice_equal(pattern, SLICE(".")) || slice_equal(pattern, SLICE(".."));
+    return topic_is_valid(pattern) || (is_open && (pattern.size == 0 || is_dots));
+}
+
+enum status topic_patterns_check(struct slice patterns, struct problem *problem)
+{
+    struct slice pattern, rest = patterns;
+    bool has_more = true;
+    if (patterns.size > TOPIC_PATTERNS_BYTES_MAX) {
+        problem_set(problem, "are over %d bytes", TOPIC_PATTERNS_BYTES_MAX);
+        return STATUS_INVALID;
+    }
+    for (int count = 0; has_more; count++) {
+        has_more = slice_cut(rest, ',', &pattern, &rest);
+        if (count == TOPIC_PATTERNS_MAX) {
+            problem_set(problem, "are more than %d", TOPIC_PATTERNS_MAX);
+            return STATUS_INVALID;
+        }
+        if (!is_pattern(pattern)) {
+            problem_set(problem, "'%.*s' is neither a topic nor the beginning of some with a '*' behind it",
+                        SLICE_ARG(pattern));
+            return STATUS_INVALID;
+        }
+    }
+    return STATUS_OK;
+}
+
+static bool matches(struct slice pattern, struct slice topic)
+{
+    bool is_open = take_star(&pattern);
+    return is_open ? slice_starts_with(topic, pattern) : slice_equal(topic, pattern);
+}
+
+bool topic_patterns_match(struct slice patterns, struct slice topic)
+{
+    struct slice pattern, rest = patterns;
+    bool has_more = true;
+    while (has_more) {
+        has_more = slice_cut(rest, ',', &pattern, &rest);
+        if (matches(pattern, topic))
+            return true;
+    }
+    return false;
+}
+
+/* As Redis's scripts compare names: by their bytes. */
+static bool precedes(struct slice a, struct slice b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size ? memcmp(a.data, b.data, size) : 0;
+    return order < 0 || (order == 0 && a.size < b.size);
+}
+
+/* The greatest text before name that no topic lies behind: its last byte one less, and then one that is
+ * greater than any in a topic. */
+static void put_just_before(struct slice name, struct buffer *from)
+{
+    buffer_append(from, slice_from(name.data, name.size - 1));
+    buffer_append_byte(from, (char)(name.data[name.size - 1] - 1));
+    buffer_append_byte(from, '\x7f');
+}
+
+bool topic_patterns_seek(struct slice patterns, struct slice after, struct buffer *from)
+{
+    struct slice pattern, rest = patterns, first = {NULL, 0};
+    bool has_more = true, is_found = false;
+    buffer_clear(from);
+    while (has_more) {
+        has_more = slice_cut(rest, ',', &pattern, &rest);
+        bool is_open = take_star(&pattern);
+        if (is_open && slice_starts_with(after, pattern)) { /* in the middle of them */
+            buffer_append(from, after);
+            return true;
+        }
+        if (precedes(after, pattern) && (!is_found || precedes(pattern, first))) {
+            first = pattern;
+            is_found = true;
+        }
+    }
+    if (is_found)
+        put_just_before(first, from);
+    return is_found;
+}

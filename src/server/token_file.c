@@ -1,0 +1,26 @@
+#include "server/token_file.h"
+
+#include <sys/stat.h>
+
+#include "server/options_table.h"
+
+static void check_mode(const char *path, struct problem *warning)
+{
+    struct stat stat_of;
+    warning->text[0] = '\0';
+    if (stat(path, &stat_of) == 0 && stat_of.st_mode & (S_IWGRP | S_IWOTH))
+        problem_set(warning, "others may write %s, and so give themselves any right: chmod go-w", path);
+}
+
+enum status token_file_read(const char *path, struct token_table **tokens, struct problem *warning,
+                            struct problem *problem)
+{
+    struct buffer text;
+    enum status status = options_slurp(path, TOKENS_FILE_BYTES_MAX, &text, problem);
+    if (status == STATUS_OK)
+        status = token_table_parse(path, buffer_slice(&text), tokens, problem);
+    if (status == STATUS_OK)
+        check_mode(path, warning);
+    buffer_fini(&text);
+    return status;
+}

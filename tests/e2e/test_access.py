@@ -1,0 +1,452 @@
+"""Who may do what: tokens, their scopes, topics and rates, on every route that the contract has."""
+
+import json
+import re
+import time
+
+import pytest
+
+import contract
+from duepost import Duepost, run
+from patience import SLOW, until
+from tokens import SCOPES, TokenFile
+
+MINE, THEIRS = "mine-1", "theirs"
+TOKEN_TOPICS = ["job", "topic", "query", "each", "shown", "all"]
+
+# What the path alone does not say of a request.
+QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead", "redriveJobs": "state=dead"}
+BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True}}
+
+
+class Operation:
+    """One method of one path, with a request that does something when it may."""
+
+    def __init__(self, path, method, description):
+        self.path, self.method, self.description = path, method.upper(), description
+        self.name = description["operationId"]
+        self.is_free = description.get("security") == []
+        self.scopes = [] if self.is_free else description["security"][0]["token"]
+        self.topics = description.get("x-token-topics")
+
+    def body(self, topic):
+        if "requestBody" not in self.description:
+            return None
+        job = {"topic": topic, "jobId": "made", "url": "http://127.0.0.1:9/", "delay": 3600}
+        if self.name == "replaceJob":
+            return {"url": job["url"], "delay": 3600}
+        return BODIES.get(self.name, job)
+
+    def ask(self, client, topic=MINE, job_id="there", query_topic=True):
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{receiver}", "127.0.0.1:9")
+        query = QUERIES.get(self.name)
+        if query:
+            target += f"?{query}&topic={topic}" if query_topic else f"?{query}"
+        body = self.body(topic)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        return client.request(self.method, target, None if body is None else json.dumps(body), headers)
+
+
+OPERATIONS = [Operation(path, method, item[method]) for path, item in contract.document["paths"].items()
+              for method in ("get", "post", "put", "patch", "delete") if method in item]
+BOUND = [operation for operation in OPERATIONS if not operation.is_free]
+
+
+def ids(operation):
+    return operation.name
+
+
+class Place:
+    """A server with a token for each case, and two topics with jobs."""
+
+    def __init__(self, receiver):
+        self.tokens = TokenFile()
+        self.root = self.tokens.add("root")
+        for scope in SCOPES:
+            self.tokens.add(f"without-{scope}", [other for other in SCOPES if other != scope])
+        for operation in BOUND:
+            self.tokens.add(f"only-{operation.name}", operation.scopes)
+            self.tokens.add(f"slow-{operation.name}", rate="1/h")
+        self.tokens.add("bound", topics="mine-*,my.mail")
+        self.server = Duepost("--tokens", str(self.tokens.path), token=self.root)
+        for topic in MINE, THEIRS:
+            self.server.schedule(topic=topic, jobId="there", url="http://127.0.0.1:9/", delay=3600)
+            receiver.script(topic, 410)
+            self.server.schedule(topic=topic, jobId="dead", url=receiver.url())
+            self.server.wait_for_state(topic, "dead", "dead")
+
+    def client(self, name):
+        return self.server.with_token(self.tokens.texts[name])
+
+    def state(self):
+        """All that a request could have changed, as the one who sees all sees it."""
+        return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
+                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get("/topics").expect(200)]
+
+
+@pytest.fixture(scope="module")
+def place(receiver):
+    made = Place(receiver)
+    yield made
+    made.server.stop()
+
+
+# ---- every route ----
+
+def test_every_route_has_its_decision():
+    for operation in OPERATIONS:
+        assert "security" in operation.description, f"{operation.name}: who may?"
+        assert operation.is_free or operation.scopes and set(operation.scopes) <= set(SCOPES), operation.name
+        assert operation.is_free or operation.topics in TOKEN_TOPICS, f"{operation.name}: what of a token that is bound to topics?"
+    assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz"}
+
+
+@pytest.mark.parametrize("operation", BOUND, ids=ids)
+def test_without_a_token_it_is_401_and_nothing_happens(place, operation):
+    before = place.state()
+    for token, error in (None, ""), ("dp_" + "0" * 64, ', error="invalid_token"'):
+        reply = operation.ask(place.server.with_token(token))
+        reply.expect(401)
+        assert reply.headers["WWW-Authenticate"] == 'Bearer realm="duepost"' + error
+        assert token is None or token.encode() not in reply.body
+    assert place.state() == before
+
+
+@pytest.mark.parametrize("operation", BOUND, ids=ids)
+def test_without_one_of_its_scopes_it_is_403_and_nothing_happens(place, operation):
+    before = place.state()
+    for scope in operation.scopes:
+        reply = operation.ask(place.client(f"without-{scope}"))
+        assert reply.expect(403)["detail"] == f"Token without-{scope} lacks the scope {scope}."
+        assert "insufficient_scope" in reply.headers["WWW-Authenticate"]
+    assert place.state() == before
+
+
+@pytest.mark.parametrize("operation", BOUND, ids=ids)
+def test_over_the_rate_it_is_429_and_nothing_happens(place, operation):
+    client = place.client(f"slow-{operation.name}")
+    client.get("/jobs/nothing/here").expect(404)
+    before = place.state()
+    reply = operation.ask(client)
+    reply.expect(429)
+    assert 3590 <= int(reply.headers["Retry-After"]) <= 3600
+    assert place.state() == before
+
+
+@pytest.mark.parametrize("operation", BOUND, ids=ids)
+def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
+    client, before = place.client("bound"), place.state()
+    reply = operation.ask(client, THEIRS)
+    if operation.topics == "job":
+        missing = operation.ask(client, MINE, "missing")
+        assert reply.status == missing.status == 404
+        assert reply.body == missing.body
+        assert {**reply.headers, "Date": ""} == {**missing.headers, "Date": ""}
+    elif operation.topics == "shown":
+        assert {topic["topic"] for topic in reply.expect(200)["topics"]} == {MINE}
+    elif operation.topics == "all":
+        assert reply.expect(403)["detail"] == "Token bound does not reach all topics."
+    else:
+        assert reply.expect(403)["detail"] == f"Token bound does not reach topic {THEIRS}."
+    if operation.topics == "query":
+        assert "name one" in operation.ask(client, query_topic=False).expect(403)["detail"]
+    assert place.state() == before
+
+
+@pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation.is_free], ids=ids)
+def test_what_is_free_needs_no_token(place, operation):
+    for token in None, "nonsense", place.tokens.texts["slow-readJob"]:
+        operation.ask(place.server.with_token(token)).expect(200)
+        operation.ask(place.server.with_token(token)).expect(200)
+
+
+# After the others, because it changes things.
+@pytest.mark.parametrize("operation", BOUND, ids=ids)
+def test_with_just_its_scopes_it_is_done(place, operation):
+    names = [f"only-{operation.name}"] + (["bound"] if operation.topics != "all" else [])
+    for name in names:
+        place.server.request("PUT", f"/jobs/{MINE}/there", '{"url": "http://127.0.0.1:9/", "delay": 3600}', {"Content-Type": "application/json"})
+        reply = operation.ask(place.client(name))
+        # Of a receiver that is well nothing is known.
+        assert reply.status in (200, 201, 202) or operation.name == "closeReceiver" and reply.status == 404, reply.body
+
+
+# ---- how a token is sent ----
+
+def test_how_a_token_is_sent(place):
+    token, server = place.root, place.server.with_token(None)
+    for value in f"Bearer {token}", f"bearer {token}", f"BEARER   {token}":
+        server.request("GET", "/topics", headers={"Authorization": value}).expect(200)
+    for value in token, f"Basic {token}", f"Bearer{token}", "Bearer", "Bearer ", f"Bearer {token}x", f"Bearer {token[:-1]}", f"Bearer {token} x":
+        server.request("GET", "/topics", headers={"Authorization": value}).expect(401)
+    server.get(f"/topics?access_token={token}").expect(401)
+    reply = place.server.get(f"/topics?access_token={token}")
+    assert reply.fields() == ["access_token"] and token.encode() not in reply.body
+    twice = f"GET /topics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    assert b" 400 " in server.raw(twice.encode(), check=False).split(b"\r\n")[0]
+
+
+def test_a_body_is_not_waited_for(place):
+    """Who may not gets the answer before the body has come, and the connection ends."""
+    head = b"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+    assert b" 401 " in place.server.with_token(None).raw(head, "POST", "/jobs")
+
+
+# ---- topics ----
+
+def test_of_many_jobs_each_is_judged_by_its_own_topic(place):
+    jobs = [{"topic": topic, "jobId": "many", "url": "http://127.0.0.1:9/", "delay": 3600} for topic in (MINE, THEIRS, "mine", "my.mail")]
+    results = place.client("bound").post(jobs).expect(207)["results"]
+    assert [result["status"] for result in results] == [201, 403, 403, 201]
+    assert "does not reach topic theirs" in results[1]["detail"]
+    assert place.server.job(THEIRS, "many") is None and place.server.job(MINE, "many")
+
+
+def test_topics_are_listed_without_a_trace_of_others(start, topic):
+    tokens = TokenFile()
+    root, bound = tokens.add("root"), tokens.add("bound", topics="b-*,d,x")
+    server = start("--tokens", str(tokens.path), token=root)
+    names = ["a", "b", "b-", "b-1", "b-2", "b.", "c-1", "c-2", "d", "d-1", "e", "z"]
+    for name in names:
+        server.schedule(topic=name, url="http://127.0.0.1:9/", delay=3600)
+    client = server.with_token(bound)
+    for limit in 1, 2, 3, 100:
+        found, cursor = [], ""
+        while True:
+            page = client.get(f"/topics?limit={limit}{cursor}").expect(200)
+            found += [each["topic"] for each in page["topics"]]
+            assert len(page["topics"]) <= limit and page.get("cursor", "d") in ("b-", "b-1", "b-2", "d")
+            if "cursor" not in page:
+                break
+            cursor = f"&cursor={page['cursor']}"
+        assert found == ["b-", "b-1", "b-2", "d"], limit
+    assert [each["topic"] for each in server.get("/topics").expect(200)["topics"]] == names
+
+
+BURY = """for i = 1, 10500 do
+  local id = string.format('theirs/job-%05d', i)
+  redis.call('HSET', KEYS[1], id, '{"createdAt":1,"url":"http://a/"}')
+  redis.call('ZADD', KEYS[2], 1000 + i, id)
+end
+for i = 1, 3 do
+  local id = 'mine-1/job-' .. i
+  redis.call('HSET', KEYS[1], id, '{"createdAt":1,"url":"http://a/"}')
+  redis.call('ZADD', KEYS[2], 5000 * i, id)
+end"""
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/count"])
+def test_a_cursor_names_no_job_of_others(start, redis, path):
+    """One request looks at 10,000 dead jobs, so that it ends among others' jobs."""
+    tokens, its = TokenFile(), redis()
+    bound = tokens.add("bound", topics="mine-*")
+    server = start("--tokens", str(tokens.path), redis=its, token=bound)
+    assert its.command("EVAL", BURY, "2", "duepost:{0}:jobs", "duepost:{0}:dead") == b"$-1\r\n"
+    found, cursor, pages = 0, "", 0
+    while True:
+        page = server.request("GET", f"{path}?state=dead&topic=mine-1{cursor}", check=False).expect(200)
+        found += page["count"] if "count" in page else len(page["jobs"])
+        pages += 1
+        if "cursor" not in page:
+            break
+        assert "theirs" not in page["cursor"] and "mine-1/" in page["cursor"]
+        cursor = f"&cursor={page['cursor']}"
+    assert found == 3 and pages == 2
+
+
+# ---- rates ----
+
+def test_a_rate_lets_its_number_pass_and_then_so_many_a_second(start):
+    tokens = TokenFile()
+    slow = tokens.add("slow", rate="20/m")
+    server = start("--tokens", str(tokens.path), "--reactors", "2", token=slow)
+    statuses = [server.get("/topics").status for _ in range(25)]
+    assert statuses == [200] * 20 + [429] * 5
+    reply = server.get("/topics")
+    wait = int(reply.headers["Retry-After"])
+    assert 1 <= wait <= 3
+    time.sleep(wait)
+    server.get("/topics").expect(200)
+
+
+def test_many_jobs_count_as_many(start):
+    tokens = TokenFile()
+    slow = tokens.add("slow", rate="10/s")
+    server = start("--tokens", str(tokens.path), token=slow)
+    jobs = [{"topic": "t", "jobId": str(i), "url": "http://127.0.0.1:9/", "delay": 3600} for i in range(200)]
+    assert {result["status"] for result in server.post(jobs).expect(207)["results"]} == {201}
+    reply = server.post(jobs)
+    reply.expect(429)
+    assert 15 <= int(reply.headers["Retry-After"]) <= 19 + SLOW
+
+
+# ---- the file ----
+
+def test_it_is_read_again_on_sighup(start):
+    tokens = TokenFile()
+    root, old = tokens.add("root"), tokens.add("old")
+    server = start("--tokens", str(tokens.path), token=root)
+    server.with_token(old).get("/topics").expect(200)
+    new = tokens.add("new", ["read"], topics="mail")
+    tokens.remove("old")
+    server.with_token(new).get("/topics").expect(401)
+    server.reload()
+    server.with_token(new).get("/topics/mail").expect(200)
+    server.with_token(new).get("/topics/other").expect(403)
+    server.with_token(old).get("/topics").expect(401)
+    server.get("/topics").expect(200)
+    assert "event=tokens_read" in server.log() and "count=2" in server.log()
+
+
+@pytest.mark.parametrize("text", ["", "root nonsense", "# nothing left\n"])
+def test_while_it_is_wrong_the_old_one_stays(start, text):
+    tokens = TokenFile()
+    root = tokens.add("root")
+    server = start("--tokens", str(tokens.path), token=root)
+    tokens.path.write_text(text)
+    server.reload("options_not_reloaded")
+    assert str(tokens.path) in server.log()
+    server.get("/topics").expect(200)
+    server.with_token(None).get("/topics").expect(401)
+    tokens.path.unlink()
+    server.reload("options_not_reloaded")
+    server.get("/topics").expect(200)
+
+
+def test_a_request_keeps_the_tokens_that_it_began_with(start, topic):
+    tokens = TokenFile()
+    root = tokens.add("root", topics=topic)
+    server = start("--tokens", str(tokens.path), token=root)
+    body = json.dumps({"topic": topic, "jobId": "a", "url": "http://127.0.0.1:9/", "delay": 3600})
+    head = (f"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"Authorization: Bearer {root}\r\nExpect: 100-continue\r\n\r\n")
+    with server.connect() as link:
+        link.sendall(head.encode())
+        assert b" 100 " in link.recv(1000)
+        tokens.remove("root")
+        other = tokens.add("other")
+        server.reload()
+        server.get("/topics").expect(401)
+        link.sendall(body.encode())
+        assert b" 201 " in link.recv(1000)
+    server.with_token(other).cancel(topic, "a").expect(200)
+    assert "who=other" in server.log()
+
+
+def test_who_else_may_write_it_is_told(start):
+    tokens = TokenFile()
+    root = tokens.add("root")
+    tokens.path.chmod(0o666)
+    server = start("--tokens", str(tokens.path), token=root)
+    assert "chmod go-w" in server.log()
+
+
+# ---- beyond loopback ----
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
+def test_beyond_loopback_it_needs_tokens(tmp_path, listen):
+    result = run("--listen", listen, "--data", str(tmp_path / "d"))
+    assert result.returncode == 1 and "listening" not in result.stdout
+    assert "--tokens" in result.stderr and "duepost token new" in result.stderr
+
+
+def test_on_loopback_nobody_asks(start, topic):
+    for listen in "127.0.0.1:0", "127.0.0.9:0", "localhost:0":
+        result = run("--listen", listen, "--print-config")
+        assert result.returncode == 0
+    start().with_token("anything").get("/topics").expect(200)
+
+
+def test_tokens_cannot_be_taken_away_beyond_loopback(start, tmp_path):
+    tokens, file = TokenFile(), tmp_path / "duepost.conf"
+    root = tokens.add("root")
+    file.write_text(f"tokens = {tokens.path}\n")
+    server = start("--config", str(file), listen="0.0.0.0:0", token=root)
+    file.write_text("")
+    server.reload("options_not_reloaded")
+    assert "can be reached from other hosts" in server.log()
+    server.with_token(None).get("/topics").expect(401)
+    server.get("/topics").expect(200)
+
+
+# ---- audit ----
+
+def audit_of(server):
+    return [re.sub(r"^time=\S+ level=audit ", "", line) for line in server.log().splitlines() if " level=audit " in line]
+
+
+def test_who_changed_what_is_logged_whatever_the_level(start, receiver, topic):
+    tokens = TokenFile()
+    shop = tokens.add("shop")
+    server = start("--tokens", str(tokens.path), "--log-level", "error", token=shop)
+    for job_id in "abcd":
+        server.schedule(topic=topic, jobId=job_id, url="http://127.0.0.1:9/", delay=3600)
+    assert audit_of(server) == []
+    server.cancel(topic, "a").expect(200)
+    server.cancel(topic, "a").expect(404)
+    body = json.dumps({"delay": 7200})
+    kind = {"Content-Type": "application/json"}
+    server.request("PATCH", f"/jobs/{topic}/b", body, kind).expect(200)
+    server.request("PUT", f"/jobs/{topic}/new", json.dumps({"url": "http://127.0.0.1:9/?secret", "delay": 3600}), kind).expect(201)
+    server.request("PUT", f"/jobs/{topic}/b", json.dumps({"url": "http://127.0.0.1:9/?secret", "delay": 3600}), kind).expect(200)
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}&limit=2").expect(200)
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"paused": True}), kind).expect(200)
+    server.request("DELETE", f"/topics/{topic}").expect(200)
+    receiver.script(topic, 410, 410, 200)
+    server.schedule(topic=topic, jobId="dead", url=receiver.url())
+    server.wait_for_state(topic, "dead", "dead")
+    server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)
+    server.wait_for_state(topic, "dead", "dead")
+    server.run(topic, "dead").expect(202)
+    who = "who=shop from=127.0.0.1"
+    assert audit_of(server) == [
+        f"event=job_cancelled {who} job={topic}/a outcome=done",
+        f"event=job_changed {who} job={topic}/b outcome=done",
+        f"event=job_replaced {who} job={topic}/b outcome=done",
+        f'event=jobs_cancelled {who} filter="state=delayed&topic={topic}&limit=2" done=2 unknown=0',
+        f"event=settings_changed {who} topic={topic} outcome=done",
+        f"event=settings_reset {who} topic={topic} outcome=done",
+        f'event=jobs_redriven {who} filter="topic={topic}" done=1 unknown=0',
+        f"event=job_run {who} job={topic}/dead outcome=done",
+    ]
+    assert "secret" not in server.log()
+
+
+def test_without_tokens_who_is_a_dash(start, topic):
+    server = start()
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600)
+    server.cancel(topic, "a").expect(200)
+    assert audit_of(server) == [f"event=job_cancelled who=- from=127.0.0.1 job={topic}/a outcome=done"]
+
+
+def test_a_change_of_unknown_outcome_is_logged_as_that(start, redis, topic):
+    its = redis()
+    server = start(redis=its)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600)
+    its.freeze()
+    try:
+        server.cancel(topic, "a").expect(503)
+    finally:
+        its.thaw()
+    assert audit_of(server) == [f"event=job_cancelled who=- from=127.0.0.1 job={topic}/a outcome=unknown"]
+
+
+# ---- secrets ----
+
+def test_a_token_shows_up_nowhere(start, receiver, topic):
+    tokens = TokenFile()
+    text = tokens.add("shop", rate="1000/s")
+    server = start("--tokens", str(tokens.path), "--log-level", "debug", token=text)
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the delivery")
+    stranger = "dp_canary-stranger"
+    said = [server.with_token(stranger).get("/topics"), server.get("/metrics"), server.get("/topics"), server.cancel(topic, "a"),
+            server.request("POST", "/jobs", "nonsense", {"Content-Type": "application/json"})]
+    tokens.path.write_text(tokens.path.read_text() + f"other {text} scopes=read\n")
+    server.reload("options_not_reloaded")
+    command = open(f"/proc/{server.pid}/cmdline").read() + open(f"/proc/{server.pid}/environ").read()
+    for place in [server.log(), command, *(str(reply.headers) + reply.body.decode() for reply in said),
+                  *(str(arrival.headers) for arrival in receiver.of(topic))]:
+        assert "canary" not in place
+    assert server.terminate() == 0
