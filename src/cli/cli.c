@@ -11,6 +11,7 @@
 #include "cli/form.h"
 #include "cli/new_token.h"
 #include "cli/remote.h"
+#include "cli/sign_test.h"
 
 enum { EXIT_USAGE = 2, TARGET_MAX = 8192, TAIL_S = 1 };
 
@@ -20,6 +21,7 @@ struct call {
     struct arguments arguments;
     struct remote *remote;
     struct problem problem;
+    bool is_refused; /* a command without a server: it was called rightly */
 };
 
 /* ---- targets ---- */
@@ -333,6 +335,13 @@ static bool token_run(struct call *call)
     return new_token_print(call->word_count, call->words, &call->problem);
 }
 
+/* It may reach the receiver, and be refused there. */
+static bool sign_run(struct call *call)
+{
+    call->is_refused = call->word_count == 2;
+    return sign_test_run(call->word_count, call->words, &call->problem);
+}
+
 /* ---- which ---- */
 
 static bool help_run(struct call *);
@@ -348,12 +357,14 @@ static const struct command {
     {"attempts", "TOPIC/ID", "how the last attempts of a job went", attempts_run},
     {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", run_run},
     {"cancel", "TOPIC/ID", "cancels a job", cancel_run},
-    {"redrive", "--topic TOPIC|--all [--per-second N] [FILTER]", "runs dead jobs again", redrive_run},
+    {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again; --per-second N spreads them",
+     redrive_run},
     {"topics", "", "lists topics, what they hold and their settings", topics_run},
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},
     {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
     {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run},
+    {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run},
     {"help", "", "prints this", help_run},
 };
 
@@ -370,7 +381,7 @@ static const struct command *find(const char *name)
 /* Reads its words itself, and asks no server. */
 static bool is_local(const struct command *command)
 {
-    return command->run == token_run || command->run == help_run;
+    return command->run == token_run || command->run == sign_run || command->run == help_run;
 }
 
 bool cli_is_meant(int argc, char *const *argv)
@@ -414,7 +425,9 @@ int cli_run(int argc, char *const *argv)
         return EXIT_USAGE;
     }
     if (is_local(command))
-        return command->run(&call) || fail(command->name, &call.problem) ? EXIT_SUCCESS : EXIT_USAGE;
+        return command->run(&call) || fail(command->name, &call.problem) ? EXIT_SUCCESS
+               : call.is_refused                                         ? EXIT_FAILURE
+                                                                         : EXIT_USAGE;
     if (arguments_parse(argc - 2, argv + 2, &call.arguments, &call.problem) != STATUS_OK) {
         fail(command->name, &call.problem);
         return EXIT_USAGE;
@@ -431,7 +444,7 @@ static bool help_run(struct call *call)
         "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https "
         "trusts.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-10s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
+        printf("  %-10s %-33s %s\n", commands[i].name, commands[i].words, commands[i].help);
     puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N\n"
          "FIELD: scopes=schedule,read,cancel,admin topics=orders-*,mail rate=1000/s");
     return true;

@@ -42,15 +42,10 @@ static size_t on_data(char *data, size_t unit, size_t count, void *arg)
     return answer->failed ? 0 : unit * count;
 }
 
-static CURLcode perform(struct remote *remote, const char *method, const char *url, const char *body,
-                        struct buffer *answer)
+static CURLcode send_with(struct remote *remote, const char *method, const char *url,
+                          struct curl_slist *headers, const char *body, struct buffer *answer)
 {
     CURL *easy = remote->easy;
-    struct curl_slist *headers = NULL;
-    if (body)
-        headers = curl_slist_append(headers, "Content-Type: application/json");
-    if (remote->options.authorization[0])
-        headers = curl_slist_append(headers, remote->options.authorization);
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
@@ -64,7 +59,18 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-    CURLcode code = curl_easy_perform(easy);
+    return curl_easy_perform(easy);
+}
+
+static CURLcode perform(struct remote *remote, const char *method, const char *url, const char *body,
+                        struct buffer *answer)
+{
+    struct curl_slist *headers = NULL;
+    if (body)
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+    if (remote->options.authorization[0])
+        headers = curl_slist_append(headers, remote->options.authorization);
+    CURLcode code = send_with(remote, method, url, headers, body, answer);
     curl_slist_free_all(headers);
     return code;
 }
@@ -120,4 +126,18 @@ json_t *remote_ask_json(struct remote *remote, const char *method, const char *t
     }
     buffer_fini(&answer);
     return json;
+}
+
+enum status remote_post(struct remote *remote, const char *url, const char *const *headers, size_t count,
+                        const char *body, struct buffer *answer, long *status, struct problem *problem)
+{
+    struct curl_slist *list = NULL;
+    for (size_t i = 0; i < count; i++)
+        list = curl_slist_append(list, headers[i]);
+    CURLcode code = send_with(remote, "POST", url, list, body, answer);
+    curl_slist_free_all(list);
+    curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, status);
+    if (code != CURLE_OK)
+        problem_set(problem, "%.300s: %s", url, curl_easy_strerror(code));
+    return code == CURLE_OK ? STATUS_OK : STATUS_FAILED;
 }

@@ -28,4 +28,8 @@ enum status remote_ask(struct remote *, const char *method, const char *target, 
 json_t *remote_ask_json(struct remote *, const char *method, const char *target, const char *body,
                         struct problem *);
 
+/* POSTs to any url, with these header lines. OK: *status is that of the answer, whatever it is. */
+enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
+                        const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
+
 #endif

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+from duepost import BINARY
 from patience import SLOW, until
 import scratch
 
@@ -122,6 +123,29 @@ def test_a_client_cannot_sign_in_our_name(server, receiver, topic):
     for name in ("webhook-id", "Webhook-Signature", "WEBHOOK-TIMESTAMP"):
         reply = server.post({"topic": topic, "url": receiver.url(), "headers": {name: "x"}})
         assert reply.fields() == [f"headers.{name}"]
+
+
+def sign_test(*words):
+    done = subprocess.run([BINARY, "sign-test", *words], capture_output=True, text=True, timeout=20 * SLOW)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_sample_shows_what_is_signed(receiver):
+    file = scratch.file("keys")
+    file.write_text(f"{SHARED}\n{PRIVATE}\n")
+    code, said, _ = sign_test(receiver.url("/sample"), str(file))
+    arrival = [a for a in receiver.of("") if a.target == "/sample"][-1]
+    assert code == 0 and "answer   204" in said or "answer   200" in said
+    assert f"signed   {content(arrival).decode()}\n" in said
+    assert signatures(arrival)[0] == v1(SHARED, arrival)
+    assert f"header   webhook-signature: {arrival.headers['webhook-signature']}\n" in said
+    receiver.script("", 400)
+    code, _, wrong = sign_test(receiver.url("/sample"), str(file))
+    assert code == 1 and "did not take it" in wrong
+    assert sign_test(receiver.url())[0] == 2
+    file.write_text("secret-but-no-key")
+    code, _, wrong = sign_test(receiver.url(), str(file))
+    assert code == 1 and "line 1" in wrong and "secret-but" not in wrong
 
 
 # ---- traces ----
