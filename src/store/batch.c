@@ -55,6 +55,8 @@ static void on_waited(void *arg, const struct redis_reply *reply)
 {
     struct batch_call *call = arg;
     bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
+    if (!is_reached)
+        shard_doubt(call->batch->shard);
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 

@@ -38,12 +38,17 @@ static void tell_change(void *arg)
     shard->events.on_change(shard->events.arg);
 }
 
-static void on_lost(struct shard *shard, const char *which, const char *why)
+void shard_doubt(const struct shard *shard)
+{
+    if (shard->events.on_doubt)
+        shard->events.on_doubt(shard->events.arg);
+}
+
+static void on_lost(const struct shard *shard, const char *which, const char *why)
 {
     log_warning("redis_lost", LOG_NUMBER("shard", shard->number), LOG_TEXT("connection", which),
                 LOG_TEXT("why", why));
-    if (shard->events.on_lost)
-        shard->events.on_lost(shard->events.arg);
+    shard_doubt(shard);
 }
 
 static void on_changes_up(void *arg)

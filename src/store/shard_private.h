@@ -42,7 +42,7 @@ struct shard_events {
     loop_fn *on_change; /* shard_is_ready or the facts may be different */
     /* The other three are NULL where nothing else says where the primary is. */
     void (*on_error)(void *arg, struct slice error); /* in a reply of Redis's */
-    loop_fn *on_lost;                                /* a connection */
+    loop_fn *on_doubt; /* a connection was lost, or replicas do not follow: who is the primary? */
     bool (*find)(void *find_arg, struct redis_place *);
     void *find_arg;
     void *arg;
@@ -95,6 +95,9 @@ uint16_t shard_slot(size_t number);
 
 /* find has a new answer. What the old place still answers would be lost with it. */
 void shard_move(struct shard *);
+
+/* Another Redis may be the primary now. */
+void shard_doubt(const struct shard *);
 
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);

@@ -90,7 +90,7 @@ static void on_error(void *arg, struct slice error)
         cluster_doubt(cluster);
 }
 
-static void on_lost(void *arg)
+static void on_doubt(void *arg)
 {
     const struct store *store = ((const struct member *)arg)->store;
     if (store->cluster)
@@ -236,11 +236,11 @@ static void start_shard(struct store *store, size_t number)
     struct shard_events events = {.on_change = on_shard_change, .arg = member};
     if (store->cluster) {
         events.on_error = on_error;
-        events.on_lost = on_lost;
+        events.on_doubt = on_doubt;
         events.find = cluster_find;
         events.find_arg = cluster_slot(store->cluster, number);
     } else if (store->sentinel) {
-        events.on_lost = on_lost;
+        events.on_doubt = on_doubt;
         events.find = sentinel_find;
         events.find_arg = store->sentinel;
     }

@@ -65,7 +65,7 @@ class Load:
 
     def _schedule(self, topic, number):
         is_held = number % self.held_every == 0
-        delay = HELD_S if is_held else (0, 0, 0.5, 1.5)[number % 4]
+        delay = HELD_S if is_held else (0, 0, 0.5, 0)[number % 4]
         job = Sent(is_held, time.monotonic(), int(time.time() * 1000 + delay * 1000))
         self.jobs[topic][number] = job
         body = {"topic": topic, "jobId": str(number), "url": self.receiver.url(), "delay": delay}
