@@ -47,7 +47,7 @@ static inline bool slice_ends_with(struct slice text, struct slice end)
 
 static inline bool slice_starts_with(struct slice text, struct slice prefix)
 {
-    return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
+    return text.size >= prefix.size && (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
 }
 
 /* Without the first count bytes; count is at most the size. */
