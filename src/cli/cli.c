@@ -1,52 +1,15 @@
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/arguments.h"
-#include "cli/remote.h"
-#include "cli/table.h"
+#include "cli/list.h"
 
-enum { EXIT_USAGE = 2, TARGET_MAX = 8192, TAIL_S = 1 };
-
-struct call {
-    struct arguments arguments;
-    struct remote *remote;
-    struct problem problem;
-};
+enum { EXIT_USAGE = 2, TAIL_S = 1 };
 
 /* ---- targets ---- */
-
-static void add_encoded(struct buffer *target, const char *text)
-{
-    for (; *text; text++) {
-        bool is_plain = isalnum((unsigned char)*text) || strchr("-._~", *text);
-        buffer_printf(target, is_plain ? "%c" : "%%%02X", (unsigned char)*text);
-    }
-}
-
-/* Path, and what was given of a filter; cursor may be NULL. */
-static void make_target(struct buffer *target, const char *path, const struct arguments *arguments,
-                        const char *cursor)
-{
-    char separator = '?';
-    buffer_clear(target);
-    buffer_printf(target, "%s", path);
-    for (int i = 0; i < ARGUMENT_COUNT; i++) {
-        if (!argument_parameter((enum argument)i) || !arguments->values[i])
-            continue;
-        buffer_printf(target, "%c%s=", separator, argument_parameter((enum argument)i));
-        add_encoded(target, arguments->values[i]);
-        separator = '&';
-    }
-    if (cursor) {
-        buffer_printf(target, "%ccursor=", separator);
-        add_encoded(target, cursor);
-    }
-}
 
 /* "/jobs/topic/jobId" and suffix; false: the word is no topic/jobId. */
 static bool make_job_target(struct buffer *target, struct call *call, const char *suffix)
@@ -58,7 +21,7 @@ static bool make_job_target(struct buffer *target, struct call *call, const char
         return false;
     }
     buffer_printf(target, "/jobs/%.*s/", (int)(slash - word), word);
-    add_encoded(target, slash + 1);
+    call_add_encoded(target, slash + 1);
     buffer_printf(target, "%s", suffix);
     return true;
 }
@@ -70,160 +33,47 @@ static bool make_topic_target(struct buffer *target, struct call *call)
         return false;
     }
     buffer_printf(target, "/topics/");
-    add_encoded(target, call->arguments.word);
+    call_add_encoded(target, call->arguments.word);
     return true;
-}
-
-/* ---- printing ---- */
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-static long long number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-static void print_json(const json_t *json)
-{
-    char *text = json_dumps(json, JSON_INDENT(2));
-    puts(text);
-    free(text);
-}
-
-/* "503", "timeout" or "". */
-static void add_last(struct table *table, const json_t *job)
-{
-    const json_t *last = json_object_get(job, "lastAttempt");
-    if (json_object_get(last, "status"))
-        table_add_number(table, number_of(last, "status"));
-    else
-        table_add(table, text_of(last, "error"));
-}
-
-static void add_jobs(struct table *table, const json_t *page)
-{
-    size_t i;
-    json_t *job;
-    json_array_foreach(json_object_get(page, "jobs"), i, job)
-    {
-        const char *due = text_of(job, "dueAt");
-        table_add(table, text_of(job, "topic"));
-        table_add(table, text_of(job, "jobId"));
-        table_add(table, text_of(job, "state"));
-        table_add(table, due ? due : text_of(job, "deadAt"));
-        table_add_number(table, number_of(job, "attempts"));
-        add_last(table, job);
-        table_add(table, text_of(job, "reason"));
-        table_add(table, text_of(job, "url"));
-    }
-}
-
-static void add_topics(struct table *table, const json_t *page)
-{
-    size_t i;
-    json_t *topic;
-    json_array_foreach(json_object_get(page, "topics"), i, topic)
-    {
-        const json_t *jobs = json_object_get(topic, "jobs");
-        char *settings = json_dumps(json_object_get(topic, "settings"), JSON_COMPACT);
-        table_add(table, text_of(topic, "topic"));
-        table_add_number(table, number_of(jobs, "delayed"));
-        table_add_number(table, number_of(jobs, "ready"));
-        table_add_number(table, number_of(jobs, "leased"));
-        table_add_number(table, number_of(jobs, "dead"));
-        table_add(table, text_of(topic, "oldestDueAt"));
-        table_add(table, text_of(topic, "heldBy"));
-        table_add(table, settings);
-        free(settings);
-    }
 }
 
 /* ---- lists ---- */
 
-struct list_form {
-    const char *path, *member;
-    size_t columns;
-    const char *const *titles;
-    void (*add)(struct table *, const json_t *page);
-};
-
-static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
-static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED",
-                                           "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
-static const struct list_form jobs_form = {"/jobs", "jobs", 8, job_titles, add_jobs};
-static const struct list_form topics_form = {"/topics", "topics", 8, topic_titles, add_topics};
-
-/* The next page, or NULL at the end and after an error. */
-static json_t *next_page(struct call *call, const struct list_form *form, struct buffer *target,
-                         const json_t *before)
-{
-    const char *cursor = before ? text_of(before, "cursor") : NULL;
-    bool is_enough = before && (!cursor || call->arguments.values[ARGUMENT_LIMIT]);
-    if (is_enough)
-        return NULL;
-    make_target(target, form->path, &call->arguments, cursor);
-    return remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
-}
-
-/* All pages; with --limit the first one. */
-static bool list(struct call *call, const struct list_form *form)
-{
-    struct buffer target;
-    struct table table;
-    json_t *all = json_array(), *page = NULL, *next;
-    buffer_init(&target, TARGET_MAX);
-    table_init(&table, form->columns, form->titles);
-    while ((next = next_page(call, form, &target, page))) {
-        json_decref(page);
-        page = next;
-        json_array_extend(all, json_object_get(page, form->member));
-        form->add(&table, page);
-    }
-    bool is_done = call->problem.text[0] == '\0';
-    if (is_done && call->arguments.is_json)
-        print_json(all);
-    else if (is_done)
-        table_print(&table);
-    json_decref(page);
-    json_decref(all);
-    table_fini(&table);
-    buffer_fini(&target);
-    return is_done;
-}
-
 static bool jobs_run(struct call *call)
 {
-    return list(call, &jobs_form);
+    return list_print(call, &list_of_jobs);
 }
 
 static bool dead_run(struct call *call)
 {
     call->arguments.values[ARGUMENT_STATE] = "dead";
-    return list(call, &jobs_form);
+    return list_print(call, &list_of_jobs);
 }
 
 static bool topics_run(struct call *call)
 {
-    return list(call, &topics_form);
+    return list_print(call, &list_of_topics);
 }
 
-/* ---- one job, one topic ---- */
+static bool receivers_run(struct call *call)
+{
+    return list_print(call, &list_of_receivers);
+}
+
+/* ---- one job, one topic, one receiver ---- */
 
 /* Asks and prints; for people the member of the answer with this name, or all of it. */
 static bool ask(struct call *call, const char *method, const char *target, const char *body,
                 const char *member)
 {
     json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);
-    const char *text = member ? text_of(answer, member) : NULL;
+    const char *text = member ? call_text(answer, member) : NULL;
     if (!answer)
         return false;
     if (text && !call->arguments.is_json)
         puts(text);
     else
-        print_json(answer);
+        call_print_json(answer);
     json_decref(answer);
     return true;
 }
@@ -231,7 +81,7 @@ static bool ask(struct call *call, const char *method, const char *target, const
 static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
 {
     struct buffer target;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     bool is_done =
         make_job_target(&target, call, suffix) && ask(call, method, buffer_text(&target), NULL, member);
     buffer_fini(&target);
@@ -241,7 +91,7 @@ static bool ask_job(struct call *call, const char *method, const char *suffix, c
 static bool ask_topic(struct call *call, const char *method, const char *body)
 {
     struct buffer target;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     bool is_done = make_topic_target(&target, call) && ask(call, method, buffer_text(&target), body, NULL);
     buffer_fini(&target);
     return is_done;
@@ -277,6 +127,22 @@ static bool resume_run(struct call *call)
     return ask_topic(call, "PATCH", "{\"paused\":null}");
 }
 
+static bool close_run(struct call *call)
+{
+    struct buffer target;
+    if (!call->arguments.word) {
+        problem_set(&call->problem, "which receiver? Name it as host:port");
+        return false;
+    }
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/receivers/");
+    call_add_encoded(&target, call->arguments.word);
+    buffer_printf(&target, "/close");
+    bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
+    buffer_fini(&target);
+    return is_done;
+}
+
 /* ---- many ---- */
 
 /* Page after page, until nothing is found any more. */
@@ -285,14 +151,14 @@ static bool act_on_all(struct call *call, const char *method, const char *path)
     struct buffer target;
     json_t *page = NULL;
     long long matched = 0, done = 0;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     do {
-        make_target(&target, path, &call->arguments, page ? text_of(page, "cursor") : NULL);
+        call_make_target(call, &target, path, page ? call_text(page, "cursor") : NULL);
         json_decref(page);
         page = remote_ask_json(call->remote, method, buffer_text(&target), NULL, &call->problem);
-        matched += number_of(page, "matched");
-        done += number_of(page, "done");
-    } while (page && text_of(page, "cursor"));
+        matched += call_number(page, "matched");
+        done += call_number(page, "done");
+    } while (page && call_text(page, "cursor"));
     bool is_done = page;
     if (call->arguments.is_json)
         printf("{\"matched\": %lld, \"done\": %lld}\n", matched, done);
@@ -327,7 +193,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     json_object_foreach((json_t *)(uintptr_t)now, name, topic)
     {
         const json_t *jobs = json_object_get(topic, "jobs");
-        const char *held = text_of(topic, "heldBy");
+        const char *held = call_text(topic, "heldBy");
         if (!is_new(before, name, topic))
             continue;
         if (call->arguments.is_json) {
@@ -336,8 +202,8 @@ static void print_changes(const struct call *call, const json_t *before, const j
             free(line);
         } else {
             printf("%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                   number_of(jobs, "delayed"), number_of(jobs, "ready"), number_of(jobs, "leased"),
-                   number_of(jobs, "dead"), held ? "  held by " : "", held ? held : "");
+                   call_number(jobs, "delayed"), call_number(jobs, "ready"), call_number(jobs, "leased"),
+                   call_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
         }
     }
     fflush(stdout);
@@ -348,13 +214,13 @@ static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;
     size_t i;
-    while ((next = next_page(call, &topics_form, target, page))) {
+    while ((next = list_next_page(call, &list_of_topics, target, page))) {
         json_decref(page);
         page = next;
         json_array_foreach(json_object_get(page, "topics"), i, topic)
         {
-            if (!call->arguments.word || strcmp(text_of(topic, "topic"), call->arguments.word) == 0)
-                json_object_set(all, text_of(topic, "topic"), topic);
+            if (!call->arguments.word || strcmp(call_text(topic, "topic"), call->arguments.word) == 0)
+                json_object_set(all, call_text(topic, "topic"), topic);
         }
     }
     json_decref(page);
@@ -369,7 +235,7 @@ static bool tail_run(struct call *call)
 {
     struct buffer target;
     json_t *before = json_object(), *now;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     while ((now = read_topics(call, &target))) {
         print_changes(call, before, now);
         json_decref(before);
@@ -399,6 +265,8 @@ static const struct command {
     {"topics", "", "lists topics, what they hold and their settings", topics_run},
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},
+    {"receivers", "", "lists receivers that are, or lately were, not well", receivers_run},
+    {"close", "HOST:PORT", "closes a receiver's breaker: its jobs go on", close_run},
     {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
     {"help", "", "prints this", help_run},
 };
@@ -449,7 +317,7 @@ static bool help_run(struct call *call)
          "http://127.0.0.1:7700); --json prints "
          "JSON.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-8s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
+        printf("  %-11s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
     puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N");
     return true;
 }
