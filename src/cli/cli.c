@@ -1,58 +1,18 @@
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/arguments.h"
 #include "cli/bearer.h"
-#include "cli/form.h"
+#include "cli/list.h"
 #include "cli/new_token.h"
-#include "cli/remote.h"
 #include "cli/sign_test.h"
 
-enum { EXIT_USAGE = 2, TARGET_MAX = 8192, TAIL_S = 1 };
-
-struct call {
-    int word_count; /* what stands behind the name of the command */
-    char *const *words;
-    struct arguments arguments;
-    struct remote *remote;
-    struct problem problem;
-    bool is_refused; /* a command without a server: it was called rightly */
-};
+enum { EXIT_USAGE = 2, TAIL_S = 1 };
 
 /* ---- targets ---- */
-
-static void add_encoded(struct buffer *target, const char *text)
-{
-    for (; *text; text++) {
-        bool is_plain = isalnum((unsigned char)*text) || strchr("-._~", *text);
-        buffer_printf(target, is_plain ? "%c" : "%%%02X", (unsigned char)*text);
-    }
-}
-
-/* Path, and what was given of a filter; cursor may be NULL. */
-static void make_target(struct buffer *target, const char *path, const struct arguments *arguments,
-                        const char *cursor)
-{
-    char separator = '?';
-    buffer_clear(target);
-    buffer_printf(target, "%s", path);
-    for (int i = 0; i < ARGUMENT_COUNT; i++) {
-        if (!argument_parameter((enum argument)i) || !arguments->values[i])
-            continue;
-        buffer_printf(target, "%c%s=", separator, argument_parameter((enum argument)i));
-        add_encoded(target, arguments->values[i]);
-        separator = '&';
-    }
-    if (cursor) {
-        buffer_printf(target, "%ccursor=", separator);
-        add_encoded(target, cursor);
-    }
-}
 
 /* "/jobs/topic/jobId" and suffix; false: the word is no topic/jobId. */
 static bool make_job_target(struct buffer *target, struct call *call, const char *suffix)
@@ -64,7 +24,7 @@ static bool make_job_target(struct buffer *target, struct call *call, const char
         return false;
     }
     buffer_printf(target, "/jobs/%.*s/", (int)(slash - word), word);
-    add_encoded(target, slash + 1);
+    call_add_encoded(target, slash + 1);
     buffer_printf(target, "%s", suffix);
     return true;
 }
@@ -76,89 +36,47 @@ static bool make_topic_target(struct buffer *target, struct call *call)
         return false;
     }
     buffer_printf(target, "/topics/");
-    add_encoded(target, call->arguments.word);
+    call_add_encoded(target, call->arguments.word);
     return true;
-}
-
-/* ---- printing ---- */
-
-static void print_json(const json_t *json)
-{
-    char *text = json_dumps(json, JSON_INDENT(2));
-    puts(text);
-    free(text);
 }
 
 /* ---- lists ---- */
 
-/* The next page, or NULL at the end and after an error. */
-static json_t *next_page(struct call *call, const struct form *form, struct buffer *target,
-                         const json_t *before)
-{
-    const char *cursor = before ? form_text(before, "cursor") : NULL;
-    bool is_enough = before && (!cursor || call->arguments.values[ARGUMENT_LIMIT]);
-    if (is_enough)
-        return NULL;
-    make_target(target, form->path, &call->arguments, cursor);
-    return remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
-}
-
-/* All pages; with --limit the first one. */
-static bool list(struct call *call, const struct form *form)
-{
-    struct buffer target;
-    struct table table;
-    json_t *all = json_array(), *page = NULL, *next;
-    buffer_init(&target, TARGET_MAX);
-    table_init(&table, form->columns, form->titles);
-    while ((next = next_page(call, form, &target, page))) {
-        json_decref(page);
-        page = next;
-        json_array_extend(all, json_object_get(page, form->member));
-        form->add(&table, page);
-    }
-    bool is_done = call->problem.text[0] == '\0';
-    if (is_done && call->arguments.is_json)
-        print_json(all);
-    else if (is_done)
-        table_print(&table);
-    json_decref(page);
-    json_decref(all);
-    table_fini(&table);
-    buffer_fini(&target);
-    return is_done;
-}
-
 static bool jobs_run(struct call *call)
 {
-    return list(call, &form_jobs);
+    return list_print(call, &form_jobs);
 }
 
 static bool dead_run(struct call *call)
 {
     call->arguments.values[ARGUMENT_STATE] = "dead";
-    return list(call, &form_jobs);
+    return list_print(call, &form_jobs);
 }
 
 static bool topics_run(struct call *call)
 {
-    return list(call, &form_topics);
+    return list_print(call, &form_topics);
 }
 
-/* ---- one job, one topic ---- */
+static bool receivers_run(struct call *call)
+{
+    return list_print(call, &form_receivers);
+}
+
+/* ---- one job, one topic, one receiver ---- */
 
 /* Asks and prints; for people the member of the answer with this name, or all of it. */
 static bool ask(struct call *call, const char *method, const char *target, const char *body,
                 const char *member)
 {
     json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);
-    const char *text = member ? form_text(answer, member) : NULL;
+    const char *text = member ? call_text(answer, member) : NULL;
     if (!answer)
         return false;
     if (text && !call->arguments.is_json)
         puts(text);
     else
-        print_json(answer);
+        call_print_json(answer);
     json_decref(answer);
     return true;
 }
@@ -166,7 +84,7 @@ static bool ask(struct call *call, const char *method, const char *target, const
 static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
 {
     struct buffer target;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     bool is_done =
         make_job_target(&target, call, suffix) && ask(call, method, buffer_text(&target), NULL, member);
     buffer_fini(&target);
@@ -176,7 +94,7 @@ static bool ask_job(struct call *call, const char *method, const char *suffix, c
 static bool ask_topic(struct call *call, const char *method, const char *body)
 {
     struct buffer target;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     bool is_done = make_topic_target(&target, call) && ask(call, method, buffer_text(&target), body, NULL);
     buffer_fini(&target);
     return is_done;
@@ -196,10 +114,10 @@ static bool attempts_run(struct call *call)
 {
     struct form form = form_attempts;
     struct buffer target;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     bool is_done = make_job_target(&target, call, "/attempts");
     form.path = buffer_text(&target);
-    is_done = is_done && list(call, &form);
+    is_done = is_done && list_print(call, &form);
     buffer_fini(&target);
     return is_done;
 }
@@ -224,6 +142,22 @@ static bool resume_run(struct call *call)
     return ask_topic(call, "PATCH", "{\"paused\":null}");
 }
 
+static bool close_run(struct call *call)
+{
+    struct buffer target;
+    if (!call->arguments.word) {
+        problem_set(&call->problem, "which receiver? Name it as host:port");
+        return false;
+    }
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/receivers/");
+    call_add_encoded(&target, call->arguments.word);
+    buffer_printf(&target, "/close");
+    bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
+    buffer_fini(&target);
+    return is_done;
+}
+
 /* ---- many ---- */
 
 /* Page after page, until nothing is found any more. */
@@ -232,14 +166,14 @@ static bool act_on_all(struct call *call, const char *method, const char *path)
     struct buffer target;
     json_t *page = NULL;
     long long matched = 0, done = 0;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     do {
-        make_target(&target, path, &call->arguments, page ? form_text(page, "cursor") : NULL);
+        call_make_target(call, &target, path, page ? call_text(page, "cursor") : NULL);
         json_decref(page);
         page = remote_ask_json(call->remote, method, buffer_text(&target), NULL, &call->problem);
-        matched += form_number(page, "matched");
-        done += form_number(page, "done");
-    } while (page && form_text(page, "cursor"));
+        matched += call_number(page, "matched");
+        done += call_number(page, "done");
+    } while (page && call_text(page, "cursor"));
     bool is_done = page;
     if (call->arguments.is_json)
         printf("{\"matched\": %lld, \"done\": %lld}\n", matched, done);
@@ -274,7 +208,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     json_object_foreach((json_t *)(uintptr_t)now, name, topic)
     {
         const json_t *jobs = json_object_get(topic, "jobs");
-        const char *held = form_text(topic, "heldBy");
+        const char *held = call_text(topic, "heldBy");
         if (!is_new(before, name, topic))
             continue;
         if (call->arguments.is_json) {
@@ -283,8 +217,8 @@ static void print_changes(const struct call *call, const json_t *before, const j
             free(line);
         } else {
             printf("%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                   form_number(jobs, "delayed"), form_number(jobs, "ready"), form_number(jobs, "leased"),
-                   form_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
+                   call_number(jobs, "delayed"), call_number(jobs, "ready"), call_number(jobs, "leased"),
+                   call_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
         }
     }
     fflush(stdout);
@@ -295,13 +229,13 @@ static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;
     size_t i;
-    while ((next = next_page(call, &form_topics, target, page))) {
+    while ((next = list_next_page(call, &form_topics, target, page))) {
         json_decref(page);
         page = next;
         json_array_foreach(json_object_get(page, "topics"), i, topic)
         {
-            if (!call->arguments.word || strcmp(form_text(topic, "topic"), call->arguments.word) == 0)
-                json_object_set(all, form_text(topic, "topic"), topic);
+            if (!call->arguments.word || strcmp(call_text(topic, "topic"), call->arguments.word) == 0)
+                json_object_set(all, call_text(topic, "topic"), topic);
         }
     }
     json_decref(page);
@@ -316,7 +250,7 @@ static bool tail_run(struct call *call)
 {
     struct buffer target;
     json_t *before = json_object(), *now;
-    buffer_init(&target, TARGET_MAX);
+    buffer_init(&target, CALL_TARGET_MAX);
     while ((now = read_topics(call, &target))) {
         print_changes(call, before, now);
         json_decref(before);
@@ -362,6 +296,8 @@ static const struct command {
     {"topics", "", "lists topics, what they hold and their settings", topics_run},
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},
+    {"receivers", "", "lists receivers that are, or lately were, not well", receivers_run},
+    {"close", "HOST:PORT", "closes a receiver's breaker: its jobs go on", close_run},
     {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
     {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run},
     {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run},
@@ -444,8 +380,7 @@ static bool help_run(struct call *call)
         "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https "
         "trusts.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-10s %-33s %s\n", commands[i].name, commands[i].words, commands[i].help);
-    puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N\n"
-         "FIELD: scopes=schedule,read,cancel,admin topics=orders-*,mail rate=1000/s");
+        printf("  %-11s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
+    puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N");
     return true;
 }

@@ -3,25 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/call.h"
+
 enum { ANSWER_SHOWN = 100 }; /* bytes of an answer that a row has room for */
-
-const char *form_text(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-long long form_number(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
 
 /* "503", "timeout" or "". */
 static void add_result(struct table *table, const json_t *attempt)
 {
     if (json_object_get(attempt, "status"))
-        table_add_number(table, form_number(attempt, "status"));
+        table_add_number(table, call_number(attempt, "status"));
     else
-        table_add(table, form_text(attempt, "error"));
+        table_add(table, call_text(attempt, "error"));
 }
 
 static void add_jobs(struct table *table, const json_t *page)
@@ -30,15 +22,15 @@ static void add_jobs(struct table *table, const json_t *page)
     json_t *job;
     json_array_foreach(json_object_get(page, "jobs"), i, job)
     {
-        const char *due = form_text(job, "dueAt");
-        table_add(table, form_text(job, "topic"));
-        table_add(table, form_text(job, "jobId"));
-        table_add(table, form_text(job, "state"));
-        table_add(table, due ? due : form_text(job, "deadAt"));
-        table_add_number(table, form_number(job, "attempts"));
+        const char *due = call_text(job, "dueAt");
+        table_add(table, call_text(job, "topic"));
+        table_add(table, call_text(job, "jobId"));
+        table_add(table, call_text(job, "state"));
+        table_add(table, due ? due : call_text(job, "deadAt"));
+        table_add_number(table, call_number(job, "attempts"));
         add_result(table, json_object_get(job, "lastAttempt"));
-        table_add(table, form_text(job, "reason"));
-        table_add(table, form_text(job, "url"));
+        table_add(table, call_text(job, "reason"));
+        table_add(table, call_text(job, "url"));
     }
 }
 
@@ -50,13 +42,13 @@ static void add_topics(struct table *table, const json_t *page)
     {
         const json_t *jobs = json_object_get(topic, "jobs");
         char *settings = json_dumps(json_object_get(topic, "settings"), JSON_COMPACT);
-        table_add(table, form_text(topic, "topic"));
-        table_add_number(table, form_number(jobs, "delayed"));
-        table_add_number(table, form_number(jobs, "ready"));
-        table_add_number(table, form_number(jobs, "leased"));
-        table_add_number(table, form_number(jobs, "dead"));
-        table_add(table, form_text(topic, "oldestDueAt"));
-        table_add(table, form_text(topic, "heldBy"));
+        table_add(table, call_text(topic, "topic"));
+        table_add_number(table, call_number(jobs, "delayed"));
+        table_add_number(table, call_number(jobs, "ready"));
+        table_add_number(table, call_number(jobs, "leased"));
+        table_add_number(table, call_number(jobs, "dead"));
+        table_add(table, call_text(topic, "oldestDueAt"));
+        table_add(table, call_text(topic, "heldBy"));
         table_add(table, settings);
         free(settings);
     }
@@ -84,11 +76,30 @@ static void add_attempts(struct table *table, const json_t *page)
     json_t *attempt;
     json_array_foreach(json_object_get(page, "attempts"), i, attempt)
     {
-        table_add_number(table, form_number(attempt, "attempt"));
-        table_add(table, form_text(attempt, "at"));
-        table_add_number(table, form_number(attempt, "durationMs"));
+        table_add_number(table, call_number(attempt, "attempt"));
+        table_add(table, call_text(attempt, "at"));
+        table_add_number(table, call_number(attempt, "durationMs"));
         add_result(table, attempt);
-        add_answer(table, form_text(attempt, "answer"));
+        add_answer(table, call_text(attempt, "answer"));
+    }
+}
+
+static void add_receivers(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *receiver;
+    json_array_foreach(json_object_get(page, "receivers"), i, receiver)
+    {
+        table_add(table, call_text(receiver, "receiver"));
+        table_add(table, call_text(receiver, "state"));
+        table_add_number(table, call_number(receiver, "failures"));
+        add_result(table, json_object_get(receiver, "lastFailure"));
+        table_add(table, call_text(receiver, "openSince"));
+        table_add(table, call_text(receiver, "probeAt"));
+        if (json_object_get(receiver, "maxInFlight"))
+            table_add_number(table, call_number(receiver, "maxInFlight"));
+        else
+            table_add(table, NULL);
     }
 }
 
@@ -97,6 +108,10 @@ static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED"
                                            "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
+static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
+                                              "SINCE",    "PROBE", "LIMIT"};
+
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
 const struct form form_topics = {"/topics", "topics", 8, topic_titles, add_topics};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
+const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};

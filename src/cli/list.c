@@ -1,0 +1,37 @@
+#include "cli/list.h"
+
+json_t *list_next_page(struct call *call, const struct form *form, struct buffer *target,
+                       const json_t *before)
+{
+    const char *cursor = before ? call_text(before, "cursor") : NULL;
+    bool is_enough = before && (!cursor || call->arguments.values[ARGUMENT_LIMIT]);
+    if (is_enough)
+        return NULL;
+    call_make_target(call, target, form->path, cursor);
+    return remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
+}
+
+bool list_print(struct call *call, const struct form *form)
+{
+    struct buffer target;
+    struct table table;
+    json_t *all = json_array(), *page = NULL, *next;
+    buffer_init(&target, CALL_TARGET_MAX);
+    table_init(&table, form->columns, form->titles);
+    while ((next = list_next_page(call, form, &target, page))) {
+        json_decref(page);
+        page = next;
+        json_array_extend(all, json_object_get(page, form->member));
+        form->add(&table, page);
+    }
+    bool is_done = call->problem.text[0] == '\0';
+    if (is_done && call->arguments.is_json)
+        call_print_json(all);
+    else if (is_done)
+        table_print(&table);
+    json_decref(page);
+    json_decref(all);
+    table_fini(&table);
+    buffer_fini(&target);
+    return is_done;
+}
