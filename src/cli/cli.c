@@ -145,7 +145,12 @@ static bool topics_run(struct call *call)
     return list(call, &form_topics);
 }
 
-/* ---- one job, one topic ---- */
+static bool receivers_run(struct call *call)
+{
+    return list(call, &form_receivers);
+}
+
+/* ---- one job, one topic, one receiver ---- */
 
 /* Asks and prints; for people the member of the answer with this name, or all of it. */
 static bool ask(struct call *call, const char *method, const char *target, const char *body,
@@ -222,6 +227,22 @@ static bool pause_run(struct call *call)
 static bool resume_run(struct call *call)
 {
     return ask_topic(call, "PATCH", "{\"paused\":null}");
+}
+
+static bool close_run(struct call *call)
+{
+    struct buffer target;
+    if (!call->arguments.word) {
+        problem_set(&call->problem, "which receiver? Name it as host:port");
+        return false;
+    }
+    buffer_init(&target, TARGET_MAX);
+    buffer_printf(&target, "/receivers/");
+    add_encoded(&target, call->arguments.word);
+    buffer_printf(&target, "/close");
+    bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
+    buffer_fini(&target);
+    return is_done;
 }
 
 /* ---- many ---- */
@@ -362,6 +383,8 @@ static const struct command {
     {"topics", "", "lists topics, what they hold and their settings", topics_run},
     {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
     {"resume", "TOPIC", "lets a paused topic go on", resume_run},
+    {"receivers", "", "lists receivers that are, or lately were, not well", receivers_run},
+    {"close", "HOST:PORT", "closes a receiver's breaker: its jobs go on", close_run},
     {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
     {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run},
     {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run},

@@ -62,6 +62,25 @@ static void add_topics(struct table *table, const json_t *page)
     }
 }
 
+static void add_receivers(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *receiver;
+    json_array_foreach(json_object_get(page, "receivers"), i, receiver)
+    {
+        table_add(table, form_text(receiver, "receiver"));
+        table_add(table, form_text(receiver, "state"));
+        table_add_number(table, form_number(receiver, "failures"));
+        add_result(table, json_object_get(receiver, "lastFailure"));
+        table_add(table, form_text(receiver, "openSince"));
+        table_add(table, form_text(receiver, "probeAt"));
+        if (json_object_get(receiver, "maxInFlight"))
+            table_add_number(table, form_number(receiver, "maxInFlight"));
+        else
+            table_add(table, NULL);
+    }
+}
+
 /* The beginning; a character of several bytes is not torn. */
 static void add_answer(struct table *table, const char *answer)
 {
@@ -95,8 +114,11 @@ static void add_attempts(struct table *table, const json_t *page)
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
 static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED",
                                            "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
+static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
+                                              "SINCE",    "PROBE", "LIMIT"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
 const struct form form_topics = {"/topics", "topics", 8, topic_titles, add_topics};
+const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};

@@ -13,7 +13,7 @@ struct form {
     void (*add)(struct table *, const json_t *page);
 };
 
-extern const struct form form_jobs, form_topics;
+extern const struct form form_jobs, form_topics, form_receivers;
 extern const struct form form_attempts; /* whose path is each job's own */
 
 /* A member of an object; NULL and 0 where there is none. */

@@ -40,13 +40,36 @@ END_TEST
 
 START_TEST(others_are_refused)
 {
-    static const char *const cases[] = {"",       "@",      "0@",   "16@",      "x@1:o/a", "1@1",     "1",
-                                        "1:o",    "1:/a",   "-1:o/a", "1.5:o/a", "1:o/a@",  "1@2@3:o/a",
-                                        "9007199254740993:o/a"};
+    static const char *const cases[] = {
+        "",    "@",    "0@",     "16@",     "x@1:o/a", "1@1",       "1",
+        "1:o", "1:/a", "-1:o/a", "1.5:o/a", "1:o/a@",  "1@2@3:o/a", "9007199254740993:o/a"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct store_cursor found;
         ck_assert_msg(!cursor_parse(slice_of(cases[i]), 16, &found), "%s", cases[i]);
     }
+}
+END_TEST
+
+START_TEST(those_of_receivers_hold_a_version)
+{
+    static const struct {
+        struct store_receiver_cursor cursor;
+        size_t shards;
+        const char *text;
+    } cases[] = {{{0, 17}, 1, "17"}, {{3, 17}, 4, "3@17"}, {{15, 0}, 16, "15@"}};
+    static const char *const bad[] = {"",     "0",   "-1",  "x",     "0@1",
+                                      "16@1", "1@0", "1@x", "1@2@3", "9007199254740993"};
+    struct store_receiver_cursor found;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer_clear(&text);
+        cursor_write_receiver(&text, &cases[i].cursor);
+        ck_assert_str_eq(buffer_text(&text), cases[i].text);
+        ck_assert(cursor_parse_receiver(buffer_slice(&text), cases[i].shards, &found));
+        ck_assert_uint_eq(found.shard, cases[i].cursor.shard);
+        ck_assert_int_eq(found.version, cases[i].cursor.version);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!cursor_parse_receiver(slice_of(bad[i]), 16, &found), "%s", bad[i]);
 }
 END_TEST
 
@@ -57,6 +80,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, one_comes_back_as_it_went);
     tcase_add_test(tests, others_are_refused);
+    tcase_add_test(tests, those_of_receivers_hold_a_version);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -92,6 +92,19 @@ def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
     until(lambda: receiver.count(topic) == 1, 5, "the delivery")
 
 
+def test_receivers_are_listed_and_closed(start, topic):
+    server, down = start("--breaker-wait", "60s"), "127.0.0.1:9"
+    assert rows(ask(server, "receivers"))[1:] == []
+    for i in range(20):
+        server.schedule(topic=topic, url=f"http://{down}/", retry=0)
+    until(lambda: rows(ask(server, "receivers"))[1:][0][:4] == [down, "open", "20", "connect"], 5, "an open breaker")
+    assert json.loads(ask(server, "receivers", "--json"))[0]["state"] == "open"
+    assert ask(server, "close", down) == "closed\n"
+    assert rows(ask(server, "receivers"))[1][:4] == [down, "closed", "0", "connect"]
+    assert "404" in ask(server, "close", "nobody.example:80", code=1)
+    assert "host:port" in ask(server, "close", code=1)
+
+
 def test_what_changes_is_followed(server, receiver, topic):
     environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
     with subprocess.Popen([duepost.BINARY, "tail", topic], env=environment, stdout=subprocess.PIPE, text=True) as tail:
@@ -153,4 +166,4 @@ def test_what_cannot_be_is_told(server):
     assert "state" in ask(server, "jobs", code=1)
     assert "is the server there" in ask(server, "topics", "--server", "http://127.0.0.1:1", code=1)
     help_text = ask(server, "help")
-    assert all(name in help_text for name in ("jobs", "dead", "topics", "redrive", "cancel", "why", "tail"))
+    assert all(name in help_text for name in ("jobs", "dead", "topics", "redrive", "cancel", "why", "tail", "receivers", "close"))

@@ -11,7 +11,7 @@ from cluster import NODE_TIMEOUT_MS, Cluster, shard_of, slot_of, topic_in
 from duepost import Duepost, run
 from load import Load
 from patience import until, watch
-from receiver import Answer
+from receiver import Answer, Receiver
 
 SHARDS = 16
 FAULTS = int(os.environ.get("DUEPOST_TEST_FAULTS", "3"))
@@ -122,10 +122,10 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
 
 def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
     names = topics(topic)[::2]
-    receiver_down = "http://127.0.0.1:9/"
     for name in names:
+        receiver.script(name, 410)
         for number in range(3):
-            server.schedule(topic=name, jobId=str(number), url=receiver_down, retry=0)
+            server.schedule(topic=name, jobId=str(number), url=receiver.url())
     wanted = sorted((name, str(number)) for name in names for number in range(3))
     for name, number in wanted:
         server.wait_for_state(name, number, "dead")
@@ -150,6 +150,35 @@ def test_shards_without_data_are_there_at_once(start, cluster):
     """Each waits for the first one to be laid out, and for nothing else."""
     server = start("--prefix", "fresh:", redis=cluster.address, ready=False)
     until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
+
+
+def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
+    servers = [start("--breaker-wait", "60s", redis=cluster.address) for _ in range(2)]
+    names = topics(topic)
+    sick = Receiver()
+    try:
+        for number in range(20):
+            sick.script(names[number % SHARDS], 503)
+            servers[0].schedule(topic=names[number % SHARDS], jobId=f"f{number}", url=sick.url(), retry=0)
+        until(lambda: all("\nduepost_receivers_open 1\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
+        known, = servers[1].get("/receivers").expect(200)["receivers"]
+        assert known["state"] == "open" and known["receiver"] == f"127.0.0.1:{sick.port}"
+        for name in names:
+            sick.script(name, 200)
+            servers[1].schedule(topic=name, jobId="held", url=sick.url())
+        for name in names:
+            servers[0].wait_for_state(name, "held", "delayed")
+            assert servers[0].get(f"/jobs/{name}/held/why").expect(200)["why"] == "breaker"
+        assert len(sick.arrivals) == 20
+        servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
+        until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
+        for name in names:
+            servers[0].run(name, "held").expect(202)
+        until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
+        for number in range(20):
+            servers[0].cancel(names[number % SHARDS], f"f{number}").expect(200)
+    finally:
+        sick.stop()
 
 
 def test_another_number_of_shards_is_refused(cluster, server):

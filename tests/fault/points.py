@@ -106,6 +106,7 @@ class Story:
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
+        lane.schedule(node, "unwell", "/503/200", retrySchedule=[0.5])
         lane.schedule(node, "long", "/200w2800")  # long enough for a renewal
         lane.schedule(node, "later", delay=1)
         lane.schedule(node, "cancelled", delay=60)
@@ -118,7 +119,8 @@ class Story:
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
                                      ("GET", "/jobs?state=dead", None),
-                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100})):
+                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
+                                     ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
         for job_id in "run", "lost":
