@@ -10,7 +10,8 @@ from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
-         "attempts": "hash", "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash"}
+         "attempts": "hash", "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash",
+         "receivers": "hash", "reported": "zset"}
 MAX_IN_FLIGHT = 256
 
 
@@ -116,5 +117,7 @@ def keyspace_faults(books):
         expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash"}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
+    for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:
+        yield f"receiver {name} is in one of receivers and reported only"
     if len(books.get("ready")) > 1:
         yield f"ready holds {len(books.get('ready'))} names"
