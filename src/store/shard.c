@@ -97,6 +97,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
     struct shard *shard = arg;
     uint64_t due_ms;
     (void)channel;
+    if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
+        shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_wake.fn && slice_to_number(text, INT64_MAX, &due_ms))
         shard->on_wake.fn(shard->on_wake.arg, (int64_t)due_ms);
 }
@@ -292,6 +294,12 @@ void shard_on_up(struct shard *shard, loop_fn *fn, void *arg)
     assert(i < STORE_UP_LISTENERS);
     shard->on_up[i].fn = fn;
     shard->on_up[i].arg = arg;
+}
+
+void shard_on_receivers(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_receivers.fn = fn;
+    shard->on_receivers.arg = arg;
 }
 
 void shard_on_wake(struct shard *shard, shard_wake_fn *fn, void *arg)

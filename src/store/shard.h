@@ -66,6 +66,10 @@ void shard_release(struct shard *, const struct lease *, int64_t wait_ms, shard_
 /* STALE: the lease is lost. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
+/* Something has changed about receivers, see store_news; what is missed, the next claim tells. One listener.
+ */
+void shard_on_receivers(struct shard *, loop_fn *, void *arg);
+
 /* Waits up to a second for the doorbell. status is OK whether it rang or not. */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 

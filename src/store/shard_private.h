@@ -75,6 +75,10 @@ struct shard {
         shard_wake_fn *fn;
         void *arg;
     } on_wake;
+    struct {
+        loop_fn *fn;
+        void *arg;
+    } on_receivers;
 };
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,

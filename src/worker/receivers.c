@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "store/shard.h"
 #include "worker/permit.h"
 
 enum {
@@ -11,13 +12,14 @@ enum {
 };
 #define UNWELL_US   INT64_C(3600000000) /* what is older, Redis has forgotten */
 #define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
-#define NEWS_US     INT64_C(200000)     /* at least, from one reading of what is new to the next */
+#define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
 
 /* What is known of the receivers of a shard. */
 struct knowledge {
     struct receivers *receivers;
     size_t shard;
     int64_t version;
+    bool is_behind; /* there is, or may be, something newer */
     bool is_asking;
     int64_t asked_us;
 };
@@ -31,6 +33,7 @@ struct receivers {
     size_t unwell_count, open_count, limited_count;
     struct list with_news;
     struct hook *decide;
+    struct timer *later; /* when what is new may be read again */
 };
 
 /* ---- the table ---- */
@@ -178,7 +181,7 @@ static void hear_of(struct receivers *receivers, const struct store_receiver *kn
     receiver_settle(receiver);
 }
 
-static void ask_news(struct knowledge *);
+static void catch_up(struct knowledge *);
 
 static void on_news(void *arg, enum status status, const struct store_receiver *known, size_t count,
                     int64_t version, bool has_more)
@@ -187,31 +190,55 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* a later claim asks again */
+        return; /* a later claim tells again */
     for (size_t i = 0; i < count; i++)
         hear_of(receivers, &known[i]);
     forget_oldest(receivers);
     tell_numbers(receivers);
     shard->version = version;
-    if (has_more)
-        ask_news(shard);
+    shard->is_behind |= has_more;
+    catch_up(shard);
 }
 
-static void ask_news(struct knowledge *shard)
+/* Reads what is new, unless it did so just now. */
+static void catch_up(struct knowledge *shard)
 {
+    int64_t since_us = clock_boot_us() - shard->asked_us;
+    if (!shard->is_behind || shard->is_asking)
+        return;
+    if (since_us < NEWS_US) {
+        if (!timer_is_running(shard->receivers->later))
+            timer_start(shard->receivers->later, NEWS_US - since_us);
+        return;
+    }
+    shard->is_behind = false;
     shard->is_asking = true;
     shard->asked_us = clock_boot_us();
     store_news(shard->receivers->store, shard->shard, shard->version, on_news, shard);
 }
 
+static void on_later(void *arg)
+{
+    struct receivers *receivers = arg;
+    for (size_t i = 0; i < store_shards(receivers->store); i++)
+        catch_up(&receivers->shards[i]);
+}
+
+static void on_told(void *arg)
+{
+    struct knowledge *shard = arg;
+    shard->is_behind = true;
+    catch_up(shard);
+}
+
 void receivers_hear(struct receivers *receivers, size_t number, int64_t version)
 {
     struct knowledge *shard = &receivers->shards[number];
-    if (shard->is_asking || version == shard->version || clock_boot_us() - shard->asked_us < NEWS_US)
+    if (version == shard->version)
         return;
     if (version < shard->version)
         shard->version = 0; /* Redis has lost some */
-    ask_news(shard);
+    on_told(shard);
 }
 
 /* ---- reporting ---- */
@@ -310,13 +337,16 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
     receivers->store = store;
     receivers->metrics = metrics;
     receivers->shards = NEW_ARRAY(struct knowledge, store_shards(store));
-    for (size_t i = 0; i < store_shards(store); i++)
+    for (size_t i = 0; i < store_shards(store); i++) {
         receivers->shards[i] = (struct knowledge){.receivers = receivers, .shard = i};
+        shard_on_receivers(store_shard(store, i), on_told, &receivers->shards[i]);
+    }
     for (size_t i = 0; i < BUCKETS; i++)
         list_init(&receivers->buckets[i]);
     list_init(&receivers->unwell);
     list_init(&receivers->with_news);
     receivers->decide = hook_new(loop, LOOP_PHASE_DECIDE, on_turn_end, receivers);
+    receivers->later = timer_new(loop, on_later, receivers);
     return receivers;
 }
 
@@ -328,6 +358,7 @@ void receivers_free(struct receivers *receivers)
         for (struct list *link; (link = list_take(&receivers->buckets[i]));)
             free(LIST_ENTRY(link, struct receiver, link));
     hook_free(receivers->decide);
+    timer_free(receivers->later);
     free(receivers->shards);
     free(receivers);
 }

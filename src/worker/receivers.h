@@ -3,8 +3,8 @@
  * A receiver whose attempts fail gets a breaker that opens, one that asks for fewer attempts a limit; both
  * are kept in Redis, and decided there, by report.lua. Here is a copy of what is known of those that are not
  * well, by which attempts go or are held (permit.h). It is kept fresh by the answers to what this reactor
- * reports, and by what others did: each claim brings a version, and what is newer is read. So a well receiver
- * costs Redis nothing.
+ * reports, and by what others did: they tell, each claim brings a version, and what is newer is read. So a
+ * well receiver costs Redis nothing.
  *
  * What a turn brings of a receiver leaves as one report, and the next gathers while that is under way. A
  * report that Redis did not take is lost: it was a hint. */

@@ -1,6 +1,7 @@
 """Receivers that fail get a breaker, those that ask for fewer attempts a limit: each by host and port, in all processes."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -25,6 +26,14 @@ def receiver():
 
 def name_of(receiver):
     return f"127.0.0.1:{receiver.port}"
+
+
+@pytest.fixture
+def start(start):
+    """With one reactor: what another one does not know yet, shows where there are two processes."""
+    def one(*options, **named):
+        return start("--reactors", "1", *options, **named)
+    return one
 
 
 def start_one(start, *options, **named):
@@ -234,6 +243,17 @@ def test_breakers_can_be_turned_off_but_for_a_topic(start, receiver, topic):
     until(lambda: server.job(kept, "a")["state"] == "delayed", 5, "a held job")
 
 
+def test_breakers_can_be_turned_off_while_it_runs(start, receiver, topic, tmp_path):
+    config = tmp_path / "duepost.conf"
+    config.write_text("breaker = on\n")
+    server = start("--config", str(config), "--breaker-wait", "60s")
+    open_breaker(server, receiver, topic)
+    config.write_text("breaker = off\n")
+    server.process.send_signal(signal.SIGHUP)
+    until(lambda: "event=options_reloaded" in server.log(), 5, "the reload")
+    fail(server, receiver, topic, count=1)
+
+
 # ---- the limit ----
 
 def in_flight_at_most(arrivals):
@@ -246,7 +266,7 @@ def in_flight_at_most(arrivals):
 
 
 def test_a_receiver_that_asks_for_less_gets_half_and_one_more_for_each_success(start, receiver, topic):
-    server = start_one(start, "--reactors", "1")
+    server = start_one(start)
     receiver.script(topic, *[Answer(429, delay=0.5 * SLOW)] * 16, Answer(200, delay=0.3))
     for i in range(16):
         server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.2])
@@ -264,7 +284,7 @@ def test_a_receiver_that_asks_for_less_gets_half_and_one_more_for_each_success(s
 
 
 def test_a_limit_falls_again_after_a_second_and_never_below_one(start, receiver, topic):
-    server = start_one(start, "--reactors", "1")
+    server = start_one(start)
     receiver.script(topic, *[Answer(429, delay=0.5)] * 4, 429)
     for i in range(4):
         server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 100)
@@ -276,7 +296,7 @@ def test_a_limit_falls_again_after_a_second_and_never_below_one(start, receiver,
 
 
 def test_why_says_that_its_receivers_limit_holds_it(start, receiver, topic):
-    server = start_one(start, "--reactors", "1")
+    server = start_one(start)
     receiver.script(topic, 429, HANG)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[60])
     until(lambda: known(server, receiver), 5, "a limit")

@@ -106,6 +106,8 @@ START_TEST(defaults_are_safe)
     ck_assert_int_eq(options.log_format, LOG_FORMAT_LOGFMT);
     ck_assert_int_eq(options.log_level, LOG_LEVEL_INFO);
     ck_assert_int_eq(options.drain_timeout_ms, 30000);
+    ck_assert(options.is_breaker_on);
+    ck_assert_int_eq(options.breaker_wait_ms, 30000);
     ck_assert_int_eq(options.warning_count, 0);
     ck_assert(!options_answer(&options, stdout));
     options_fini(&options);
@@ -280,7 +282,9 @@ START_TEST(values_become_what_they_mean)
     ck_assert(address_parse(SLICE("10.1.2.3"), &ten));
     ck_assert(target_policy_permits(options.targets, SLICE("10.1.2.3"), &ten, 80, false));
     options_fini(&options);
-    load_well("--retry-schedule=|--durability=memory", "");
+    load_well("--retry-schedule=|--durability=memory|--breaker|off", "DUEPOST_BREAKER_WAIT=1m");
+    ck_assert(!options.is_breaker_on);
+    ck_assert_int_eq(options.breaker_wait_ms, 60000);
     ck_assert_int_eq(options.retry_schedule.count, 0);
     ck_assert(options.is_durability_set && !options.durability.is_synced);
     options_fini(&options);

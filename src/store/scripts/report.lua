@@ -16,6 +16,7 @@
 -- A record: failures in a row, when its breaker opened or 0, until when nobody may probe, its wait, number of the
 -- probe under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
 -- this report. Each gets a new version, by which others learn of it; the one with the oldest is forgotten first.
+-- What changes where attempts go is told at once, on the channel of the wake-ups: 'receivers'.
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local KEPT_MAX, KEPT_MS, FORGET_MAX = 10000, 3600000, 16
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported' -- name -> record; name -> its version
@@ -114,8 +115,13 @@ local function report(i)
   return {granted, changes, record or ''}
 end
 
-local replies = {now_us}
-for i = 3, #ARGV, SIZE do replies[#replies + 1] = report(i) end
+local replies, is_told = {now_us}, false
+for i = 3, #ARGV, SIZE do
+  local reply = report(i)
+  replies[#replies + 1] = reply
+  is_told = is_told or reply[1] > 0 or reply[2] > 0
+end
+if is_told then call('PUBLISH', base .. 'wake', 'receivers') end
 
 -- What nothing was told of for so long, and what is too many.
 local excess = call('ZCARD', REPORTED) - KEPT_MAX
