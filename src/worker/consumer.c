@@ -181,7 +181,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
     start_attempts(lane, claim);
     if (status == STATUS_OK)
-        receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers);
+        receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     if (status == STATUS_OK && claim->more > 0)
         lane->wants_claim = true;
     if (status != STATUS_OK)

@@ -36,6 +36,7 @@ struct receiver {
     size_t in_flight; /* attempts of this reactor */
     bool is_unwell;   /* Redis has something to say of it: all outcomes are reported */
     int64_t heard_us; /* CLOCK_BOOTTIME, as all times here */
+    int64_t known_us; /* when it was as below, by Redis's clock; 0: nothing was known */
     bool is_open;     /* its breaker */
     int64_t probe_us; /* until then nobody may probe it */
     int64_t probe_ms; /* the same by Redis's clock */
@@ -58,8 +59,9 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
 /* When permits and the store are gone. NULL is fine. */
 void receivers_free(struct receivers *);
 
-/* What a claim said: the version of what is known of the shard's receivers. */
-void receivers_hear(struct receivers *, size_t shard, int64_t version);
+/* What a claim said that was sent at asked_us (CLOCK_BOOTTIME): the version of what is known of the shard's
+ * receivers. */
+void receivers_hear(struct receivers *, size_t shard, int64_t version, int64_t asked_us);
 
 /* The receiver of that name. It lives as long as there is something to know of it: see receiver_settle. */
 struct receiver *receivers_find(struct receivers *, const char *name);

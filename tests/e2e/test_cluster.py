@@ -272,6 +272,36 @@ def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, 
     until(lambda: all(receiver.count(name) >= 40 for name in hanging), 30, "what hung goes on")
 
 
+def test_a_breaker_whose_shard_is_away_holds_nobody_for_ever(start, cluster, partial, topic):
+    """Each reactor then probes for itself."""
+    *lost, away = partial
+    server = start("--prefix", "alone:", "--breaker-wait", "1s", "--reactors", "1", redis=cluster.address)
+    there = next(shard for shard in range(SHARDS) if shard not in away)
+    name, sick, others = topic_in(there, topic), Receiver(), []
+    while shard_of(f"127.0.0.1:{sick.port}") not in away:
+        others.append(sick)
+        sick = Receiver()
+    try:
+        sick.script(name, 503)
+        for number in range(20):
+            server.schedule(topic=name, jobId=f"f{number}", url=sick.url(), retry=0)
+        until(lambda: [one["state"] for one in server.get("/receivers").expect(200)["receivers"]] == ["open"], 10, "an open breaker")
+        for node in lost:
+            node.kill()
+        until(lambda: "shard %d: " % min(away) in server.get("/readyz").expect(503)["detail"], 10, "a shard is away")
+        for number in range(5):
+            server.schedule(topic=name, jobId=f"j{number}", url=sick.url(), retrySchedule=[0.1] * 5)
+        until(lambda: len(sick.arrivals) == 21, 10, lambda: f"{len(sick.arrivals)} attempts")  # one of them, and it fails
+        sick.script(name, 200)
+        until(lambda: len(sick.arrivals) == 26, 20, lambda: f"{len(sick.arrivals)} attempts")
+        assert server.get("/receivers").status == 503
+    finally:
+        for node in lost:
+            node.start()
+        for one in (sick, *others):
+            one.stop()
+
+
 @pytest.mark.parametrize("kind", ["hostname", "unknown-endpoint"])
 def test_nodes_are_found_however_they_are_named(start, cluster, receiver, topic, kind):
     for node in cluster.nodes:
