@@ -12,7 +12,6 @@ from duepost import Duepost, run
 from load import Load
 from patience import until, watch
 from receiver import Answer, Receiver
-from timestamp import to_ms
 
 SHARDS = 16
 FAULTS = int(os.environ.get("DUEPOST_TEST_FAULTS", "3"))
