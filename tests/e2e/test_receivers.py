@@ -174,6 +174,7 @@ def test_what_another_process_found_out_holds_and_frees_here_within_a_second(sta
         servers[i % 2].schedule(topic=topic, jobId=f"j{i}", url=receiver.url())
     watch(1, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
     close(servers[1], name_of(receiver)).expect(200)
+    assert f"event=receiver_closed who=- from=127.0.0.1 receiver={name_of(receiver)} outcome=done" in servers[1].log()
     await_known(*servers, is_open=False)
     for i in range(20):
         servers[i % 2].run(topic, f"j{i}").expect(202)

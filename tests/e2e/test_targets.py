@@ -3,6 +3,7 @@
 import pytest
 
 from patience import watch
+from tokens import TokenFile
 
 PRIVATE = """127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 017700000001 127.0.0.1. 0 0.0.0.0 10.0.0.1 10.255.255.255 100.64.0.1
 100.127.255.255 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255
@@ -76,7 +77,9 @@ def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis
 
 
 def test_a_listener_on_all_addresses_is_refused_on_each(start, topic):
-    server = start(listen="0.0.0.0:0")
+    tokens = TokenFile()
+    root = tokens.add("root")
+    server = start("--tokens", str(tokens.path), listen="0.0.0.0:0", token=root)
     for host in ("127.0.0.1", "127.0.0.2"):
         assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"]
 
