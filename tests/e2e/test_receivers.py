@@ -280,7 +280,7 @@ def test_a_receiver_that_asks_for_less_gets_half_and_one_more_for_each_success(s
     first_end = min(a.answered_at_ms for a in second)
     assert in_flight_at_most([a for a in second if a.at_ms < first_end]) == 8
     until(lambda: known(server, receiver)["maxInFlight"] == 8 + 16, 5, lambda: known(server, receiver))
-    assert number(server, "duepost_held_by_limit_total") >= 8
+    assert number(server, "duepost_held_by_limit_total") > 0
     assert number(server, "duepost_limits_halved_total") == 1 and number(server, "duepost_receivers_limited") == 1
 
 
