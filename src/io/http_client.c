@@ -27,6 +27,7 @@ struct http_client {
     struct hook *hook;
     struct freeze_guard *guard;
     char *ca_file;
+    char *proxy;
     struct socket **sockets; /* by descriptor */
     size_t socket_count;
     struct list running;
@@ -253,7 +254,7 @@ static struct http_post *take_post(struct http_client *client)
 {
     struct list *link = list_take(&client->idle);
     if (!link)
-        return http_post_new(client, client->ca_file);
+        return http_post_new(client, client->ca_file, client->proxy);
     client->idle_count--;
     return LIST_ENTRY(link, struct http_post, link);
 }
@@ -289,6 +290,11 @@ void http_post_abort(struct http_post *post)
 
 /* --- The client --- */
 
+bool http_client_has_proxy(const struct http_client *client)
+{
+    return client->proxy != NULL;
+}
+
 static void init_curl(void)
 {
     CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -302,6 +308,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     struct http_client *client = NEW(struct http_client);
     client->loop = loop;
     client->ca_file = options->ca_file ? slice_dup(slice_of(options->ca_file)) : NULL;
+    client->proxy = options->proxy ? slice_dup(slice_of(options->proxy)) : NULL;
     list_init(&client->running);
     list_init(&client->draining);
     list_init(&client->ended);
@@ -344,5 +351,6 @@ void http_client_free(struct http_client *client)
     timer_free(client->own_timer);
     free(client->sockets);
     free(client->ca_file);
+    free(client->proxy);
     free(client);
 }

@@ -35,8 +35,8 @@ struct http_post {
     bool was_refused;      /* an address, before connecting */
 };
 
-/* ca_file is borrowed, and may be NULL. */
-struct http_post *http_post_new(struct http_client *, const char *ca_file);
+/* ca_file and proxy are borrowed, and may be NULL. */
+struct http_post *http_post_new(struct http_client *, const char *ca_file, const char *proxy);
 void http_post_free(struct http_post *);
 
 /* Makes it ready to be given to the multi handle. */

@@ -175,6 +175,13 @@ START_TEST(knows_names)
     ck_assert(!url_host_is_name(SLICE("a/b")));
     ck_assert(url_host_equal(SLICE("Example.com."), SLICE("example.COM")));
     ck_assert(!url_host_equal(SLICE("example.com"), SLICE("example.org")));
+    ck_assert(url_host_is_localhost(SLICE("LocalHost")));
+    ck_assert(url_host_is_localhost(SLICE("localhost.")));
+    ck_assert(url_host_is_localhost(SLICE("a.b.localhost")));
+    ck_assert(!url_host_is_localhost(SLICE("mylocalhost")));
+    ck_assert(!url_host_is_localhost(SLICE("localhost.example")));
+    ck_assert(!url_host_is_localhost(SLICE("host")));
+    ck_assert(!url_host_is_localhost(SLICE("localhost..")));
 }
 END_TEST
 
