@@ -32,6 +32,7 @@ struct http_client {
     size_t socket_count;
     struct list running;
     struct list draining; /* of the running: those whose status is known, oldest first */
+    struct list pushed;   /* of the running: those with an address that was refused in this turn */
     struct list ended;    /* on_done is due */
     struct list idle;     /* to be used again */
     size_t idle_count;
@@ -54,6 +55,7 @@ static void detach(struct http_post *post)
     curl_multi_remove_handle(post->client->multi, post->easy);
     list_remove(&post->link);
     list_remove(&post->drain_link);
+    list_remove(&post->push_link);
 }
 
 static void end_post(struct http_post *post, CURLcode code)
@@ -106,12 +108,30 @@ static void collect(struct http_client *client)
     }
 }
 
+void http_client_push(struct http_client *client, struct http_post *post)
+{
+    if (list_is_empty(&post->push_link))
+        list_append(&client->pushed, &post->push_link);
+}
+
+/* libcurl 7.88 would wait for an event on the socket that it did not get, or half the time that is left,
+ * before it tries the next address. What has been paused for no time at all is looked at again at once. */
+static void push(struct http_client *client)
+{
+    for (struct list *link; (link = list_take(&client->pushed));) {
+        CURL *easy = LIST_ENTRY(link, struct http_post, push_link)->easy;
+        curl_easy_pause(easy, CURLPAUSE_RECV);
+        curl_easy_pause(easy, CURLPAUSE_CONT);
+    }
+}
+
 static void act(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
     curl_multi_socket_action(client->multi, fd, events, &running);
     freeze_guard_leave(client->guard);
     collect(client);
+    push(client);
 }
 
 static void on_ready(void *arg, bool readable, bool writable)
@@ -311,6 +331,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->proxy = options->proxy ? slice_dup(slice_of(options->proxy)) : NULL;
     list_init(&client->running);
     list_init(&client->draining);
+    list_init(&client->pushed);
     list_init(&client->ended);
     list_init(&client->idle);
     client->curl_timer = timer_new(loop, on_curl_timer, client);

@@ -44,6 +44,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     }
     if (!post->request.may_connect(post->request.arg, &address->addr)) {
         post->was_refused = true;
+        http_client_push(post->client, post);
         return CURL_SOCKET_BAD;
     }
     post->was_opened = true;
@@ -215,6 +216,7 @@ struct http_post *http_post_new(struct http_client *client, const char *ca_file,
     post->client = client;
     list_init(&post->link);
     list_init(&post->drain_link);
+    list_init(&post->push_link);
     post->easy = curl_easy_init();
     assert(post->easy);
     set_callbacks(post);

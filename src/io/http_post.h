@@ -13,6 +13,7 @@
 struct http_post {
     struct list link;
     struct list drain_link;
+    struct list push_link;
     int64_t drain_until_us;
     struct http_client *client;
     CURL *easy;
@@ -47,6 +48,9 @@ void http_post_fill_outcome(struct http_post *, CURLcode);
 
 /* Of http_client.c: the status is known, the body may take a little longer. */
 void http_client_drain(struct http_client *, struct http_post *);
+
+/* Of http_client.c: an address was refused; libcurl is to try the next one at once. */
+void http_client_push(struct http_client *, struct http_post *);
 
 /* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
 void http_client_add_connection(struct http_client *, curl_socket_t);

@@ -139,7 +139,8 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (name.size == 0)
         return "must have a host";
     if (ends_in_number(name)) {
-        if (!address_parse_loose(name, &url->address))
+        /* With a dot at its end some take an IPv4 address for one, others, libcurl among them, for a name. */
+        if (name.size != url->host.size || !address_parse_loose(name, &url->address))
             return "must have a host that is a name or an address";
         url->host_is_address = true;
     } else if (!is_name(name)) {

@@ -46,7 +46,7 @@ START_TEST(knows_addresses_in_every_spelling)
         uint16_t port;
     } cases[] = {
         {"http://127.0.0.1", "127.0.0.1", "127.0.0.1", 80},
-        {"http://127.0.0.1.:81/", "127.0.0.1.", "127.0.0.1", 81},
+        {"http://127.0.0.1:81/", "127.0.0.1", "127.0.0.1", 81},
         {"http://127.1/", "127.1", "127.0.0.1", 80},
         {"http://2130706433/", "2130706433", "127.0.0.1", 80},
         {"http://0x7f000001?", "0x7f000001", "127.0.0.1", 80},
@@ -125,6 +125,8 @@ START_TEST(says_which_rule_is_broken)
         {"http://::1/", "must have a host"},
         {"http://" LABEL_63 "." LABEL_63 "." LABEL_63 "." LABEL_63 "/", host},
         {"http://256.1.1.1/", number},
+        {"http://127.0.0.1./", number},
+        {"http://127.0.0.1.:81/", number},
         {"http://1.2.3.4.5/", number},
         {"http://a.1/", number},
         {"http://a.0x1/", number},
