@@ -3,6 +3,7 @@
 import pytest
 
 from patience import watch
+from tokens import TokenFile
 
 PRIVATE = """127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 017700000001 127.0.0.1. 0 0.0.0.0 10.0.0.1 10.255.255.255 100.64.0.1
 100.127.255.255 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255
@@ -75,10 +76,18 @@ def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis
         assert server.wait_for_state(topic, f"p{port}", "dead")["reason"] == "target_refused"
 
 
-def test_a_listener_on_all_addresses_is_refused_on_each(start, topic):
-    server = start(listen="0.0.0.0:0")
-    for host in ("127.0.0.1", "127.0.0.2"):
-        assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"]
+@pytest.mark.parametrize("listen, hosts", [
+    ("0.0.0.0:0", ["127.0.0.1", "127.0.0.2", "127.2", "0", "[::ffff:127.0.0.1]"]),
+    ("[::]:0", ["[::1]", "[::]", "127.0.0.1", "[::ffff:127.0.0.9]", "0.0.0.0"])])
+def test_a_listener_on_all_addresses_is_refused_on_each(start, topic, listen, hosts):
+    tokens = TokenFile()
+    root = tokens.add("root")
+    server = start("--tokens", str(tokens.path), listen=listen, token=root, allow="0.0.0.0/0,::/0,localhost")
+    for host in hosts:
+        assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"], host
+        server.schedule(topic=topic, url=f"http://{host}:{server.port + 1 if server.port < 65535 else 1}/jobs", delay=60)
+    server.schedule(topic=topic, jobId="name", url=f"http://localhost:{server.port}/jobs")
+    assert server.wait_for_state(topic, "name", "dead")["reason"] == "target_refused"
 
 
 def test_redirects_are_not_followed(server, receiver, topic):
