@@ -27,10 +27,12 @@ struct http_client {
     struct hook *hook;
     struct freeze_guard *guard;
     char *ca_file;
+    char *proxy;
     struct socket **sockets; /* by descriptor */
     size_t socket_count;
     struct list running;
     struct list draining; /* of the running: those whose status is known, oldest first */
+    struct list pushed;   /* of the running: those with an address that was refused in this turn */
     struct list ended;    /* on_done is due */
     struct list idle;     /* to be used again */
     size_t idle_count;
@@ -53,6 +55,7 @@ static void detach(struct http_post *post)
     curl_multi_remove_handle(post->client->multi, post->easy);
     list_remove(&post->link);
     list_remove(&post->drain_link);
+    list_remove(&post->push_link);
 }
 
 static void end_post(struct http_post *post, CURLcode code)
@@ -105,12 +108,30 @@ static void collect(struct http_client *client)
     }
 }
 
+void http_client_push(struct http_client *client, struct http_post *post)
+{
+    if (list_is_empty(&post->push_link))
+        list_append(&client->pushed, &post->push_link);
+}
+
+/* libcurl 7.88 would wait for an event on the socket that it did not get, or half the time that is left,
+ * before it tries the next address. What has been paused for no time at all is looked at again at once. */
+static void push(struct http_client *client)
+{
+    for (struct list *link; (link = list_take(&client->pushed));) {
+        CURL *easy = LIST_ENTRY(link, struct http_post, push_link)->easy;
+        curl_easy_pause(easy, CURLPAUSE_RECV);
+        curl_easy_pause(easy, CURLPAUSE_CONT);
+    }
+}
+
 static void act(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
     curl_multi_socket_action(client->multi, fd, events, &running);
     freeze_guard_leave(client->guard);
     collect(client);
+    push(client);
 }
 
 static void on_ready(void *arg, bool readable, bool writable)
@@ -253,7 +274,7 @@ static struct http_post *take_post(struct http_client *client)
 {
     struct list *link = list_take(&client->idle);
     if (!link)
-        return http_post_new(client, client->ca_file);
+        return http_post_new(client, client->ca_file, client->proxy);
     client->idle_count--;
     return LIST_ENTRY(link, struct http_post, link);
 }
@@ -289,6 +310,11 @@ void http_post_abort(struct http_post *post)
 
 /* --- The client --- */
 
+bool http_client_has_proxy(const struct http_client *client)
+{
+    return client->proxy != NULL;
+}
+
 static void init_curl(void)
 {
     CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -302,8 +328,10 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     struct http_client *client = NEW(struct http_client);
     client->loop = loop;
     client->ca_file = options->ca_file ? slice_dup(slice_of(options->ca_file)) : NULL;
+    client->proxy = options->proxy ? slice_dup(slice_of(options->proxy)) : NULL;
     list_init(&client->running);
     list_init(&client->draining);
+    list_init(&client->pushed);
     list_init(&client->ended);
     list_init(&client->idle);
     client->curl_timer = timer_new(loop, on_curl_timer, client);
@@ -344,5 +372,6 @@ void http_client_free(struct http_client *client)
     timer_free(client->own_timer);
     free(client->sockets);
     free(client->ca_file);
+    free(client->proxy);
     free(client);
 }

@@ -3,7 +3,8 @@
  * A client belongs to one loop. Each http_post brings exactly one on_done, and
  * never inside the call that was given it. A request is put on the wire at most
  * once: whatever happens to its connection, it is never repeated here. Redirects
- * are not followed; proxies, netrc and cookies are not used. */
+ * are not followed; netrc, cookies, and proxies other than the one in its options
+ * are not used. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
@@ -18,6 +19,7 @@ struct http_post;
 
 struct http_client_options {
     const char *ca_file;   /* certificates trusted besides the system's, or NULL */
+    const char *proxy;     /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
     size_t max_idle;       /* kept-alive connections */
 };
 
@@ -60,6 +62,9 @@ struct http_post_request {
     void (*on_done)(void *arg, const struct http_outcome *);
     void *arg;
 };
+
+/* Then sockaddr in may_connect is the proxy's, and receivers' names are resolved by it. */
+bool http_client_has_proxy(const struct http_client *);
 
 struct http_client *http_client_new(struct loop *, const struct http_client_options *);
 

@@ -44,6 +44,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     }
     if (!post->request.may_connect(post->request.arg, &address->addr)) {
         post->was_refused = true;
+        http_client_push(post->client, post);
         return CURL_SOCKET_BAD;
     }
     post->was_opened = true;
@@ -180,12 +181,14 @@ static void set_callbacks(struct http_post *post)
 }
 
 /* What is the same for each post is set once: resetting a handle costs more than a small post. */
-static void set_constants(struct http_post *post, const char *ca_file)
+static void set_constants(struct http_post *post, const char *ca_file, const char *proxy)
 {
     CURL *easy = post->easy;
     SET(easy, CURLOPT_POST, 1L);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
-    SET(easy, CURLOPT_PROXY, "");
+    SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
+    SET(easy, CURLOPT_NOPROXY, "");                  /* else the environment's would lead past the proxy */
+    SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* the proxy's 200 to CONNECT is no answer to the POST */
     SET(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
@@ -207,16 +210,17 @@ static void set_constants(struct http_post *post, const char *ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
 }
 
-struct http_post *http_post_new(struct http_client *client, const char *ca_file)
+struct http_post *http_post_new(struct http_client *client, const char *ca_file, const char *proxy)
 {
     struct http_post *post = NEW(struct http_post);
     post->client = client;
     list_init(&post->link);
     list_init(&post->drain_link);
+    list_init(&post->push_link);
     post->easy = curl_easy_init();
     assert(post->easy);
     set_callbacks(post);
-    set_constants(post, ca_file);
+    set_constants(post, ca_file, proxy);
     return post;
 }
 
@@ -340,11 +344,14 @@ static enum http_error error_of(const struct http_post *post, CURLcode code)
     case CURLE_SSL_CLIENTCERT:
     case CURLE_USE_SSL_FAILED:
         return HTTP_ERROR_TLS;
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_ERROR_CONNECT;
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
-    case CURLE_PARTIAL_FILE:
-        return HTTP_ERROR_RESET;
+    case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
+        return http_client_has_proxy(post->client) && !post->outcome.was_sent ? HTTP_ERROR_CONNECT
+                                                                              : HTTP_ERROR_RESET;
     case CURLE_OUT_OF_MEMORY: /* what libcurl says of a header line over its own limit of 100 KiB */
         return HTTP_ERROR_TOO_LARGE;
     default:

@@ -13,6 +13,7 @@
 struct http_post {
     struct list link;
     struct list drain_link;
+    struct list push_link;
     int64_t drain_until_us;
     struct http_client *client;
     CURL *easy;
@@ -35,8 +36,8 @@ struct http_post {
     bool was_refused;      /* an address, before connecting */
 };
 
-/* ca_file is borrowed, and may be NULL. */
-struct http_post *http_post_new(struct http_client *, const char *ca_file);
+/* ca_file and proxy are borrowed, and may be NULL. */
+struct http_post *http_post_new(struct http_client *, const char *ca_file, const char *proxy);
 void http_post_free(struct http_post *);
 
 /* Makes it ready to be given to the multi handle. */
@@ -47,6 +48,9 @@ void http_post_fill_outcome(struct http_post *, CURLcode);
 
 /* Of http_client.c: the status is known, the body may take a little longer. */
 void http_client_drain(struct http_client *, struct http_post *);
+
+/* Of http_client.c: an address was refused; libcurl is to try the next one at once. */
+void http_client_push(struct http_client *, struct http_post *);
 
 /* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
 void http_client_add_connection(struct http_client *, curl_socket_t);

@@ -66,6 +66,15 @@ bool url_host_equal(struct slice a, struct slice b)
     return slice_equal_nocase(without_dot(a), without_dot(b));
 }
 
+bool url_host_is_localhost(struct slice host)
+{
+    static const struct slice name = {"localhost", 9};
+    struct slice plain = without_dot(host);
+    if (plain.size < name.size || !slice_equal_nocase(slice_skip(plain, plain.size - name.size), name))
+        return false;
+    return plain.size == name.size || plain.data[plain.size - name.size - 1] == '.';
+}
+
 static const char *read_bytes(struct slice text)
 {
     if (text.size > JOB_URL_MAX)
@@ -130,7 +139,8 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (name.size == 0)
         return "must have a host";
     if (ends_in_number(name)) {
-        if (!address_parse_loose(name, &url->address))
+        /* With a dot at its end some take an IPv4 address for one, others, libcurl among them, for a name. */
+        if (name.size != url->host.size || !address_parse_loose(name, &url->address))
             return "must have a host that is a name or an address";
         url->host_is_address = true;
     } else if (!is_name(name)) {

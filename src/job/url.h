@@ -28,6 +28,9 @@ void url_show(struct slice text, struct buffer *);
 /* A host that is a name, and not an address in any spelling. */
 bool url_host_is_name(struct slice host);
 
+/* localhost, or a name below it: this host, whatever a name server says. */
+bool url_host_is_localhost(struct slice host);
+
 /* One name in any case, with or without a dot at its end. */
 bool url_host_equal(struct slice, struct slice);
 

@@ -330,7 +330,7 @@ void options_fini(struct options *options)
     char *const texts[] = {options->listen_host, options->tokens_file, options->redis_password_file,
                            options->data_dir,    options->config,      options->receiver_ca,
                            options->prefix,      options->log,         options->signing_secret_file,
-                           options->tls_cert,    options->tls_key};
+                           options->tls_cert,    options->tls_key,     options->egress_proxy};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     token_table_release(options->tokens);

@@ -45,6 +45,7 @@ enum option_id {
     OPTION_BREAKER,
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
+    OPTION_EGRESS_PROXY,
     OPTION_RECEIVER_CA,
     OPTION_SIGNING_SECRET_FILE,
     OPTION_PREFIX,
@@ -100,6 +101,7 @@ struct options {
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;
+    char *egress_proxy; /* with its credentials */
     char *receiver_ca;
     char *signing_secret_file;
     struct signing_keys signing_keys; /* what stands in that file */

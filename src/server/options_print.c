@@ -48,15 +48,25 @@ static void print_source(const struct options *options, enum option_id id, FILE 
     }
 }
 
-/* redis is the one value that may hold a secret. */
+/* Where the password begins in an address of one of the two options that may hold one; NULL: there is none.
+ */
+static const char *find_password(enum option_id id, const char *text, const char **at)
+{
+    const char *authority = strstr(text, "://");
+    *at = strrchr(text, '@');
+    if ((id != OPTION_REDIS && id != OPTION_EGRESS_PROXY) || !authority || !*at || *at < authority)
+        return NULL;
+    authority += strlen("://");
+    const char *colon = memchr(authority, ':', (size_t)(*at - authority));
+    return colon ? colon + 1 : NULL;
+}
+
 static void print_value(const struct options *options, enum option_id id, FILE *out)
 {
-    const char *text = options->settings[id].text;
-    const char *at = id == OPTION_REDIS && options->redis_address.password ? strrchr(text, '@') : NULL;
-    const struct redis_address *address = &options->redis_address;
-    const char *authority = at ? strstr(text, "://") + strlen("://") : NULL;
-    if (at && memchr(authority, ':', (size_t)(at - authority)))
-        fprintf(out, "%.*s%s:***%s\n", (int)(authority - text), text, address->user ? address->user : "", at);
+    const char *text = options->settings[id].text, *at;
+    const char *password = find_password(id, text, &at);
+    if (password)
+        fprintf(out, "%.*s***%s\n", (int)(password - text), text, at);
     else
         fprintf(out, "%s\n", text);
 }

@@ -254,6 +254,20 @@ const struct option option_table[OPTION_COUNT] = {
                 "refused.",
             .may_reload = true,
         },
+    [OPTION_EGRESS_PROXY] =
+        {
+            .name = "egress-proxy",
+            .placeholder = "URL",
+            .kind = OPTION_KIND_PROXY,
+            .offset = MEMBER(egress_proxy),
+            .help = "HTTP proxy through which all deliveries go",
+            .text =
+                "http://[user:password@]host:port. https urls go through a tunnel (CONNECT). duepost then\n"
+                "connects to the proxy only, and resolves no receiver's name: where names lead is for the\n"
+                "proxy to check. Addresses spelt out in urls, and localhost, are judged by duepost as\n"
+                "without a proxy. A password may stand here and in DUEPOST_EGRESS_PROXY, but not in the\n"
+                "flag. http_proxy and its like in the environment do nothing.",
+        },
     [OPTION_RECEIVER_CA] =
         {
             .name = "receiver-ca",

@@ -2,6 +2,7 @@
  * replaces the first. */
 #include "base/duration.h"
 #include "base/memory.h"
+#include "job/url.h"
 #include "server/options_table.h"
 
 enum { TEXT_MAX = 4096, HOST_MAX = 253, PREFIX_MAX = 64 };
@@ -196,6 +197,61 @@ static enum status set_targets(struct options *options, const struct option *opt
     return STATUS_OK;
 }
 
+/* Takes "user:password@" off place. False: libcurl would see the host end within it. */
+static bool cut_credentials(struct slice *place, bool *has_password)
+{
+    const char *at = place->size ? memrchr(place->data, '@', place->size) : NULL;
+    *has_password = false;
+    if (!at)
+        return true;
+    struct slice credentials = slice_from(place->data, (size_t)(at - place->data));
+    *place = slice_skip(*place, credentials.size + 1);
+    for (size_t i = 0; i < credentials.size; i++) {
+        char byte = credentials.data[i];
+        if (byte <= ' ' || byte > '~' || strchr("/?#\\@", byte))
+            return false;
+        *has_password = *has_password || byte == ':';
+    }
+    return true;
+}
+
+/* http://[user:password@]host:port, the port spelt out: there is none that all proxies have. */
+static bool proxy_is_valid(struct slice text, bool *has_password)
+{
+    static const struct slice scheme = {"http://", 7};
+    char plain[HOST_MAX + 32];
+    struct url url;
+    const char *detail;
+    if (!slice_starts_with(text, scheme))
+        return false;
+    struct slice place = slice_skip(text, scheme.size);
+    if (!cut_credentials(&place, has_password) || place.size >= sizeof plain - scheme.size)
+        return false;
+    snprintf(plain, sizeof plain, "http://%.*s", SLICE_ARG(place));
+    if (url_parse(slice_of(plain), &url, &detail) != STATUS_OK || url.query.size || url.target.size > 1)
+        return false;
+    const char *behind = url.host.data + url.host.size;
+    return *(*behind == ']' ? behind + 1 : behind) == ':';
+}
+
+/* A wrong one is not shown: it may hold a password. */
+static enum status set_proxy(struct options *options, const struct option *option, enum option_source source,
+                             struct slice text, struct problem *problem)
+{
+    bool has_password;
+    if (text.size > TEXT_MAX || !proxy_is_valid(text, &has_password)) {
+        problem_set(problem, "must be http://[user:password@]host:port");
+        return STATUS_INVALID;
+    }
+    if (has_password && source == OPTION_SOURCE_FLAG) {
+        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+                             "DUEPOST_EGRESS_PROXY or the configuration file");
+        return STATUS_INVALID;
+    }
+    replace_text(member_of(options, option), text);
+    return STATUS_OK;
+}
+
 static enum status set_prefix(struct options *options, const struct option *option, enum option_source source,
                               struct slice text, struct problem *problem)
 {
@@ -254,6 +310,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_DURABILITY] = set_durability,
         [OPTION_KIND_SCHEDULE] = set_schedule,
         [OPTION_KIND_TARGETS] = set_targets,
+        [OPTION_KIND_PROXY] = set_proxy,
         [OPTION_KIND_PREFIX] = set_prefix,
         [OPTION_KIND_LOG_FORMAT] = set_log_format,
         [OPTION_KIND_LOG_LEVEL] = set_log_level,

@@ -94,7 +94,8 @@ static void start_consumer(struct reactor *reactor)
     /* libcurl counts connections in use, too. */
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
-    struct http_client_options client = {.ca_file = options->receiver_ca, .max_idle = max_idle};
+    struct http_client_options client = {
+        .ca_file = options->receiver_ca, .proxy = options->egress_proxy, .max_idle = max_idle};
     reactor->client = http_client_new(reactor->loop, &client);
     struct consumer_options consumer = {
         .store = reactor->store,

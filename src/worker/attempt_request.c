@@ -7,33 +7,52 @@
 #include "io/local_address.h"
 #include "job/member.h"
 #include "job/trace.h"
+#include "job/url.h"
 
 enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 12 };
 
 /* ---- where it may go ---- */
 
+static bool is_allowed(const struct attempt *attempt, const struct address *address, uint16_t port)
+{
+    const struct target_policy *targets = attempt->context->policy->targets;
+    bool is_local =
+        target_policy_asks_local(targets, port) && address_is_local(address->is_v6, address->bytes);
+    return target_policy_permits(targets, attempt->host, address, port, is_local) &&
+           !store_is_redis(attempt->context->store, address, port);
+}
+
+/* The proxy resolves names and says where they may lead, but for what every resolver has to take for this
+ * very host (RFC 6761, 6.3). An address in the url is judged here, as without it. */
+static bool may_ask_proxy(const struct attempt *attempt)
+{
+    static const struct address loopback = {false, {127, 0, 0, 1}};
+    struct url url;
+    const char *detail;
+    if (url_parse(topic_defaults_url(attempt->settings, &attempt->job), &url, &detail) != STATUS_OK)
+        return false;
+    if (url.host_is_address)
+        return is_allowed(attempt, &url.address, url.port);
+    return !url_host_is_localhost(url.host) || is_allowed(attempt, &loopback, url.port);
+}
+
 static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 {
     const struct attempt *attempt = arg;
-    const struct target_policy *targets = attempt->context->policy->targets;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
-    uint16_t port;
+    if (http_client_has_proxy(attempt->context->client))
+        return may_ask_proxy(attempt);
     if (sockaddr->sa_family == AF_INET) {
         const struct sockaddr_in *v4 = (const void *)sockaddr;
         memcpy(address.bytes, &v4->sin_addr, 4);
-        port = ntohs(v4->sin_port);
-    } else if (sockaddr->sa_family == AF_INET6) {
+        return is_allowed(attempt, &address, ntohs(v4->sin_port));
+    }
+    if (sockaddr->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const void *)sockaddr;
         memcpy(address.bytes, &v6->sin6_addr, 16);
-        port = ntohs(v6->sin6_port);
-        if (v6->sin6_scope_id != 0)
-            return false;
-    } else {
-        return false;
+        return v6->sin6_scope_id == 0 && is_allowed(attempt, &address, ntohs(v6->sin6_port));
     }
-    bool is_local = target_policy_asks_local(targets, port) && address_is_local(address.is_v6, address.bytes);
-    return target_policy_permits(targets, attempt->host, &address, port, is_local) &&
-           !store_is_redis(attempt->context->store, &address, port);
+    return false;
 }
 
 /* ---- what it says ---- */

@@ -123,7 +123,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Receiver:
-    def __init__(self):
+    def __init__(self, hosts="127.0.0.1", port=0):
         self.arrivals = []
         self._scripts = {}
         self._by_topic = collections.defaultdict(list)
@@ -131,7 +131,7 @@ class Receiver:
         self._connections = 0
         self._loop = asyncio.new_event_loop()
         self._server = self._loop.run_until_complete(
-            self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=4096))
+            self._loop.create_server(lambda: _Connection(self), hosts, port, backlog=4096))
         self.port = self._server.sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

@@ -8,7 +8,7 @@ from duepost import run
 from patience import until
 
 NAMES = """listen tokens tls-cert tls-key redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
-retry-schedule allow-target receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
+retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
 
 
 def configured(*options, extra=None):
@@ -49,7 +49,9 @@ def test_the_environment_names_the_file(tmp_path):
     (["--retry-schedule", "5s never"], {}, "retry-schedule"), (["--drain-timeout", "soon"], {}, "drain-timeout"),
     (["--durability", "replicated:0"], {}, "durability"), (["--durability", "eternal"], {}, "durability"),
     (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
-    (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--log-level", "loud"], {}, "log-level"),
+    (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--egress-proxy", "http://h"], {}, "egress-proxy"),
+    (["--egress-proxy", "socks5://h:1"], {}, "egress-proxy"), (["--egress-proxy", "http://u:pass@h:1"], {}, "password"),
+    ([], {"DUEPOST_EGRESS_PROXY": "http://u:pass@h:x"}, "DUEPOST_EGRESS_PROXY"), (["--log-level", "loud"], {}, "log-level"),
     (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),
     (["--max-in-flight", "-1"], {}, "max-in-flight"), (["--config", "/nowhere/duepost.conf"], {}, "/nowhere/duepost.conf"),
     (["--redis-password-file", "/nowhere/password", "--redis", "unix:/nowhere"], {}, "/nowhere/password"),

@@ -76,12 +76,18 @@ def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis
         assert server.wait_for_state(topic, f"p{port}", "dead")["reason"] == "target_refused"
 
 
-def test_a_listener_on_all_addresses_is_refused_on_each(start, topic):
+@pytest.mark.parametrize("listen, hosts", [
+    ("0.0.0.0:0", ["127.0.0.1", "127.0.0.2", "127.2", "0", "[::ffff:127.0.0.1]"]),
+    ("[::]:0", ["[::1]", "[::]", "127.0.0.1", "[::ffff:127.0.0.9]", "0.0.0.0"])])
+def test_a_listener_on_all_addresses_is_refused_on_each(start, topic, listen, hosts):
     tokens = TokenFile()
     root = tokens.add("root")
-    server = start("--tokens", str(tokens.path), listen="0.0.0.0:0", token=root)
-    for host in ("127.0.0.1", "127.0.0.2"):
-        assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"]
+    server = start("--tokens", str(tokens.path), listen=listen, token=root, allow="0.0.0.0/0,::/0,localhost")
+    for host in hosts:
+        assert server.post({"topic": topic, "url": f"http://{host}:{server.port}/jobs", "delay": 60}).fields() == ["url"], host
+        server.schedule(topic=topic, url=f"http://{host}:{server.port + 1 if server.port < 65535 else 1}/jobs", delay=60)
+    server.schedule(topic=topic, jobId="name", url=f"http://localhost:{server.port}/jobs")
+    assert server.wait_for_state(topic, "name", "dead")["reason"] == "target_refused"
 
 
 def test_redirects_are_not_followed(server, receiver, topic):

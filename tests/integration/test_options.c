@@ -169,7 +169,8 @@ static const struct {
     {"--listen=h:", "", "", "--listen: must be HOST:PORT"},
     {"--redis=localhost", "", "", "--redis: this is no address of a Redis"},
     {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by everybody"},
-    {"--durability=disk", "", "", "--durability: must be memory, fsync, replicated:N, fsync+replicated:N or auto, not 'disk'"},
+    {"--durability=disk", "", "",
+     "--durability: must be memory, fsync, replicated:N, fsync+replicated:N or auto, not 'disk'"},
     {"--retry-schedule=1s soon", "", "", "--retry-schedule: 'soon' is not a wait"},
     {"--allow-target=10.0.0.0/99", "", "", "--allow-target: '10.0.0.0/99' is no CIDR block"},
     {"--prefix={x}", "", "", "--prefix: must be 1 to 64 bytes without braces"},
@@ -311,6 +312,35 @@ START_TEST(the_data_directory_is_where_state_belongs)
     struct options_input input = {.argc = 1, .argv = words, .environment = none};
     ck_assert_int_eq(options_load(&options, &input, &problem), STATUS_INVALID);
     ck_assert_ptr_nonnull(strstr(problem.text, "--data: neither STATE_DIRECTORY"));
+}
+END_TEST
+
+START_TEST(the_egress_proxy_is_checked_and_its_password_not_shown)
+{
+    static const char *const bad[] = {
+        "https://h:1", "http://h", "http://[::1]",   "http://h:1/x",   "http://h:1?",
+        "http://:1",   "h:1",      "http://a/b@h:1", "http://a b@h:1", "http://u:sesame@h:x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "egress-proxy = %s\n", bad[i]);
+        write_file(line);
+        ck_assert_int_eq(load("", ""), STATUS_INVALID);
+        ck_assert_ptr_nonnull(strstr(problem.text, "must be http://[user:password@]host:port"));
+        ck_assert_ptr_null(strstr(problem.text, "sesame"));
+    }
+    write_file("egress-proxy = http://u:sesame@[::1]:3128/\n");
+    load_well("--print-config", "");
+    ck_assert_str_eq(options.egress_proxy, "http://u:sesame@[::1]:3128/");
+    char *text = answer();
+    ck_assert_ptr_nonnull(strstr(text, "egress-proxy = http://u:***@[::1]:3128/\n"));
+    ck_assert_ptr_null(strstr(text, "sesame"));
+    free(text);
+    options_fini(&options);
+    write_file("");
+    load_well("--egress-proxy|http://u@h:1", "");
+    options_fini(&options);
+    ck_assert_int_eq(load("--egress-proxy|http://u:sesame@h:1", ""), STATUS_INVALID);
+    ck_assert_ptr_nonnull(strstr(problem.text, "a password in a flag"));
 }
 END_TEST
 
@@ -475,6 +505,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_missing_default_file_is_fine);
     tcase_add_test(tests, values_become_what_they_mean);
     tcase_add_test(tests, the_data_directory_is_where_state_belongs);
+    tcase_add_test(tests, the_egress_proxy_is_checked_and_its_password_not_shown);
     tcase_add_test(tests, the_password_of_redis_comes_from_where_it_is_not_seen);
     tcase_add_test(tests, an_unknown_variable_is_a_warning);
     tcase_add_test(tests, help_and_version_need_no_working_configuration);

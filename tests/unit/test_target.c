@@ -1,6 +1,9 @@
 #include "support/suite.h"
 
+#include <stdio.h>
+
 #include "job/target.h"
+#include "job/url.h"
 
 static struct target_policy *policy;
 static struct problem problem;
@@ -96,6 +99,59 @@ START_TEST(refuses_every_address_of_this_host)
 }
 END_TEST
 
+/* --- support/targets.txt: what its head says --- */
+
+/* In place; the size of the bytes that the text stands for. */
+static size_t unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        unsigned byte = (unsigned char)*from;
+        if (*from == '\\' && *++from == 'x') {
+            ck_assert_int_eq(sscanf(from + 1, "%2x", &byte), 1);
+            from += 2;
+        } else if (byte == '\\') {
+            byte = *from == 't' ? '\t' : *from == 'n' ? '\n' : *from == 'r' ? '\r' : '\\';
+        }
+        *to++ = (char)byte;
+    }
+    return (size_t)(to - text);
+}
+
+static const char *verdict_of(struct slice text)
+{
+    struct url url;
+    const char *detail;
+    if (url_parse(text, &url, &detail) != STATUS_OK)
+        return "invalid";
+    if (!url.host_is_address)
+        return "name";
+    return target_policy_permits(policy, url.host, &url.address, url.port, false) ? "public" : "refused";
+}
+
+START_TEST(judges_urls_in_every_spelling)
+{
+    char path[4096], line[4096];
+    size_t count = 0;
+    snprintf(path, sizeof path, "%.*s../support/targets.txt",
+             (int)(strlen(__FILE__) - strlen("test_target.c")), __FILE__);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "cannot read %s", path);
+    while (fgets(line, sizeof line, file)) {
+        char shown[sizeof line], *url = line + strlen("invalid ");
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] == '#' || line[0] == '\0')
+            continue;
+        memcpy(shown, line, sizeof shown);
+        line[strcspn(line, " ")] = '\0';
+        ck_assert_msg(strcmp(verdict_of(slice_from(url, unescape(url))), line) == 0, "%s", shown);
+        count++;
+    }
+    fclose(file);
+    ck_assert_uint_gt(count, 300);
+}
+END_TEST
+
 START_TEST(frees_nothing)
 {
     target_policy_free(NULL);
@@ -112,6 +168,7 @@ Suite *suite(void)
     tcase_add_test(tests, says_what_it_does_not_understand);
     tcase_add_test(tests, refuses_ourselves_even_if_allowed);
     tcase_add_test(tests, refuses_every_address_of_this_host);
+    tcase_add_test(tests, judges_urls_in_every_spelling);
     tcase_add_test(tests, frees_nothing);
     suite_add_tcase(suite, tests);
     return suite;

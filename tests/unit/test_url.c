@@ -46,7 +46,7 @@ START_TEST(knows_addresses_in_every_spelling)
         uint16_t port;
     } cases[] = {
         {"http://127.0.0.1", "127.0.0.1", "127.0.0.1", 80},
-        {"http://127.0.0.1.:81/", "127.0.0.1.", "127.0.0.1", 81},
+        {"http://127.0.0.1:81/", "127.0.0.1", "127.0.0.1", 81},
         {"http://127.1/", "127.1", "127.0.0.1", 80},
         {"http://2130706433/", "2130706433", "127.0.0.1", 80},
         {"http://0x7f000001?", "0x7f000001", "127.0.0.1", 80},
@@ -125,6 +125,8 @@ START_TEST(says_which_rule_is_broken)
         {"http://::1/", "must have a host"},
         {"http://" LABEL_63 "." LABEL_63 "." LABEL_63 "." LABEL_63 "/", host},
         {"http://256.1.1.1/", number},
+        {"http://127.0.0.1./", number},
+        {"http://127.0.0.1.:81/", number},
         {"http://1.2.3.4.5/", number},
         {"http://a.1/", number},
         {"http://a.0x1/", number},
@@ -175,6 +177,13 @@ START_TEST(knows_names)
     ck_assert(!url_host_is_name(SLICE("a/b")));
     ck_assert(url_host_equal(SLICE("Example.com."), SLICE("example.COM")));
     ck_assert(!url_host_equal(SLICE("example.com"), SLICE("example.org")));
+    ck_assert(url_host_is_localhost(SLICE("LocalHost")));
+    ck_assert(url_host_is_localhost(SLICE("localhost.")));
+    ck_assert(url_host_is_localhost(SLICE("a.b.localhost")));
+    ck_assert(!url_host_is_localhost(SLICE("mylocalhost")));
+    ck_assert(!url_host_is_localhost(SLICE("localhost.example")));
+    ck_assert(!url_host_is_localhost(SLICE("host")));
+    ck_assert(!url_host_is_localhost(SLICE("localhost..")));
 }
 END_TEST
 
