@@ -114,7 +114,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash"}.get(name.split(":")[0])
+        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash"}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

@@ -17,7 +17,7 @@ CONTROLS = {
     # Whoever comes may end a lease.
     "no nonce check": [("common", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
     # A failed attempt is the last one.
-    "no retry": [("retry", "call('HSET', JOBS, id, ARGV[i + 3])\n    put(id, soonest + tonumber(ARGV[i + 2]))",
+    "no retry": [("retry", "    put(id, soonest + tonumber(ARGV[i + 2]))",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
     "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),

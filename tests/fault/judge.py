@@ -72,6 +72,8 @@ def read_log(path):
         return jobs
     with open(path) as log:
         for line in log:
+            if not line.endswith("\n"):
+                break  # it is being written
             words = line.split()
             if words[0] == "A":
                 jobs[words[5]].append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))

@@ -120,11 +120,12 @@ def losses(stage, binary):
             node.kill()
             node = lane.start()
         node.await_ready()
-        until(lambda: node.request("GET", f"/jobs/{lane.name}/killer")[1].get("state") != "leased", 25, "the fifth recovery")
+        until(lambda: node.request("GET", f"/jobs/{lane.name}/killer")[1].get("state") not in ("leased", None), 25,
+              lambda: f"the fifth recovery: {node.request('GET', f'/jobs/{lane.name}/killer')}")
         time.sleep(0.5)  # would it come a sixth time?
         job = node.request("GET", f"/jobs/{lane.name}/killer")[1]
         said = lane.verdict()
-        is_right = job["state"] == "dead" and job["reason"] == "consumer_lost" and job["attempts"] == 0
+        is_right = (job.get("state"), job.get("reason"), job.get("attempts")) == ("dead", "consumer_lost", 0)
         if not is_right or len(lane.arrivals("killer")) != 5:
             said.broken.append(f"after five losses: {job}")
         return said
