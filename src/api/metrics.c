@@ -11,6 +11,10 @@ static void write_jobs(struct buffer *body, const struct store_counts *counts)
     buffer_printf(body, "duepost_jobs{state=\"ready\"} %lld\n", (long long)counts->ready);
     buffer_printf(body, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
     buffer_printf(body, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
+    buffer_printf(body,
+                  "# HELP duepost_kept_jobs Jobs that have left the pool and can still be read.\n"
+                  "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
+                  (long long)counts->kept);
 }
 
 static void write_up(struct buffer *body, bool is_up)

@@ -23,7 +23,7 @@ static void on_read(void *arg, enum status status, const struct store_job *job)
 
 void read_handle(struct exchange *exchange)
 {
-    store_read(exchange->api->options.store, exchange->key, on_read, exchange);
+    store_read_kept(exchange->api->options.store, exchange->key, on_read, exchange);
 }
 
 static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,

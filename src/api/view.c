@@ -1,6 +1,7 @@
 #include "api/view.h"
 
 #include "api/cursor.h"
+#include "job/attempt_line.h"
 #include "job/job_id.h"
 #include "job/member.h"
 #include "job/seconds.h"
@@ -60,10 +61,16 @@ static void write_state(struct buffer *body, const struct store_job *stored, con
     write_time(body, "createdAt", job->created_ms);
     if (job->has_ttl || job->has_expires_at)
         write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
-    if (stored->state != JOB_STATE_DEAD)
-        return;
-    write_time(body, "deadAt", stored->at_ms);
-    write_text(body, "reason", view_reason(stored, job));
+    if (stored->state == JOB_STATE_DEAD) {
+        write_time(body, "deadAt", stored->at_ms);
+        write_text(body, "reason", view_reason(stored, job));
+    }
+    if (stored->state == JOB_STATE_DELIVERED)
+        write_time(body, "deliveredAt", stored->at_ms);
+    if (stored->state == JOB_STATE_CANCELLED)
+        write_time(body, "cancelledAt", stored->at_ms);
+    if (stored->until_ms)
+        write_time(body, "keptUntil", stored->until_ms);
 }
 
 static void write_url(struct buffer *body, struct slice url)
@@ -100,8 +107,14 @@ void view_write_result(struct buffer *body, const struct attempt_result *result)
         buffer_printf(body, "\"error\":\"%s\"", attempt_error_word(result->error));
 }
 
-static void write_last_attempt(struct buffer *body, const struct attempt_result *last)
+/* A delivery's own is not in the record. */
+static void write_last_attempt(struct buffer *body, const struct store_job *stored, const struct job *job)
 {
+    struct slice lines = stored->last_lines;
+    struct attempt_line line;
+    const struct attempt_result *last = attempt_line_take(&lines, &line) ? &line.result : &job->last_attempt;
+    if (!last->at_ms)
+        return;
     buffer_append(body, SLICE(",\"lastAttempt\":{"));
     view_write_result(body, last);
     buffer_append_byte(body, '}');
@@ -126,8 +139,7 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
         buffer_append(body, job->body);
     }
     buffer_printf(body, ",\"attempts\":%d", job->attempts);
-    if (job->last_attempt.at_ms)
-        write_last_attempt(body, &job->last_attempt);
+    write_last_attempt(body, stored, job);
     buffer_append_byte(body, '}');
 }
 

@@ -113,6 +113,9 @@ static struct finding find(const struct why *why, const struct store_topic *topi
         FIND(&finding, "dead", "It was given up (%s). %s brings it back.", why->reason,
              way_back(why->reason));
         break;
+    case JOB_STATE_DELIVERED:
+    case JOB_STATE_CANCELLED:
+        break; /* has left the pool, where store_read looks */
     }
     return finding;
 }

@@ -100,6 +100,12 @@ static void read_timeout(struct parse *parse, const char *name, struct slice val
                    &parse->settings->timeout_ms);
 }
 
+static void read_retention(struct parse *parse, const char *name, struct slice value)
+{
+    member_seconds(parse->errors, name, value, TOPIC_RETENTION_MIN_MS, TOPIC_RETENTION_MAX_MS,
+                   &parse->settings->retention_ms);
+}
+
 static void read_jitter(struct parse *parse, const char *name, struct slice value)
 {
     if (!decimal_parse(value, TOPIC_JITTER_MAX_PPM, TOPIC_JITTER_MAX_PPM, &parse->settings->jitter_ppm, NULL))
@@ -172,7 +178,7 @@ static const struct member all_members[] = {
     {"timeout", read_timeout}, {"jitter", read_jitter},
     {"url", read_url},         {"headers", read_headers},
     {"onDead", read_on_dead},  {"breaker", read_breaker},
-    {"secrets", read_secrets},
+    {"secrets", read_secrets}, {"retention", read_retention},
 };
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */

@@ -1,8 +1,8 @@
 /* topic_settings.h - what an operator sets for a topic: JSON from the API, the text that Redis keeps, and
  * what a consumer makes of it.
  *
- * The text is JSON, too: Redis's scripts read paused, maxInFlight, rate, url and onDead, consumers the rest.
- * What is not set is not in it; where nothing is set there is no text. */
+ * The text is JSON, too: Redis's scripts read paused, maxInFlight, rate, url, onDead and retention, consumers
+ * the rest. What is not set is not in it; where nothing is set there is no text. */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -17,6 +17,8 @@ enum {
 };
 #define TOPIC_RATE_PER_MIN_MS INT64_C(1)
 #define TOPIC_RATE_PER_MAX_MS (INT64_C(86400) * 1000)
+#define TOPIC_RETENTION_MIN_MS INT64_C(1000)
+#define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
 
 struct topic_settings {
     bool is_paused;
@@ -31,6 +33,7 @@ struct topic_settings {
     struct json_t *tree;             /* owned: what headers borrow */
     struct signing_keys secrets;     /* sign its jobs; none: those of all topics do */
     struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
+    int64_t retention_ms;            /* for which a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
     bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
 };

@@ -87,6 +87,10 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
         put_name(out, start, "breaker");
         buffer_append(out, settings->is_breaker_on ? SLICE("true") : SLICE("false"));
     }
+    if (settings->retention_ms) {
+        put_name(out, start, "retention");
+        seconds_append(out, settings->retention_ms);
+    }
     if (settings->secrets.count) {
         put_name(out, start, "secrets");
         put_secrets(out, &settings->secrets, is_hidden);

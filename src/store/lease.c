@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/test_point.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
@@ -84,8 +85,10 @@ void claim_flush(struct shard *shard)
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
-    int64_t wait_ms;              /* retry, release */
-    struct slice record, attempt; /* retry, bury */
+    int64_t wait_ms;      /* retry, release */
+    struct slice record;  /* retry, bury */
+    struct slice attempt; /* complete, retry, bury */
+    struct shard *shard;  /* complete */
     shard_done_fn *fn;
     void *arg;
 };
@@ -108,6 +111,12 @@ static void add_lease(const struct batch_item *item, struct script_call *call)
     const struct lease_item *entry = (const struct lease_item *)item;
     script_call_text(call, entry->lease->id);
     script_call_text(call, slice_of(entry->lease->nonce.text));
+}
+
+static void add_complete(const struct batch_item *item, struct script_call *call)
+{
+    add_lease(item, call);
+    script_call_text(call, ((const struct lease_item *)item)->attempt);
 }
 
 static void add_retry(const struct batch_item *item, struct script_call *call)
@@ -150,8 +159,19 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
+/* Where jobs are kept, one call moves a bounded number of bytes. */
+static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
+                         const struct redis_reply *result)
+{
+    const struct lease_item *entry = (const struct lease_item *)item;
+    if (status == STATUS_OK && redis_reply_integer(result) == REPLY_AGAIN)
+        batch_add(&entry->shard->batches[SHARD_BATCH_COMPLETE], item);
+    else
+        end_lease_item(item, status, now_us, result);
+}
+
 const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, false, NULL,
-                                         add_lease,       end_lease_item};
+                                         add_complete,    end_complete};
 const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, false, NULL, add_retry, end_lease_item};
 const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_lease_item};
 const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
@@ -161,9 +181,12 @@ const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
 
 static const struct slice nothing;
 
-void shard_complete(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
+void shard_complete(struct shard *shard, const struct lease *lease, struct slice attempt, shard_done_fn *fn,
+                    void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
+    struct lease_item *item = lease_item_new(lease, nothing, attempt, fn, arg);
+    item->shard = shard;
+    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &item->item);
 }
 
 void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,

@@ -140,16 +140,18 @@ struct read {
     struct batch_item item;
     struct shard *shard;
     struct slice id;
+    bool may_be_kept;
     store_read_fn *fn;
     void *arg;
 };
 
-static void read_from(struct shard *shard, struct slice id, store_read_fn *fn, void *arg)
+static void read_from(struct shard *shard, struct slice id, bool may_be_kept, store_read_fn *fn, void *arg)
 {
     struct read *read = NEW(struct read);
     read->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     read->shard = shard;
     read->id = id;
+    read->may_be_kept = may_be_kept;
     read->fn = fn;
     read->arg = arg;
     batch_add(&shard->batches[SHARD_BATCH_READ], &read->item);
@@ -157,7 +159,12 @@ static void read_from(struct shard *shard, struct slice id, store_read_fn *fn, v
 
 void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
 {
-    read_from(store_shard_of(store, id), id, fn, arg);
+    read_from(store_shard_of(store, id), id, false, fn, arg);
+}
+
+void store_read_kept(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    read_from(store_shard_of(store, id), id, true, fn, arg);
 }
 
 static void read_add_item(const struct batch_item *item, struct script_call *call)
@@ -178,6 +185,8 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
         status = STATUS_NOT_FOUND;
     else if (status == STATUS_OK && !reply_read_job(result, &job))
         status = STATUS_UNKNOWN;
+    if (status == STATUS_OK && job.until_ms && !read->may_be_kept)
+        status = STATUS_NOT_FOUND;
     read->fn(read->arg, status, status == STATUS_OK ? &job : NULL);
     free(read);
 }
@@ -263,7 +272,7 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
     int64_t code = redis_reply_integer(result);
     (void)now_us;
     if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
-        read_from(run->shard, run->id, on_run_read, run);
+        read_from(run->shard, run->id, false, on_run_read, run);
         return;
     }
     if (status == STATUS_OK && code < 0)

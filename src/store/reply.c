@@ -2,7 +2,7 @@
 
 static bool read_state(struct slice word, enum job_state *state)
 {
-    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_DEAD; i++) {
+    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(word, slice_of(job_state_word((enum job_state)i)))) {
             *state = (enum job_state)i;
             return true;
@@ -25,5 +25,7 @@ bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
     job->record = redis_reply_text(redis_reply_at(reply, 2));
     job->losses = redis_reply_integer(redis_reply_at(reply, 3));
     job->settings = redis_reply_text(redis_reply_at(reply, 4));
+    job->until_ms = redis_reply_integer(redis_reply_at(reply, 5));
+    job->last_lines = redis_reply_text(redis_reply_at(reply, 6));
     return true;
 }

@@ -11,8 +11,8 @@ enum {
     REPLY_NO_URL = -5,      /* see lacks_url there */
 };
 
-/* {state, time, record[, lost consumers[, settings of its topic]]}; id is left as it is. False: it is none.
- */
+/* {state, time, record[, lost consumers[, settings of its topic[, until when it is kept, its last
+ * attempt]]]}; id is left as it is. False: it is none. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);
 
 #endif

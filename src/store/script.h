@@ -32,6 +32,7 @@ enum script_id {
     SCRIPT_RUN,
     SCRIPT_SCHEDULE,
     SCRIPT_SETTINGS,
+    SCRIPT_SWEEP,
     SCRIPT_TOPICS,
     SCRIPT_COUNT,
 };

@@ -52,7 +52,7 @@ void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
  * of the attempt (see attempt_line.h); empty: nothing. They borrow the lease's id, the record and attempt
  * until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
-void shard_complete(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+void shard_complete(struct shard *, const struct lease *, struct slice attempt, shard_done_fn *, void *arg);
 void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record,
                  struct slice attempt, shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
@@ -104,6 +104,16 @@ void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, v
 /* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
 typedef void shard_recover_fn(void *arg, enum status, size_t count);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
+
+/* A bounded step of what removes jobs that have been kept for as long as their topic says: how many that was,
+ * and where to go on, 0 at first and at the end. */
+struct shard_swept {
+    size_t ended, dead;
+    bool is_full; /* as many as one call removes: there may be more */
+    int64_t next;
+};
+typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
+void shard_sweep(struct shard *, int64_t from, shard_sweep_fn *, void *arg);
 
 /* Counts this shard. */
 void shard_audit(struct shard *, store_audit_fn *, void *arg);

@@ -34,7 +34,7 @@ struct store {
 
 const char *job_state_word(enum job_state state)
 {
-    static const char *const words[] = {"delayed", "ready", "leased", "dead"};
+    static const char *const words[] = {"delayed", "ready", "leased", "dead", "delivered", "cancelled"};
     return words[state];
 }
 
@@ -305,6 +305,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     sum->counts.topics += counts->topics;
     sum->counts.ready += counts->ready;
     sum->counts.histories += counts->histories;
+    sum->counts.kept += counts->kept;
     if (--sum->awaited > 0)
         return;
     sum->fn(sum->arg, sum->status, &sum->counts);

@@ -100,7 +100,15 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-enum job_state { JOB_STATE_DELAYED, JOB_STATE_READY, JOB_STATE_LEASED, JOB_STATE_DEAD };
+/* Those after dead are of jobs that have left the pool and are kept for a while. */
+enum job_state {
+    JOB_STATE_DELAYED,
+    JOB_STATE_READY,
+    JOB_STATE_LEASED,
+    JOB_STATE_DEAD,
+    JOB_STATE_DELIVERED,
+    JOB_STATE_CANCELLED,
+};
 
 /* The word of the API. */
 const char *job_state_word(enum job_state);
@@ -110,10 +118,13 @@ struct store_job {
     enum job_state state;
     struct slice id;
     struct slice record;
-    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; dead: death */
+    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: when it ended so */
     int64_t losses;        /* consumers lost in a row with it */
     struct slice settings; /* of its topic, when it was read or listed; see topic_settings.h. Empty: none */
     int64_t now_ms;        /* when it was so */
+    /* Of a job that has left the pool; else 0 and empty. */
+    int64_t until_ms;        /* when it goes */
+    struct slice last_lines; /* of its last attempt, if known: see attempt_line.h */
 };
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
@@ -189,7 +200,11 @@ void store_run(struct store *, struct slice id, struct store_when, store_run_fn 
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
-/* OK or NOT_FOUND. lines: of its last attempts, see attempt_line.h; borrowed until the callback returns. */
+/* The same, but where there is no such job, one that had the id and is kept. */
+void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
+
+/* OK or NOT_FOUND. lines: of the last attempts of a job, or of one that is kept, see attempt_line.h; borrowed
+ * until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 
 /* Borrows the id until the callback. */
@@ -345,6 +360,10 @@ struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
     int64_t ready;     /* of the waiting */
     int64_t histories; /* jobs whose attempts are known */
+    int64_t kept;      /* jobs that have ended and can still be read: not in jobs */
+    /* Of one shard. */
+    int64_t kept_with_time; /* of the kept, those that go some time: all, when all is well */
+    bool is_to_sweep;       /* see shard_sweep */
 };
 
 /* Of all shards together; OK when each has answered. */

@@ -1,4 +1,4 @@
-/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, audit, mend. */
+/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, sweep, audit, mend. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/shard_private.h"
@@ -7,6 +7,7 @@ enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
     RECOVER_MAX = 256,
     MENDED_MAX = 64, /* told from one step */
+    SWEEP_MAX = 256, /* jobs in one call */
 };
 
 /* One of these calls under way; fn has the type that belongs to the call. */
@@ -16,6 +17,7 @@ struct upkeep {
         shard_recover_fn *recover;
         store_audit_fn *audit;
         shard_mend_fn *mend;
+        shard_sweep_fn *sweep;
     } fn;
     void *arg;
 };
@@ -80,6 +82,29 @@ void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *f
     script_call_send(call, shard->worker, on_recovered, upkeep);
 }
 
+static void on_swept(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    struct shard_swept swept = {
+        .ended = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+        .dead = (size_t)redis_reply_integer(redis_reply_at(reply, 2)),
+        .next = redis_reply_integer(redis_reply_at(reply, 3)),
+    };
+    swept.is_full = swept.ended == SWEEP_MAX || swept.dead == SWEEP_MAX;
+    upkeep->fn.sweep(upkeep->arg, status, &swept);
+    free(upkeep);
+}
+
+void shard_sweep(struct shard *shard, int64_t from, shard_sweep_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_SWEEP);
+    upkeep->fn.sweep = fn;
+    script_call_number(call, SWEEP_MAX);
+    script_call_number(call, from);
+    script_call_send(call, shard->worker, on_swept, upkeep);
+}
+
 static void on_audited(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
@@ -91,6 +116,9 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .topics = redis_reply_integer(redis_reply_at(reply, 5)),
         .ready = redis_reply_integer(redis_reply_at(reply, 6)),
         .histories = redis_reply_integer(redis_reply_at(reply, 7)),
+        .kept = redis_reply_integer(redis_reply_at(reply, 8)),
+        .kept_with_time = redis_reply_integer(redis_reply_at(reply, 9)),
+        .is_to_sweep = redis_reply_integer(redis_reply_at(reply, 10)) != 0,
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

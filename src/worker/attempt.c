@@ -78,7 +78,7 @@ void attempt_record(struct attempt *attempt)
     struct slice record = buffer_slice(&attempt->outcome), line = buffer_slice(&attempt->line);
     switch (attempt->next_step) {
     case ATTEMPT_STEP_COMPLETE:
-        shard_complete(shard, &attempt->lease, on_recorded, attempt);
+        shard_complete(shard, &attempt->lease, line, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RETRY:
         shard_retry(shard, &attempt->lease, attempt->wait_ms, record, line, on_recorded, attempt);
@@ -144,12 +144,15 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     struct outcome outcome =
         outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->policy->schedule),
                        &job->last_attempt, http->retry_after_ms);
-    if (outcome.verdict == VERDICT_COMPLETE) {
+    bool is_delivered = outcome.verdict == VERDICT_COMPLETE;
+    if (!is_delivered || (attempt->settings && attempt->settings->retention_ms))
+        attempt_line_write(&attempt->line, job->attempts + 1, &job->last_attempt, http->answer,
+                           http->is_answer_cut);
+    if (is_delivered) {
         attempt->next_step = ATTEMPT_STEP_COMPLETE;
         return;
     }
     job->attempts++;
-    attempt_line_write(&attempt->line, job->attempts, &job->last_attempt, http->answer, http->is_answer_cut);
     attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
     attempt->wait_ms = outcome.wait_ms = with_jitter(attempt, outcome.wait_ms);
     job->reason = outcome.reason;

@@ -4,18 +4,20 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "worker/sweeper.h"
 
 /* An audit counts each topic's bucket: with many topics it is made less often, so
  * that its share of Redis's time stays the same. */
 enum { TOPICS_PER_TICK = 1000, CURSOR_MAX = 64 };
 
-static const struct slice walks[] = {{"jobs", 4},     {"leases", 6}, {"dead", 4},
-                                     {"attempts", 8}, {"due", 3},    {"turns", 5}};
+static const struct slice walks[] = {{"jobs", 4}, {"leases", 6},      {"dead", 4}, {"attempts", 8},
+                                     {"kept", 4}, {"kept_until", 10}, {"due", 3},  {"turns", 5}};
 enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
     struct shard *shard;
     struct metrics *metrics;
+    struct sweeper *sweeper;
     struct store_counts counts;
     int64_t ticks_to_skip;
     bool is_auditing;
@@ -60,7 +62,8 @@ static void start_mending(struct janitor *janitor)
     log_error("books_are_off", LOG_NUMBER("shard", shard_number(janitor->shard)),
               LOG_NUMBER("jobs", janitor->counts.jobs), LOG_NUMBER("waiting", janitor->counts.waiting),
               LOG_NUMBER("leased", janitor->counts.leased), LOG_NUMBER("dead", janitor->counts.dead),
-              LOG_NUMBER("histories", janitor->counts.histories));
+              LOG_NUMBER("histories", janitor->counts.histories), LOG_NUMBER("kept", janitor->counts.kept),
+              LOG_NUMBER("kept_with_time", janitor->counts.kept_with_time));
     janitor->is_mending = true;
     janitor->walk = 0;
     janitor->mended = 0;
@@ -71,7 +74,7 @@ static void start_mending(struct janitor *janitor)
 static bool are_off(const struct store_counts *counts)
 {
     return counts->jobs != counts->waiting + counts->leased + counts->dead ||
-           counts->histories > counts->jobs;
+           counts->histories > counts->jobs || counts->kept != counts->kept_with_time;
 }
 
 static void on_audited(void *arg, enum status status, const struct store_counts *counts)
@@ -82,6 +85,8 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
         return;
     janitor->counts = *counts;
     janitor->ticks_to_skip = counts->topics / TOPICS_PER_TICK;
+    if (counts->is_to_sweep)
+        sweeper_run(janitor->sweeper);
     if (are_off(counts) && !janitor->is_mending)
         start_mending(janitor);
 }
@@ -91,6 +96,7 @@ struct janitor *janitor_new(struct shard *shard, struct metrics *metrics)
     struct janitor *janitor = NEW(struct janitor);
     janitor->shard = shard;
     janitor->metrics = metrics;
+    janitor->sweeper = sweeper_new(shard);
     return janitor;
 }
 
@@ -104,5 +110,8 @@ void janitor_tick(struct janitor *janitor)
 
 void janitor_free(struct janitor *janitor)
 {
+    if (!janitor)
+        return;
+    sweeper_free(janitor->sweeper);
     free(janitor);
 }

@@ -1,4 +1,4 @@
-/* janitor.h - audits the books and repairs them, loudly.
+/* janitor.h - audits the books and repairs them, loudly; and has swept out what was kept for long enough.
  *
  * Each job's id is in exactly one place, so in one script jobs = waiting + leased +
  * dead. When that does not come out, the janitor walks all places in bounded steps

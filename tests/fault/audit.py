@@ -4,14 +4,15 @@ The product's own audit.lua is run beside it: both must find the same numbers.""
 
 import collections
 import math
+import re
 
 import place
 from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
-         "attempts": "hash", "dead": "zset", "topics": "hash", "carry": "hash", "meta": "hash",
-         "receivers": "hash", "reported": "zset"}
+         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "topics": "hash", "carry": "hash",
+         "meta": "hash", "receivers": "hash", "reported": "zset"}
 MAX_IN_FLIGHT = 256
 
 
@@ -85,12 +86,24 @@ def faults(books):
             yield f"{key} has attempts, and there is no such job"
         if not 1 <= lines.count("\n") <= 10 or not lines.endswith("\n"):
             yield f"{key} has the attempts {lines!r}"
+    yield from kept_faults(books)
     yield from calendar_faults(books)
     yield from keyspace_faults(books)
     waiting = sum(map(len, books.buckets.values()))
     mine = [len(jobs), waiting, len(leases), len(dead), len(books.buckets)]
     if isinstance(books.counted, RedisError) or books.counted[1:6] != mine:
         yield f"audit.lua counts {books.counted[1:6]}, and there are {mine}"
+
+
+def kept_faults(books):
+    """Jobs that have ended: each with a time at which it goes, and whole."""
+    for key in books.get("kept").keys() ^ books.get("kept_until").keys():
+        yield f"{key} is kept {'without a time' if key in books.get('kept') else 'in time only'}"
+    for key, text in books.get("kept").items():
+        found = re.match(r"(delivered|cancelled|dead) \d+ \d+ (\d+) ", text)
+        record = found and text.encode()[found.end():][:int(found[2])]
+        if not record or not record.startswith(b'{"createdAt":') or not record.endswith(b"}"):
+            yield f"{key} is kept as {text!r}"
 
 
 def calendar_faults(books):

@@ -76,8 +76,10 @@ class Story:
             self.lane.stop()
 
     def leave_litter(self):
-        """What only recover and mend find: a lost lease, and a place without a job."""
+        """What only mend and sweep find: a place without a job, and a job that was to be kept until long ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
+        self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
+        self.lane.ask("ZADD", self.lane.keys + "kept_until", 1, f"{self.lane.name}/nobody")
 
     def watch(self, node):
         """Until the point has acted: another one takes over, and a stopped one goes on later."""

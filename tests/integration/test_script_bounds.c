@@ -100,7 +100,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
-    check_answer("audit", "5 1 3 1 1 1 0");
+    check_answer("audit", "5 1 3 1 1 1 0 0 0 0");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1", "1 t/b");
@@ -109,8 +109,10 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("release u/a n1 -1", "1");
     check_answer("bury u/b n1 {d} ''", "1");
     check_answer("run t/c 0 {r} {f}", "now");
-    check_answer("complete t/b n1", "1");
+    check_answer("complete t/b n1 ''", "1");
     check_answer("mend jobs 0", "0");
+    check_answer("attempts t/a", "line\n");
+    check_answer("sweep 10 0", "0 0 0");
     check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a ''", "0");
     check_answer("report 30000 h:80 0 1 503 0 0 0 -", "(0 0 1 0 0 0 0 0 0 now 503 now)");
@@ -169,6 +171,47 @@ START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
     ck_assert_int_eq(reply->element[6]->integer, NOW_MS + 6);
     ck_assert_int_eq(reply->element[7]->integer, -2);
     freeReplyObject(reply);
+    free(record);
+}
+END_TEST
+
+/* Of five jobs of 1 MiB each whose topic keeps what ends, four end in one call. */
+START_TEST(ends_move_a_few_mib_at_a_time)
+{
+    static const char *const complete[] = {"complete", "t/1", "n1",  "",   "t/2", "n1",  "",   "t/3",
+                                           "n1",       "",    "t/4", "n1", "",    "t/5", "n1", ""};
+    static const char *const cancel[] = {"cancel", "t/1", "", "t/2", "", "t/3", "", "t/4", "", "t/5", ""};
+    static const char *const schedule[] = {"schedule", "0",  "0", "t/1", "0", "x}", "-", "t/2",
+                                           "0",        "x}", "-", "t/3", "0", "x}", "-", "t/4",
+                                           "0",        "x}", "-", "t/5", "0", "x}", "-"};
+    static const struct {
+        const char *const *words;
+        size_t count;
+    } calls[] = {{complete, 16}, {cancel, 11}, {schedule, 23}};
+    char *record = memory_new(LARGE);
+    memset(record, 'r', LARGE);
+    for (size_t call = 0; call < 3; call++) {
+        redis_do(redis, "FLUSHALL");
+        redis_do(redis, "HSET " KEY "topics t {\"retention\":10}");
+        for (int i = 1; i <= 5; i++) {
+            char id[8];
+            snprintf(id, sizeof id, "t/%d", i);
+            store_large(id, record);
+            if (calls[call].words == complete)
+                redis_do(redis, "HSET " KEY "crashes %s %s", id, "1 n1");
+        }
+        redisReply *reply = script_run(redis, calls[call].count, calls[call].words);
+        for (size_t i = 1; i <= 4; i++)
+            ck_assert_int_ne(reply->element[i]->integer, -2);
+        ck_assert_int_eq(reply->element[5]->integer, -2);
+        freeReplyObject(reply);
+        reply = redis_command(redis, "HLEN " KEY "kept");
+        ck_assert_int_eq(reply->integer, 4);
+        freeReplyObject(reply);
+        reply = script_run(redis, calls[call].count, calls[call].words);
+        ck_assert_int_ne(reply->element[5]->integer, -2);
+        freeReplyObject(reply);
+    }
     free(record);
 }
 END_TEST
@@ -314,13 +357,14 @@ struct served {
 static struct served claim_and_complete(void)
 {
     static const char *const claim[] = {"claim", "128", "n1", "5000", "16", "4194304"};
-    const char *ends[1 + 2 * AT_ONCE] = {"complete"};
+    const char *ends[1 + 3 * AT_ONCE] = {"complete"};
     struct served served = {0, 0};
     size_t used = 1;
     redisReply *claimed = run_timed(SCRIPT_CLAIM, 6, claim);
     for (size_t i = 4; i < claimed->elements; i += 3) {
         ends[used++] = claimed->element[i]->str;
         ends[used++] = "n1";
+        ends[used++] = "";
         if (claimed->element[i]->str[0] == 'c')
             served.crowd++;
         else
@@ -379,6 +423,7 @@ Suite *suite(void)
     tcase_add_test(group, a_script_that_redis_forgot_is_named_and_works_again_with_its_text);
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
+    tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);

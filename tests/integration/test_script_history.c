@@ -61,10 +61,11 @@ START_TEST(attempts_go_with_their_job)
                                "jobs: t/a={1} t/b={2}\n"
                                "leases: t/a@now+9 t/b@now+9\n";
     CHECK_EXAMPLES( //
-        {ONE LEASED, "complete t/a n1", "1", ABSENT}, {both, "complete t/a n1 t/b n1", "1 1", ABSENT},
-        {both, "complete t/a n1 t/b n2", "1 0",
+        {ONE LEASED, "complete t/a n1 ''", "1", ABSENT},
+        {both, "complete t/a n1 '' t/b n1 ''", "1 1", ABSENT},
+        {both, "complete t/a n1 '' t/b n2 ''", "1 0",
          "attempts: t/b=2|\nholders:t: t/b=n1,now-8\njobs: t/b={2}\nleases: t/b@now+9\n"},
-        {ONE LOST, "complete t/a n1", "1", BELL}, {ONE LEASED, "complete t/a nx", "0", NULL},
+        {ONE LOST, "complete t/a n1 ''", "1", BELL}, {ONE LEASED, "complete t/a nx ''", "0", NULL},
         {ONE DEAD, "cancel t/a ''", "0", ABSENT}, {ONE LEASED, "cancel t/a ''", "1", ABSENT},
         {ONE DEAD, "cancel t/b ''", "-1", NULL}, {both, "cancel t/a '' t/b ''", "1 1", ABSENT},
         {ONE DELAYED, "cancel t/a no", "-4", NULL},
@@ -103,7 +104,7 @@ END_TEST
 START_TEST(attempts_of_no_job_are_found_and_mended)
 {
     CHECK_EXAMPLES( //
-        {TWO DEAD, "audit", "1 0 0 1 0 0 1", NULL}, {TWO, "audit", "0 0 0 0 0 0 1", NULL},
+        {TWO DEAD, "audit", "1 0 0 1 0 0 1 0 0 0", NULL}, {TWO, "audit", "0 0 0 0 0 0 1 0 0 0", NULL},
         {TWO DEAD, "mend attempts 0", "0", NULL}, {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DEAD, "mend attempts 0", "0 attempts t/b", ONE DEAD},
         /* Together with a place without a job. */

@@ -221,7 +221,7 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b", "ERR", NULL}, {ABSENT, "replace 0", "", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
-        {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 t/b", "ERR", NULL},
+        {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 '' t/b", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
         {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
@@ -609,16 +609,16 @@ START_TEST(outcomes_are_counted_for_an_hour)
     static const char two[] = "holders:t: t/a=n1,now-1000 t/b=n1,now-1000\n"
                               "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n";
     static const char old[] = LEASED "hour:t: 5666654d=9 5666655d=4 5666667d=9\n";
-    check_hour(two, (const char *const[]){"complete t/a n1 t/b n1", NULL}, " 2 0 0");
+    check_hour(two, (const char *const[]){"complete t/a n1 '' t/b n1 ''", NULL}, " 2 0 0");
     check_hour(two,
-               (const char *const[]){"complete t/a n2", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
+               (const char *const[]){"complete t/a n2 ''", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
                " 0 1 1");
     check_hour(two, (const char *const[]){"release t/a n1", "cancel t/b ''", NULL}, " 0 0 0");
-    check_hour(LOST, (const char *const[]){"complete t/a n1", NULL}, " 1 0 0");
+    check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0");
     /* Twelve parts, this one included: NOW_MS is in part 5666666. */
     check_hour("hour:t: 5666654d=9 5666655d=1 5666666d=2 5666660r=3 5666661r=4 5666666x=5 5666667d=9\n",
                (const char *const[]){NULL}, " 3 7 5");
-    check_hour(old, (const char *const[]){"complete t/a n1", NULL}, " 5 0 0");
+    check_hour(old, (const char *const[]){"complete t/a n1 ''", NULL}, " 5 0 0");
     redisContext *redis = examples_redis();
     redisReply *fields = redis_command(redis, "HLEN %shour:t", KEYSPACE_PREFIX);
     ck_assert_int_eq(fields->integer, 2); /* what is no part of the last hour is gone */
@@ -632,16 +632,16 @@ END_TEST
 START_TEST(complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "complete t/a n1", "0", NULL}, {DELAYED, "complete t/a n1", "0", NULL},
-        {COME, "complete t/a n1", "0", NULL}, {READY, "complete t/a n1", "0", NULL},
-        {LEASED, "complete t/a n1", "1", ABSENT}, {LEASED, "complete t/a nx", "0", NULL},
-        {LEASED, "complete t/a n", "0", NULL}, {LEASED_AGAIN, "complete t/a n1", "0", NULL},
-        {LEASED_AGAIN, "complete t/a n2", "1", ABSENT}, {LEASED_AGAIN, "complete t/a nx", "0", NULL},
-        {EXPIRED, "complete t/a n1", "1", ABSENT}, {EXPIRED, "complete t/a nx", "0", NULL},
-        {LOST, "complete t/a n1", "1", BELL}, {LOST, "complete t/a nx", "0", NULL},
-        {LOST_THRICE, "complete t/a n1", "1", ABSENT}, {LOST_THRICE, "complete t/a nx", "0", NULL},
-        {DEAD, "complete t/a n1", "0", NULL}, {DEAD_BY_LOSSES, "complete t/a n1", "1", ABSENT},
-        {DEAD_BY_LOSSES, "complete t/a nx", "0", NULL}, );
+        {ABSENT, "complete t/a n1 ''", "0", NULL}, {DELAYED, "complete t/a n1 ''", "0", NULL},
+        {COME, "complete t/a n1 ''", "0", NULL}, {READY, "complete t/a n1 ''", "0", NULL},
+        {LEASED, "complete t/a n1 ''", "1", ABSENT}, {LEASED, "complete t/a nx ''", "0", NULL},
+        {LEASED, "complete t/a n ''", "0", NULL}, {LEASED_AGAIN, "complete t/a n1 ''", "0", NULL},
+        {LEASED_AGAIN, "complete t/a n2 ''", "1", ABSENT}, {LEASED_AGAIN, "complete t/a nx ''", "0", NULL},
+        {EXPIRED, "complete t/a n1 ''", "1", ABSENT}, {EXPIRED, "complete t/a nx ''", "0", NULL},
+        {LOST, "complete t/a n1 ''", "1", BELL}, {LOST, "complete t/a nx ''", "0", NULL},
+        {LOST_THRICE, "complete t/a n1 ''", "1", ABSENT}, {LOST_THRICE, "complete t/a nx ''", "0", NULL},
+        {DEAD, "complete t/a n1 ''", "0", NULL}, {DEAD_BY_LOSSES, "complete t/a n1 ''", "1", ABSENT},
+        {DEAD_BY_LOSSES, "complete t/a nx ''", "0", NULL}, );
 }
 END_TEST
 
@@ -744,8 +744,9 @@ END_TEST
 START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
 {
     CHECK_EXAMPLES(
-        {LEASED, "complete t/a n1 t/a n1", "1 0", ABSENT}, {LEASED, "complete t/a nx t/a n1", "0 1", ABSENT},
-        {LOST, "complete t/a n1 t/a n1", "1 0", BELL},
+        {LEASED, "complete t/a n1 '' t/a n1 ''", "1 0", ABSENT},
+        {LEASED, "complete t/a nx '' t/a n1 ''", "0 1", ABSENT},
+        {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED},
         {LEASED, "release t/a nx -1 t/a n1 -1 t/a n1 5", "0 1 0", READY},
@@ -766,7 +767,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
 {
     CHECK_EXAMPLES( //
         {BUSY, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
-        {BUSY, "complete u/a n1 t/a n2 t/a n1", "1 0 1",
+        {BUSY, "complete u/a n1 '' t/a n2 '' t/a n1 ''", "1 0 1",
          "bucket:t: t/c@now-1\n"
          "holders:t: t/b=n2,now-8\n"
          "jobs: t/b={2} t/c={3}\n"
@@ -1105,11 +1106,12 @@ END_TEST
 START_TEST(audit_counts)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "audit", "0 0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0 0", NULL},
-        {COME, "audit", "1 1 0 0 1 1 0", NULL}, {READY, "audit", "1 1 0 0 1 1 0", NULL},
-        {LEASED, "audit", "1 0 1 0 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0 0", NULL},
-        {BUSY, "audit", "4 1 3 0 1 1 0", NULL}, {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5 0", NULL},
-        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0 0", NULL}, );
+        {ABSENT, "audit", "0 0 0 0 0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0 0 0 0 0", NULL},
+        {COME, "audit", "1 1 0 0 1 1 0 0 0 0", NULL}, {READY, "audit", "1 1 0 0 1 1 0 0 0 0", NULL},
+        {LEASED, "audit", "1 0 1 0 0 0 0 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0 0 0 0 0", NULL},
+        {BUSY, "audit", "4 1 3 0 1 1 0 0 0 0", NULL},
+        {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5 0 0 0 0", NULL},
+        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0 0 0 0 0", NULL}, );
 }
 END_TEST
 

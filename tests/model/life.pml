@@ -3,9 +3,12 @@
  * Jobs of one topic, two consumers, an owner, the carry worker, a Redis with a replica. Each script of
  * src/store/scripts is one inline of its name, between "the scripts" and "the others" below (run_ for run, a
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
- * place, or repair what may not happen (tests/model/spin compares the names):
+ * place, repair what may not happen, or do to a dead job what cancel does (tests/model/spin compares the names):
  *
- *   exceptions: attempts audit list mend open read receivers report settings topics
+ *   exceptions: attempts audit list mend open read receivers report settings sweep topics
+ *
+ * What is kept of a job that has ended is no place of it. Where a topic has a retention, a schedule over a dead job is a
+ * replace.
  *
  * What may happen at any time, and any number of times:
  * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:

@@ -154,16 +154,16 @@ class World:
     # ---- what has to hold ----
 
     def read_keyspace(self):
-        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due")]
+        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due", "kept_until")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
         commands += [("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, attempts, leases, dead, due, turns, ready = replies[:8]
-        buckets, holders = replies[8:8 + len(TOPICS)], replies[8 + len(TOPICS):-1]
+        jobs, crashes, attempts, kept, leases, dead, due, kept_until, turns, ready = replies[:10]
+        buckets, holders = replies[10:10 + len(TOPICS)], replies[10 + len(TOPICS):-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -175,7 +175,7 @@ class World:
         return {
             "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "due": scores(due), "turns": turns,
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
-            "attempts": attempts, "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
+            "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
             "holders": {name: (nonce, int(at)) for part in holders
                         for name, (nonce, at) in notes(part).items()},
             "places": sum(len(part) for part in buckets),
@@ -186,8 +186,8 @@ class World:
         self.check_invariants(found, after)
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
-        names = [BASE + name for name in
-                 ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "attempts", "carry", "topics", "rates")]
+        names = [BASE + name for name in ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "attempts",
+                                          "kept", "kept_until", "carry", "topics", "rates")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
@@ -206,6 +206,7 @@ class World:
         expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
+        expect(set(found["kept"]) == set(found["kept_until"]), "kept", found["kept"], "until", found["kept_until"])
         expect(len(found["ready"]) <= 1, "bells", found["ready"])
         for topic in TOPICS:
             times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
@@ -340,10 +341,10 @@ class World:
                        "is POSTed by two within their leases")
 
     def learn(self, attempt):
-        what = self.chance.choices(("complete", "retry", "bury"), (6, 3, 1))[0]
+        what = self.chance.choices(("complete", "retry", "bury"), (5, 3, 2))[0]
         record = attempt.record[:40] + f'"{attempt.nonce}":1}}'
         line = self.chance.choice(("", attempt.nonce))
-        more = {"complete": (), "retry": (self.chance.choice((0, 500, 4000)), record, line), "bury": (record, line)}
+        more = {"complete": (line,), "retry": (self.chance.choice((0, 500, 4000)), record, line), "bury": (record, line)}
         attempt.outcome = (what, more[what])
 
     def record(self, attempts, loses_reply, is_doubled):
@@ -403,9 +404,12 @@ class World:
             return
         max_jobs = self.chance.choice((0, 0, 0, 6))
         items = [(job_id, self.some_when(), self.some_record(), "-") for job_id in self.some_ids()]
+        giving_way = {item[0] for item in items if self.pool.gives_way(item[0])}
         answer = self.call_items("schedule", (max_jobs, 86400000), items)
         for item, due in zip(items, answer):
             if isinstance(due, int) and due >= 0:
+                if item[0] in giving_way:
+                    self.lives.pop(item[0]).ended = "dead, and kept"
                 expect(item[0] not in self.lives, item[0], "was accepted twice")
                 self.lives[item[0]] = Life(item[0], due)
 
@@ -460,8 +464,7 @@ class World:
             return
         ids = self.some_ids()
         self.check("read", ids, self.call("read", *ids), self.pool.read(ids))
-        known = [self.pool.lines(ids[0])] if ids[0] in self.pool.jobs else []
-        self.check("attempts", ids[:1], self.call("attempts", ids[0]), known)
+        self.check("attempts", ids[:1], self.call("attempts", ids[0]), self.pool.read_attempts(ids[0]))
         state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
@@ -471,8 +474,28 @@ class World:
             score, last = answer[:2]
         pool = self.pool
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
-                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts)]
+                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts),
+                  len(pool.kept), len(pool.kept_until)]
+        is_to_sweep = any(at <= pool.now for at in pool.kept_until.values()) or pool.dead and pool.settings
+        counts.append(int(bool(is_to_sweep)))
         self.check("audit", (), self.call("audit"), counts)
+
+    def step_sweep(self):
+        """Sometimes an operator has just said that dead jobs stay no longer."""
+        if self.is_away:
+            return
+        if self.pool.dead and self.chance.random() < 0.5:
+            self.set(topic_of(self.chance.choice(sorted(self.pool.dead))), {"retention": 1.5})
+            self.pass_time(2_000_000)
+        most, start = self.chance.choice((1, 2, 256)), self.chance.choice((0, 0, 1))
+        until = dict(self.pool.kept_until)
+        answer = self.call("sweep", most, start)
+        expected, gone = self.pool.sweep(most, start)
+        self.check("sweep", (most, start), answer, expected)
+        for job_id in until.keys() - self.pool.kept_until.keys():
+            expect(until[job_id] <= self.pool.now, job_id, "was to be kept until", until[job_id])
+        for job_id in gone:
+            self.lives.pop(job_id).ended = "dead, and kept no longer"
 
     def step_mend(self):
         """Where nothing is broken, a walk mends nothing and leaves topics where a carry has put them."""
@@ -480,7 +503,7 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "dead", "attempts", "due", "turns"):
+        for walk in ("jobs", "leases", "dead", "attempts", "kept", "kept_until", "due", "turns"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -538,7 +561,7 @@ class World:
         strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim)]
         self.chance.shuffle(strays)
         if strays and not self.is_away:
-            more = {"complete": (), "retry": (0, "stray", "stray"), "bury": ("stray", "stray")}
+            more = {"complete": ("stray",), "retry": (0, "stray", "stray"), "bury": ("stray", "stray")}
             script = self.chance.choice(list(more))
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
@@ -610,7 +633,9 @@ class World:
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
-        self.set(self.chance.choice(TOPICS), self.chance.choice(({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate})))
+        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
+                 {"retention": 1.5})
+        self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
 
     def check_rate(self, topic, number):
         """In any time t at most burst + t / step attempts begin."""
@@ -627,7 +652,7 @@ class World:
 
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 2, "time": 12, "settings": 2,
+        "learn": 14, "record": 14, "stray": 3, "release": 2, "time": 12, "settings": 3, "sweep": 4,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -658,7 +683,7 @@ class World:
                 self.claim(consumer, False)
                 self.begin(consumer)
                 for attempt in consumer.attempts:
-                    attempt.outcome = attempt.outcome or ("complete", ())
+                    attempt.outcome = attempt.outcome or ("complete", ("",))
             for kind in ("complete", "retry", "bury"):
                 known = [attempt for consumer in self.consumers for attempt in consumer.attempts
                          if attempt.outcome[0] == kind]
@@ -723,7 +748,7 @@ CONTROLS = {
     "nothing recorded after a loss": [("recover", "call('HSET', CRASHES, id, losses .. ' ' .. nonce)",
                                        "call('HSET', CRASHES, id, losses .. ' -')")],
     "two outcomes in a batch": [("common", "if has_ended[id] then return end", "")],
-    "not offered after complete": [("complete", "      touch(topic)\n", "")],
+    "not offered after complete": [("complete", "    touch(topic)\n", "")],
     "limit ignored": [("claim", "math.min(left, share, free, ", "math.min(left, share, ")],
     "pause ignored": [("common", "settings_of(topic).paused or ", "")],
     "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],
@@ -733,6 +758,14 @@ CONTROLS = {
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
     "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
+    "nothing is kept of a cancelled job": [("cancel", "keep_job(id, 'cancelled', now)", "local _ = 0")],
+    "what is kept has no attempts": [("common", "has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '', line or ''", "'', line or ''")],
+    "a dead job is not kept": [("common", "  keep_job(id, 'dead', tonumber(death))\n", "")],
+    "a dead job holds its id": [("schedule", "if not make_way(id) then", "if true then")],
+    "a new job of a dead one's id has its past": [("common", "  forget_crashes(id)\n  forget_attempts({id})\n  return", "  return")],
+    "the dead are kept for ever": [("sweep", "if retention and ", "if false and ")],
+    "the dead of all topics are swept": [("sweep", "local retention = retention_of(topic_of(dead[i]))", "local retention = 1500")],
+    "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],

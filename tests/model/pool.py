@@ -31,6 +31,7 @@ class Pool:
         self.holders = {}  # id -> (nonce, due)
         self.crashes = {}  # id -> (losses, nonce)
         self.attempts = {}  # id -> what the last ones left behind, a line each
+        self.kept, self.kept_until = {}, {}  # id -> what is known of a job that has ended; ms
         self.due = {}  # topic -> ms
         self.turns = []
         self.settings = {}  # topic -> what an operator has set
@@ -126,6 +127,31 @@ class Pool:
     def lines(self, job_id):
         return "".join(line + "\n" for line in self.attempts.get(job_id, []))
 
+    def retention(self, job_id):
+        """ms, or None."""
+        seconds = self.settings.get(topic_of(job_id), {}).get("retention")
+        return seconds and round(seconds * 1000)
+
+    def keep(self, job_id, state, at, line=""):
+        if self.retention(job_id):
+            self.note(job_id, line)
+            self.kept[job_id] = (state, at, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
+            self.kept_until[job_id] = at + self.retention(job_id)
+
+    def forget(self, job_id):
+        self.crashes.pop(job_id, None)
+        self.attempts.pop(job_id, None)
+
+    def gives_way(self, job_id):
+        """A dead job, to a new one."""
+        return job_id in self.dead and bool(self.retention(job_id))
+
+    def make_way(self, job_id):
+        if self.gives_way(job_id):
+            self.keep(job_id, "dead", self.dead[job_id])
+        self.take(job_id)
+        self.forget(job_id)
+
     def state(self, job_id):
         if job_id in self.leases:
             return "leased", self.leases[job_id]
@@ -148,9 +174,10 @@ class Pool:
         for job_id, when, record, _ in items:
             if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
                 answers.append(-1)
-            elif job_id in self.jobs:
+            elif job_id in self.jobs and not self.gives_way(job_id):
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             else:
+                self.make_way(job_id)
                 answers.append(self.start(job_id, when, record)[0])
         self.finish()
         return answers
@@ -185,9 +212,7 @@ class Pool:
             elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
                 answers.append(-1)
             else:
-                self.take(job_id)
-                self.crashes.pop(job_id, None)
-                self.attempts.pop(job_id, None)
+                self.make_way(job_id)
                 answers.append([*self.start(job_id, when, record), int(is_there)])
         self.finish()
         return answers
@@ -219,9 +244,9 @@ class Pool:
             elif not self.is_as_seen(job_id, tags):
                 answers.append(-4)
             else:
+                self.keep(job_id, "cancelled", self.now)
                 answers.append(int(self.take(job_id) == "leases"))
-                self.crashes.pop(job_id, None)
-                self.attempts.pop(job_id, None)
+                self.forget(job_id)
                 del self.jobs[job_id]
         self.finish()
         return answers
@@ -266,7 +291,19 @@ class Pool:
 
     def read(self, ids):
         return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
-                if job_id in self.jobs else [] for job_id in ids]
+                if job_id in self.jobs else self.read_kept(job_id) for job_id in ids]
+
+    def read_kept(self, job_id):
+        if job_id not in self.kept:
+            return []
+        state, at, losses, record, lines = self.kept[job_id]
+        last = "".join(lines.splitlines(True)[-1:])
+        return [state, at, record, losses, self.settings_text(job_id), self.kept_until[job_id], last]
+
+    def read_attempts(self, job_id):
+        if job_id in self.jobs:
+            return [self.lines(job_id)]
+        return [self.kept[job_id][-1]] if job_id in self.kept else []
 
     def list(self, state, topic, most, score, last):
         places = {"leased": self.leases, "dead": self.dead}.get(state, self.bucket)
@@ -334,11 +371,11 @@ class Pool:
         return answers
 
     def complete(self, items):
-        def finish_item(job_id, nonce):
+        def finish_item(job_id, nonce, line):
+            self.keep(job_id, "delivered", self.now, line)
             self.take(job_id)
             del self.jobs[job_id]
-            self.crashes.pop(job_id, None)
-            self.attempts.pop(job_id, None)
+            self.forget(job_id)
         return self.end(items, finish_item)
 
     def retry(self, items):
@@ -388,6 +425,18 @@ class Pool:
         first = min(self.due.values(), default=INF)
         return -1 if first == INF else first, int(bool(self.lost(1))), len(topics)
 
+    def sweep(self, most, start):
+        """The answer, and the dead that are gone."""
+        ended = sorted((at, job_id) for job_id, at in self.kept_until.items() if at <= self.now)[:most]
+        for _, job_id in ended:
+            del self.kept[job_id], self.kept_until[job_id]
+        dead = sorted((at, job_id) for job_id, at in self.dead.items())[start:start + most]
+        gone = [job_id for at, job_id in dead if self.retention(job_id) and at + self.retention(job_id) <= self.now]
+        for job_id in gone:
+            del self.dead[job_id], self.jobs[job_id]
+            self.forget(job_id)
+        return [len(ended), len(gone), start + most - len(gone) if len(dead) == most else 0], gone
+
     def lost(self, most):
         entries = sorted((at, job_id) for job_id, at in self.leases.items())
         lost = [job_id for at, job_id in entries if at <= self.now]
@@ -422,6 +471,9 @@ class Pool:
         return {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead,
             "holders": self.holders, "crashes": self.crashes,
-            "attempts": {job_id: self.lines(job_id) for job_id in self.attempts}, "due": self.due, "turns": self.turns,
+            "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
+            "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
+                     for job_id, (state, at, losses, record, lines) in self.kept.items()},
+            "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell,
         }

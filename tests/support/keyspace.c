@@ -52,18 +52,19 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
+    return slice_equal(name, SLICE("kept")) ||
+           is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
                                                  "topics", "rates", "hour:", "receivers", NULL});
 }
 
 static bool has_words(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"holders:", "crashes", "receivers", NULL});
+    return is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", NULL});
 }
 
 static bool has_lines(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"attempts", NULL});
+    return is_one_of(name, (const char *const[]){"attempts", "kept", NULL});
 }
 
 static void swap(struct slice text, char from, char to)

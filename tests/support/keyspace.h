@@ -7,9 +7,9 @@
  *     ready: t
  *
  * A line a key, sorted; the prefix is left out. Sorted sets are in their order, hashes in that of their
- * fields. Numbers of 13 digits are times in ms and stand relative to now. In holders, crashes and
- * receivers, whose values are several words, a comma stands for the blank; in attempts, which are lines, a
- * bar for the newline. hour:<topic>, which each outcome touches, is not dumped. */
+ * fields. Numbers of 13 digits are times in ms and stand relative to now. In holders, crashes, kept and
+ * receivers, whose values are several words, a comma stands for the blank; in attempts and kept, which have
+ * lines, a bar for the newline. hour:<topic>, which each outcome touches, is not dumped. */
 #ifndef DUEPOST_TESTS_KEYSPACE_H
 #define DUEPOST_TESTS_KEYSPACE_H
 

@@ -85,7 +85,7 @@ struct example {
     const char *before;
     const char *call;
     const char *answer; /* and what is published */
-    const char *after;  /* NULL: nothing has changed */
+    const char *after;  /* in any order of the keys; NULL: nothing has changed */
 };
 
 void check_example(const struct example *);

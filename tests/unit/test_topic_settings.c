@@ -26,6 +26,11 @@ START_TEST(writes_what_is_set)
     check_writes("{\"breaker\":true}", "{\"breaker\":true}");
     check_writes("{\"breaker\":false,\"onDead\":\"http://h/\"}",
                  "{\"onDead\":\"http://h/\",\"breaker\":false}");
+    check_writes("{\"retention\":1}", "{\"retention\":1}");
+    check_writes("{\"retention\":7776e3}", "{\"retention\":7776000}");
+    check_writes("{\"retention\":1.0005,\"onDead\":\"http://h/\"}",
+                 "{\"onDead\":\"http://h/\",\"retention\":1.001}");
+    ck_assert_int_eq(settings.retention_ms, 1001);
     check_writes(
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":"
@@ -127,6 +132,10 @@ START_TEST(names_what_is_wrong)
         {"{\"headers\":{\"X-A\":\"***\"}}", "headers.X-A"},
         {"{\"headers\":{\"Host\":\"h\"}}", "headers.Host"},
         {"{\"breaker\":\"on\"}", "breaker"},
+        {"{\"retention\":0}", "retention"},
+        {"{\"retention\":0.9}", "retention"},
+        {"{\"retention\":7776001}", "retention"},
+        {"{\"retention\":\"1d\"}", "retention"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- attempts.lua - what is known of the last attempts of a job.
+-- attempts.lua - what is known of the last attempts of a job, or of one that has ended and is kept.
 --
 -- ARGV[2] id
 -- Returns {now_us, lines as in attempt_line.h}; {now_us}: no such job.
 local id = ARGV[2]
-if call('HEXISTS', JOBS, id) == 0 then return {now_us} end
-return {now_us, call('HGET', ATTEMPTS, id) or ''}
+if call('HEXISTS', JOBS, id) == 1 then return {now_us, call('HGET', ATTEMPTS, id) or ''} end
+local state, _, _, _, lines = kept_job(id)
+return state and {now_us, lines} or {now_us}

@@ -1,8 +1,9 @@
 #!lua flags=no-writes
 -- audit.lua - counts. Each job's id is in exactly one place, so the sum must come out.
 --
--- Returns {now_us, jobs, waiting, leased, dead, topics, ready, histories}: ready is the part of waiting whose time has
--- come, histories are those of jobs with attempts. jobs = waiting + leased + dead >= histories when all is well.
+-- Returns {now_us, jobs, waiting, leased, dead, topics, ready, histories, kept, kept with a time, 1 when there may be
+-- something to sweep}: ready is the part of waiting whose time has come, histories are those of jobs with attempts,
+-- kept are jobs that have ended. jobs = waiting + leased + dead >= histories when all is well.
 local waiting, ready = 0, 0
 local function count(topic, may_be_ready)
   waiting = waiting + call('ZCARD', bucket_of(topic))
@@ -13,7 +14,10 @@ local may_be_held = call('EXISTS', RATES) == 1
 for i = 1, #due, 2 do count(due[i], may_be_held or due[i + 1] == 'inf' or tonumber(due[i + 1]) <= now) end
 local turns = call('ZRANGE', TURNS, 0, -1)
 for i = 1, #turns do count(turns[i], true) end
+local dead = call('ZCARD', DEAD)
+local first = call('ZRANGE', KEPT_UNTIL, 0, 0, 'WITHSCORES')[2]
+local is_to_sweep = first and tonumber(first) <= now or dead > 0 and has(TOPICS)
 return {
-  now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), call('ZCARD', DEAD), #due / 2 + #turns, ready,
-  call('HLEN', ATTEMPTS),
+  now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), dead, #due / 2 + #turns, ready, call('HLEN', ATTEMPTS),
+  call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL), is_to_sweep and 1 or 0,
 }

@@ -7,9 +7,11 @@
 check(2, 2)
 
 local function cancel(id, tags)
+  if has_read_enough() then return -2 end
   local is_seen = is_as_seen(id, tags)
   if is_seen == nil then return -2 end
   if not is_seen then return call('HEXISTS', JOBS, id) == 1 and -4 or -1 end
+  if has(TOPICS) then keep_job(id, 'cancelled', now) end
   if call('HDEL', JOBS, id) == 0 then return -1 end
   forget_crashes(id)
   forget_attempts({id})

@@ -12,6 +12,7 @@ local base = string.sub(JOBS, 1, -5)
 local DUE, TURNS, READY = base .. 'due', base .. 'turns', base .. 'ready'
 local LEASES, CRASHES, DEAD = base .. 'leases', base .. 'crashes', base .. 'dead'
 local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
+local KEPT, KEPT_UNTIL = base .. 'kept', base .. 'kept_until' -- id -> see keep_job; id -> until when, ms
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 local TOPICS, RATES = base .. 'topics', base .. 'rates' -- topic -> settings; topic -> see tokens_of
 local MAX_IN_FLIGHT = tonumber(ARGV[1])
@@ -55,6 +56,13 @@ end
 -- slot on the move that fails for sure, and here nothing has been written yet.
 local function probe() call('EXISTS', base .. 'never') end
 
+-- Whether there is anything in a key that most pools do not have, asked once a call.
+local is_there = {}
+local function has(key)
+  if is_there[key] == nil then is_there[key] = call('EXISTS', key) == 1 end
+  return is_there[key]
+end
+
 -- Refuses the call, before it writes anything, when its items, each size arguments long, from ARGV[first]
 -- on, are not of that shape. number: where in the item a number stands, perhaps behind an '@'.
 local function check(first, size, number)
@@ -84,13 +92,15 @@ local function losses_of(id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0
 end
 
--- The record of a job, for the answer to an item, or to look at; nothing when these were enough for one call. The
--- first is always given.
-local answer_bytes_left = 4 * 1024 * 1024
+-- What one call reads of records, so that it does not take long; the first of them it may.
+local record_bytes_left = 4 * 1024 * 1024
+local function has_read_enough() return record_bytes_left <= 0 end
+
+-- The record of a job, for the answer to an item, or to look at; nothing when this call has read enough.
 local function answer_record(id)
-  if answer_bytes_left <= 0 then return end
+  if has_read_enough() then return end
   local record = call('HGET', JOBS, id)
-  answer_bytes_left = answer_bytes_left - #record
+  record_bytes_left = record_bytes_left - #record
   return record
 end
 
@@ -176,11 +186,10 @@ local function wake()
 end
 
 -- What operators have set for a topic: JSON as topic_settings.c wrote it.
-local has_settings, settings_texts, settings = nil, {}, {}
+local settings_texts, settings = {}, {}
 local NO_SETTINGS = {}
 local function settings_of(topic)
-  if has_settings == nil then has_settings = call('EXISTS', TOPICS) == 1 end
-  if not has_settings then return NO_SETTINGS end
+  if not has(TOPICS) then return NO_SETTINGS end
   if not settings[topic] then
     settings_texts[topic] = call('HGET', TOPICS, topic)
     settings[topic] = settings_texts[topic] and cjson.decode(settings_texts[topic]) or NO_SETTINGS
@@ -297,10 +306,8 @@ local function finish()
 end
 
 -- The owner, or an outcome, has changed the job: its lost consumers are forgotten.
-local has_crashes
 local function forget_crashes(id)
-  if has_crashes == nil then has_crashes = call('EXISTS', CRASHES) == 1 end
-  if has_crashes then call('HDEL', CRASHES, id) end
+  if has(CRASHES) then call('HDEL', CRASHES, id) end
 end
 
 -- The last attempts of a job, the oldest first. An empty line is none.
@@ -318,10 +325,36 @@ local function note_attempt(id, line)
 end
 
 -- These jobs are gone, or begin anew.
-local has_attempts
 local function forget_attempts(ids)
-  if has_attempts == nil then has_attempts = call('EXISTS', ATTEMPTS) == 1 end
-  if has_attempts then call('HDEL', ATTEMPTS, unpack(ids)) end
+  if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
+end
+
+-- For how long a job of the topic can be read after its end, ms; nothing: not at all, but a dead one for ever.
+local function retention_of(topic)
+  local seconds = settings_of(topic).retention
+  return seconds and math.floor(seconds * 1000 + 0.5)
+end
+
+-- What can be read of a job that ends in this state, where its topic has a retention: 'state time losses size', a
+-- blank, as many bytes of record, then the lines of its attempts. It takes the place of an earlier one of its id.
+local function keep_job(id, state, at, line)
+  local retention = retention_of(topic_of(id))
+  local record = retention and call('HGET', JOBS, id)
+  if not record then return end
+  local lines = with_attempt(has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '', line or '')
+  record_bytes_left = record_bytes_left - #record - #lines
+  local head = table.concat({state, integer(at), has(CRASHES) and losses_of(id) or 0, #record}, ' ')
+  call('HSET', KEPT, id, head .. ' ' .. record .. lines)
+  call('ZADD', KEPT_UNTIL, integer(at + retention), id)
+end
+
+-- What keep_job has put there: state, time, losses, record, lines; nothing when there is none.
+local function kept_job(id)
+  local text = call('HGET', KEPT, id)
+  if not text then return end
+  local state, at, losses, size, start = string.match(text, '^(%a+) (%d+) (%d+) (%d+) ()')
+  local lines = start + tonumber(size)
+  return state, tonumber(at), tonumber(losses), string.sub(text, start, lines - 1), string.sub(text, lines)
 end
 
 -- Takes an id from the one place where it is, and says which that was.
@@ -334,6 +367,22 @@ local function take(id)
   end
   if call('ZREM', bucket_of(topic), id) == 1 then return 'waiting' end
   if call('ZREM', DEAD, id) == 1 then return 'dead' end
+end
+
+-- Where a topic has a retention, its dead jobs do not hold their id. When the one that has it died; else nothing.
+local function death_without_id(id)
+  return has(TOPICS) and retention_of(topic_of(id)) and call('ZSCORE', DEAD, id) or nil
+end
+
+-- One that does not makes way for a new job. Whether it was so.
+local function make_way(id)
+  local death = death_without_id(id)
+  if not death then return false end
+  keep_job(id, 'dead', tonumber(death))
+  take(id)
+  forget_crashes(id)
+  forget_attempts({id})
+  return true
 end
 
 -- Gives a job up: its id is in no place any more. Where the topic's settings say so, another job tells of that;

@@ -1,27 +1,37 @@
 #!lua flags=allow-oom
 -- complete.lua - jobs that were delivered leave the pool.
 --
--- ARGV from 2: id, nonce, ...     Returns {now_us, 1 done or 0 stale, ...}.
-check(2, 2)
-local verdicts = fence(2, 2)
+-- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...
+-- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
+check(2, 3)
+local verdicts = fence(2, 3)
 local replies = {now_us}
 local gone, by_topic = {}, {}
-for i = 2, #ARGV, 2 do
-  local number, id = i / 2, ARGV[i]
+local may_keep = has(TOPICS)
+
+local function complete(id, verdict, line)
   local topic = topic_of(id)
-  replies[number + 1] = verdicts[number] and 1 or 0
-  if verdicts[number] then
-    gone[#gone + 1] = id
-    forget_crashes(id)
-    if verdicts[number] == 'late' then
-      take(id)
-      count(topic, 'd', 1)
-    else
-      by_topic[topic] = by_topic[topic] or {}
-      table.insert(by_topic[topic], id)
-      touch(topic)
-    end
+  if not verdict then return 0 end
+  if may_keep and retention_of(topic) then
+    if has_read_enough() then return -2 end
+    keep_job(id, 'delivered', now, line)
   end
+  gone[#gone + 1] = id
+  forget_crashes(id)
+  if verdict == 'late' then
+    take(id)
+    count(topic, 'd', 1)
+  else
+    by_topic[topic] = by_topic[topic] or {}
+    table.insert(by_topic[topic], id)
+    touch(topic)
+  end
+  return 1
+end
+
+for i = 2, #ARGV, 3 do
+  local number = (i + 1) / 3
+  replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2])
 end
 for topic, ids in pairs(by_topic) do
   count(topic, 'd', #ids)

@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
 -- mend.lua - a bounded step of the repair that follows an audit which did not come out.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'due', 'turns'   [3] cursor, '0' at first
+-- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'kept', 'kept_until', 'due', 'turns'
+-- ARGV[3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
--- bucket, dead; a place without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a topic without an
+-- bucket, dead; a place without a job is removed, as is a holder without a lease, and what is known of the
+-- attempts of no job; a job that is kept until nobody knows when goes with the next sweep; a topic without an
 -- entry gets one.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 local walk, cursor = ARGV[2], ARGV[3]
@@ -54,6 +56,13 @@ local function mend_attempts(id)
   end
 end
 
+local function mend_kept(id)
+  local is_kept = call('HEXISTS', KEPT, id) == 1
+  if is_kept == (call('ZSCORE', KEPT_UNTIL, id) ~= false) then return end
+  if is_kept then call('ZADD', KEPT_UNTIL, integer(now), id) else call('ZREM', KEPT_UNTIL, id) end
+  mended('kept ' .. id)
+end
+
 local function scan(command, key)
   local page = call(command, key, cursor, 'COUNT', STEP)
   replies[2] = page[1]
@@ -66,6 +75,12 @@ if walk == 'jobs' then
 elseif walk == 'attempts' then
   local fields = scan('HSCAN', ATTEMPTS)
   for i = 1, #fields, 2 do mend_attempts(fields[i]) end
+elseif walk == 'kept' then
+  local fields = scan('HSCAN', KEPT)
+  for i = 1, #fields, 2 do mend_kept(fields[i]) end
+elseif walk == 'kept_until' then
+  local entries = scan('ZSCAN', KEPT_UNTIL)
+  for i = 1, #entries, 2 do mend_kept(entries[i]) end
 elseif walk == 'leases' or walk == 'dead' then
   local entries = scan('ZSCAN', base .. walk)
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end

@@ -3,12 +3,24 @@
 --
 -- ARGV from 2: id, ...
 -- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
--- settings of its topic or ''}, or -2 when the answer has become too long: ask again.
+-- settings of its topic or ''}; of one that has ended and is kept, these, the state and time of its end, and {..., until
+-- when, line of its last attempt or ''}; or -2 when the answer has become too long: ask again.
 local replies = {now_us}
+
+local function read_kept(id)
+  if call('HEXISTS', KEPT, id) == 0 then return {} end
+  if has_read_enough() then return -2 end
+  local state, at, losses, record, lines = kept_job(id)
+  record_bytes_left = record_bytes_left - #record
+  local line = string.match(lines, '[^\n]*\n$') or ''
+  local until_when = tonumber(call('ZSCORE', KEPT_UNTIL, id)) or now
+  return {state, at, record, losses, settings_text_of(topic_of(id)), until_when, line}
+end
+
 for i = 2, #ARGV do
   local id = ARGV[i]
   if call('HEXISTS', JOBS, id) == 0 then
-    replies[i] = {}
+    replies[i] = read_kept(id)
   else
     local record = answer_record(id)
     local state, score = locate(id)

@@ -14,6 +14,7 @@ check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
 local function replace(id, when, record, tags)
+  if has_read_enough() then return -2 end
   local is_there = call('HEXISTS', JOBS, id) == 1
   if is_there and call('ZSCORE', LEASES, id) then return -3 end
   local is_seen = is_as_seen(id, tags)
@@ -21,9 +22,11 @@ local function replace(id, when, record, tags)
   if not is_seen then return -4 end
   if lacks_url(id, record) then return NO_URL end
   if is_there then
-    take(id)
-    forget_crashes(id)
-    forget_attempts({id})
+    if not make_way(id) then
+      take(id)
+      forget_crashes(id)
+      forget_attempts({id})
+    end
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
     return -1
   end

@@ -26,9 +26,13 @@ local function existing(id)
 end
 
 local function add(id, when, record)
-  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return NO_URL end
+  if lacks_url(id, record) and (call('HEXISTS', JOBS, id) == 0 or death_without_id(id)) then return NO_URL end
   local at, text, created = due_of(when)
-  if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then return existing(id) end
+  if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
+    if has_read_enough() then return -2 end
+    if not make_way(id) then return existing(id) end
+    call('HSET', JOBS, id, opening_of(created) .. record)
+  end
   put(id, text)
   scheduled[id] = at
   return at

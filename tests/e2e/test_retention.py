@@ -1,0 +1,244 @@
+"""Jobs that can be read after their end, where their topic has a retention."""
+
+import json
+import time
+
+import pytest
+
+from patience import SLOW, until, watch
+from receiver import HANG, Answer
+from timestamp import to_ms
+
+JSON = {"Content-Type": "application/json"}
+
+
+def keep(server, topic, **settings):
+    return server.request("PUT", f"/topics/{topic}", json.dumps(settings or {"retention": 3600}), JSON).expect(200)
+
+
+def attempts(server, topic, job_id="a"):
+    return server.get(f"/jobs/{topic}/{job_id}/attempts").expect(200)["attempts"]
+
+
+def outcomes(server, topic, job_id="a"):
+    return [(attempt["attempt"], attempt.get("status", attempt.get("error"))) for attempt in attempts(server, topic, job_id)]
+
+
+def die(server, receiver, topic, job_id="a"):
+    receiver.script(topic, 410, HANG, job_id=job_id)
+    server.schedule(topic=topic, jobId=job_id, url=receiver.url())
+    return server.wait_for_state(topic, job_id, "dead")
+
+
+def deliver(server, receiver, topic, job_id="a", **members):
+    server.schedule(topic=topic, jobId=job_id, url=receiver.url(), **members)
+    return server.wait_for_state(topic, job_id, "delivered")
+
+
+# ---- what is kept ----
+
+def test_a_delivered_job_can_be_read(server, receiver, topic):
+    keep(server, topic, retention=3600)
+    receiver.script(topic, Answer(503, body=b"later"), Answer(201, body=b"thanks"))
+    job = deliver(server, receiver, topic, body={"n": 1.10}, headers={"X-Token": "secret"}, retrySchedule=[0.05])
+    assert job["body"] == {"n": 1.10} and job["headers"] == {"X-Token": "***"} and job["attempts"] == 1
+    assert job["lastAttempt"]["status"] == 201 and "dueAt" not in job
+    assert to_ms(job["keptUntil"]) - to_ms(job["deliveredAt"]) == 3600_000
+    arrived = receiver.of(topic)[-1]
+    assert -1 <= to_ms(job["deliveredAt"]) - arrived.at_ms < 1000 * SLOW
+    assert [attempt.get("answer") for attempt in attempts(server, topic)] == ["later", "thanks"]
+    assert outcomes(server, topic) == [(1, 503), (2, 201)]
+
+
+def test_a_cancelled_job_can_be_read(server, receiver, topic):
+    keep(server, topic)
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[3600])
+    until(lambda: server.job(topic, "a")["attempts"] == 1, 5, "the attempt")
+    server.cancel(topic, "a").expect(200)
+    job = server.job(topic, "a")
+    assert job["state"] == "cancelled" and abs(to_ms(job["cancelledAt"]) / 1000 - time.time()) < 5 * SLOW
+    assert to_ms(job["keptUntil"]) - to_ms(job["cancelledAt"]) == 3600_000
+    assert job["attempts"] == 1 and outcomes(server, topic) == [(1, 500)]
+
+
+def test_an_attempt_that_ends_behind_its_cancel_changes_nothing(server, receiver, topic):
+    keep(server, topic)
+    receiver.script(topic, Answer(200, delay=1))
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 5, "the attempt")
+    assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
+    cancelled = server.job(topic, "a")
+    assert cancelled["state"] == "cancelled"
+    until(lambda: receiver.of(topic)[0].answered_at_ms, 5, "the answer")
+    watch(0.5, lambda: server.job(topic, "a") == cancelled, "it has changed")
+    assert attempts(server, topic) == []
+
+
+def test_many_that_are_cancelled_are_kept_each(server, receiver, topic):
+    keep(server, topic)
+    for number in range(20):
+        server.schedule(topic=topic, jobId=f"j{number}", url=receiver.url(), delay=60)
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}").expect(200)
+    assert {server.job(topic, f"j{number}")["state"] for number in range(20)} == {"cancelled"}
+
+
+def test_large_jobs_are_kept_whole(server, receiver, topic):
+    """More than one call of Redis moves."""
+    keep(server, topic)
+    bodies = {f"j{number}": f"{number}" + "x" * 1_000_000 for number in range(12)}
+    for job_id, body in bodies.items():
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), body=body, delay=1)
+    for job_id, body in bodies.items():
+        assert server.wait_for_state(topic, job_id, "delivered", 20)["body"] == body
+    for job_id in bodies:
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), body=bodies[job_id], delay=60)
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}").expect(200)
+    for job_id, body in bodies.items():
+        assert server.wait_for_state(topic, job_id, "cancelled", 20)["body"] == body
+
+
+def test_without_a_retention_nothing_is_kept(server, receiver, topic):
+    keep(server, topic, maxInFlight=5)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    server.get(f"/jobs/{topic}/a/attempts").expect(404)
+    assert die(server, receiver, topic, "b")["state"] == "dead"
+    assert server.post({"topic": topic, "jobId": "b", "url": receiver.url(), "delay": 5}).status == 409
+
+
+def test_the_retention_of_its_end_counts(server, receiver, topic):
+    keep(server, topic)
+    deliver(server, receiver, topic)
+    server.request("DELETE", f"/topics/{topic}").expect(200)
+    assert server.job(topic, "a")["state"] == "delivered"
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    server.wait_for_state(topic, "b", None)
+
+
+def test_what_is_kept_outlives_the_process(start, receiver, topic, data):
+    first = start(data=data)
+    keep(first, topic)
+    job = deliver(first, receiver, topic)
+    assert first.terminate() == 0
+    second = start(data=data)
+    assert second.job(topic, "a") == job and outcomes(second, topic) == [(1, 200)]
+
+
+# ---- the id is free ----
+
+def test_a_new_job_has_its_own_history_and_its_end_takes_the_place(server, receiver, topic):
+    keep(server, topic)
+    receiver.script(topic, 500, 200, 501, HANG)
+    deliver(server, receiver, topic, retrySchedule=[0.05])
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60, retrySchedule=[3600])
+    assert server.job(topic, "a")["state"] == "delayed" and attempts(server, topic) == []
+    server.run(topic, "a").expect(202)
+    until(lambda: outcomes(server, topic) == [(1, 501)], 5, "its own attempt")
+    server.cancel(topic, "a").expect(200)
+    assert server.job(topic, "a")["state"] == "cancelled" and outcomes(server, topic) == [(1, 501)]
+
+
+def test_a_kept_job_can_only_be_read(server, receiver, topic):
+    keep(server, topic)
+    deliver(server, receiver, topic)
+    server.run(topic, "a").expect(404)
+    server.cancel(topic, "a").expect(404)
+    server.request("PATCH", f"/jobs/{topic}/a", '{"delay": 5}', JSON).expect(404)
+    server.get(f"/jobs/{topic}/a/why").expect(404)
+    for state in "delayed", "ready", "leased", "dead":
+        assert server.get(f"/jobs?state={state}&topic={topic}").expect(200)["jobs"] == []
+    assert server.get(f"/topics/{topic}").expect(200)["jobs"] == {"delayed": 0, "ready": 0, "leased": 0, "dead": 0}
+    server.request("PUT", f"/jobs/{topic}/a", json.dumps({"url": receiver.url(), "delay": 60}), JSON).expect(201)
+    assert server.job(topic, "a")["state"] == "delayed"
+
+
+def test_kept_jobs_take_no_room_in_the_pool(start, receiver, topic):
+    server = start("--max-jobs", "1", "--reactors", "1")
+    keep(server, topic)
+    for job_id in "a", "b", "c":
+        deliver(server, receiver, topic, job_id)
+    assert "duepost_kept_jobs 3\n" in server.get("/metrics").body.decode()
+    die(server, receiver, topic, "d")
+    assert server.post({"topic": topic, "jobId": "e", "url": receiver.url()}).status == 507
+    server.schedule(topic=topic, jobId="d", url=receiver.url(), delay=60)
+
+
+# ---- the dead ----
+
+def test_a_dead_job_is_listed_and_can_be_run_again(server, receiver, topic):
+    keep(server, topic)
+    job = die(server, receiver, topic)
+    assert job["reason"] == "gone" and "keptUntil" not in job
+    assert [each["jobId"] for each in server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"]] == ["a"]
+    receiver.script(topic, 200, job_id="a")
+    assert server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)["done"] == 1
+    server.wait_for_state(topic, "a", "delivered")
+    assert outcomes(server, topic) == [(1, 410), (1, 200)]
+
+
+@pytest.mark.parametrize("method, target, status", [("POST", "/jobs", 201), ("PUT", "/jobs/{}/a", 200)], ids=["post", "put"])
+def test_a_dead_job_makes_way_for_a_new_one(server, receiver, topic, method, target, status):
+    keep(server, topic)
+    dead = die(server, receiver, topic)
+    new = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}
+    server.request(method, target.format(topic), json.dumps(new), JSON).expect(status)
+    assert server.job(topic, "a")["state"] == "delayed" and attempts(server, topic) == []
+    assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
+    # Behind the new one, which is no longer kept when it ends, stands the dead one.
+    server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)
+    server.cancel(topic, "a").expect(200)
+    job = server.job(topic, "a")
+    assert job.pop("keptUntil") > job["deadAt"] and job == dead
+    assert outcomes(server, topic) == [(1, 410)]
+    server.run(topic, "a").expect(404)
+
+
+def test_dead_jobs_go_when_their_time_is_over_and_others_stay(server, receiver, topic):
+    other = topic + "-other"
+    died = to_ms(die(server, receiver, topic)["deadAt"])
+    die(server, receiver, other)
+    keep(server, topic, retention=2)
+    keep(server, other, maxInFlight=5)
+    seen = until(lambda: server.job(topic, "a") is None and time.time() * 1000, 10, "gone")
+    assert seen >= died + 2000
+    server.get(f"/jobs/{topic}/a/attempts").expect(404)
+    assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
+    assert server.job(other, "a")["state"] == "dead" and outcomes(server, other) == [(1, 410)]
+
+
+def test_what_is_kept_goes_when_its_time_is_over(server, receiver, topic):
+    keep(server, topic, retention=2)
+    until_ms = to_ms(deliver(server, receiver, topic, "a")["keptUntil"])
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=60)
+    server.cancel(topic, "b").expect(200)
+    assert server.job(topic, "b")["state"] == "cancelled"
+    seen = until(lambda: server.job(topic, "a") is None and time.time() * 1000, 10, "gone")
+    assert seen >= until_ms
+    until(lambda: server.job(topic, "b") is None, 10, "gone, too")
+    server.get(f"/jobs/{topic}/a/attempts").expect(404)
+
+
+def test_a_thousand_go_at_once(start, receiver, topic):
+    """More than one call of Redis removes."""
+    server = start()
+    keep(server, topic, retention=1)
+    server.schedule_many([{"topic": topic, "jobId": f"j{n}", "url": receiver.url(), "delay": 3600} for n in range(1000)])
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}&limit=1000").expect(200)
+    until(lambda: "duepost_kept_jobs 0\n" in server.get("/metrics").body.decode(), 10, "all are gone")
+    assert "books_are_off" not in server.log()
+
+
+# ---- the setting ----
+
+@pytest.mark.parametrize("retention", [0, 0.5, 7776001, -1, "1d", [1], True], ids=str)
+def test_a_retention_that_cannot_be_is_refused(server, topic, retention):
+    reply = server.request("PUT", f"/topics/{topic}", json.dumps({"retention": retention}), JSON)
+    assert reply.fields() == ["retention"]
+
+
+def test_a_retention_is_shown_changed_and_removed(server, topic):
+    assert keep(server, topic, retention=7776000)["settings"] == {"retention": 7776000}
+    patch = lambda text: server.request("PATCH", f"/topics/{topic}", text, JSON).expect(200)["settings"]
+    assert patch('{"retention": 1.5, "paused": true}') == {"paused": True, "retention": 1.5}
+    assert patch('{"retention": null}') == {"paused": True}
