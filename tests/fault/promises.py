@@ -67,7 +67,7 @@ class Orphans:
     def one_death(self, nodes, index):
         lane, victim = self.lane, nodes[index]
         for _ in range(100):
-            lane.schedule(nodes[0], f"j{next(self.numbers)}", "/200w1500", timeout=3600)
+            lane.schedule(nodes[0], f"j{next(self.numbers)}", "/200w3000", timeout=3600)
         until(lambda: self.stage.judge.open_posts(victim.source) > 20, 10, "attempts under way")
         freeze(victim.pid)
         died_us = now_us()
