@@ -273,6 +273,9 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
+    /* libmicrohttpd takes chunk lines that another reader may cut elsewhere (ended by LF alone, or with LF in
+     * an extension), and does not show them. So nothing behind such a body is read as a request. */
+    request->must_close = framing.is_chunked;
     call(request, server->options.on_head);
     /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
      * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */

@@ -457,11 +457,11 @@ START_TEST(chunks_over_the_maximum_are_refused_at_the_end)
         wire_send(fd, SLICE("\r\n0\r\n\r\nGET /n HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
         wire_read_to_end(fd, &text);
         ck_has(excess ? "HTTP/1.1 413 " : "HTTP/1.1 200 ");
-        ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), excess ? 1 : 2);
+        ck_assert_uint_eq(wire_count(&text, "HTTP/1.1 "), 1);
         close(fd);
     }
     ck_assert_int_eq(fx.too_large, 1);
-    ck_assert_int_eq(fx.requests, 2);
+    ck_assert_int_eq(fx.requests, 1);
 }
 END_TEST
 
@@ -634,6 +634,28 @@ START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 }
 END_TEST
 
+/* libmicrohttpd takes these; what stands behind them is read by nobody. */
+static const struct slice chunks[] = {
+    SLICE("1\r\na\r\n0\r\n\r\n"),          SLICE("1\na\n0\n\n"),
+    SLICE("1;x\r\na\r\n0\r\n\r\n"),        SLICE("1;x\na\r\n0\r\n\r\n"),
+    SLICE("1\r\na\r\n0\r\nHost: y\r\n\r\n"), SLICE("1\r\na\r\n0;\nContent-Length: 36\r\n\r\n"),
+};
+
+START_TEST(nothing_behind_chunks_is_a_request)
+{
+    struct slice body = chunks[_i];
+    int fd = wire_connect(fx.port);
+    wire_send(fd, SLICE(POST "Transfer-Encoding: chunked\r\n\r\n"));
+    wire_send(fd, body);
+    wire_send(fd, SLICE(SMUGGLED));
+    wire_read_to_end(fd, &text);
+    close(fd);
+    ck_has("[POST /victim () a]");
+    ck_has("Connection: close");
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
 /* --- Clients that leave --- */
 
 START_TEST(answer_for_a_client_that_left_is_dropped)
@@ -766,6 +788,7 @@ static void add_bounds(TCase *tc)
     tcase_add_test(tc, connections_over_the_limit_wait_their_turn);
     tcase_add_loop_test(tc, doubtful_framing_is_refused_and_nothing_behind_it_runs, 0,
                         (int)(sizeof attacks / sizeof *attacks));
+    tcase_add_loop_test(tc, nothing_behind_chunks_is_a_request, 0, (int)(sizeof chunks / sizeof *chunks));
 }
 
 Suite *suite(void)
