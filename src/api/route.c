@@ -78,17 +78,17 @@ static const struct route routes[] = {
     },
     {
         .path = "/healthz",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_HEALTH, health_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/readyz",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_READY, ready_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/metrics",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_METRICS, metrics_handle, BODY_NONE, false, REACH_ALL, SCOPE_READ}},
     },
 };
