@@ -67,11 +67,11 @@ static struct exchange *exchange_new(struct api *api, struct http_request *reque
     return exchange;
 }
 
-static void on_head(void *arg, struct http_request *request)
+static void take_head(struct exchange *exchange, bool for_probes)
 {
-    struct exchange *exchange = exchange_new(arg, request);
+    struct http_request *request = exchange->request;
     const struct route *route = route_find(exchange, http_request_target(request));
-    if (!route) {
+    if (!route || (for_probes && !route->is_probe)) {
         problem_answer(exchange, 404, "There is nothing at this path.");
         return;
     }
@@ -86,20 +86,39 @@ static void on_head(void *arg, struct http_request *request)
         return;
     }
     exchange->route = exchange->method->route;
+    exchange->is_probe = route->is_probe;
+    if (!route->is_probe && http_request_is_surplus(request)) {
+        problem_answer_surplus(exchange);
+        return;
+    }
     if (!access_admit(exchange))
         return;
     if (exchange->method->body != BODY_NONE && !check_media(exchange))
         return;
     if (exchange->method->body == BODY_JOBS)
         http_request_allow(request, JOB_BATCH_BYTES_MAX);
-    if (route->ignores_query)
+    if (route->is_probe)
         exchange->query = (struct slice){NULL, 0};
+}
+
+static void on_head(void *arg, struct http_request *request)
+{
+    take_head(exchange_new(arg, request), false);
+}
+
+static void on_head_of_probe(void *arg, struct http_request *request)
+{
+    take_head(exchange_new(arg, request), true);
 }
 
 static void on_request(void *arg, struct http_request *request)
 {
     (void)arg;
     struct exchange *exchange = http_request_context(request);
+    if (!exchange->is_probe && http_request_is_surplus(request)) {
+        problem_answer_surplus(exchange);
+        return;
+    }
     if (!exchange->method->takes_query && !query_is_empty(exchange))
         return;
     if (access_admit_job(exchange))
@@ -132,6 +151,12 @@ static void on_too_large(void *arg, struct http_request *request)
                        JOB_BATCH_BYTES_MAX);
     else
         problem_answer(exchange, 413, "The body is over %zu bytes.", max_bytes);
+}
+
+static void on_surplus(void *arg, struct http_request *request)
+{
+    (void)arg;
+    problem_answer_surplus(http_request_context(request));
 }
 
 static void on_malformed(void *arg, struct http_request *request, const char *detail)
@@ -172,6 +197,11 @@ void api_reload(struct api *api, const struct target_policy *targets, const stru
     api->options.max_jobs = max_jobs;
 }
 
+void api_drain(struct api *api)
+{
+    api->is_draining = true;
+}
+
 void api_free(struct api *api)
 {
     if (!api)
@@ -186,10 +216,18 @@ void api_attach(struct api *api, struct http_server_options *server)
 {
     server->max_body_bytes = api->options.max_body_bytes;
     server->on_head = on_head;
+    server->on_surplus = on_surplus;
     server->on_request = on_request;
     server->on_large = on_large;
     server->on_too_large = on_too_large;
     server->on_malformed = on_malformed;
     server->on_gone = on_gone;
     server->arg = api;
+}
+
+void api_attach_probes(struct api *api, struct http_server_options *server)
+{
+    api_attach(api, server);
+    server->max_body_bytes = HTTP_BODY_FREE_BYTES;
+    server->on_head = on_head_of_probe;
 }

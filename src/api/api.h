@@ -1,11 +1,12 @@
 /* api.h - the HTTP API of one reactor: routes, handlers, problem+json.
  *
- * api/openapi.yaml is the contract. Checks run in this order: 404 (path), 405, 401, 429,
- * 403, 415, 413, 400, and then what Redis says. */
+ * api/openapi.yaml is the contract. Checks run in this order: 404 (path), 405, 503 (no room),
+ * 401, 429, 403, 415, 413, 400, and then what Redis says. */
 #ifndef DUEPOST_API_API_H
 #define DUEPOST_API_API_H
 
 #include "base/metrics.h"
+#include "io/http_limits.h"
 #include "io/http_server.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
@@ -23,6 +24,7 @@ struct api_options {
     size_t max_body_bytes;
     int64_t max_jobs;           /* for words only; the store counts */
     struct token_table *tokens; /* NULL: everybody may do everything */
+    struct http_limits *limits; /* for numbers only; the servers keep them */
     struct metrics_board *board;
     struct metrics *metrics; /* this reactor's, of the board */
 };
@@ -39,5 +41,11 @@ void api_free(struct api *);
 
 /* Fills in the callbacks of the server that speaks for this API. */
 void api_attach(struct api *, struct http_server_options *);
+
+/* The same for a server that answers nothing but /healthz, /readyz and /metrics. */
+void api_attach_probes(struct api *, struct http_server_options *);
+
+/* From now on /readyz says that it is not: no new connections are taken. */
+void api_drain(struct api *);
 
 #endif

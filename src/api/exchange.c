@@ -1,6 +1,8 @@
 #include "api/exchange.h"
 
 #include "api/job_batch.h"
+#include "api/problem.h"
+#include "api/route.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -16,9 +18,21 @@ struct buffer *api_members(struct api *api)
     return &api->members;
 }
 
+/* Whoever only reads may be told to come again; who has changed something gets his answer, and so does a
+ * probe. */
+static bool has_room(const struct exchange *exchange, size_t bytes)
+{
+    bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
+    return !is_read || http_request_take_room(exchange->request, bytes);
+}
+
 static void give(struct exchange *exchange, const struct http_answer *answer)
 {
     struct http_request *request = exchange->request;
+    if (!has_room(exchange, answer->body.size)) {
+        problem_answer_surplus(exchange);
+        return;
+    }
     metrics_request(exchange->api->options.metrics, exchange->route, answer->status,
                     clock_boot_us() - exchange->began_us);
     exchange_free(exchange);

@@ -21,6 +21,7 @@ enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_QUERY_MAX = 2048, API_KEY_BUCKETS = 25
 
 struct api {
     struct api_options options;
+    bool is_draining;
     struct buffer scratch; /* for the body of one answer */
     struct buffer members; /* of what is said of one job, or of a problem */
     struct job_batches *batches;
@@ -33,6 +34,7 @@ struct exchange {
     struct http_request *request;
     const struct method *method;
     enum metrics_route route;
+    bool is_probe;                /* of its route */
     int64_t began_us;             /* CLOCK_BOOTTIME */
     struct token_table *tokens;   /* shared; holds token */
     struct token *token;          /* whose request it is; NULL: no tokens, or a free route */

@@ -25,6 +25,10 @@ void ready_handle(struct exchange *exchange)
     struct buffer *body = exchange_scratch(exchange);
     struct problem why;
     bool is_ready = store_is_ready(options->store, &why);
+    if (exchange->api->is_draining) {
+        problem_set(&why, "duepost is stopping");
+        is_ready = false;
+    }
     if (is_ready) {
         buffer_append(body, SLICE("{\"ready\":true"));
     } else {

@@ -25,6 +25,18 @@ static void write_up(struct buffer *body, bool is_up)
                   is_up);
 }
 
+static void write_connections(struct buffer *body, struct http_limits *limits)
+{
+    struct http_limits_counts counts = http_limits_count(limits);
+    buffer_printf(body,
+                  "# HELP duepost_connections Connections of clients, without those for health alone.\n"
+                  "# TYPE duepost_connections gauge\nduepost_connections %zu\n"
+                  "# HELP duepost_connections_refused_total Connections that there was no room for.\n"
+                  "# TYPE duepost_connections_refused_total counter\n"
+                  "duepost_connections_refused_total %llu\n",
+                  counts.connections, (unsigned long long)counts.refused);
+}
+
 static void write_durability(struct buffer *body, const struct store *store)
 {
     char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
@@ -42,6 +54,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     struct exchange *exchange = arg;
     struct buffer *body = exchange_scratch(exchange);
     metrics_write(exchange->api->options.board, body);
+    write_connections(body, exchange->api->options.limits);
     write_up(body, status == STATUS_OK);
     write_durability(body, exchange->api->options.store);
     if (status == STATUS_OK)

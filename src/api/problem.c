@@ -181,6 +181,11 @@ void problem_answer_status(struct exchange *exchange, enum status status, const 
     problem_answer_members(exchange, http_status, buffer_slice(members));
 }
 
+void problem_answer_surplus(struct exchange *exchange)
+{
+    problem_answer(exchange, 503, "There is no room for more connections or requests; nothing changed.");
+}
+
 void problem_answer_with(struct exchange *exchange, unsigned status, const struct http_header *header,
                          const char *format, ...)
 {

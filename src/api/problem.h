@@ -28,6 +28,9 @@ void problem_answer_errors(struct exchange *, const char *what, const struct job
 void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *); /* 409 */
 void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
+/* 503, and nothing changed: more than there is room for. */
+void problem_answer_surplus(struct exchange *);
+
 /* With one more header. */
 void problem_answer_with(struct exchange *, unsigned status, const struct http_header *, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));

@@ -78,17 +78,17 @@ static const struct route routes[] = {
     },
     {
         .path = "/healthz",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_HEALTH, health_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/readyz",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_READY, ready_handle, BODY_NONE, false, REACH_FREE, 0}},
     },
     {
         .path = "/metrics",
-        .ignores_query = true,
+        .is_probe = true,
         .methods = {{"GET", METRICS_ROUTE_METRICS, metrics_handle, BODY_NONE, false, REACH_ALL, SCOPE_READ}},
     },
 };
@@ -190,10 +190,25 @@ static bool take_key(struct exchange *exchange)
     return topic_is_valid(exchange->topic);
 }
 
+/* Every server takes the absolute form, which proxies are sent (RFC 9112, section 3.2.2). We have one name for
+ * all, so what it names besides the path and the query means nothing. */
+static struct slice without_origin(struct slice target)
+{
+    static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        struct slice scheme = schemes[i], authority, rest;
+        if (target.size <= scheme.size || !slice_equal_nocase(slice_from(target.data, scheme.size), scheme))
+            continue;
+        slice_cut(slice_skip(target, scheme.size), '/', &authority, &rest);
+        return rest.size ? slice_from(rest.data - 1, rest.size + 1) : SLICE("/");
+    }
+    return target;
+}
+
 const struct route *route_find(struct exchange *exchange, struct slice target)
 {
     struct slice path;
-    slice_cut(target, '?', &path, &exchange->query);
+    slice_cut(without_origin(target), '?', &path, &exchange->query);
     if (path.size == 0 || path.data[0] != '/' || path.size > EXCHANGE_PATH_MAX)
         return NULL;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)

@@ -36,7 +36,8 @@ enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
     const char *path; /* ":" stands for topic and jobId, or for a receiver */
-    bool ignores_query, has_receiver;
+    bool is_probe;    /* asks how we are: ignores its query, and is answered also where there is no room */
+    bool has_receiver;
     struct method methods[ROUTE_METHODS_MAX];
 };
 

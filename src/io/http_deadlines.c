@@ -1,5 +1,7 @@
 #include "io/http_deadlines.h"
 
+#include <linux/tcp.h> /* glibc's lacks tcpi_bytes_received */
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/memory.h"
@@ -18,17 +20,6 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-static void shut_late(struct http_deadlines *deadlines, int64_t now_us)
-{
-    for (int step = 0; step < HTTP_STEP_COUNT; step++) {
-        struct http_deadline *first;
-        while ((first = first_of(&deadlines->steps[step])) && first->at_us <= now_us) {
-            http_deadline_clear(first);
-            shutdown(first->fd, SHUT_RDWR);
-        }
-    }
-}
-
 /* Never later than it is: a timer that fires too early finds nothing and is set anew. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
@@ -38,11 +29,52 @@ static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
     timer_start(deadlines->timer, at_us - loop_now_us(deadlines->loop));
 }
 
+static void start(struct http_deadlines *deadlines, struct http_deadline *deadline)
+{
+    deadline->at_us = loop_now_us(deadlines->loop) + deadlines->step_us[deadline->step];
+    list_append(&deadlines->steps[deadline->step], &deadline->link);
+    wake_at(deadlines, deadline->at_us);
+}
+
+static uint64_t received_bytes(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+/* It is idle, as it may be, unless bytes came since it was last asked that are no request line yet. */
+static bool is_dribbling(struct http_deadline *deadline)
+{
+    uint64_t before = deadline->received_bytes;
+    deadline->received_bytes = received_bytes(deadline->fd);
+    return before && deadline->received_bytes > before;
+}
+
+static void strike(struct http_deadlines *deadlines, struct http_deadline *deadline)
+{
+    if (deadline->step != HTTP_STEP_NEXT || is_dribbling(deadline)) {
+        http_deadline_cut(deadline);
+        return;
+    }
+    list_remove(&deadline->link);
+    start(deadlines, deadline);
+}
+
+static void strike_late(struct http_deadlines *deadlines, int64_t now_us)
+{
+    for (int step = 0; step < HTTP_STEP_COUNT; step++) {
+        struct http_deadline *first;
+        while ((first = first_of(&deadlines->steps[step])) && first->at_us <= now_us)
+            strike(deadlines, first);
+    }
+}
+
 static void on_timer(void *arg)
 {
     struct http_deadlines *deadlines = arg;
     int64_t now_us = loop_now_us(deadlines->loop);
-    shut_late(deadlines, now_us);
+    strike_late(deadlines, now_us);
     for (int step = 0; step < HTTP_STEP_COUNT; step++) {
         struct http_deadline *first = first_of(&deadlines->steps[step]);
         if (first)
@@ -79,15 +111,27 @@ void http_deadline_start(struct http_deadlines *deadlines, struct http_deadline 
 {
     http_deadline_clear(deadline);
     deadline->step = step;
-    if (step == HTTP_STEP_WORK)
-        return;
-    deadline->at_us = loop_now_us(deadlines->loop) + deadlines->step_us[step];
-    list_append(&deadlines->steps[step], &deadline->link);
-    wake_at(deadlines, deadline->at_us);
+    deadline->received_bytes = 0;
+    if (step != HTTP_STEP_WORK)
+        start(deadlines, deadline);
 }
 
 void http_deadline_clear(struct http_deadline *deadline)
 {
     list_remove(&deadline->link);
     deadline->step = HTTP_STEP_WORK;
+}
+
+void http_deadline_cut(struct http_deadline *deadline)
+{
+    http_deadline_clear(deadline);
+    shutdown(deadline->fd, SHUT_RDWR);
+}
+
+struct http_deadline *http_deadlines_cut_first(struct http_deadlines *deadlines, enum http_step step)
+{
+    struct http_deadline *first = first_of(&deadlines->steps[step]);
+    if (first)
+        http_deadline_cut(first);
+    return first;
 }

@@ -13,7 +13,8 @@ enum http_step {
     HTTP_STEP_HEAD, /* from the connection, or the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has taken the answer */
-    HTTP_STEP_NEXT, /* until the next request line: idle, so the idle timer strikes first */
+    HTTP_STEP_NEXT, /* to the next request line: may be idle for as long as libmicrohttpd lets it, but bytes
+                       that make no line are cut the second time that they are found after so long */
     HTTP_STEP_COUNT,
     HTTP_STEP_WORK, /* ours; without a deadline */
 };
@@ -24,6 +25,7 @@ struct http_deadline {
     enum http_step step;
     int64_t at_us;
     int fd;
+    uint64_t received_bytes; /* HTTP_STEP_NEXT: when it was last found idle; 0: not yet */
 };
 
 struct http_deadlines;
@@ -34,5 +36,9 @@ void http_deadlines_free(struct http_deadlines *); /* every deadline has been cl
 void http_deadline_init(struct http_deadline *, int fd);
 void http_deadline_start(struct http_deadlines *, struct http_deadline *, enum http_step);
 void http_deadline_clear(struct http_deadline *);
+
+/* Shuts its socket before the time; the first: who has waited longest in this step, or NULL. */
+void http_deadline_cut(struct http_deadline *);
+struct http_deadline *http_deadlines_cut_first(struct http_deadlines *, enum http_step);
 
 #endif

@@ -35,12 +35,17 @@ static const bool token_bytes[256] = {
     ['`' ... 'z'] = true, ['|'] = true,          ['~'] = true,
 };
 
-static bool is_token(struct slice text)
+static bool has_only(struct slice text, const bool allowed[256])
 {
     for (size_t i = 0; i < text.size; i++)
-        if (!token_bytes[(unsigned char)text.data[i]])
+        if (!allowed[(unsigned char)text.data[i]])
             return false;
-    return text.size > 0;
+    return true;
+}
+
+static bool is_token(struct slice text)
+{
+    return text.size > 0 && has_only(text, token_bytes);
 }
 
 /* Tabs are the only control bytes a value may hold. */
@@ -52,6 +57,32 @@ static bool is_value(struct slice text)
             return false;
     }
     return true;
+}
+
+/* What a reg-name or an IPv4 address may hold (RFC 3986, section 3.2.2). */
+static const bool host_bytes[256] = {
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
+    ['_'] = true,         ['~'] = true,         ['%'] = true,         ['!'] = true, ['$'] = true,
+    ['&' ... ','] = true, [';'] = true,         ['='] = true,
+};
+
+/* A literal IPv6 address in its brackets. */
+static const bool literal_bytes[256] = {
+    ['0' ... '9'] = true, ['A' ... 'F'] = true, ['a' ... 'f'] = true, [':'] = true, ['.'] = true,
+};
+
+/* uri-host [ ":" port ], and the host may be empty (RFC 9110, section 7.2). */
+static bool is_host(struct slice text)
+{
+    static const bool digits[256] = {['0' ... '9'] = true};
+    struct slice host, port = {NULL, 0};
+    if (text.size && text.data[0] == '[') {
+        if (!slice_cut(slice_skip(text, 1), ']', &host, &port) || !has_only(host, literal_bytes))
+            return false;
+        return port.size == 0 || (port.data[0] == ':' && has_only(slice_skip(port, 1), digits));
+    }
+    slice_cut(text, ':', &host, &port);
+    return has_only(host, host_bytes) && has_only(port, digits);
 }
 
 static bool is_target(struct slice text)
@@ -130,5 +161,7 @@ const char *http_gate_check(const struct http_head *head, struct http_framing *f
     bool is_http_1_0 = slice_equal(head->version, SLICE("HTTP/1.0"));
     if (!is_http_1_0 && !found[SINGLE_HOST])
         return "no Host";
+    if (found[SINGLE_HOST] && !is_host(slice_trim(found[SINGLE_HOST]->value)))
+        return "Host is no host";
     return check_framing(found[SINGLE_CONTENT_LENGTH], found[SINGLE_TRANSFER_ENCODING], is_http_1_0, framing);
 }

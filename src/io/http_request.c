@@ -3,8 +3,8 @@
  *   http_request_begin   the request line is there: the request is born
  *   take_head            first call of the handler: gate, on_head, on_too_large
  *   take_body            a call for each piece of the body; on_large
- *   take_end             last call: on_request; unanswered, the connection is suspended
- *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
+ *   take_end             last call: on_request, or on_too_large, on_surplus; unanswered, the connection is
+ * suspended http_answer          makes the response; a suspended connection is resumed at the end of the turn
  *   send_answer          in the handler's call, or in the one that resuming brings
  *   http_request_end     sent, or the client left: the request dies, and only here
  */
@@ -16,12 +16,9 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "io/http_gate.h"
+#include "io/http_head.h"
 
-enum {
-    HEADERS_MAX = 128,
-    DISCARD_MAX_BYTES = 16 * 1024 * 1024, /* of a chunked body that is too large; past that no answer comes */
-};
+enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* of a body that is not kept; past that no answer comes */
 
 /* --- What a request is --- */
 
@@ -69,6 +66,11 @@ void http_request_from(const struct http_request *request, char text[HTTP_FROM_S
         snprintf(text, HTTP_FROM_SIZE, "unknown");
 }
 
+bool http_request_is_surplus(const struct http_request *request)
+{
+    return request->peer->is_extra || request->server->suspended >= request->server->options.max_waiting;
+}
+
 void http_request_allow(struct http_request *request, size_t max_bytes)
 {
     assert(request->is_called && request->state == REQUEST_BODY && max_bytes >= request->max_body_bytes);
@@ -111,10 +113,30 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
     return response;
 }
 
+/* A server without limits has a few extra connections and nothing else. */
+static bool counts_answer(const struct http_request *request, size_t bytes)
+{
+    return bytes > HTTP_BODY_FREE_BYTES && request->server->options.limits && !request->answer_bytes;
+}
+
+bool http_request_take_room(struct http_request *request, size_t bytes)
+{
+    if (!counts_answer(request, bytes))
+        return true;
+    if (!http_limits_take_bytes(request->server->options.limits, bytes))
+        return false;
+    request->answer_bytes = bytes;
+    return true;
+}
+
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
     struct http_server *server = request->server;
     assert(!request->response && request->state != REQUEST_SENT);
+    if (counts_answer(request, answer->body.size)) {
+        request->answer_bytes = answer->body.size;
+        http_limits_add_bytes(server->options.limits, answer->body.size);
+    }
     request->response = make_response(answer);
     request->status = answer->status;
     if (request->is_called)
@@ -125,11 +147,25 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     http_server_wake(server);
 }
 
+static void give_bytes(struct http_request *request, size_t *taken)
+{
+    if (*taken)
+        http_limits_give_bytes(request->server->options.limits, *taken);
+    *taken = 0;
+}
+
+static void drop_body(struct http_request *request)
+{
+    buffer_fini(&request->body);
+    give_bytes(request, &request->body_bytes);
+}
+
 static enum MHD_Result send_answer(struct http_request *request)
 {
     struct MHD_Response *response = request->response;
     request->response = NULL;
     request->state = REQUEST_SENT;
+    drop_body(request);
     if (request->must_close || request->server->is_quiesced)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     http_deadline_start(request->server->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
@@ -146,8 +182,20 @@ static enum MHD_Result settle(struct http_request *request)
     request->state = REQUEST_ANSWER;
     http_deadline_clear(&request->peer->deadline);
     list_append(&request->server->waiting, &request->link);
+    request->is_suspended = true;
+    request->server->suspended++;
     MHD_suspend_connection(request->connection);
     return MHD_YES;
+}
+
+void http_requests_resume(struct http_server *server, struct list *list)
+{
+    for (struct list *link; (link = list_take(list));) {
+        struct http_request *request = LIST_ENTRY(link, struct http_request, link);
+        request->is_suspended = false;
+        server->suspended--;
+        MHD_resume_connection(request->connection);
+    }
 }
 
 /* --- Requests, in the order in which libmicrohttpd tells of them --- */
@@ -172,72 +220,6 @@ void *http_request_begin(void *arg, const char *target, struct MHD_Connection *c
     return request;
 }
 
-struct header_list {
-    struct http_header headers[HEADERS_MAX];
-    size_t count;
-};
-
-static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
-                                 const char *value, size_t value_size)
-{
-    (void)kind;
-    struct header_list *list = arg;
-    if (list->count < HEADERS_MAX)
-        list->headers[list->count] = (struct http_header){{name, name_size}, {value, value_size}};
-    list->count++;
-    return MHD_YES;
-}
-
-/* libmicrohttpd 0.9 parses a head where it lies and puts NUL bytes in place of colons and line ends. It cuts
- * a value at a NUL that was sent, joins folded lines and takes a lone LF for a line end, without a word. None
- * of that leaves every part exactly where a plain head has it, so a gap tells. */
-static bool head_is_gapless(const struct http_request *request, const char *version,
-                            const struct header_list *list)
-{
-    const union MHD_ConnectionInfo *size =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const char *at = request->method + strlen(request->method) + 1;
-    if (!size || at != request->target_at)
-        return false;
-    at += request->target.size + 1;
-    if (at != version)
-        return false;
-    at += strlen(version) + 2;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct http_header *header = &list->headers[i];
-        if (header->name.data != at)
-            return false;
-        at += header->name.size + 1;
-        while (*at == ' ' || *at == '\t')
-            at++;
-        if (header->value.data != at)
-            return false;
-        at += header->value.size + 2;
-    }
-    return at + 2 == request->method + size->header_size;
-}
-
-static const char *check_head(const struct http_request *request, const char *version,
-                              struct http_framing *framing)
-{
-    struct header_list list;
-    list.count = 0;
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &list);
-    if (list.count > HEADERS_MAX)
-        return "more than 128 headers";
-    struct http_head head = {
-        .method = slice_of(request->method),
-        .target = request->target,
-        .version = slice_of(version),
-        .headers = list.headers,
-        .header_count = list.count,
-    };
-    const char *why = http_gate_check(&head, framing);
-    if (!why && request->server->is_gapless && !head_is_gapless(request, version, &list))
-        why = "the head holds a NUL byte, a folded line, a line end other than CR LF, or needless spaces";
-    return why;
-}
-
 static void call(struct http_request *request, void (*fn)(void *, struct http_request *))
 {
     request->is_called = true;
@@ -255,10 +237,11 @@ static enum MHD_Result refuse_malformed(struct http_request *request, const char
     return settle(request);
 }
 
-static enum MHD_Result refuse_too_large(struct http_request *request)
+static enum MHD_Result refuse_body(struct http_request *request)
 {
+    const struct http_server_options *options = &request->server->options;
     request->must_close = true;
-    call(request, request->server->options.on_too_large);
+    call(request, request->has_no_room ? options->on_surplus : options->on_too_large);
     return settle(request);
 }
 
@@ -269,21 +252,37 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     request->method = method;
     request->state = REQUEST_BODY;
     server->pending++;
-    const char *why = check_head(request, version, &framing);
+    const char *why = http_head_check(request, version, &framing);
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
+    /* libmicrohttpd takes chunk lines that another reader may cut elsewhere (ended by LF alone, or with LF in
+     * an extension), and does not show them. So nothing behind such a body is read as a request. */
+    request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, server->options.on_head);
     /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
      * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)
-        return refuse_too_large(request);
+        return refuse_body(request);
     if (request->has_body)
         http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
     buffer_init(&request->body, server->options.max_body_bytes);
     return MHD_YES;
+}
+
+/* Takes of the limits what the body has grown by. */
+static bool take_growth(struct http_request *request)
+{
+    size_t bytes = request->body.capacity;
+    if (bytes <= HTTP_BODY_FREE_BYTES || bytes <= request->body_bytes)
+        return true;
+    struct http_limits *limits = request->server->options.limits;
+    request->has_no_room = !limits || !http_limits_take_bytes(limits, bytes - request->body_bytes);
+    if (!request->has_no_room)
+        request->body_bytes = bytes;
+    return !request->has_no_room;
 }
 
 /* What does not fit is for on_large to judge, once, by what did. */
@@ -297,17 +296,17 @@ static bool keep(struct http_request *request, struct slice piece)
         options->on_large(options->arg, request))
         body->max = request->max_body_bytes;
     buffer_append(body, slice_skip(piece, fitting));
-    return !body->failed;
+    return !body->failed && take_growth(request);
 }
 
-/* No response can be queued between head and end, so what is too large is discarded up to the end. */
+/* No response can be queued between head and end, so what cannot be kept is discarded up to the end. */
 static enum MHD_Result take_body(struct http_request *request, struct slice piece)
 {
-    if (!request->is_too_large) {
+    if (!request->is_discarded) {
         if (keep(request, piece))
             return MHD_YES;
-        buffer_fini(&request->body);
-        request->is_too_large = true;
+        drop_body(request);
+        request->is_discarded = true;
     }
     request->discarded_bytes += piece.size;
     return request->discarded_bytes <= DISCARD_MAX_BYTES ? MHD_YES : MHD_NO;
@@ -317,8 +316,8 @@ static enum MHD_Result take_end(struct http_request *request)
 {
     if (request->response)
         return send_answer(request);
-    if (request->is_too_large)
-        return refuse_too_large(request);
+    if (request->is_discarded)
+        return refuse_body(request);
     call(request, request->server->options.on_request);
     return settle(request);
 }
@@ -363,7 +362,9 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
     }
     http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);
     list_remove(&request->link);
-    buffer_fini(&request->body);
+    server->suspended -= request->is_suspended;
+    drop_body(request);
+    give_bytes(request, &request->answer_bytes);
     if (request->response)
         MHD_destroy_response(request->response);
     free(request);

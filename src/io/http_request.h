@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/list.h"
-#include "io/http_deadlines.h"
+#include "io/http_peer.h"
 #include "io/http_server.h"
 
 struct http_server {
@@ -22,18 +22,14 @@ struct http_server {
     int64_t timer_at_us; /* when it runs */
     struct hook *hook;
     struct http_deadlines *deadlines;
+    struct http_peers peers;
     struct list waiting;  /* suspended requests, without an answer */
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
+    size_t suspended;     /* waiting or answered */
     bool is_quiesced;
     bool has_closed; /* a connection, in this run */
     bool is_gapless; /* this libmicrohttpd leaves a head as it came: see head_is_gapless */
-};
-
-/* Lives as long as the connection. */
-struct peer {
-    struct http_deadline deadline;
-    struct http_tls *tls; /* shared; NULL: plain HTTP */
 };
 
 enum request_state {
@@ -46,11 +42,13 @@ enum request_state {
 struct http_request {
     struct list link; /* in waiting or answered */
     struct http_server *server;
-    struct peer *peer;
+    struct http_peer *peer;
     struct MHD_Connection *connection;
     enum request_state state;
     bool is_called;    /* a callback runs: its answer is sent when it returns */
-    bool is_too_large; /* a chunked body that exceeded the maximum; its rest is discarded */
+    bool is_discarded; /* the body exceeds what it may have or what there is room for, and is not kept */
+    bool has_no_room;  /* is why */
+    bool is_suspended;
     bool must_close;
     bool has_body;
     const char *method;
@@ -58,6 +56,7 @@ struct http_request {
     struct slice target;   /* a copy, because the original is decoded in place */
     size_t max_body_bytes; /* if on_large agrees; body has its own maximum until then */
     struct buffer body;
+    size_t body_bytes, answer_bytes; /* taken of the limits for each */
     size_t discarded_bytes;
     unsigned status;
     struct MHD_Response *response; /* made, and not yet queued */
@@ -71,6 +70,9 @@ void *http_request_begin(void *arg, const char *target, struct MHD_Connection *)
 enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const char *url, const char *method,
                                      const char *version, const char *upload, size_t *upload_size,
                                      void **context);
+
+/* libmicrohttpd may go on with these, which are in one of the server's lists. */
+void http_requests_resume(struct http_server *, struct list *);
 
 /* Sent, or the client left: the request dies, and only here. */
 void http_request_end(void *arg, struct MHD_Connection *, void **context, enum MHD_RequestTerminationCode);

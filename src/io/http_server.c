@@ -3,6 +3,7 @@
 #include "io/http_server.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -16,12 +17,14 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 16 * 1024, /* of a connection: the head has to fit into it */
-    RUNS_MAX = 4,             /* of the daemon in a row, before others have their turn */
+    MEMORY_BYTES = 16 * 1024,       /* of a connection: the head has to fit into it */
+    SEND_BUFFER_BYTES = 128 * 1024, /* what the kernel holds of an answer, times two for itself */
+    RUNS_MAX = 4,                   /* of the daemon in a row, before others have their turn */
 };
 
 /* Before the handshake. Without a certificate of its own, that fails: see http_tls_no_certificate. */
-static void begin_tls(const struct http_server *server, struct peer *peer, struct MHD_Connection *connection)
+static void begin_tls(const struct http_server *server, struct http_peer *peer,
+                      struct MHD_Connection *connection)
 {
     if (!server->options.tls)
         return;
@@ -35,19 +38,15 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode what)
 {
     struct http_server *server = arg;
-    struct peer *peer = *context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        peer = NEW(struct peer);
-        http_deadline_init(
-            &peer->deadline,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
-        http_deadline_start(server->deadlines, &peer->deadline, HTTP_STEP_HEAD);
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        struct http_peer *peer = http_peer_new(
+            &server->peers, fd,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
         begin_tls(server, peer, connection);
         *context = peer;
-    } else if (peer) {
-        http_deadline_clear(&peer->deadline);
-        http_tls_release(peer->tls);
-        free(peer);
+    } else if (*context) {
+        http_peer_free(*context);
         *context = NULL;
         server->has_closed = true;
     }
@@ -71,8 +70,8 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
     server->has_closed = false;
     MHD_run(server->daemon);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
-    /* At the limit of connections the listening socket is not watched; only the run after the one in which a
-     * connection was closed watches it again. */
+    /* When there are no more descriptors the listening socket is not watched; only the run after the one in
+     * which a connection was closed watches it again. */
     return *wait_us != 0 && !server->has_closed;
 }
 
@@ -106,8 +105,7 @@ static void on_turn_end(void *arg)
 {
     struct http_server *server = arg;
     while (!list_is_empty(&server->answered)) {
-        for (struct list *link; (link = list_take(&server->answered));)
-            MHD_resume_connection(LIST_ENTRY(link, struct http_request, link)->connection);
+        http_requests_resume(server, &server->answered);
         run(server);
     }
 }
@@ -145,21 +143,31 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (options->tls ? MHD_USE_TLS : 0), 0,
         NULL, NULL, http_request_advance, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
-        http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)MEMORY_BYTES, MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server,
+        MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+/* Else it grows to megabytes for each client that does not read, and all of this host's connections come to
+ * lack it. Connections inherit it. */
+static void bound_send_buffer(int listen_fd)
+{
+    int bytes = SEND_BUFFER_BYTES;
+    if (setsockopt(listen_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) != 0)
+        log_debug("send_buffer_not_bounded", LOG_NUMBER("fd", listen_fd));
 }
 
 struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options)
 {
     struct http_server *server = NEW(struct http_server);
+    bound_send_buffer(options->listen_fd);
     const int64_t steps_ms[HTTP_STEP_COUNT] = {
         [HTTP_STEP_HEAD] = options->head_timeout_ms ? options->head_timeout_ms : HEAD_TIMEOUT_MS,
         [HTTP_STEP_BODY] = options->body_timeout_ms ? options->body_timeout_ms : BODY_TIMEOUT_MS,
-        [HTTP_STEP_SEND] = SEND_TIMEOUT_MS,
-        [HTTP_STEP_NEXT] = (IDLE_TIMEOUT_S + 10) * 1000,
+        [HTTP_STEP_SEND] = options->send_timeout_ms ? options->send_timeout_ms : SEND_TIMEOUT_MS,
+        [HTTP_STEP_NEXT] = options->head_timeout_ms ? options->head_timeout_ms : HEAD_TIMEOUT_MS,
     };
     server->loop = loop;
     server->options = *options;
@@ -169,6 +177,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     list_init(&server->waiting);
     list_init(&server->answered);
     server->deadlines = http_deadlines_new(loop, steps_ms);
+    http_peers_init(&server->peers, server->deadlines, options->limits);
     server->timer = timer_new(loop, on_timer, server);
     server->daemon = start_daemon(server);
     assert(server->daemon);
@@ -209,8 +218,8 @@ void http_server_free(struct http_server *server)
     hook_free(server->hook);
     watch_free(server->watch);
     /* libmicrohttpd stops the process when it is stopped with a suspended connection. */
-    for (struct list *link; (link = list_take(&server->waiting)) || (link = list_take(&server->answered));)
-        MHD_resume_connection(LIST_ENTRY(link, struct http_request, link)->connection);
+    http_requests_resume(server, &server->waiting);
+    http_requests_resume(server, &server->answered);
     MHD_stop_daemon(server->daemon);
     timer_free(server->timer);
     http_deadlines_free(server->deadlines);

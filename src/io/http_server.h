@@ -17,6 +17,7 @@
 #include "io/http_tls.h"
 #include "io/loop.h"
 
+struct http_limits;
 struct http_server;
 struct http_request;
 
@@ -25,10 +26,11 @@ struct http_header {
 };
 
 struct http_server_options {
-    int listen_fd;         /* non-blocking, listening; taken */
-    struct http_tls *tls;  /* shared; NULL: plain HTTP */
-    size_t max_body_bytes; /* unless http_request_allow says otherwise */
-    size_t max_connections;
+    int listen_fd;              /* non-blocking, listening; taken */
+    struct http_tls *tls;       /* shared; NULL: plain HTTP */
+    size_t max_body_bytes;      /* unless http_request_allow says otherwise */
+    struct http_limits *limits; /* borrowed; NULL: each connection is for one request, and a surplus one */
+    size_t max_waiting;         /* unanswered requests; those beyond are surplus */
     /* The head has come, the body not yet: answer now to refuse it (the
      * connection is closed after that when there is a body), or do nothing. */
     void (*on_head)(void *arg, struct http_request *);
@@ -39,6 +41,8 @@ struct http_server_options {
     bool (*on_large)(void *arg, struct http_request *);
     /* The body exceeds what it may have: must answer. */
     void (*on_too_large)(void *arg, struct http_request *);
+    /* There is no room for the body (http_limits.h): must answer. */
+    void (*on_surplus)(void *arg, struct http_request *);
     /* The header gate refuses it, detail says why: must answer, the connection is closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
     /* May be NULL. The client left before its request had come whole (or the server is freed): the request
@@ -47,6 +51,7 @@ struct http_server_options {
     void *arg;
     int64_t head_timeout_ms; /* for the whole head; 0: 10 s */
     int64_t body_timeout_ms; /* for the whole body; 0: 30 s */
+    int64_t send_timeout_ms; /* until the client has taken the answer; 0: 30 s */
 };
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);
@@ -73,6 +78,14 @@ struct slice http_request_body(const struct http_request *);
 /* The address that the connection comes from, as text: the client's, or that of what stands in between. */
 enum { HTTP_FROM_SIZE = 64 };
 void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
+
+/* There are more than there is room for: its connection is an extra one, or too many requests wait. Whoever
+ * does not ask how we are is to be answered 503. It may become true between on_head and on_request. */
+bool http_request_is_surplus(const struct http_request *);
+
+/* Takes room for an answer of so many bytes. False: there is none, and whoever changed nothing is to be
+ * answered 503 instead. Other answers are taken in any case. */
+bool http_request_take_room(struct http_request *, size_t bytes);
 
 /* In on_head: the body may have up to max_bytes, over max_body_bytes, if on_large agrees once it has. */
 void http_request_allow(struct http_request *, size_t max_bytes);

@@ -265,6 +265,12 @@ enum status topic_settings_merge(struct slice text, struct slice patch, struct b
     struct json_fault fault;
     json_error_t ignored;
     errors->count = 0;
+    if (patch.size > TOPIC_PATCH_BYTES_MAX) {
+        char detail[48];
+        snprintf(detail, sizeof detail, "must be at most %d bytes", TOPIC_PATCH_BYTES_MAX);
+        job_errors_add(errors, "", detail);
+        return STATUS_INVALID;
+    }
     json_t *change = json_check(patch, &limits, &fault) == STATUS_OK
                          ? json_loadb(patch.data, patch.size, JSON_ALLOW_NUL, &ignored)
                          : NULL;

@@ -14,6 +14,7 @@ enum {
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
     TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* of a text */
+    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* spaces and all; it becomes a tree, which costs more than the text */
 };
 #define TOPIC_RATE_PER_MIN_MS INT64_C(1)
 #define TOPIC_RATE_PER_MAX_MS (INT64_C(86400) * 1000)
@@ -53,7 +54,8 @@ void topic_settings_show(const struct topic_settings *, struct buffer *);
 /* Of a text as it is kept; false where it is empty. */
 bool topic_settings_are_paused(struct slice text);
 
-/* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object. */
+/* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object, or
+ * over TOPIC_PATCH_BYTES_MAX. */
 enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
                                  struct job_errors *) MUST_USE;
 

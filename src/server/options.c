@@ -214,20 +214,26 @@ static enum status read_signing_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
 }
 
+/* What was computed is shown like what was given. */
+static void settle(struct option_setting *setting, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    *setting = (struct option_setting){slice_dup(slice_of(text)), OPTION_SOURCE_DEFAULT, 0};
+}
+
 static enum status settle_shards(const struct loading *loading)
 {
     struct options *options = loading->options;
     struct option_setting *setting = &options->settings[OPTION_SHARDS];
     bool is_cluster = options->redis_address.is_cluster;
-    char text[16];
     if (setting->text && options->shards != 1 && !is_cluster)
         return place_problem(loading, OPTION_SHARDS, setting,
                              "must be 1 without a Redis Cluster (--redis cluster://...)");
     if (setting->text)
         return STATUS_OK;
     options->shards = is_cluster ? CLUSTER_SHARDS : 1;
-    snprintf(text, sizeof text, "%d", (int)options->shards);
-    *setting = (struct option_setting){slice_dup(slice_of(text)), OPTION_SOURCE_DEFAULT, 0};
+    settle(setting, options->shards);
     return STATUS_OK;
 }
 
@@ -264,6 +270,16 @@ static enum status read_certificate(const struct loading *loading)
     return STATUS_OK;
 }
 
+static void settle_connections(struct options *options)
+{
+    struct option_setting *setting = &options->settings[OPTION_MAX_CONNECTIONS_PER_ADDRESS];
+    if (setting->text)
+        return;
+    options->max_connections_per_address = (options->max_connections + 3) / 4;
+    options->spares_loopback = true;
+    settle(setting, options->max_connections_per_address);
+}
+
 /* What one option means for another, and what the system says to them. */
 static enum status check_together(const struct loading *loading)
 {
@@ -272,6 +288,7 @@ static enum status check_together(const struct loading *loading)
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
         read_certificate(loading) != STATUS_OK)
         return STATUS_INVALID;
+    settle_connections(options);
     if (options->is_embedded && !options->data_dir) {
         problem_set(loading->problem,
                     "--data: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set; name a directory");
@@ -327,10 +344,11 @@ void options_log_warnings(const struct options *options)
 
 void options_fini(struct options *options)
 {
-    char *const texts[] = {options->listen_host, options->tokens_file, options->redis_password_file,
-                           options->data_dir,    options->config,      options->receiver_ca,
-                           options->prefix,      options->log,         options->signing_secret_file,
-                           options->tls_cert,    options->tls_key,     options->egress_proxy};
+    char *const texts[] = {options->listen.host, options->health_listen.host, options->tokens_file,
+                           options->data_dir,    options->config,             options->redis_password_file,
+                           options->prefix,      options->log,                options->signing_secret_file,
+                           options->tls_cert,    options->tls_key,            options->egress_proxy,
+                           options->receiver_ca};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     token_table_release(options->tokens);

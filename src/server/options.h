@@ -26,6 +26,7 @@
 
 enum option_id {
     OPTION_LISTEN,
+    OPTION_HEALTH_LISTEN,
     OPTION_TOKENS,
     OPTION_TLS_CERT,
     OPTION_TLS_KEY,
@@ -40,6 +41,13 @@ enum option_id {
     OPTION_MAX_IN_FLIGHT_TOPIC,
     OPTION_MAX_BODY,
     OPTION_MAX_JOBS,
+    OPTION_MAX_CONNECTIONS,
+    OPTION_MAX_CONNECTIONS_PER_ADDRESS,
+    OPTION_MAX_WAITING,
+    OPTION_MAX_BODIES,
+    OPTION_HEADER_TIMEOUT,
+    OPTION_BODY_TIMEOUT,
+    OPTION_ANSWER_TIMEOUT,
     OPTION_IDEMPOTENCY_WINDOW,
     OPTION_RETRY_SCHEDULE,
     OPTION_BREAKER,
@@ -75,10 +83,14 @@ struct option_setting {
     unsigned line; /* of the file, counted from 1 */
 };
 
+struct listen_address {
+    char *host;
+    uint16_t port;
+};
+
 /* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
 struct options {
-    char *listen_host;
-    uint16_t listen_port;
+    struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
     char *tokens_file;
     struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
     char *tls_cert, *tls_key;           /* files */
@@ -96,6 +108,12 @@ struct options {
     int64_t max_in_flight_topic;
     int64_t max_body_bytes;
     int64_t max_jobs; /* 0: no bound */
+    int64_t max_connections;
+    int64_t max_connections_per_address; /* 0: no bound */
+    bool spares_loopback;                /* that one is the default */
+    int64_t max_waiting;
+    int64_t max_bodies_bytes;
+    int64_t header_timeout_ms, body_timeout_ms, answer_timeout_ms;
     int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
     bool is_breaker_on;

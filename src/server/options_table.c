@@ -13,6 +13,7 @@ const struct option option_table[OPTION_COUNT] = {
             .name = "listen",
             .placeholder = "HOST:PORT",
             .kind = OPTION_KIND_LISTEN,
+            .offset = MEMBER(listen),
             .fallback = "127.0.0.1:7700",
             .help = "where the API listens",
             .text = "An IPv6 address stands in brackets: [::1]:7700. Port 0 picks a free one; the line\n"
@@ -56,6 +57,17 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(tls_key),
             .help = "PEM file with the private key of tls-cert",
             .may_reload = true,
+        },
+    [OPTION_HEALTH_LISTEN] =
+        {
+            .name = "health-listen",
+            .placeholder = "HOST:PORT",
+            .kind = OPTION_KIND_LISTEN,
+            .offset = MEMBER(health_listen),
+            .help = "where /healthz, /readyz and /metrics are answered, too, and nothing else",
+            .text = "For probes that shall not share a port with clients. It answers until the end, also while\n"
+                    "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
+                    "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
         },
     [OPTION_REDIS] =
         {
@@ -188,6 +200,92 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "most jobs that may wait; beyond: 507; 0 is no bound",
             .text = "With a Cluster each shard has its part of that.",
             .may_reload = true,
+        },
+    [OPTION_MAX_CONNECTIONS] =
+        {
+            .name = "max-connections",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_connections),
+            .min = 1,
+            .max = 1000000,
+            .fallback = "4096",
+            .help = "most connections of clients at once; beyond: 503",
+            .text = "For one more an idle one is closed. When none is idle, 16 more for each reactor are taken, for\n"
+                    "one request each: /healthz, /readyz and /metrics are answered, all else is 503, and the\n"
+                    "newest takes the place of the oldest.",
+        },
+    [OPTION_MAX_CONNECTIONS_PER_ADDRESS] =
+        {
+            .name = "max-connections-per-address",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_connections_per_address),
+            .min = 0,
+            .max = 1000000,
+            .help = "most of them from one address; 0 is no bound",
+            .text = "Default: a quarter of max-connections, but no bound for this host itself, where a proxy in\n"
+                    "front may run. A number that is set here counts for all. The addresses of an IPv6 /64 are one.\n"
+                    "Beyond it connections are treated as those beyond max-connections.",
+        },
+    [OPTION_MAX_WAITING] =
+        {
+            .name = "max-waiting",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_waiting),
+            .min = 1,
+            .max = 1000000,
+            .fallback = "4096",
+            .help = "most requests that wait for Redis at once; beyond: 503",
+            .text = "Each reactor has its part of that.",
+        },
+    [OPTION_MAX_BODIES] =
+        {
+            .name = "max-bodies",
+            .placeholder = "SIZE",
+            .kind = OPTION_KIND_SIZE,
+            .offset = MEMBER(max_bodies_bytes),
+            .min = 1,
+            .max = INT64_C(1) << 40,
+            .fallback = "256MiB",
+            .help = "memory for bodies of requests and answers under way; beyond: 503",
+            .text = "Bodies of up to 16KiB do not count, and are taken whatever others hold. What confirms a change\n"
+                    "is answered in any case.",
+        },
+    [OPTION_HEADER_TIMEOUT] =
+        {
+            .name = "header-timeout",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(header_timeout_ms),
+            .min = 100,
+            .max = DAY_MS,
+            .fallback = "10s",
+            .help = "how long a client may take for the header section of a request",
+            .text = "From the connection on, or from the request line. Who is late is cut off, however busy it is.",
+        },
+    [OPTION_BODY_TIMEOUT] =
+        {
+            .name = "body-timeout",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(body_timeout_ms),
+            .min = 100,
+            .max = DAY_MS,
+            .fallback = "30s",
+            .help = "how long a client may take for the body of a request",
+        },
+    [OPTION_ANSWER_TIMEOUT] =
+        {
+            .name = "answer-timeout",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(answer_timeout_ms),
+            .min = 100,
+            .max = DAY_MS,
+            .fallback = "30s",
+            .help = "how long a client may take to read an answer",
         },
     [OPTION_IDEMPOTENCY_WINDOW] =
         {

@@ -113,7 +113,8 @@ static bool split_listen(struct slice text, struct slice *host, struct slice *po
 static enum status set_listen(struct options *options, const struct option *option, enum option_source source,
                               struct slice text, struct problem *problem)
 {
-    (void)option, (void)source;
+    (void)source;
+    struct listen_address *address = member_of(options, option);
     struct slice host, port;
     uint64_t number;
     if (!split_listen(text, &host, &port) || host.size > HOST_MAX ||
@@ -122,8 +123,8 @@ static enum status set_listen(struct options *options, const struct option *opti
                     SLICE_ARG(text));
         return STATUS_INVALID;
     }
-    replace_text(&options->listen_host, host);
-    options->listen_port = (uint16_t)number;
+    replace_text(&address->host, host);
+    address->port = (uint16_t)number;
     return STATUS_OK;
 }
 

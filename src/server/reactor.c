@@ -13,7 +13,7 @@
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
-enum { CONNECTIONS_MAX = 4096, IDLE_RECEIVERS_MIN = 256 };
+enum { IDLE_RECEIVERS_MIN = 256 };
 
 /* The upkeep of one shard. */
 struct upkeep {
@@ -32,6 +32,7 @@ struct reactor {
     struct store *store;
     struct api *api;
     struct http_server *server;
+    struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
     struct consumer *consumer;
     struct upkeep *upkeeps; /* of the shards that it carries for this process */
@@ -49,6 +50,40 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Of what the process has. */
+static size_t part_of(const struct reactor *reactor, int64_t all)
+{
+    size_t count = reactor->options.count;
+    return ((size_t)all + count - 1) / count;
+}
+
+static size_t max_in_flight(const struct reactor *reactor)
+{
+    return part_of(reactor, reactor->options.options->max_in_flight);
+}
+
+static void start_servers(struct reactor *reactor)
+{
+    const struct options *options = reactor->options.options;
+    struct http_server_options server = {
+        .listen_fd = reactor->options.listen_fd,
+        .tls = options->tls,
+        .limits = reactor->options.limits,
+        .max_waiting = part_of(reactor, options->max_waiting),
+        .head_timeout_ms = options->header_timeout_ms,
+        .body_timeout_ms = options->body_timeout_ms,
+        .send_timeout_ms = options->answer_timeout_ms,
+    };
+    api_attach(reactor->api, &server);
+    reactor->server = http_server_new(reactor->loop, &server);
+    if (reactor->options.health_fd < 0)
+        return;
+    server.listen_fd = reactor->options.health_fd;
+    server.limits = NULL;
+    api_attach_probes(reactor->api, &server);
+    reactor->health_server = http_server_new(reactor->loop, &server);
+}
+
 static void start_api(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
@@ -61,21 +96,12 @@ static void start_api(struct reactor *reactor)
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
         .tokens = options->tokens,
+        .limits = reactor->options.limits,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };
-    struct http_server_options server = {
-        .listen_fd = reactor->options.listen_fd, .tls = options->tls, .max_connections = CONNECTIONS_MAX};
     reactor->api = api_new(&api);
-    api_attach(reactor->api, &server);
-    reactor->server = http_server_new(reactor->loop, &server);
-}
-
-/* Of this reactor. */
-static size_t max_in_flight(const struct reactor *reactor)
-{
-    size_t count = reactor->options.count;
-    return ((size_t)reactor->options.options->max_in_flight + count - 1) / count;
+    start_servers(reactor);
 }
 
 static struct attempt_policy attempt_policy(const struct options *options)
@@ -189,6 +215,8 @@ static void reload(void *arg)
                options->max_jobs, options->tokens);
     if (options->tls)
         http_server_set_tls(reactor->server, options->tls);
+    if (options->tls && reactor->health_server)
+        http_server_set_tls(reactor->health_server, options->tls);
     struct attempt_policy policy = attempt_policy(options);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
     call->on_reloaded(call->arg);
@@ -224,7 +252,8 @@ static void drain(void *arg)
 {
     struct reactor *reactor = arg;
     reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, on_turn_end, reactor);
-    http_server_quiesce(reactor->server);
+    http_server_quiesce(reactor->server); /* the other one goes on to the end */
+    api_drain(reactor->api);
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
     consumer_drain(reactor->consumer, on_consumer_drained, reactor);
@@ -270,6 +299,7 @@ void reactor_stop(struct reactor *reactor)
     free(reactor->upkeeps);
     http_client_free(reactor->client);
     http_server_free(reactor->server);
+    http_server_free(reactor->health_server);
     api_free(reactor->api);
     hook_free(reactor->drain_watch);
     loop_free(reactor->loop);

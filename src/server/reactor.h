@@ -15,6 +15,8 @@ struct reactor_options {
     const struct options *options;     /* borrowed, immutable; replaced by reactor_reload */
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
+    int health_fd;                     /* taken; -1 without --health-listen */
+    struct http_limits *limits;        /* borrowed, of all reactors */
     struct metrics_board *board;       /* borrowed */
     size_t index;                      /* of this reactor's metrics on the board */
     size_t count;                      /* of all reactors, which share max_in_flight and carrying */

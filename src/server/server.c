@@ -12,9 +12,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "server/embedded_redis.h"
-#include "server/listener.h"
+#include "server/front.h"
 #include "server/reactor.h"
 #include "server/reload.h"
+
+enum { FILES_MIN = 1024 }; /* besides connections of clients and attempts */
 
 #define PREFLIGHT_US INT64_C(2000000) /* Redis away does not stop the start */
 #define CUT_US       INT64_C(3000000) /* for recording what a cut leaves behind */
@@ -23,7 +25,7 @@ struct server {
     struct options *options; /* the live ones */
     struct reload *reload;
     struct loop *loop;
-    struct listener *listener;
+    struct front *front;
     struct redis_address redis; /* where it is */
     char *prefix;
     struct embedded_redis *embedded;
@@ -154,14 +156,15 @@ static void catch_signals(struct server *server)
 }
 
 /* A thousand attempts and their clients want more than the usual 1,024 files. */
-static void raise_file_limit(void)
+static void raise_file_limit(const struct options *options)
 {
+    int64_t wanted = options->max_connections + options->max_in_flight + FILES_MIN;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warning("file_limit_not_raised", LOG_NUMBER("limit", limit.rlim_cur));
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < (rlim_t)wanted)
+        log_warning("file_limit_is_low", LOG_NUMBER("limit", limit.rlim_cur), LOG_NUMBER("wanted", wanted));
 }
 
 /* Who waits for this line may send jobs at once. */
@@ -171,7 +174,7 @@ static void tell_listening(struct server *server)
         return;
     server->is_listening_told = true;
     timer_stop(server->timer);
-    printf("duepost listening on %s\n", listener_url(server->listener));
+    printf("duepost listening on %s\n", front_url(server->front));
     fflush(stdout);
 }
 
@@ -197,7 +200,9 @@ static void start_reactors(struct server *server)
         struct reactor_options reactor = {
             .options = options,
             .store = &server->store,
-            .listen_fd = listener_take(server->listener, i),
+            .listen_fd = front_take(server->front, i),
+            .health_fd = front_take_health(server->front, i),
+            .limits = front_limits(server->front),
             .board = server->board,
             .index = i,
             .count = count,
@@ -303,13 +308,8 @@ static void refuse_redis(const struct redis_address *redis, struct target_policy
 static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
     struct server *server = arg;
-    if (!options->tokens && !listener_is_loopback(server->listener)) {
-        problem_set(problem,
-                    "%s can be reached from other hosts, which takes tokens: make one (duepost token new "
-                    "NAME scopes=...) and name their file with --tokens; or listen on 127.0.0.1",
-                    listener_url(server->listener));
+    if (front_check(server->front, options, problem) != STATUS_OK)
         return STATUS_INVALID;
-    }
     if (!options->tls != !server->options->tls) {
         problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
         return STATUS_INVALID;
@@ -317,7 +317,7 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     if (options->tokens)
         log_info("tokens_read", LOG_TEXT("file", options->tokens_file),
                  LOG_NUMBER("count", token_table_count(options->tokens)));
-    listener_refuse(server->listener, options->targets);
+    front_refuse(server->front, options->targets);
     refuse_redis(&server->redis, options->targets);
     return STATUS_OK;
 }
@@ -325,9 +325,7 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
-    enum status status =
-        listener_open(options->tls ? "https" : "http", options->listen_host, options->listen_port,
-                      (size_t)options->reactors, &server->listener, problem);
+    enum status status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)
         return status;
     server->redis = options->redis_address; /* these two outlive the options of the start */
@@ -336,11 +334,6 @@ static enum status open_all(struct server *server, struct problem *problem)
     status = prepare(server, options, problem);
     if (status != STATUS_OK)
         return status;
-    if (!options->tls && !listener_is_loopback(server->listener))
-        log_warning("listens_without_tls", LOG_TEXT("at", listener_url(server->listener)),
-                    LOG_TEXT("risk",
-                             "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
-                             "stands in front: --tls-cert, --tls-key"));
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,
@@ -373,7 +366,7 @@ static void close_all(struct server *server)
     reload_free(server->reload);
     options_fini(server->options);
     free(server->options);
-    listener_free(server->listener);
+    front_free(server->front);
     timer_free(server->timer);
     watch_free(server->signals);
     close(server->signal_fd);
@@ -391,7 +384,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);
-    raise_file_limit();
+    raise_file_limit(options);
     if (open_all(&server, &problem) != STATUS_OK) {
         fail(&server, "cannot_start", problem.text);
     } else {

@@ -25,7 +25,8 @@ def test_every_schema_is_a_schema():
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("place", sorted((*route, status) for route, all_of in contract.routes.items() for status in all_of), ids=str)
+@pytest.mark.parametrize("place", sorted((*route, status) for route, all_of in contract.routes.items()
+                                         for status in all_of if "content" in all_of[status]), ids=str)
 def test_every_status_has_examples_that_fit(place):
     (media, content), = contract.routes[place[:2]][place[2]]["content"].items()
     found = list(examples_of(content))

@@ -7,8 +7,9 @@ import pytest
 from duepost import run
 from patience import until
 
-NAMES = """listen tokens tls-cert tls-key redis redis-password-file shards data config durability reactors max-in-flight max-in-flight-topic max-body max-jobs idempotency-window
-retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
+NAMES = """listen tokens tls-cert tls-key health-listen redis redis-password-file shards data config durability reactors max-in-flight
+max-in-flight-topic max-body max-jobs max-connections max-connections-per-address max-waiting max-bodies header-timeout body-timeout answer-timeout
+idempotency-window retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
 
 
 def configured(*options, extra=None):
@@ -37,6 +38,12 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
     assert found["max-in-flight-topic"] == "256"
 
 
+def test_an_address_may_have_a_quarter_of_the_connections():
+    assert configured()["max-connections-per-address"] == "1024"
+    assert configured("--max-connections", "10")["max-connections-per-address"] == "3"
+    assert configured("--max-connections-per-address", "0")["max-connections-per-address"] == "0"
+
+
 def test_the_environment_names_the_file(tmp_path):
     file = tmp_path / "duepost.conf"
     file.write_text("max-jobs = 5\n")
@@ -53,6 +60,8 @@ def test_the_environment_names_the_file(tmp_path):
     (["--egress-proxy", "socks5://h:1"], {}, "egress-proxy"), (["--egress-proxy", "http://u:pass@h:1"], {}, "password"),
     ([], {"DUEPOST_EGRESS_PROXY": "http://u:pass@h:x"}, "DUEPOST_EGRESS_PROXY"), (["--log-level", "loud"], {}, "log-level"),
     (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),
+    (["--health-listen", "nowhere"], {}, "health-listen"), (["--max-connections", "0"], {}, "max-connections"),
+    (["--header-timeout", "0"], {}, "header-timeout"), (["--max-bodies", "much"], {}, "max-bodies"),
     (["--max-in-flight", "-1"], {}, "max-in-flight"), (["--config", "/nowhere/duepost.conf"], {}, "/nowhere/duepost.conf"),
     (["--redis-password-file", "/nowhere/password", "--redis", "unix:/nowhere"], {}, "/nowhere/password"),
     (["--tokens", "/nowhere/tokens"], {}, "/nowhere/tokens"), (["--tokens", "/dev/null"], {}, "duepost token new"),

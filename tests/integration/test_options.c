@@ -86,8 +86,8 @@ START_TEST(defaults_are_safe)
 {
     write_file("");
     load_well("", "");
-    ck_assert_str_eq(options.listen_host, "127.0.0.1");
-    ck_assert_int_eq(options.listen_port, 7700);
+    ck_assert_str_eq(options.listen.host, "127.0.0.1");
+    ck_assert_int_eq(options.listen.port, 7700);
     ck_assert(options.is_embedded);
     ck_assert_str_eq(options.data_dir, "/home/u/.local/state/duepost");
     ck_assert(!options.is_durability_set);
@@ -249,8 +249,8 @@ START_TEST(the_file_takes_values_as_they_stand)
     ck_assert_str_eq(options.log, "/tmp/a ;b #c");
     ck_assert_str_eq(options.prefix, "p=q;");
     ck_assert_str_eq(options.settings[OPTION_ALLOW_TARGET].text, "::1,10.0.0.0/8");
-    ck_assert_str_eq(options.listen_host, "::1");
-    ck_assert_int_eq(options.listen_port, 0);
+    ck_assert_str_eq(options.listen.host, "::1");
+    ck_assert_int_eq(options.listen.port, 0);
     options_fini(&options);
 }
 END_TEST

@@ -172,6 +172,13 @@ START_TEST(merges_as_the_rfc_says)
     }
     ck_assert_int_eq(topic_settings_merge(SLICE("{}"), SLICE("[\"c\"]"), &out, &errors), STATUS_INVALID);
     ck_assert_int_eq(topic_settings_merge(SLICE("{}"), SLICE("{"), &out, &errors), STATUS_INVALID);
+    static char large[TOPIC_PATCH_BYTES_MAX + 1];
+    memset(large, ' ', sizeof large);
+    memcpy(large, "{}", 2);
+    struct slice patch = slice_from(large, sizeof large - 1);
+    ck_assert_int_eq(topic_settings_merge(SLICE("{}"), patch, &out, &errors), STATUS_OK);
+    patch.size++;
+    ck_assert_int_eq(topic_settings_merge(SLICE("{}"), patch, &out, &errors), STATUS_INVALID);
     buffer_fini(&out);
 }
 END_TEST

@@ -1,0 +1,69 @@
+#include "io/http_head.h"
+
+enum { HEADERS_MAX = 128 };
+
+struct header_list {
+    struct http_header headers[HEADERS_MAX];
+    size_t count;
+};
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t value_size)
+{
+    (void)kind;
+    struct header_list *list = arg;
+    if (list->count < HEADERS_MAX)
+        list->headers[list->count] = (struct http_header){{name, name_size}, {value, value_size}};
+    list->count++;
+    return MHD_YES;
+}
+
+/* libmicrohttpd 0.9 parses a head where it lies and puts NUL bytes in place of colons and line ends. It cuts
+ * a value at a NUL that was sent, joins folded lines and takes a lone LF for a line end, without a word. None
+ * of that leaves every part exactly where a plain head has it, so a gap tells. */
+static bool head_is_gapless(const struct http_request *request, const char *version,
+                            const struct header_list *list)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *at = request->method + strlen(request->method) + 1;
+    if (!size || at != request->target_at)
+        return false;
+    at += request->target.size + 1;
+    if (at != version)
+        return false;
+    at += strlen(version) + 2;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct http_header *header = &list->headers[i];
+        if (header->name.data != at)
+            return false;
+        at += header->name.size + 1;
+        while (*at == ' ' || *at == '\t')
+            at++;
+        if (header->value.data != at)
+            return false;
+        at += header->value.size + 2;
+    }
+    return at + 2 == request->method + size->header_size;
+}
+
+const char *http_head_check(const struct http_request *request, const char *version,
+                            struct http_framing *framing)
+{
+    struct header_list list;
+    list.count = 0;
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &list);
+    if (list.count > HEADERS_MAX)
+        return "more than 128 headers";
+    struct http_head head = {
+        .method = slice_of(request->method),
+        .target = request->target,
+        .version = slice_of(version),
+        .headers = list.headers,
+        .header_count = list.count,
+    };
+    const char *why = http_gate_check(&head, framing);
+    if (!why && request->server->is_gapless && !head_is_gapless(request, version, &list))
+        why = "the head holds a NUL byte, a folded line, a line end other than CR LF, or needless spaces";
+    return why;
+}

@@ -1,0 +1,172 @@
+#include "io/http_limits.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+enum { BUCKETS_BITS = 12 };
+
+/* An address that has connections. */
+struct origin {
+    struct origin *next; /* in its bucket */
+    uint64_t address;
+    size_t connections;
+};
+
+struct http_limits {
+    struct http_limits_options options;
+    pthread_mutex_t lock; /* of what follows: taken when a connection comes and when it goes */
+    struct http_limits_counts counts;
+    uint64_t seed; /* nobody shall choose the bucket that he comes into */
+    struct origin *buckets[1 << BUCKETS_BITS];
+    atomic_size_t body_bytes;
+};
+
+struct http_limits *http_limits_new(const struct http_limits_options *options)
+{
+    struct http_limits *limits = NEW(struct http_limits);
+    limits->options = *options;
+    pthread_mutex_init(&limits->lock, NULL);
+    random_fill(&limits->seed, sizeof limits->seed);
+    return limits;
+}
+
+void http_limits_free(struct http_limits *limits)
+{
+    if (!limits)
+        return;
+    for (size_t i = 0; i < 1 << BUCKETS_BITS; i++) {
+        for (struct origin *origin = limits->buckets[i], *next; origin; origin = next) {
+            next = origin->next;
+            free(origin);
+        }
+    }
+    pthread_mutex_destroy(&limits->lock);
+    free(limits);
+}
+
+/* ---- connections ---- */
+
+/* IPv4 as a number, of IPv6 the first 64 bits: who has one such address has all of them. ::/64 holds what is
+ * IPv4 in disguise, and ::1. */
+static uint64_t address_of(const struct sockaddr *from)
+{
+    uint64_t prefix = 0;
+    uint32_t tail = 0;
+    if (from->sa_family == AF_INET) {
+        memcpy(&tail, &((const struct sockaddr_in *)(const void *)from)->sin_addr, sizeof tail);
+    } else if (from->sa_family == AF_INET6) {
+        const unsigned char *bytes = ((const struct sockaddr_in6 *)(const void *)from)->sin6_addr.s6_addr;
+        memcpy(&prefix, bytes, sizeof prefix);
+        memcpy(&tail, bytes + 12, sizeof tail);
+    }
+    return prefix ? prefix : ntohl(tail);
+}
+
+static bool is_loopback(uint64_t address)
+{
+    return address == 1 /* ::1 */ || address >> 24 == 127;
+}
+
+static struct origin **find(struct http_limits *limits, uint64_t address)
+{
+    uint64_t hash = (address ^ limits->seed) * UINT64_C(0x9e3779b97f4a7c15);
+    struct origin **link = &limits->buckets[hash >> (64 - BUCKETS_BITS)];
+    while (*link && (*link)->address != address)
+        link = &(*link)->next;
+    return link;
+}
+
+/* False: it has all that it may have. */
+static bool count_in(struct http_limits *limits, uint64_t address)
+{
+    struct origin **link = find(limits, address);
+    if (!*link) {
+        *link = NEW(struct origin);
+        (*link)->address = address;
+    }
+    if ((*link)->connections == limits->options.per_address)
+        return false;
+    (*link)->connections++;
+    return true;
+}
+
+static void count_out(struct http_limits *limits, uint64_t address)
+{
+    struct origin **link = find(limits, address), *origin = *link;
+    if (--origin->connections > 0)
+        return;
+    *link = origin->next;
+    free(origin);
+}
+
+static enum http_room enter(struct http_limits *limits, struct http_place *place)
+{
+    if (limits->counts.connections >= limits->options.connections)
+        return HTTP_ROOM_NONE;
+    if (place->is_counted && !count_in(limits, place->address))
+        return HTTP_ROOM_NONE_FOR_ADDRESS;
+    limits->counts.connections++;
+    place->is_taken = true;
+    return HTTP_ROOM;
+}
+
+enum http_room http_limits_enter(struct http_limits *limits, const struct sockaddr *from,
+                                 struct http_place *place)
+{
+    const struct http_limits_options *options = &limits->options;
+    uint64_t address = address_of(from);
+    bool is_spared = options->spares_loopback && is_loopback(address);
+    *place = (struct http_place){.is_counted = options->per_address > 0 && !is_spared, .address = address};
+    pthread_mutex_lock(&limits->lock);
+    enum http_room room = enter(limits, place);
+    limits->counts.refused += room != HTTP_ROOM;
+    pthread_mutex_unlock(&limits->lock);
+    return room;
+}
+
+void http_limits_leave(struct http_limits *limits, struct http_place *place)
+{
+    if (!place->is_taken)
+        return;
+    pthread_mutex_lock(&limits->lock);
+    limits->counts.connections--;
+    if (place->is_counted)
+        count_out(limits, place->address);
+    pthread_mutex_unlock(&limits->lock);
+    *place = (struct http_place){0};
+}
+
+struct http_limits_counts http_limits_count(struct http_limits *limits)
+{
+    pthread_mutex_lock(&limits->lock);
+    struct http_limits_counts counts = limits->counts;
+    pthread_mutex_unlock(&limits->lock);
+    return counts;
+}
+
+/* ---- bodies ---- */
+
+bool http_limits_take_bytes(struct http_limits *limits, size_t bytes)
+{
+    size_t held = atomic_fetch_add_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
+    if (held + bytes <= limits->options.body_bytes)
+        return true;
+    http_limits_give_bytes(limits, bytes);
+    return false;
+}
+
+void http_limits_add_bytes(struct http_limits *limits, size_t bytes)
+{
+    atomic_fetch_add_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
+}
+
+void http_limits_give_bytes(struct http_limits *limits, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
+}

@@ -1,0 +1,114 @@
+"""Requests that readers may read in two ways are read in one, or refused; nothing behind them runs, nothing hangs."""
+
+import re
+import socket
+import time
+
+import pytest
+
+import contract
+from duepost import Duepost, parse
+from patience import SLOW
+from fronts import FRONTS
+from raw_requests import CLOSED, LEGAL, NEVER
+
+VICTIM = {"topic": "raw", "jobId": "victim", "url": "http://127.0.0.1:9/", "delay": 3600}
+LAST = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+DEADLINE = 0.7
+
+
+@pytest.fixture(scope="module")
+def hasty():
+    started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s")
+    started.schedule(**VICTIM)
+    yield started
+    started.stop()
+
+
+def replies_in(data, is_head=False):
+    """One after the other, by their Content-Length."""
+    while data:
+        reply = parse(data)
+        size = 0 if is_head else int(reply.headers.get("Content-Length", "0"))
+        data, reply.body, is_head = reply.body[size:], reply.body[:size], False
+        yield reply
+        if reply.status > 100 and "Content-Type" not in reply.headers:
+            return  # libmicrohttpd's own, the last on its connection; its head may be there twice
+
+
+def converse(server, data):
+    """Sends data, and behind a first answer that keeps the connection one request more, so that the end is seen."""
+    received, is_last_sent = b"", False
+    with socket.create_connection((server.host, server.port), timeout=(DEADLINE + 5) * SLOW) as link:
+        link.sendall(data)
+        try:
+            while piece := link.recv(65536):
+                received += piece
+                if not is_last_sent and b"\r\n\r\n" in received:
+                    is_last_sent = True
+                    link.sendall(LAST)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+    return received
+
+
+def victim_lives(server):
+    return server.job("raw", "victim") is not None
+
+
+def place_of(data):
+    """Method and target, for the contract, as far as there are any."""
+    found = re.match(rb"([A-Z]+) (?:https?://[^/ ]+)?(/[^ ]*) HTTP/", data, re.I)
+    return (found[1].decode(), found[2].decode("latin-1")) if found else ("GET", "/")
+
+
+@pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in NEVER])
+def test_nothing_behind_it_runs(hasty, data, statuses):
+    began = time.monotonic()
+    received = converse(hasty, data)
+    took = time.monotonic() - began
+    assert victim_lives(hasty), received
+    assert took < (DEADLINE + 1) * SLOW
+    replies = [reply for reply in replies_in(received, data.startswith(b"HEAD")) if reply.status != 100]
+    assert (replies[0].status if replies else CLOSED) in statuses, received
+    if replies:
+        first = replies[0]
+        contract.check(*place_of(data), first.status, first.headers, first.body)
+        assert "Date" in first.headers
+        assert len(replies) == 1 or first.headers.get("Connection") != "close"
+    assert [reply.status for reply in replies[1:]] in ([], [200]), received
+
+
+@pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in LEGAL])
+def test_what_is_a_request_runs(hasty, data, statuses):
+    replies = list(replies_in(converse(hasty, data)))
+    assert replies[0].status in statuses
+    assert [reply.status for reply in replies[1:]] == [200, 200]
+    assert not victim_lives(hasty)
+    hasty.schedule(**VICTIM)
+
+
+def test_a_client_of_1_0_is_not_asked_to_go_on(hasty):
+    """RFC 9110, section 10.1.1."""
+    head = b"POST /jobs HTTP/1.0\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    assert not converse(hasty, head + b"{}").startswith(b"HTTP/1.1 100")
+
+
+# Behind a proxy the proxy says what a request is; it lets no DELETE through, so that SECOND runs only if duepost sees
+# a request where the proxy saw none.
+
+@pytest.fixture(scope="module", params=FRONTS)
+def front(request, hasty):
+    started = FRONTS[request.param](hasty.port)
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data, _ in NEVER + LEGAL])
+def test_nothing_gets_past_a_proxy(hasty, front, data):
+    began = time.monotonic()
+    received = converse(front, data)
+    took = time.monotonic() - began
+    assert victim_lives(hasty), received
+    assert took < 5 * SLOW
+    assert any(reply.status == 200 and reply.json["ready"] for reply in replies_in(converse(front, LAST))), "another's answer"

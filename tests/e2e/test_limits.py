@@ -1,0 +1,315 @@
+"""What clients may take: connections, time, memory. Whoever takes all of it leaves enough to ask how duepost is."""
+
+import re
+import select
+import socket
+import time
+
+import pytest
+
+from duepost import Client, Duepost, parse, run
+from patience import SLOW, until
+from receiver import Answer
+
+EXTRAS = 16  # connections a reactor, beyond the limit
+
+
+class Link:
+    """A connection that says and hears what a test wants."""
+
+    def __init__(self, server, data=b"", source="127.0.0.1", receive_bytes=None):
+        self.socket = socket.socket()
+        self.socket.settimeout(10 * SLOW)
+        if receive_bytes:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.bind((source, 0))
+        self.socket.connect((server.host, server.port))
+        self.send(data)
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def ask(self, target="/healthz"):
+        self.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return self.reply()
+
+    def reply(self):
+        received = b""
+        while b"\r\n\r\n" not in received:
+            piece = self.socket.recv(65536)
+            assert piece, received
+            received += piece
+        reply = parse(received)
+        while len(reply.body) < int(reply.headers["Content-Length"]):
+            reply.body += self.socket.recv(65536)
+        return reply
+
+    def is_closed(self):
+        self.socket.setblocking(False)
+        try:
+            return self.socket.recv(1) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True
+        finally:
+            self.socket.settimeout(10 * SLOW)
+
+    def seconds_to_end(self):
+        began = time.monotonic()
+        try:
+            while self.socket.recv(65536):
+                pass
+        except ConnectionResetError:
+            pass
+        return time.monotonic() - began
+
+    def close(self):
+        self.socket.close()
+
+
+@pytest.fixture
+def links():
+    """links(server, count, ...) opens so many connections."""
+    opened = []
+
+    def some(server, count, *args, **named):
+        made = [Link(server, *args, **named) for _ in range(count)]
+        opened.extend(made)
+        return made
+    yield some
+    for link in opened:
+        link.close()
+
+
+@pytest.fixture
+def fresh(start):
+    """fresh(...) starts a duepost of its own that nobody is connected to."""
+    def one(*options, **named):
+        server = start("--health-listen", "127.0.0.1:0", *options, **named)
+        server.close()
+        until_connected(server, 0)
+        return server
+    return one
+
+
+def health_of(server):
+    host, port = re.search(r"event=health_listening at=http://([0-9.]+):(\d+)", server.log()).groups()
+    return Client(host, int(port))
+
+
+def connections(server):
+    """Those that have a place; who asks here needs none."""
+    return int(re.search(rb"^duepost_connections (\d+)$", health_of(server).get("/metrics").body, re.M)[1])
+
+
+def until_connected(server, count):
+    until(lambda: connections(server) == count, 5, lambda: f"{count} connections, there are {connections(server)}")
+
+
+def test_health_is_answered_when_all_connections_are_used(fresh, links):
+    server = fresh("--max-connections", "20", "--reactors", "2")
+    busy = links(server, 20, b"GET /jobs")
+    until_connected(server, 20)
+    for _ in range(2 * EXTRAS):
+        assert server.get("/healthz").status == 200
+    assert server.get("/readyz").status == 200 and server.get("/metrics").status == 200
+    refused = server.request("POST", "/jobs", "{}", {"Content-Type": "application/json"})
+    assert refused.status == 503 and refused.headers["Retry-After"] and refused.headers["Connection"] == "close"
+    for link in busy[:3]:
+        link.close()
+    until_connected(server, 17)
+    assert server.get("/topics").status == 200
+    assert not any(link.is_closed() for link in busy[3:])
+
+
+def test_health_is_answered_beside_a_crowd_that_wants_in(start, links):
+    server = start("--max-connections", "5", "--reactors", "2")
+    crowd = links(server, 200, b"GET /healthz")
+    for _ in range(20):
+        began = time.monotonic()
+        assert server.get("/healthz").status == 200
+        assert time.monotonic() - began < 2 * SLOW
+    until(lambda: sum(not link.is_closed() for link in crowd) <= 5 + 2 * EXTRAS, 5, "the oldest are closed")
+
+
+def test_an_idle_connection_makes_room(fresh, links):
+    server = fresh("--max-connections", "4", "--reactors", "1")
+    kept = links(server, 4)
+    for link in kept:
+        assert link.ask().status == 200
+    newer = links(server, 2)
+    for link in newer:
+        assert link.ask("/topics").status == 200
+    assert [link.is_closed() for link in kept] == [True, True, False, False]
+
+
+def test_an_address_has_its_part(fresh, links):
+    server = fresh("--max-connections", "50", "--max-connections-per-address", "3", "--reactors", "2")
+    links(server, 3, b"GET /", source="127.0.0.3")
+    until_connected(server, 3)
+    other = Client("127.0.0.1", server.port)
+    assert other.get("/topics").status == 200
+    for target, status in ("/topics", 503), ("/healthz", 200):
+        link, = links(server, 1, source="127.0.0.3")
+        assert link.ask(target).status == status
+    assert other.get("/topics").status == 200
+    other.close()
+
+
+def test_a_proxy_on_this_host_is_no_single_client(fresh, links):
+    server = fresh("--max-connections", "12", "--reactors", "1")
+    for link in links(server, 12, b"GET /topics HTTP/1.1\r\nHost: x\r\n\r\n"):
+        assert link.reply().status == 200
+
+
+def test_requests_that_wait_for_redis_are_bounded(start, redis, links, topic):
+    own = redis()
+    server = start("--max-waiting", "4", "--reactors", "1", redis=own)
+    own.freeze()
+    waiting = links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    while not select.select([waiting[-1].socket], [], [], 0.3)[0]:
+        waiting += links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert len(waiting) < 10
+    reply = waiting.pop().reply()
+    assert reply.status == 503 and "no room" in reply.json["detail"] and len(waiting) == 4
+    assert server.get("/healthz").status == 200
+    own.thaw()
+    for link in waiting:
+        assert link.reply().status in (200, 503)
+    until(lambda: server.get("/topics").status == 200, 10, "room again")
+
+
+def test_bodies_are_bounded_together(start, links, topic):
+    server = start("--max-bodies", "4MiB", "--reactors", "1")
+    size = 1 << 20
+    head = f"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
+    large = links(server, 8, head + b" " * (size - 1))
+    server.schedule(topic=topic, url="http://127.0.0.1:9/", delay=60, body="x" * 10000)
+    for link in large:
+        link.send(b"x")
+    statuses = [link.reply().status for link in large]
+    assert set(statuses) == {400, 503} and statuses.count(503) >= 4
+    server.schedule(topic=topic, url="http://127.0.0.1:9/", delay=60, body="x" * 500000)
+
+
+def test_answers_that_nobody_reads_are_bounded_together(start, links, topic):
+    server = start("--max-bodies", "4MiB", "--reactors", "1")
+    job = {"topic": topic, "url": "http://127.0.0.1:9/", "delay": 600, "body": "x" * 1000000}
+    server.schedule(jobId="a", **job)
+    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    lazy = links(server, 10, ask, receive_bytes=4096)
+    until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 5, "no more room")
+    server.schedule(jobId="b", **{**job, "body": "x" * 10000})
+    assert server.get(f"/jobs/{topic}/b").status == 200 and server.get("/metrics").status == 200
+    for link in lazy:
+        link.close()
+    until(lambda: server.get(f"/jobs/{topic}/a").status == 200, 5, "room again")
+
+
+@pytest.fixture(scope="module")
+def hasty():
+    started = Duepost("--header-timeout", "400ms", "--body-timeout", "700ms", "--answer-timeout", "500ms", "--reactors", "1")
+    yield started
+    started.stop()
+
+
+def dribble(link, seconds):
+    """A byte now and then, as an idle timer would have it; how long the server looks on, or None."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds * SLOW:
+        try:
+            link.send(b"x")
+        except OSError:
+            return time.monotonic() - began
+        if link.is_closed():
+            return time.monotonic() - began
+        time.sleep(0.05)
+    return None
+
+
+POST = b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+SLOW_ONES = {
+    "nothing": (b"", 0.4),
+    "line": (b"GET /", 0.4),
+    "head": (b"GET / HTTP/1.1\r\nHost: x\r\nX: ", 0.4),
+    "body": (POST + b"Content-Length: 100000\r\n\r\n", 0.7),
+    "chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\n10000\r\n", 0.7),
+    "extension": (POST + b"Transfer-Encoding: chunked\r\n\r\n1;", 0.7),
+    "trailer": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", 0.7),
+    "next line": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /", 1.2),  # at most thrice the time of a header
+    "next head": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX: ", 0.4),
+}
+
+
+@pytest.mark.parametrize("name", SLOW_ONES)
+def test_who_dribbles_is_cut(hasty, links, name):
+    data, seconds = SLOW_ONES[name]
+    link, = links(hasty, 1, data)
+    if name.startswith("next"):
+        link.reply()
+    took = dribble(link, 8)
+    assert took is not None, "it never was"
+    assert seconds - 0.15 <= took or name == "next line"
+    assert took <= seconds + 2 * SLOW
+
+
+def test_who_sends_nothing_is_cut(hasty, links):
+    for data in (b"", b"GET / HTTP/1.1\r\n", POST + b"Content-Length: 10\r\n\r\n"):
+        link, = links(hasty, 1, data)
+        assert link.seconds_to_end() < 3 * SLOW
+
+
+def test_who_does_not_read_is_cut(hasty, links, topic):
+    hasty.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=600, body="x" * 1000000)
+    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    link, = links(hasty, 1, ask * 20, receive_bytes=4096)
+    time.sleep(1.5 * SLOW)
+    received = 0
+    try:
+        while piece := link.socket.recv(65536):
+            received += len(piece)
+    except ConnectionResetError:
+        pass
+    assert 0 < received < 20 * 1000000
+
+
+def test_who_is_idle_between_requests_is_not_cut(hasty, links):
+    link, = links(hasty, 1)
+    for _ in range(3):
+        assert link.ask().status == 200
+        time.sleep(1)
+
+
+def test_health_has_an_address_of_its_own(start):
+    server = start("--health-listen", "127.0.0.1:0", "--max-connections", "1", "--reactors", "2")
+    health = health_of(server)
+    for target in "/healthz", "/readyz", "/metrics":
+        for _ in range(20):
+            until(lambda: health.get(target).status == 200, 5, "every reactor is ready")
+            assert health.get(target).headers["Connection"] == "close"
+    for target in "/jobs", "/topics", "/":
+        assert health.get(target).status == 404
+    assert health.request("POST", "/jobs", "{}", {"Content-Type": "application/json"}).status == 404
+    assert health.request("PUT", "/healthz").status == 405
+    assert health.request("GET", "/healthz", "x" * 100000).status == 413
+    job = {"topic": "t", "url": f"http://127.0.0.1:{health.port}/"}
+    assert server.post(job).fields() == ["url"]
+
+
+def test_health_is_answered_until_the_end(start, receiver, topic):
+    server = start("--health-listen", "127.0.0.1:0", "--reactors", "1")
+    health = health_of(server)
+    receiver.script(topic, Answer(200, delay=2 * SLOW))
+    server.schedule(topic=topic, url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    server.process.terminate()
+    until(lambda: health.get("/readyz").status == 503, 5, "it is not ready any more")
+    assert health.get("/readyz").json["detail"] == "duepost is stopping" and health.get("/healthz").status == 200
+    assert server.process.wait(10 * SLOW) == 0
+
+
+def test_the_health_address_has_to_be_free(start):
+    server = start()
+    result = run("--listen", "127.0.0.1:0", "--health-listen", f"127.0.0.1:{server.port}", "--data", str(server.data / "other"))
+    assert result.returncode == 1 and "already listens" in result.stderr
