@@ -193,11 +193,11 @@ static void set_constants(struct http_post *post, const char *ca_file, const cha
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* Of HTTP/2, libcurl 7.88 reads frames for as long as there are any: one receiver could keep the loop. */
+    SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(easy, CURLOPT_PATH_AS_IS, 1L);
     SET(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
-    SET(easy, CURLOPT_PIPEWAIT, 0L);
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
     SET(easy, CURLOPT_QUICK_EXIT, 1L); /* a dead name's lookup is left behind, not waited for */

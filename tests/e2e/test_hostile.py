@@ -1,0 +1,94 @@
+"""Whatever a receiver does, its attempt ends in time and takes little memory."""
+
+import json
+import pathlib
+import re
+
+import pytest
+
+from duepost import Duepost
+from hostile import HTTP_2, PLAIN, TLS, Hostile
+from patience import SLOW, until
+from timestamp import to_ms
+from tls import Authority
+
+TIMEOUT = 3          # s
+AT_ONCE = 1000
+PER_ATTEMPT = 128    # KiB
+KINDS = {**PLAIN, **TLS, **HTTP_2}
+CASES = [("plain", each) for each in PLAIN] + [("tls", each) for each in TLS] + [("within_tls", each) for each in (*PLAIN, *HTTP_2)]
+
+
+@pytest.fixture(scope="module")
+def authority():
+    made = Authority()
+    made.issue("receiver", "IP:127.0.0.1")
+    return made
+
+
+@pytest.fixture(scope="module")
+def hostile(authority):
+    started = Hostile(authority)
+    yield started
+    started.stop()
+
+
+def began(authority):
+    return Duepost("--breaker", "off", "--max-in-flight-topic", "1024", "--max-in-flight", "1024", "--receiver-ca", str(authority.certificate),
+                   "--log-level", "error")
+
+
+@pytest.fixture(scope="module")
+def shared(authority):
+    started = began(authority)
+    yield started
+    started.stop()
+    assert "AddressSanitizer" not in started.log()
+
+
+def took(job):
+    """From its claim to its death, by Redis's clock, s."""
+    return (to_ms(job["deadAt"]) - to_ms(job["lastAttempt"]["at"])) / 1000
+
+
+@pytest.mark.parametrize("where, kind", CASES, ids=lambda part: getattr(part, "__name__", part))
+def test_an_attempt_ends_in_time(shared, hostile, topic, where, kind):
+    shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], body="x" * 1000, retry=0, timeout=TIMEOUT)
+    job = shared.wait_for_state(topic, "a", "dead", TIMEOUT + 10)
+    assert took(job) <= TIMEOUT + 1 * SLOW
+    last = job["lastAttempt"]
+    what = last.get("error") or last["status"]
+    print(f"{kind.__name__}: {what}, {took(job):.2f} s")
+    assert what == KINDS[kind]
+
+
+def memory(server, name):
+    """KiB"""
+    return int(re.search(rf"{name}:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
+
+
+@pytest.mark.parametrize("where", ["plain", "tls", "within_tls"])
+def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostile, receiver, topic, where):
+    server = began(authority)
+    try:
+        server.request("PUT", f"/topics/{topic}", '{"paused": true}', {"Content-Type": "application/json"}).expect(200)
+        urls = list(getattr(hostile, where).values())
+        jobs = [{"topic": topic, "jobId": str(i), "url": urls[i % len(urls)], "retry": 0, "timeout": TIMEOUT} for i in range(AT_ONCE)]
+        for each in server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"}).expect(207)["results"]:
+            assert each["status"] == 201
+        before = memory(server, "VmRSS")
+        pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from now
+        server.request("DELETE", f"/topics/{topic}")
+        until(lambda: server.get(f"/jobs/count?topic={topic}&state=dead").expect(200)["count"] == AT_ONCE, TIMEOUT + 30, "all are dead")
+        grown = (memory(server, "VmHWM") - before) / AT_ONCE
+        dead = server.get(f"/jobs?topic={topic}&state=dead&limit={AT_ONCE}").expect(200)["jobs"]
+        slowest = max(map(took, dead))
+        print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, {grown:.0f} KiB each")
+        assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 1 * SLOW
+        if SLOW == 1:  # sanitizers keep what was freed
+            assert grown < PER_ATTEMPT
+        server.schedule(topic=topic, jobId="after", url=receiver.url())
+        server.wait_for_state(topic, "after", None)
+    finally:
+        server.stop()
+    assert "AddressSanitizer" not in server.log()
