@@ -122,7 +122,7 @@ void buffer_append_json(struct buffer *buffer, struct slice text)
         append_escape(buffer, byte);
         start = i + 1;
     }
-    buffer_append(buffer, slice_from(text.data + start, text.size - start));
+    buffer_append(buffer, slice_skip(text, start));
     buffer_append_byte(buffer, '"');
 }
 

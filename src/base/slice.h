@@ -40,20 +40,26 @@ static inline bool slice_equal_nocase(struct slice a, struct slice b)
     return a.size == b.size && (a.size == 0 || strncasecmp(a.data, b.data, a.size) == 0);
 }
 
+/* Without the first count bytes; count is at most the size. */
+static inline struct slice slice_skip(struct slice text, size_t count)
+{
+    return (struct slice){count ? text.data + count : text.data, text.size - count}; /* NULL + 0 is no C */
+}
+
 static inline bool slice_ends_with(struct slice text, struct slice end)
 {
-    return text.size >= end.size && memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
+    return text.size >= end.size && slice_equal(slice_skip(text, text.size - end.size), end);
 }
 
 static inline bool slice_starts_with(struct slice text, struct slice prefix)
 {
-    return text.size >= prefix.size && (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
+    return text.size >= prefix.size && slice_equal(slice_from(text.data, prefix.size), prefix);
 }
 
-/* Without the first count bytes; count is at most the size. */
-static inline struct slice slice_skip(struct slice text, size_t count)
+/* Where it ends; NULL of an empty one that is nowhere. */
+static inline const char *slice_end(struct slice text)
 {
-    return (struct slice){text.data + count, text.size - count};
+    return text.size ? text.data + text.size : text.data;
 }
 
 /* Cuts text at the first separator: *head is what stands before it, *rest what

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/freeze_guard.h"
+#include "io/retry_after.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -24,7 +25,6 @@ enum {
     HEAD_MAX_BYTES = 64 * 1024, /* all heads of an answer, interim ones and trailers included */
     BODY_MAX_BYTES = 64 * 1024,
     DEFAULT_LINES = 3,
-    RETRY_AFTER_MAX_S = 366 * 24 * 3600,
 };
 
 /* libcurl's own headers, suppressed: a name without a value. The caller's come first and win. */
@@ -100,21 +100,6 @@ static int parse_status(struct slice line)
     return (int)status;
 }
 
-/* delay-seconds of any length (RFC 9110, 10.2.3), at most RETRY_AFTER_MAX_S; -1: no digits only. */
-static int64_t read_seconds(struct slice value)
-{
-    uint64_t seconds;
-    while (value.size && strchr("\r\n", value.data[value.size - 1]))
-        value.size--;
-    value = slice_trim(value);
-    for (size_t i = 0; i < value.size; i++)
-        if (value.data[i] < '0' || value.data[i] > '9')
-            return -1;
-    if (value.size == 0)
-        return -1;
-    return slice_to_number(value, RETRY_AFTER_MAX_S, &seconds) ? (int64_t)seconds : RETRY_AFTER_MAX_S;
-}
-
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_post *post = arg;
@@ -131,7 +116,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
         post->has_retry_after = false;
     } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
         post->has_retry_after = true;
-        post->retry_after_s = read_seconds(slice_skip(line, strlen("Retry-After:")));
+        post->retry_after_s = retry_after_seconds(slice_skip(line, strlen("Retry-After:")));
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         post->has_head = post->status >= 200;
         if (post->has_head)

@@ -52,7 +52,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
     }
 }
 
-static void on_log(void *arg, const char *format, va_list values)
+__attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *format, va_list values)
 {
     (void)arg;
     char text[512];

@@ -161,7 +161,7 @@ void timer_stop(struct timer *timer)
 
 bool timer_is_running(const struct timer *timer)
 {
-    return ev_is_active(&timer->ev);
+    return ev_is_active((ev_timer *)(uintptr_t)&timer->ev); /* libev's macro lacks a const */
 }
 
 void timer_free(struct timer *timer)

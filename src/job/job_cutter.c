@@ -74,7 +74,7 @@ static enum status next_line(struct job_cutter *cutter, struct slice *job, struc
 /* Behind the bracket that closes the array there may be white space. */
 static enum status end_items(const struct job_cutter *cutter, struct job_errors *errors)
 {
-    const char *last = cutter->text.data + cutter->text.size, *at = cutter->items.at + 1;
+    const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;
     while (at < last && strchr(" \t\r\n", *at) && *at)
         at++;
     return at == last ? end(cutter, errors) : refuse_at(cutter, errors, "is not valid JSON", at);

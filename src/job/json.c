@@ -60,7 +60,7 @@ static const char *skip_value(const char *at, const char *end)
 
 bool json_open(struct slice value, struct json_cursor *cursor)
 {
-    const char *end = value.data + value.size;
+    const char *end = slice_end(value);
     const char *at = skip_space(value.data, end);
     if (at == end || (*at != '{' && *at != '['))
         return false;

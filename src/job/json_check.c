@@ -271,7 +271,7 @@ enum status json_check(struct slice text, const struct json_limits *limits, stru
     struct scanner scanner;
     assert(limits->depth <= JSON_DEPTH_MAX);
     scanner.start = scanner.at = text.data;
-    scanner.end = text.data + text.size;
+    scanner.end = slice_end(text);
     scanner.limits = limits;
     scanner.fault = NULL;
     scanner.is_json = false;

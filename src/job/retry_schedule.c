@@ -30,7 +30,7 @@ static struct slice take_word(struct slice *rest)
     size_t end = start;
     while (end < rest->size && !is_separator(rest->data[end]))
         end++;
-    struct slice word = slice_from(rest->data + start, end - start);
+    struct slice word = slice_skip(slice_from(rest->data, end), start);
     *rest = slice_skip(*rest, end);
     return word;
 }

@@ -79,7 +79,8 @@ void trace_state_read(struct slice header, struct buffer *state)
         member = slice_trim(member);
         if (member.size == 0 || member.size > most)
             continue;
-        if (state->size - start + member.size + 1 > TRACE_STATE_MAX + 1)
+        size_t comma = state->size > start;
+        if (state->size - start + comma + member.size > TRACE_STATE_MAX)
             return;
         if (state->size > start)
             buffer_append_byte(state, ',');

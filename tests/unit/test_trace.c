@@ -60,6 +60,8 @@ static void check_state(const char *header, const char *expected)
 
 #define TEN     "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define NINETY  TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define FOUR    "a=" HUNDRED ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED
 #define LONG    "l=" HUNDRED TEN TEN TEN
 
 START_TEST(keeps_whole_members_of_a_tracestate)
@@ -72,6 +74,9 @@ START_TEST(keeps_whole_members_of_a_tracestate)
                 "a=1,b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED ",e=" HUNDRED);
     check_state("a=" HUNDRED ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED ",e=" HUNDRED ",f=1",
                 "a=" HUNDRED ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED);
+    /* 512 bytes, and one more. */
+    check_state(FOUR ",e=" NINETY "01234567", FOUR ",e=" NINETY "01234567");
+    check_state(FOUR ",e=" NINETY "012345678", FOUR);
     check_state(
         "a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,"
         "a=1,a=1,a=1,a=1,a=1,a=1,a=1,a=1,b=2",

@@ -1,0 +1,34 @@
+#include "fuzz_resp.h"
+#include "io/redis.h"
+
+static void walk(const struct redis_reply *reply)
+{
+    enum redis_kind kind = redis_reply_kind(reply);
+    struct slice text = redis_reply_text(reply);
+    assert(text.size == 0 || kind == REDIS_KIND_TEXT || kind == REDIS_KIND_ERROR);
+    assert(redis_reply_integer(reply) == 0 || kind == REDIS_KIND_INTEGER || kind == REDIS_KIND_TEXT);
+    assert(redis_reply_size(reply) == 0 || kind == REDIS_KIND_ARRAY);
+    for (size_t i = 0; i < redis_reply_size(reply); i++)
+        walk(redis_reply_at(reply, i));
+    assert(!redis_reply_at(reply, redis_reply_size(reply)));
+}
+
+/* What a Redis, or something in its place, says on the wire. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!resp_is_modest(data, size))
+        return 0;
+    redisReader *reader = redisReaderCreate();
+    void *got = NULL;
+    redisReaderFeed(reader, (const char *)data, size);
+    while (redisReaderGetReply(reader, &got) == REDIS_OK && got) {
+        struct redis_reply *taken = redis_reply_take(got);
+        assert(redis_reply_kind(got) == REDIS_KIND_NIL);
+        walk(taken);
+        redis_reply_free(taken);
+        freeReplyObject(got);
+        got = NULL;
+    }
+    redisReaderFree(reader);
+    return 0;
+}

@@ -1,0 +1,59 @@
+#include "fuzz.h"
+#include "job/json.h"
+#include "job/topic_settings.h"
+
+static struct topic_settings settings;
+static struct job_errors errors;
+
+/* Settings that were taken, as text; that is read again, and written the same. */
+static void check_text(struct slice text)
+{
+    struct buffer again;
+    if (text.size == 0)
+        return;
+    buffer_init(&again, TOPIC_SETTINGS_BYTES_MAX);
+    enum status status = topic_settings_parse(text, &settings, &errors);
+    assert(status == STATUS_OK && settings.is_paused == topic_settings_are_paused(text));
+    topic_settings_write(&settings, &again);
+    assert(slice_equal(text, buffer_slice(&again)));
+    topic_settings_fini(&settings);
+    buffer_fini(&again);
+}
+
+static void check_shown(void)
+{
+    static const struct json_limits limits = {8, 100};
+    struct json_fault fault;
+    struct buffer shown;
+    buffer_init(&shown, 2 * TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_show(&settings, &shown);
+    assert(shown.size == 0 || json_check(buffer_slice(&shown), &limits, &fault) == STATUS_OK);
+    buffer_fini(&shown);
+}
+
+/* A line with settings, then a patch for them. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice first, patch;
+    struct buffer text, merged;
+    slice_cut(input_of(data, size), '\n', &first, &patch);
+    if (topic_settings_parse(first, &settings, &errors) != STATUS_OK) {
+        assert(errors.count > 0);
+        return 0;
+    }
+    buffer_init(&text, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&merged, TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_write(&settings, &text);
+    check_shown();
+    topic_settings_fini(&settings);
+    if (!text.failed) {
+        check_text(buffer_slice(&text));
+        errors.count = 0;
+        if (topic_settings_merge(buffer_slice(&text), patch, &merged, &errors) == STATUS_OK &&
+            topic_settings_parse(buffer_slice(&merged), &settings, &errors) == STATUS_OK)
+            topic_settings_fini(&settings);
+    }
+    buffer_fini(&merged);
+    buffer_fini(&text);
+    return 0;
+}
