@@ -122,13 +122,24 @@ static struct finding find(const struct why *why, const struct store_topic *topi
 
 /* ---- its receiver ---- */
 
-/* When it would be due, or even later, had nobody held it. */
+/* text: the job's own url, or then its topic's. */
+static void name_receiver(struct why *why, struct slice text)
+{
+    struct url url;
+    const char *detail;
+    if (!why->receiver[0] && url_parse(text, &url, &detail) == STATUS_OK)
+        receiver_name(&url, why->receiver);
+}
+
+/* When it would be due, or even later, had nobody held it; by the schedule of now, which may be empty since.
+ */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
-    const struct job job = {.has_schedule = why->has_schedule, .schedule = why->schedule};
-    const struct attempt_result *last = &why->last_attempt;
-    return why->attempts == 0 ? why->due_ms
-                              : last->at_ms + last->duration_ms + job_wait_ms(&job, fallback, why->attempts);
+    const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
+    int64_t end_ms = why->last_attempt.at_ms + why->last_attempt.duration_ms;
+    if (why->attempts == 0)
+        return why->due_ms;
+    return schedule->count > 0 ? end_ms + retry_schedule_wait_ms(schedule, why->attempts) : end_ms;
 }
 
 /* A job that is held is in its bucket, and due a little later than it was. */
@@ -151,16 +162,15 @@ static void find_receiver(const struct store_receiver *receiver, struct why *why
         finding->next_ms = next_ms;
         FIND(finding, "breaker",
              "The breaker of its receiver %s is open: %lld failures in a row, the last one %.*s. Its jobs "
-             "wait, "
-             "without an attempt, for one that tries it%s. POST /receivers/%s/close lets them go on.",
+             "wait, without an attempt, for one that tries it%s. POST /receivers/%s/close lets them go on.",
              why->receiver, (long long)receiver->failures, SLICE_ARG(receiver->cause),
              receiver->probe ? ", which is under way" : "", why->receiver);
     } else if (receiver->limit > 0) {
         finding->next_ms = why->at_ms;
         FIND(finding, "receiver_limit",
              "Its receiver %s asked for fewer attempts at once: each reactor has %lld in flight there at "
-             "most. "
-             "Each delivery adds one; POST /receivers/%s/close lets all go on.",
+             "most, "
+             "and one more for each delivery. POST /receivers/%s/close lets all go on.",
              why->receiver, (long long)receiver->limit, why->receiver);
     }
 }
@@ -220,8 +230,11 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     why->finding = find(why, topic);
     if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
         settings = (struct topic_settings){.is_paused = false};
+    name_receiver(why, settings.url);
+    bool may_be = may_be_held(why, &settings);
+    topic_settings_fini(&settings);
     struct store_receivers receivers = {.name = slice_of(why->receiver), .max = 1};
-    if (may_be_held(why, &settings))
+    if (may_be)
         store_receivers(exchange->api->options.store, &receivers, on_receiver, why);
     else
         answer(why);
@@ -231,8 +244,6 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
 static void keep_record(struct why *why, const struct store_job *stored)
 {
     struct job job;
-    struct url url;
-    const char *detail;
     if (job_read(stored->id, stored->record, &job) != STATUS_OK) {
         snprintf(why->reason, sizeof why->reason, "unreadable");
         return;
@@ -242,8 +253,7 @@ static void keep_record(struct why *why, const struct store_job *stored)
     why->has_schedule = job.has_schedule;
     why->schedule = job.schedule;
     why->last_attempt = job.last_attempt;
-    if (url_parse(job.url, &url, &detail) == STATUS_OK)
-        receiver_name(&url, why->receiver);
+    name_receiver(why, job.url);
     snprintf(why->reason, sizeof why->reason, "%.*s",
              SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));
     job_fini(&job);

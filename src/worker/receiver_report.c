@@ -43,6 +43,9 @@ static void on_reported(void *arg, enum status status, const struct store_report
     struct receivers *receivers = receiver->receivers;
     if (status == STATUS_OK) {
         receiver_learn(receiver, reported->receiver);
+        receiver->told_us = receiver->heard_us;
+        list_remove(&receiver->told_link);
+        list_append(&receivers->told, &receiver->told_link);
         count_changes(receiver, reported);
     } else if (receiver->sent.lives) {
         receiver_set_open(receiver, false); /* we know better than Redis */

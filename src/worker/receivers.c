@@ -10,6 +10,7 @@ enum {
 };
 #define UNWELL_US   INT64_C(3600000000) /* what is older, Redis has forgotten */
 #define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
+#define TOLD_US     INT64_C(5000000)    /* longer than Redis may take for an answer */
 #define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
 
 /* What is known of the receivers of a shard. */
@@ -54,6 +55,7 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
     memcpy(receiver->name, name, size);
     list_init(&receiver->age_link);
     list_init(&receiver->news_link);
+    list_init(&receiver->told_link);
     list_append(bucket_of(receivers, name), &receiver->link);
     return receiver;
 }
@@ -61,14 +63,14 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
 bool receiver_has_news(const struct receiver *receiver)
 {
     const struct receiver_news *news = &receiver->news;
-    return news->lives || news->failures || news->crowd || news->probe || news->unsent_probe ||
-           news->probe_ms;
+    return news->is_doubtful || news->lives || news->failures || news->crowd || news->probe ||
+           news->unsent_probe || news->probe_ms;
 }
 
 void receiver_settle(struct receiver *receiver)
 {
-    if (receiver->in_flight > 0 || receiver->is_unwell || receiver->is_reporting || receiver->asker ||
-        receiver_has_news(receiver))
+    if (!list_is_empty(&receiver->told_link) || receiver->in_flight > 0 || receiver->is_unwell ||
+        receiver->is_reporting || receiver->asker || receiver_has_news(receiver))
         return;
     list_remove(&receiver->link);
     free(receiver);
@@ -125,20 +127,10 @@ static void forget_oldest(struct receivers *receivers)
     }
 }
 
-/* Answers on two connections may pass each other. A larger difference is a step of Redis's clock. */
-static bool is_outdated(const struct receiver *receiver, const struct store_receiver *known)
-{
-    int64_t newer_us = receiver->known_us - known->now_us;
-    return newer_us > 0 && newer_us < STORE_LEASE_MS * INT64_C(1000);
-}
-
 void receiver_learn(struct receiver *receiver, const struct store_receiver *known)
 {
     bool is_unwell = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
-    if (known && is_outdated(receiver, known))
-        return;
-    receiver->known_us = known ? known->now_us : 0;
     receiver->heard_us = clock_boot_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
@@ -154,6 +146,18 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     set_unwell(receiver, is_unwell);
 }
 
+/* So long an answer to what was asked before may come. */
+static void forget_told(struct receivers *receivers)
+{
+    while (!list_is_empty(&receivers->told)) {
+        struct receiver *oldest = LIST_ENTRY(receivers->told.next, struct receiver, told_link);
+        if (clock_boot_us() - oldest->told_us < TOLD_US)
+            break;
+        list_remove(&oldest->told_link);
+        receiver_settle(oldest);
+    }
+}
+
 void receivers_tell_numbers(const struct receivers *receivers)
 {
     metrics_receivers(receivers->metrics, receivers->open_count, receivers->limited_count);
@@ -161,8 +165,11 @@ void receivers_tell_numbers(const struct receivers *receivers)
 
 /* ---- what others reported ---- */
 
-static void hear_of(struct receivers *receivers, const struct store_receiver *known)
+/* Answers on two connections may pass each other: what was asked before a report's answer came may be older
+ * than that, and is asked again. */
+static void hear_of(struct knowledge *shard, const struct store_receiver *known)
 {
+    struct receivers *receivers = shard->receivers;
     char name[RECEIVER_NAME_SIZE];
     bool is_well = known->failures == 0 && known->opened_ms == 0 && known->limit == 0;
     if (known->name.size >= sizeof name)
@@ -172,6 +179,11 @@ static void hear_of(struct receivers *receivers, const struct store_receiver *kn
     struct receiver *receiver = is_well ? find(receivers, name) : receivers_find(receivers, name);
     if (!receiver)
         return;
+    if (receiver->told_us > shard->asked_us) {
+        receiver->news.is_doubtful = true;
+        receiver_report(receiver);
+        return;
+    }
     receiver_learn(receiver, known);
     receiver_settle(receiver);
 }
@@ -187,7 +199,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     if (status != STATUS_OK)
         return; /* a later claim tells again */
     for (size_t i = 0; i < count; i++)
-        hear_of(receivers, &known[i]);
+        hear_of(shard, &known[i]);
     forget_oldest(receivers);
     receivers_tell_numbers(receivers);
     shard->version = version;
@@ -230,6 +242,7 @@ static void on_told(void *arg)
 void receivers_hear(struct receivers *receivers, size_t number, int64_t version, int64_t asked_us)
 {
     struct knowledge *shard = &receivers->shards[number];
+    forget_told(receivers);
     bool is_lost = version < shard->version && asked_us > shard->heard_us;
     if (is_lost)
         shard->version = 0;
@@ -253,6 +266,7 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
         list_init(&receivers->buckets[i]);
     list_init(&receivers->unwell);
     list_init(&receivers->with_news);
+    list_init(&receivers->told);
     receivers->decide = hook_new(loop, LOOP_PHASE_DECIDE, receivers_send_reports, receivers);
     receivers->later = timer_new(loop, on_later, receivers);
     return receivers;

@@ -20,7 +20,8 @@ struct permit;
 
 /* What is to be reported of a receiver. */
 struct receiver_news {
-    bool lives; /* before the failures */
+    bool is_doubtful; /* nothing: the answer shall tell */
+    bool lives;       /* before the failures */
     int64_t failures, crowd, delivered;
     int64_t probe, unsent_probe; /* their numbers; 0: none */
     int64_t probe_ms;            /* for how long the right to probe is asked for; 0: it is not */
@@ -31,12 +32,13 @@ struct receiver_news {
 struct receiver {
     struct list link;      /* of its bucket */
     struct list age_link;  /* among those that are not well, the one heard of longest ago first */
+    struct list told_link; /* among those that a report's answer told of lately, the first one first */
     struct list news_link; /* among those with news that is not on its way */
     struct receivers *receivers;
     size_t in_flight; /* attempts of this reactor */
     bool is_unwell;   /* Redis has something to say of it: all outcomes are reported */
     int64_t heard_us; /* CLOCK_BOOTTIME, as all times here */
-    int64_t known_us; /* when it was as below, by Redis's clock; 0: nothing was known */
+    int64_t told_us;  /* when a report's answer told of it */
     bool is_open;     /* its breaker */
     int64_t probe_us; /* until then nobody may probe it */
     int64_t probe_ms; /* the same by Redis's clock */

@@ -16,6 +16,7 @@ struct receivers {
     struct list unwell; /* by age_link */
     size_t unwell_count, open_count, limited_count;
     struct list with_news;
+    struct list told; /* by told_link */
     struct hook *decide;
     struct timer *later; /* when what is new may be read again */
 };

@@ -340,6 +340,19 @@ def test_why_of_a_retry_tells_its_wait_from_the_breakers(start, receiver, topic)
     assert server.get(f"/jobs/{topic}/late/why").expect(200)["why"] == "waits_for_retry"
 
 
+def test_why_knows_the_receiver_of_a_topics_url_and_a_schedule_that_is_gone(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    settings(server, topic, url=receiver.url(), retrySchedule=[2])
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", delay=3)
+    server.schedule(topic=topic, jobId="b")
+    until(lambda: receiver.of(topic, "b"), 5, "a first attempt")
+    open_breaker(server, receiver, topic + ".other")
+    settings(server, topic, url=receiver.url(), retrySchedule=[])
+    for job_id in "ab":
+        until(lambda: server.get(f"/jobs/{topic}/{job_id}/why").json["why"] == "breaker", 5, lambda: server.get(f"/jobs/{topic}/{job_id}/why").json)
+
+
 def test_a_breaker_is_closed_by_hand(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
