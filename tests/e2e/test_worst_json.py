@@ -7,6 +7,7 @@ import time
 import pytest
 
 from patience import SLOW
+import contract
 
 SIZE = 1 << 20
 GOOD = '"topic":"worst","url":"http://127.0.0.1:9/","delay":3600'
@@ -124,8 +125,10 @@ def test_it_costs_little(server, figures, request, method, target, media, text):
         server.request("PUT", target, json.dumps({"url": "http://127.0.0.1:9/", "delay": 3600}), {"Content-Type": JSON})
     case, data = request.node.callspec.id, text.encode(errors="surrogateescape")
     before, began = busy_ms(server), time.monotonic()
-    reply = server.request(method, target, data, {"Content-Type": media}, check=len(data) <= SIZE)
+    reply = server.request(method, target, data, {"Content-Type": media}, check=False)
     took_ms = (time.monotonic() - began) * 1000
     figures[case] = busy_ms(server) - before
     assert reply.status in (200, 201, 207, 400, 413)
-    assert figures[case] < 150 * SLOW and took_ms < 2500 * SLOW  # 50 on a quiet machine; far more was seen once
+    if len(reply.body) < 100000:  # the answer to many jobs takes the validator seconds
+        contract.check(method, target, reply.status, reply.headers, reply.body)
+    assert figures[case] < 150 * SLOW and took_ms < 5000 * SLOW  # 50 on a quiet machine; far more was seen once
