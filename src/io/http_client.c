@@ -13,6 +13,7 @@
 #include "base/test_point.h"
 #include "io/freeze_guard.h"
 #include "io/http_post.h"
+#include "io/name_lookups.h"
 
 enum {
     BODY_GRACE_US = 2 * 1000 * 1000, /* what a body may take once the status is known */
@@ -26,6 +27,7 @@ struct http_client {
     struct timer *own_timer;  /* for ended and draining */
     struct hook *hook;
     struct freeze_guard *guard;
+    struct name_lookups *lookups;
     char *ca_file;
     char *proxy;
     struct socket **sockets; /* by descriptor */
@@ -58,9 +60,21 @@ static void detach(struct http_post *post)
     list_remove(&post->push_link);
 }
 
+/* What is known now of the name in its url. */
+static void note_lookup(const struct http_post *post)
+{
+    struct http_client *client = post->client;
+    int64_t now_us = loop_now_us(client->loop);
+    if (post->was_opened || post->was_refused)
+        name_lookups_found(client->lookups, post->request.url, now_us);
+    else if (post->outcome.error == HTTP_ERROR_TIMEOUT && !post->outcome.was_sent)
+        name_lookups_abandoned(client->lookups, now_us);
+}
+
 static void end_post(struct http_post *post, CURLcode code)
 {
     http_post_fill_outcome(post, code);
+    note_lookup(post);
     detach(post);
     post->is_ended = true;
     list_append(&post->client->ended, &post->link);
@@ -284,6 +298,13 @@ struct http_post *http_post(struct http_client *client, const struct http_post_r
     TEST_POINT("before", "http_post");
     struct http_post *post = take_post(client);
     http_post_prepare(post, request);
+    if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
+        post->outcome = (struct http_outcome){.error = HTTP_ERROR_DNS, .retry_after_ms = -1};
+        post->is_ended = true;
+        list_append(&client->ended, &post->link);
+        timer_start(client->own_timer, 0);
+        return post;
+    }
     list_append(&client->running, &post->link);
     client->has_new = true;
     CURLMcode code = curl_multi_add_handle(client->multi, post->easy);
@@ -337,6 +358,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->curl_timer = timer_new(loop, on_curl_timer, client);
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
+    client->lookups = name_lookups_new();
     client->guard = freeze_guard_new(shut_connections, client);
     client->multi = curl_multi_init();
     assert(client->multi);
@@ -367,6 +389,7 @@ void http_client_free(struct http_client *client)
     for (size_t fd = 0; fd < client->socket_count; fd++)
         free_socket(client, (curl_socket_t)fd);
     freeze_guard_free(client->guard);
+    name_lookups_free(client->lookups);
     hook_free(client->hook);
     timer_free(client->curl_timer);
     timer_free(client->own_timer);

@@ -1,6 +1,6 @@
 /* http_post.h - inside the HTTP client: one post as libcurl sees it, from its options to its outcome.
  *
- * Only http_client.c and http_post.c include this. A post is used again and
+ * Only http_client.c and http_post*.c include this. A post is used again and
  * again: its easy handle keeps what is the same for each. */
 #ifndef DUEPOST_IO_HTTP_POST_H
 #define DUEPOST_IO_HTTP_POST_H
@@ -9,6 +9,8 @@
 
 #include "base/list.h"
 #include "io/http_client.h"
+
+enum { RETRY_AFTER_MAX_S = 366 * 24 * 3600 };
 
 struct http_post {
     struct list link;
@@ -43,7 +45,7 @@ void http_post_free(struct http_post *);
 /* Makes it ready to be given to the multi handle. */
 void http_post_prepare(struct http_post *, const struct http_post_request *);
 
-/* After its end, while the easy handle still has the answer. */
+/* After its end, while the easy handle still has the answer; in http_post_outcome.c. */
 void http_post_fill_outcome(struct http_post *, CURLcode);
 
 /* Of http_client.c: the status is known, the body may take a little longer. */

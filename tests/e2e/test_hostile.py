@@ -47,7 +47,12 @@ def shared(authority):
 
 
 def took(job):
-    """From its claim to its death, by Redis's clock, s."""
+    """From the start of its attempt to the end, s."""
+    return job["lastAttempt"]["durationMs"] / 1000
+
+
+def took_with_redis(job):
+    """From its claim to its death, by Redis's clock, s: on a busy machine much of that is waiting for a core."""
     return (to_ms(job["deadAt"]) - to_ms(job["lastAttempt"]["at"])) / 1000
 
 
@@ -83,7 +88,8 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         grown = (memory(server, "VmHWM") - before) / AT_ONCE
         dead = server.get(f"/jobs?topic={topic}&state=dead&limit={AT_ONCE}").expect(200)["jobs"]
         slowest = max(map(took, dead))
-        print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, {grown:.0f} KiB each")
+        print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, from claim to record "
+              f"{max(map(took_with_redis, dead)):.2f} s; {grown:.0f} KiB each")
         assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 1 * SLOW
         if SLOW == 1:  # sanitizers keep what was freed
             assert grown < PER_ATTEMPT

@@ -1,0 +1,80 @@
+/* How a post ends: what libcurl says becomes an outcome. */
+#include "io/freeze_guard.h"
+#include "io/http_post.h"
+
+static enum http_error error_of(const struct http_post *post, CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return HTTP_ERROR_DNS;
+    case CURLE_COULDNT_CONNECT:
+        return post->was_refused && !post->was_opened ? HTTP_ERROR_REFUSED : HTTP_ERROR_CONNECT;
+    case CURLE_OPERATION_TIMEDOUT:
+        return HTTP_ERROR_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_SHUTDOWN_FAILED:
+    case CURLE_SSL_CLIENTCERT:
+    case CURLE_USE_SSL_FAILED:
+        return HTTP_ERROR_TLS;
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_ERROR_CONNECT;
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
+        return http_client_has_proxy(post->client) && !post->outcome.was_sent ? HTTP_ERROR_CONNECT
+                                                                              : HTTP_ERROR_RESET;
+    case CURLE_OUT_OF_MEMORY: /* what libcurl says of a header line over its own limit of 100 KiB */
+        return HTTP_ERROR_TOO_LARGE;
+    default:
+        return HTTP_ERROR_PROTOCOL;
+    }
+}
+
+/* Seconds, which libcurl would take for nonsense when they are very many; or a date, which it parses: 0 for a
+ * time in the past and for nonsense. */
+static int64_t retry_after_ms(const struct http_post *post)
+{
+    curl_off_t seconds = 0;
+    if (!post->has_retry_after)
+        return -1;
+    if (post->retry_after_s >= 0)
+        return post->retry_after_s * 1000;
+    curl_easy_getinfo(post->easy, CURLINFO_RETRY_AFTER, &seconds);
+    return (seconds < 0 ? 0 : seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
+}
+
+static void fill_answer(struct http_post *post, CURLcode code)
+{
+    size_t kept = post->body_bytes < HTTP_ANSWER_MAX ? post->body_bytes : HTTP_ANSWER_MAX;
+    post->outcome.answer = slice_from(post->answer, kept);
+    post->outcome.is_answer_cut = kept < post->body_bytes || code != CURLE_OK;
+}
+
+void http_post_fill_outcome(struct http_post *post, CURLcode code)
+{
+    struct http_outcome *outcome = &post->outcome;
+    curl_off_t total_us = 0;
+    curl_easy_getinfo(post->easy, CURLINFO_TOTAL_TIME_T, &total_us);
+    outcome->duration_ms = total_us / 1000;
+    outcome->retry_after_ms = -1;
+    if (post->has_head) {
+        outcome->status = post->status;
+        outcome->retry_after_ms = retry_after_ms(post);
+        fill_answer(post, code);
+    } else {
+        outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);
+    }
+    if (freeze_guard_has_struck(http_client_guard(post->client), post) && !post->has_head) {
+        outcome->error = HTTP_ERROR_UNSENT;
+        outcome->was_sent = false;
+    }
+}

@@ -1,0 +1,89 @@
+#include "io/name_lookups.h"
+
+#include "base/memory.h"
+
+/* libc's default: two tries of 5 s at each of at most three name servers. */
+#define ABANDONED_US INT64_C(30000000)
+/* What libcurl keeps a name for, less what a post may take to begin. */
+#define FOUND_US INT64_C(55000000)
+
+enum { FOUND_SLOTS = 4096 };
+
+struct name_lookups {
+    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* a ring; the oldest at first */
+    size_t first, count;
+    /* When the names of a hash were last found. Two may share a slot: what that lets through is few. */
+    int64_t found_us[FOUND_SLOTS];
+};
+
+struct name_lookups *name_lookups_new(void)
+{
+    return NEW(struct name_lookups);
+}
+
+void name_lookups_free(struct name_lookups *lookups)
+{
+    free(lookups);
+}
+
+/* "host:port" as spelt. */
+static struct slice authority_of(struct slice url)
+{
+    const char *slashes = url.size ? memmem(url.data, url.size, "//", 2) : NULL;
+    struct slice rest = slashes ? slice_skip(url, (size_t)(slashes - url.data) + 2) : url;
+    size_t size = 0;
+    while (size < rest.size && rest.data[size] != '/' && rest.data[size] != '?')
+        size++;
+    return slice_from(rest.data, size);
+}
+
+/* Needs no look-up: in brackets, or its last label begins with a digit. */
+static bool is_address(struct slice authority)
+{
+    struct slice host, port;
+    if (authority.size && authority.data[0] == '[')
+        return true;
+    slice_cut(authority, ':', &host, &port);
+    size_t start = host.size;
+    while (start > 0 && host.data[start - 1] != '.')
+        start--;
+    return start < host.size && host.data[start] >= '0' && host.data[start] <= '9';
+}
+
+/* FNV-1a. */
+static size_t slot_of(struct slice authority)
+{
+    uint32_t hash = 2166136261;
+    for (size_t i = 0; i < authority.size; i++)
+        hash = (hash ^ (unsigned char)authority.data[i]) * 16777619;
+    return hash % FOUND_SLOTS;
+}
+
+bool name_lookups_may_begin(struct name_lookups *lookups, struct slice url, int64_t now_us)
+{
+    while (lookups->count && now_us - lookups->abandoned_us[lookups->first] >= ABANDONED_US) {
+        lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
+        lookups->count--;
+    }
+    if (lookups->count < NAME_LOOKUPS_MAX)
+        return true;
+    struct slice authority = authority_of(url);
+    int64_t found_us = lookups->found_us[slot_of(authority)];
+    return is_address(authority) || (found_us && now_us - found_us < FOUND_US);
+}
+
+void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t now_us)
+{
+    int64_t *found_us = &lookups->found_us[slot_of(authority_of(url))];
+    if (now_us - *found_us >= FOUND_US || *found_us == 0)
+        *found_us = now_us; /* of the look-up, and not of each connection since */
+}
+
+void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)
+{
+    if (lookups->count == NAME_LOOKUPS_MAX) { /* those that began before there were so many */
+        lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
+        lookups->count--;
+    }
+    lookups->abandoned_us[(lookups->first + lookups->count++) % NAME_LOOKUPS_MAX] = now_us;
+}
