@@ -131,7 +131,7 @@ START_TEST(threads_leave_nothing_behind)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 6; i++) {
-        char text[INET_ADDRSTRLEN];
+        char text[32];
         snprintf(text, sizeof text, "10.0.0.%d", i / 2);
         ck_assert_int_eq(enter(limits, text, &places[i]), i < 5 ? HTTP_ROOM : HTTP_ROOM_NONE);
     }
