@@ -194,7 +194,7 @@ START_TEST(ends_move_a_few_mib_at_a_time)
         redis_do(redis, "FLUSHALL");
         redis_do(redis, "HSET " KEY "topics t {\"retention\":10}");
         for (int i = 1; i <= 5; i++) {
-            char id[8];
+            char id[16];
             snprintf(id, sizeof id, "t/%d", i);
             store_large(id, record);
             if (calls[call].words == complete)

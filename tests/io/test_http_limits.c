@@ -108,7 +108,7 @@ static void *come_and_go(void *arg)
 {
     struct http_limits *limits = arg;
     for (int i = 0; i < 20000; i++) {
-        char text[INET_ADDRSTRLEN];
+        char text[32];
         struct http_place own, shared;
         snprintf(text, sizeof text, "10.0.%d.%d", i % 64, i % 251);
         enum http_room of_own = enter(limits, text, &own), of_shared = enter(limits, "192.0.2.1", &shared);
@@ -131,7 +131,7 @@ START_TEST(threads_leave_nothing_behind)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 6; i++) {
-        char text[INET_ADDRSTRLEN];
+        char text[32];
         snprintf(text, sizeof text, "10.0.0.%d", i / 2);
         ck_assert_int_eq(enter(limits, text, &places[i]), i < 5 ? HTTP_ROOM : HTTP_ROOM_NONE);
     }
