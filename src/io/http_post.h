@@ -10,8 +10,6 @@
 #include "base/list.h"
 #include "io/http_client.h"
 
-enum { RETRY_AFTER_MAX_S = 366 * 24 * 3600 };
-
 struct http_post {
     struct list link;
     struct list drain_link;

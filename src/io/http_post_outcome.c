@@ -1,6 +1,7 @@
 /* How a post ends: what libcurl says becomes an outcome. */
 #include "io/freeze_guard.h"
 #include "io/http_post.h"
+#include "io/retry_after.h"
 
 static enum http_error error_of(const struct http_post *post, CURLcode code)
 {
