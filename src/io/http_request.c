@@ -3,8 +3,8 @@
  *   http_request_begin   the request line is there: the request is born
  *   take_head            first call of the handler: gate, on_head, on_too_large
  *   take_body            a call for each piece of the body; on_large
- *   take_end             last call: on_request, or on_too_large, on_surplus; unanswered, the connection is
- * suspended http_answer          makes the response; a suspended connection is resumed at the end of the turn
+ *   take_end             last call: on_request, on_too_large or on_surplus; unanswered, it is suspended
+ *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
  *   send_answer          in the handler's call, or in the one that resuming brings
  *   http_request_end     sent, or the client left: the request dies, and only here
  */

@@ -1,8 +1,10 @@
 """What clients may take: connections, time, memory. Whoever takes all of it leaves enough to ask how duepost is."""
 
+import http.client
 import re
 import select
 import socket
+import ssl
 import time
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from duepost import Client, Duepost, parse, run
 from patience import SLOW, until
 from receiver import Answer
+from tls import Authority
+import scratch
 
 EXTRAS = 16  # connections a reactor, beyond the limit
 
@@ -295,6 +299,24 @@ def test_health_has_an_address_of_its_own(start):
     assert health.request("GET", "/healthz", "x" * 100000).status == 413
     job = {"topic": "t", "url": f"http://127.0.0.1:{health.port}/"}
     assert server.post(job).fields() == ["url"]
+
+
+def test_beyond_loopback_health_takes_tokens_too(start):
+    result = run("--listen", "127.0.0.1:0", "--health-listen", "0.0.0.0:0", "--data", str(scratch.directory("data")))
+    assert result.returncode == 1 and "duepost token new" in result.stderr
+
+
+def test_health_speaks_tls_where_the_api_does(start):
+    authority = Authority()
+    authority.issue("health", "IP:127.0.0.1")
+    trust = ssl.create_default_context(cafile=authority.certificate)
+    server = start("--health-listen", "127.0.0.1:0", "--tls-cert", str(authority.directory / "health.pem"),
+                   "--tls-key", str(authority.directory / "health.key"), tls=trust)
+    port = int(re.search(r"event=health_listening at=https://127.0.0.1:(\d+)", server.log())[1])
+    link = http.client.HTTPSConnection("127.0.0.1", port, timeout=10 * SLOW, context=trust)
+    link.request("GET", "/healthz")
+    assert link.getresponse().status == 200
+    link.close()
 
 
 def test_health_is_answered_until_the_end(start, receiver, topic):

@@ -108,7 +108,7 @@ static void *come_and_go(void *arg)
 {
     struct http_limits *limits = arg;
     for (int i = 0; i < 20000; i++) {
-        char text[INET_ADDRSTRLEN];
+        char text[32];
         struct http_place own, shared;
         snprintf(text, sizeof text, "10.0.%d.%d", i % 64, i % 251);
         enum http_room of_own = enter(limits, text, &own), of_shared = enter(limits, "192.0.2.1", &shared);
