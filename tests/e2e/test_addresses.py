@@ -209,7 +209,7 @@ def test_a_connection_is_not_used_again_once_its_address_is_not_allowed(tmp_path
     with network({"hook.example": [[PRIVATE]]}) as (field, receiver):
         config = tmp_path / "duepost.conf"
         config.write_text("allow-target = 10.0.0.0/8\n")
-        server = field.start("--config", str(config), allow=None)
+        server = field.start("--config", str(config), "--reactors", "1", allow=None)  # each has connections of its own
         set_paused(server, topic + "later", True)
         for i, url in enumerate((b"http://hook.example/", b"http://10.6.6.6/")):
             for job_id in "ab":

@@ -72,6 +72,12 @@ def memory(server, name):
     return int(re.search(rf"{name}:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
 
 
+def are_dead(server, topic):
+    """A 503 says that the server is too busy with handshakes to hear Redis in time."""
+    reply = server.get(f"/jobs/count?topic={topic}&state=dead")
+    return reply.status == 200 and reply.json["count"] == AT_ONCE
+
+
 @pytest.mark.parametrize("where", ["plain", "tls", "within_tls"])
 def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostile, receiver, topic, where):
     server = began(authority)
@@ -84,7 +90,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         before = memory(server, "VmRSS")
         pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from now
         server.request("DELETE", f"/topics/{topic}")
-        until(lambda: server.get(f"/jobs/count?topic={topic}&state=dead").expect(200)["count"] == AT_ONCE, TIMEOUT + 30, "all are dead")
+        until(lambda: are_dead(server, topic), TIMEOUT + 30, "all are dead")
         grown = (memory(server, "VmHWM") - before) / AT_ONCE
         dead = server.get(f"/jobs?topic={topic}&state=dead&limit={AT_ONCE}").expect(200)["jobs"]
         slowest = max(map(took, dead))
