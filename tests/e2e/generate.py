@@ -4,8 +4,12 @@ import datetime
 import string
 
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 import contract
+import scratch
+
+set_hypothesis_home_dir(scratch.directory("hypothesis"))  # before the first strategy: else it is made where the tests are started
 
 # Nothing of what is made may lead off this host.
 URLS = st.builds("{}127.0.0.1:9{}".format, st.sampled_from(["http://", "https://", "HTTP://"]),

@@ -9,14 +9,11 @@ import urllib.parse
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.configuration import set_hypothesis_home_dir
 
 import contract
 import generate
-import scratch
 from duepost import Duepost
 
-set_hypothesis_home_dir(scratch.directory("hypothesis"))  # else it is made where the tests are started
 COUNT = os.environ.get("DUEPOST_TEST_EXAMPLES")
 TOPICS = st.sampled_from(["a", "b.c", "mail"])
 USUAL = {"topic": TOPICS, "jobId": st.sampled_from(["1", "2", "3", "dead~1"]), "receiver": st.sampled_from(["127.0.0.1:9", "%31:9", "[::1]:9"])}
