@@ -179,8 +179,8 @@ struct api *api_new(const struct api_options *options)
     struct api *api = NEW(struct api);
     route_check_table();
     api->options = *options;
-    buffer_init(&api->scratch, SCRATCH_MAX);
-    buffer_init(&api->members, MEMBERS_MAX);
+    buffer_init_fallible(&api->scratch, SCRATCH_MAX);
+    buffer_init_fallible(&api->members, MEMBERS_MAX);
     api->batches = job_batches_new(options->loop);
     for (size_t i = 0; i < API_KEY_BUCKETS; i++)
         list_init(&api->keys[i]);

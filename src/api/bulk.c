@@ -115,14 +115,17 @@ static void act(struct bulk_item *item)
 }
 
 /* The calls borrow the ids until their callbacks. */
-static void keep_ids(struct bulk *bulk, const struct slice *ids, size_t count)
+static bool keep_ids(struct bulk *bulk, const struct slice *ids, size_t count)
 {
     bulk->items = NEW_ARRAY(struct bulk_item, count);
     buffer_reserve(&bulk->ids, bulk->ids.max);
+    if (bulk->ids.failed)
+        return false;
     for (size_t i = 0; i < count; i++) {
         bulk->items[i] = (struct bulk_item){bulk, {bulk->ids.data + bulk->ids.size, ids[i].size}};
         buffer_append(&bulk->ids, ids[i]);
     }
+    return true;
 }
 
 static void on_ids(void *arg, enum status status, const struct slice *ids, size_t count,
@@ -135,7 +138,11 @@ static void on_ids(void *arg, enum status status, const struct slice *ids, size_
         return;
     }
     view_write_cursor(&bulk->cursor, &next);
-    keep_ids(bulk, ids, count);
+    if (!keep_ids(bulk, ids, count)) {
+        problem_answer(bulk->exchange, 503, "There is no memory for so many; nothing changed.");
+        bulk_free(bulk);
+        return;
+    }
     bulk->matched = bulk->pending = count;
     for (size_t i = 0; i < count; i++)
         act(&bulk->items[i]);
@@ -151,7 +158,7 @@ static void begin(struct exchange *exchange, bool is_redrive)
     struct bulk *bulk = NEW(struct bulk);
     bulk->exchange = exchange;
     bulk->is_redrive = is_redrive;
-    buffer_init(&bulk->ids, (size_t)STORE_LIST_MAX * JOB_KEY_MAX);
+    buffer_init_fallible(&bulk->ids, (size_t)STORE_LIST_MAX * JOB_KEY_MAX);
     buffer_init(&bulk->cursor, CURSOR_TEXT_MAX);
     store_ids(exchange->api->options.store, &exchange->parameters->jobs, on_ids, bulk);
 }

@@ -39,6 +39,19 @@ static void give(struct exchange *exchange, const struct http_answer *answer)
     http_answer(request, answer);
 }
 
+/* An answer that lacks its end is none. */
+static bool is_whole(struct exchange *exchange)
+{
+    struct api *api = exchange->api;
+    if (!api->scratch.failed && !api->members.failed)
+        return true;
+    buffer_clear(&api->scratch);
+    buffer_clear(&api->members);
+    problem_answer(exchange, 503,
+                   "There is no memory for the answer; what was asked for may have been done.");
+    return false;
+}
+
 void exchange_answer_json(struct exchange *exchange, unsigned status, const struct http_header *headers,
                           size_t count, struct slice body)
 {
@@ -49,13 +62,15 @@ void exchange_answer_json(struct exchange *exchange, unsigned status, const stru
         .header_count = count,
         .body = body,
     };
-    give(exchange, &answer);
+    if (is_whole(exchange))
+        give(exchange, &answer);
 }
 
 void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
 {
     struct http_answer answer = {.status = 200, .content_type = content_type, .body = body};
-    give(exchange, &answer);
+    if (is_whole(exchange))
+        give(exchange, &answer);
 }
 
 void exchange_free(struct exchange *exchange)

@@ -223,7 +223,7 @@ static void open_batch(struct job_batch *batch)
 static bool step(struct job_batches *batches)
 {
     if (has_room(batches) && !list_is_empty(&batches->sending)) {
-        send_some(LIST_ENTRY(list_take(&batches->sending), struct job_batch, link));
+        send_some(LIST_ENTRY(list_pop(&batches->sending), struct job_batch, link));
         return true;
     }
     if (list_is_empty(&batches->cutting))

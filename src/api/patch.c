@@ -70,6 +70,12 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
     patch_end(patch);
 }
 
+static void answer_no_memory(struct patch *patch)
+{
+    problem_answer(patch->exchange, 503, "There is no memory for the job; nothing changed.");
+    patch_end(patch);
+}
+
 static void change(struct patch *patch, const struct job_patched *patched)
 {
     const struct job *job = &patched->job;
@@ -77,6 +83,10 @@ static void change(struct patch *patch, const struct job_patched *patched)
     patch->is_moved = patched->is_moved && patch->state != JOB_STATE_DEAD;
     buffer_clear(&patch->record);
     job_write(job, &patch->record);
+    if (patch->record.failed) {
+        answer_no_memory(patch);
+        return;
+    }
     struct store_change call = {
         .id = exchange->key,
         .tag = slice_of(patch->tag),
@@ -144,8 +154,11 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     store_job_tag(stored, patch->tag);
     buffer_clear(&patch->settings);
     buffer_append(&patch->settings, stored->settings);
-    buffer_init(&text, stored->record.size + http_request_body(exchange->request).size + MORE_MAX);
-    if (make_job(patch, stored, &text, &patched)) {
+    buffer_init_fallible(&text, stored->record.size + http_request_body(exchange->request).size + MORE_MAX);
+    buffer_reserve(&text, text.max);
+    if (text.failed) {
+        answer_no_memory(patch);
+    } else if (make_job(patch, stored, &text, &patched)) {
         change(patch, &patched);
         job_patched_fini(&patched);
     } else {
@@ -165,7 +178,7 @@ void patch_handle(struct exchange *exchange)
         return;
     struct patch *patch = NEW(struct patch);
     patch->exchange = exchange;
-    buffer_init(&patch->record, RECORD_MAX);
+    buffer_init_fallible(&patch->record, RECORD_MAX);
     buffer_init(&patch->settings, TOPIC_SETTINGS_BYTES_MAX);
     read_job(patch);
 }

@@ -131,7 +131,7 @@ static bool read_per_second(struct exchange *exchange, struct slice value)
 {
     int64_t per_1000_s;
     bool is_exact;
-    if (!decimal_parse(value, 1000, PER_SECOND_MAX * 1000, &per_1000_s, &is_exact) || !is_exact ||
+    if (!decimal_parse(value, 1000, PER_SECOND_MAX * INT64_C(1000), &per_1000_s, &is_exact) || !is_exact ||
         per_1000_s == 0)
         return false;
     exchange->parameters->step_us = INT64_C(1000000000) / per_1000_s;

@@ -73,9 +73,14 @@ static void replace(struct exchange *exchange, struct job *job)
     struct trace_context trace;
     struct replacement *replacement = NEW(struct replacement);
     replacement->exchange = exchange;
-    buffer_init(&replacement->record, RECORD_MAX);
+    buffer_init_fallible(&replacement->record, RECORD_MAX);
     trace_context_take(exchange->request, &trace, job);
     job_write(job, &replacement->record);
+    if (replacement->record.failed) {
+        problem_answer(exchange, 503, "There is no memory for the job; nothing changed.");
+        replacement_free(replacement);
+        return;
+    }
     struct store_replace call = {
         .id = exchange->key,
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},

@@ -1,5 +1,6 @@
 #include "api/submission.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "api/access.h"
@@ -11,14 +12,14 @@
 #include "base/random.h"
 #include "job/job_id.h"
 
-enum { STORED_MAX = 64 * 1024 * 1024, CONSEQUENCE_MAX = 320 };
+enum { STORED_MAX = 64 * 1024 * 1024, SPELLING_MAX = 4096, CONSEQUENCE_MAX = 320 };
 
 void submission_init(struct submission *submission, const struct exchange *exchange, struct slice text,
                      submission_fn *fn, void *arg)
 {
     *submission =
         (struct submission){.api = exchange->api, .exchange = exchange, .text = text, .fn = fn, .arg = arg};
-    buffer_init(&submission->stored, STORED_MAX);
+    buffer_init_fallible(&submission->stored, STORED_MAX);
 }
 
 void submission_fini(struct submission *submission)
@@ -54,10 +55,22 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
     return status;
 }
 
-bool submission_check(const struct submission *submission, struct job *job, struct verdict *verdict)
+/* For its key and its record: numbers and times may be spelt longer there. */
+static bool make_room(struct submission *submission)
+{
+    buffer_reserve(&submission->stored, JOB_KEY_MAX + submission->text.size + SPELLING_MAX);
+    return !submission->stored.failed;
+}
+
+bool submission_check(struct submission *submission, struct job *job, struct verdict *verdict)
 {
     struct buffer *members = api_members(submission->api);
     unsigned status = judge(submission, job, members);
+    if (status == 0 && !make_room(submission)) {
+        job_fini(job);
+        problem_write(members, "There is no memory for the job; nothing changed.");
+        status = 503;
+    }
     *verdict = (struct verdict){.status = status, .members = buffer_slice(members)};
     return status == 0;
 }
@@ -173,11 +186,11 @@ void submission_send(struct submission *submission, struct job *job)
     struct buffer *stored = &submission->stored;
     name_job(submission, job, new_id);
     size_t key_size = job->topic.size + 1 + job->job_id.size;
-    buffer_reserve(stored, key_size + submission->text.size);
     buffer_append(stored, job->topic);
     buffer_append_byte(stored, '/');
     buffer_append(stored, job->job_id);
     job_write(job, stored);
+    assert(!stored->failed); /* see make_room */
     submission->key = slice_from(stored->data, key_size);
     struct store_schedule call = {
         .id = submission->key,

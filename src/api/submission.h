@@ -40,7 +40,7 @@ void submission_fini(struct submission *);
 
 /* Whether the job could be taken now. True: job borrows text, and is for job_fini. False: the verdict says
  * why not; its slices are borrowed until the next verdict. */
-bool submission_check(const struct submission *, struct job *, struct verdict *);
+bool submission_check(struct submission *, struct job *, struct verdict *);
 
 /* Brings one callback, later. */
 void submission_send(struct submission *, struct job *);

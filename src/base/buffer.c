@@ -6,9 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 void buffer_init(struct buffer *buffer, size_t max_bytes)
 {
     *buffer = (struct buffer){.max = max_bytes};
+}
+
+void buffer_init_fallible(struct buffer *buffer, size_t max_bytes)
+{
+    *buffer = (struct buffer){.max = max_bytes, .may_fail = true};
 }
 
 void buffer_fini(struct buffer *buffer)
@@ -38,7 +45,7 @@ static bool reserve(struct buffer *buffer, size_t extra)
         capacity *= 2;
     if (capacity > buffer->max + 1)
         capacity = buffer->max + 1;
-    char *data = realloc(buffer->data, capacity);
+    char *data = buffer->may_fail ? realloc(buffer->data, capacity) : memory_resize(buffer->data, capacity);
     if (!data) {
         buffer->failed = true;
         return false;

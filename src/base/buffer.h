@@ -1,8 +1,9 @@
 /* buffer.h - bytes that grow, up to a maximum known from the start.
  *
- * Appending never fails loudly: what does not fit (or finds no memory) leaves
- * the buffer as it was and marks it as failed, and the writer asks once at the
- * end. A failed buffer takes nothing more until it is cleared. */
+ * Appending never fails loudly: what does not fit leaves the buffer as it was and
+ * marks it as failed, and the writer asks once at the end. A failed buffer takes
+ * nothing more until it is cleared. Where there is no memory the process ends, as
+ * with memory.h, unless the buffer is one that may_fail. */
 #ifndef DUEPOST_BASE_BUFFER_H
 #define DUEPOST_BASE_BUFFER_H
 
@@ -14,9 +15,13 @@ struct buffer {
     size_t capacity;
     size_t max; /* bytes */
     bool failed;
+    bool may_fail; /* no memory is a failure as no room is: its writer asks */
 };
 
 void buffer_init(struct buffer *, size_t max_bytes);
+
+/* The same for what a client sizes: it may_fail. */
+void buffer_init_fallible(struct buffer *, size_t max_bytes);
 void buffer_fini(struct buffer *);
 
 /* Keeps the memory, forgets the bytes and the failure. */

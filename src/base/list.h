@@ -41,14 +41,18 @@ static inline void list_remove(struct list *link)
     list_init(link);
 }
 
-/* Unlinks and returns the first, or NULL. */
-static inline struct list *list_take(struct list *list)
+/* Unlinks and returns the first; there is one. */
+static inline struct list *list_pop(struct list *list)
 {
     struct list *first = list->next;
-    if (first == list)
-        return NULL;
-    list_remove(first);
+    list_remove(first); /* NOLINT(clang-analyzer-unix.Malloc): it takes what was freed for still linked */
     return first;
+}
+
+/* The same, or NULL when there is none. */
+static inline struct list *list_take(struct list *list)
+{
+    return list_is_empty(list) ? NULL : list_pop(list);
 }
 
 /* Moves all of from to the empty list to. */

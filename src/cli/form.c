@@ -1,5 +1,6 @@
 #include "cli/form.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +66,7 @@ static void add_answer(struct table *table, const char *answer)
     }
     for (size = ANSWER_SHOWN; size > 0 && ((unsigned char)answer[size] & 0xc0) == 0x80;)
         size--;
-    memcpy(shown, answer, size);
-    strcpy(shown + size, "...");
+    snprintf(shown, sizeof shown, "%.*s...", (int)size, answer);
     table_add(table, shown);
 }
 

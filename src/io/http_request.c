@@ -105,7 +105,8 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
     void *body = (void *)(uintptr_t)answer->body.data;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(answer->body.size, body, MHD_RESPMEM_MUST_COPY);
-    assert(response);
+    if (!response)
+        return NULL;
     if (answer->content_type.size)
         add_header(response, SLICE(MHD_HTTP_HEADER_CONTENT_TYPE), answer->content_type);
     for (size_t i = 0; i < answer->header_count; i++)
@@ -139,6 +140,11 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     }
     request->response = make_response(answer);
     request->status = answer->status;
+    if (!request->response) { /* an answer may have megabytes; this one has nothing but its status */
+        request->response = make_response(&(struct http_answer){0});
+        request->status = 503;
+    }
+    assert(request->response);
     if (request->is_called)
         return;
     assert(request->state == REQUEST_ANSWER);
@@ -268,7 +274,7 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
         return refuse_body(request);
     if (request->has_body)
         http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
-    buffer_init(&request->body, server->options.max_body_bytes);
+    buffer_init_fallible(&request->body, server->options.max_body_bytes);
     return MHD_YES;
 }
 

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
@@ -288,5 +289,6 @@ enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms
 
 void job_startup(void)
 {
+    json_set_alloc_funcs(memory_new, free); /* else a text that is sound would be refused */
     json_object_seed(0);
 }

@@ -24,6 +24,7 @@ struct listener {
 
 static void read_address(struct listener *listener, const struct sockaddr_storage *bound)
 {
+    assert(bound->ss_family == AF_INET6 || bound->ss_family == AF_INET);
     if (bound->ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)bound;
         listener->address.is_v6 = true;

@@ -94,7 +94,7 @@ static void send_call(struct batch *batch)
     if (kind->add_shared)
         kind->add_shared(batch->shard, script);
     while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && !list_is_empty(&batch->items)) {
-        struct batch_item *item = LIST_ENTRY(list_take(&batch->items), struct batch_item, link);
+        struct batch_item *item = LIST_ENTRY(list_pop(&batch->items), struct batch_item, link);
         list_append(&call->items, &item->link);
         kind->add_item(item, script);
         batch->count--;

@@ -51,7 +51,7 @@ static void copy(char *to, size_t size, struct slice from)
 
 static void judge_version(struct facts *facts)
 {
-    int major = atoi(facts->facts.version);
+    long major = strtol(facts->facts.version, NULL, 10);
     if (major < REDIS_MAJOR_MIN)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "Redis is version %s; duepost needs 7.0 or newer", facts->facts.version);

@@ -1,5 +1,7 @@
 #include "worker/consumer.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "store/shard.h"
@@ -124,7 +126,7 @@ static void renew(struct lane *lane, int64_t before_us)
         list_append(&renewed, &attempt->link);
     }
     while (!list_is_empty(&renewed))
-        list_append(&lane->attempts, list_take(&renewed));
+        list_append(&lane->attempts, list_pop(&renewed));
 }
 
 static void on_renew_tick(void *arg)
@@ -230,6 +232,7 @@ static void on_turn_end(void *arg)
     size_t sharers = 0;
     if (consumer->is_draining)
         return;
+    assert(consumer->lane_count > 0);
     for (size_t i = 0; i < consumer->lane_count; i++)
         sharers += may_claim(&consumer->lanes[i]) && consumer->lanes[i].wants_claim;
     for (size_t i = 0; i < consumer->lane_count; i++)

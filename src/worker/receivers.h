@@ -61,9 +61,9 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
 /* When permits and the store are gone. NULL is fine. */
 void receivers_free(struct receivers *);
 
-/* What a claim said that was sent at asked_us (CLOCK_BOOTTIME): the version of what is known of the shard's
- * receivers. */
-void receivers_hear(struct receivers *, size_t shard, int64_t version, int64_t asked_us);
+/* What a claim said that was sent at asked_us (CLOCK_BOOTTIME): the version of what is known of the
+ * receivers of shard number. */
+void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
 /* The receiver of that name. It lives as long as there is something to know of it: see receiver_settle. */
 struct receiver *receivers_find(struct receivers *, const char *name);

@@ -1,0 +1,70 @@
+/* memory_preload.c - memory that runs out once, for programs started with this in LD_PRELOAD.
+ *
+ * The file MEMORY_PLAN holds three numbers, which the test changes while the program runs: how many
+ * allocations there were since it last set this to 0, which of them fails (0: none), how many failed. Who
+ * called the one that fails is told on stderr. libc's own go by other names and are not seen. */
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CALLERS_MAX = 12 };
+
+struct plan {
+    atomic_llong count, failing, failed;
+};
+
+static struct plan *plan;
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+
+__attribute__((constructor)) static void open_plan(void)
+{
+    const char *path = getenv("MEMORY_PLAN");
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    void *memory = mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    void *warm_up[1];
+    backtrace(warm_up, 1); /* the first call allocates */
+    if (memory != MAP_FAILED)
+        plan = memory;
+}
+
+static void tell_callers(void)
+{
+    void *callers[CALLERS_MAX];
+    backtrace_symbols_fd(callers, backtrace(callers, CALLERS_MAX), STDERR_FILENO);
+}
+
+static int fails(void)
+{
+    if (!plan || atomic_fetch_add(&plan->count, 1) + 1 != atomic_load(&plan->failing))
+        return 0;
+    atomic_fetch_add(&plan->failed, 1);
+    tell_callers();
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(old, size);
+}
