@@ -140,7 +140,13 @@ class Site:
     # What a check needs.
 
     def job(self, job_id):
-        status, data = self.ask("GET", f"/jobs/memory/{job_id}")
+        """Asked until there is an answer: the last failure may still be felt."""
+        def answer():
+            try:
+                return self.ask("GET", f"/jobs/memory/{job_id}")
+            except Gone:
+                return None
+        status, data = until(answer, 20, f"whether there is {job_id}")
         return json.loads(data) if status == 200 else None
 
     def schedule(self, job_id, **members):
@@ -235,6 +241,7 @@ def run(report):
                 if not site.tell(story, number):
                     break
             report.say(f"{story.__name__}: told {told} times, up to allocation {number}")
+        site.look_after("the end", 0)
         for check in site.later:
             check()
         report.say(f"{site.deaths} ended, {site.libraries} of them by a library without a word, {site.refused} refused, {site.unanswered} connections without an answer")
