@@ -12,6 +12,7 @@ from patience import SLOW, until
 from receiver import Answer, CLOSE, HANG
 from redis_server import free_port
 import scratch
+from tokens import TokenFile
 
 DAY = 86400
 
@@ -30,7 +31,8 @@ SECRETS = [canary(name) for name in (
     "authorization", "job-header", "job-query", "changed-header", "changed-query", "topic-header", "topic-query", "dead-query",
     "userinfo", "request-authorization", "password", "wrong-password", "faulty")]
 SECRETS += [key.removeprefix("whsec_") for key in SIGNING.values()]
-# What a token file will hold belongs here, too: a token is in no place but its owner's.
+TOKENS = "dp_canary"  # how those of TokenFile begin
+SECRETS.append(TOKENS)
 
 # Not secret in an answer, but no matter of logs and metrics.
 PRIVATE = [canary(name) for name in ("body", "idempotency-key", "answer")]
@@ -59,7 +61,7 @@ class Talker:
         self.server, self.said = server, said
 
     def __call__(self, method, target, body=None, headers=None, media="application/json"):
-        headers = {"Authorization": f"Bearer {canary('request-authorization')}", **(headers or {})}
+        headers = headers or {}
         if body is not None:
             headers["Content-Type"] = media
             body = body if isinstance(body, (str, bytes)) else json.dumps(body)
@@ -69,7 +71,7 @@ class Talker:
 
     def command(self, *words):
         done = subprocess.run([duepost.BINARY, *words], capture_output=True, timeout=30 * SLOW, check=False,
-                              env=duepost.environment({"DUEPOST_SERVER": self.server.url}))
+                              env=duepost.environment({"DUEPOST_SERVER": self.server.url, "DUEPOST_TOKEN": self.server.token}))
         self.said.add(f"duepost {' '.join(words)}", done.stdout + done.stderr, is_public=False)
 
     def metrics(self):
@@ -78,6 +80,14 @@ class Talker:
     def command_lines(self):
         for pid in (self.server.pid, *self.server.redis_pids()):
             self.said.add(f"the command line of {pid}", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def be_unknown(ask):
+    """Who has no token that would do."""
+    for value in (f"Bearer {canary('request-authorization')}", f"Bearer {TOKENS}{1:055x}x", f"Basic {canary('request-authorization')}",
+                  canary("request-authorization")):
+        ask("GET", "/jobs?topic=secrets", headers={"Authorization": value}).expect(401)
+        ask("GET", "/healthz", headers={"Authorization": value}).expect(200)
 
 
 def job(job_id, url, **members):
@@ -203,9 +213,12 @@ def test_secrets_are_in_nothing_that_is_said(start, redis, receiver):
     password, keys = scratch.file("password"), scratch.file("keys")
     password.write_text(canary("password") + "\n")
     keys.write_text(SIGNING["file-key"] + "\n")
+    tokens = TokenFile()
+    token = tokens.add("owner")
     server = start("--log-level", "debug", "--redis-password-file", str(password), "--signing-secret-file", str(keys),
-                   redis=behind)
+                   "--tokens", str(tokens.path), redis=behind, token=token)
     ask = Talker(server, said)
+    be_unknown(ask)
     set_topic(ask, receiver)
     be_refused(ask, receiver.url())
     change(ask, receiver.url())
