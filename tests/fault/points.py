@@ -127,6 +127,7 @@ class Story:
                 request(node, method, target, body)
         for job_id in "run", "lost":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
+        lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has placed it, too, whatever was said of the POST
         if self.can_go_on(node):
             self.lose_a_lease()
         deadline = time.monotonic() + 12 * SLOW
