@@ -56,7 +56,7 @@ static int hex_value(char digit)
 static bool read_digest(struct slice word, struct token *token)
 {
     struct slice prefix = SLICE("sha256:");
-    if (word.size != prefix.size + 2 * TOKEN_DIGEST_BYTES || !slice_starts_with(word, prefix))
+    if (word.size != prefix.size + 2 * (size_t)TOKEN_DIGEST_BYTES || !slice_starts_with(word, prefix))
         return false;
     const char *digits = word.data + prefix.size;
     for (size_t i = 0; i < TOKEN_DIGEST_BYTES; i++) {

@@ -49,6 +49,6 @@ void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);
 void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields);
 
 /* "schedule,read" */
-void token_scopes_text(unsigned scopes, char text[TOKEN_SCOPES_SIZE]);
+void token_scopes_text(unsigned set, char text[TOKEN_SCOPES_SIZE]);
 
 #endif

@@ -29,7 +29,7 @@ def signing_key(name):
 SIGNING = {name: signing_key(name) for name in ("topic-key", "other-key", "file-key", "new-file-key")}
 SECRETS = [canary(name) for name in (
     "authorization", "job-header", "job-query", "changed-header", "changed-query", "topic-header", "topic-query", "dead-query",
-    "userinfo", "request-authorization", "password", "wrong-password", "faulty")]
+    "userinfo", "request-authorization", "proxy-password", "password", "wrong-password", "faulty")]
 SECRETS += [key.removeprefix("whsec_") for key in SIGNING.values()]
 TOKENS = "dp_canary"  # how those of TokenFile begin
 SECRETS.append(TOKENS)
@@ -254,6 +254,22 @@ def test_a_private_redis_is_told_nothing_secret_on_its_command_line(start, recei
     said.check()
 
 
+def test_a_proxy_that_is_not_there_is_named_without_its_password(start):
+    said = Said()
+    proxy = f"http://me:{canary('proxy-password')}@127.0.0.1:{free_port()}"
+    server = start("--log-level", "debug", extra={"DUEPOST_EGRESS_PROXY": proxy})
+    ask = Talker(server, said)
+    for job_id, url in (("plain", "http://receiver.example/"), ("tunnel", "https://receiver.example/")):
+        ask("POST", "/jobs", job(job_id, url)).expect(201)
+        server.wait_for_state("secrets", job_id, "dead", 20)
+        for target in ("", "/why", "/attempts"):
+            ask("GET", f"/jobs/secrets/{job_id}{target}").expect(200)
+    ask.command_lines()
+    ask.metrics()
+    said.add("the log", server.log())
+    said.check()
+
+
 def test_wrong_configuration_is_refused_without_its_secrets():
     said = Said()
     keys = scratch.file("keys")
@@ -265,6 +281,9 @@ def test_wrong_configuration_is_refused_without_its_secrets():
         ([], {"DUEPOST_REDIS": f"cluster://:{canary('password')}@host/1"}),
         (["--redis", f"redis://:{canary('password')}@host"], {}),
         (["--signing-secret-file", str(keys)], {}),
+        ([], {"DUEPOST_EGRESS_PROXY": f"http://me:{canary('proxy-password')}@host:port"}),
+        ([], {"DUEPOST_EGRESS_PROXY": f"http://me:{canary('proxy-password')}@host/path"}),
+        (["--egress-proxy", f"http://me:{canary('proxy-password')}@host:1"], {}),
     ]
     for text in (SIGNING["file-key"] + "!", canary("file-key"), f"whsec_{canary('faulty')}"):
         keys.write_text(text + "\n")
@@ -272,8 +291,9 @@ def test_wrong_configuration_is_refused_without_its_secrets():
             done = duepost.run("--data", str(scratch.directory("data")), *options, extra=extra)
             assert done.returncode == 2, done
             said.add(f"{options} {extra}", done.stdout + done.stderr)
-    shown = duepost.run("--print-config", extra={"DUEPOST_REDIS": f"redis://me:{canary('password')}@host:1"})
-    assert shown.returncode == 0 and "host:1" in shown.stdout, shown
+    shown = duepost.run("--print-config", extra={"DUEPOST_REDIS": f"redis://me:{canary('password')}@host:1",
+                                                 "DUEPOST_EGRESS_PROXY": f"http://me:{canary('proxy-password')}@proxy:2"})
+    assert shown.returncode == 0 and "host:1" in shown.stdout and "proxy:2" in shown.stdout, shown
     said.add("--print-config", shown.stdout + shown.stderr)
     said.check()
 
