@@ -72,9 +72,9 @@ def test_jobs_of_dead_names_hold_up_no_others(field, receiver):
     assert asked == DEAD, "their names were not looked for"
 
 
-@pytest.mark.skipif(SLOW > 1, reason="thousands of threads are too many for sanitizers")
 def test_posts_that_give_up_leave_so_many_lookups_behind(field, receiver, topic):
-    """libc goes on for 10 s, each attempt gives up after one."""
+    """libc goes on for 10 s, each attempt gives up after one. script/test leaves it out of sanitized builds, for which thousands of
+    threads are too many."""
     server = field.start("--durability", "memory", "--max-in-flight-topic", str(IN_FLIGHT_MAX), allow=None)
     server.schedule(topic=topic, jobId="first", url="http://live1.example/")
     server.wait_for_state(topic, "first", None)
