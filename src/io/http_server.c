@@ -139,7 +139,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         {MHD_OPTION_END, 0, NULL},
     };
     if (!options->tls)
-        tls[0] = tls[2];
+        tls[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (options->tls ? MHD_USE_TLS : 0), 0,
         NULL, NULL, http_request_advance, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
