@@ -299,7 +299,7 @@ struct http_post *http_post(struct http_client *client, const struct http_post_r
     struct http_post *post = take_post(client);
     http_post_prepare(post, request);
     if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
-        post->outcome = (struct http_outcome){.error = HTTP_ERROR_DNS, .retry_after_ms = -1};
+        post->outcome = (struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1};
         post->is_ended = true;
         list_append(&client->ended, &post->link);
         timer_start(client->own_timer, 0);

@@ -36,6 +36,7 @@ enum http_error {
     HTTP_ERROR_TOO_LARGE,  /* head over its cap; a body over its cap does not change the status */
     HTTP_ERROR_PROTOCOL,   /* what came is no HTTP */
     HTTP_ERROR_UNSENT,     /* may_send said no: nothing was handed to the network */
+    HTTP_ERROR_CROWDED,    /* too many names are being looked for; nothing was begun */
 };
 
 struct http_outcome {

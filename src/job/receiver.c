@@ -49,6 +49,8 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE])
     return true;
 }
 
+enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
+
 enum receiver_health receiver_health(const struct attempt_result *result)
 {
     switch (result->error) {
@@ -56,9 +58,10 @@ enum receiver_health receiver_health(const struct attempt_result *result)
         return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
     case ATTEMPT_ERROR_CONNECT:
     case ATTEMPT_ERROR_TLS:
-    case ATTEMPT_ERROR_TIMEOUT:
     case ATTEMPT_ERROR_RESET:
         return RECEIVER_FAILS;
+    case ATTEMPT_ERROR_TIMEOUT:
+        return result->duration_ms < PATIENCE_MS ? RECEIVER_UNTOLD : RECEIVER_FAILS;
     case ATTEMPT_ERROR_DNS:
     case ATTEMPT_ERROR_TARGET_REFUSED:
         return RECEIVER_UNTOLD;

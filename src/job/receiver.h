@@ -15,7 +15,7 @@ void receiver_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
 bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE]);
 
 enum receiver_health {
-    RECEIVER_UNTOLD, /* the attempt never came there */
+    RECEIVER_UNTOLD, /* the attempt never came there, or waited for less than a second */
     RECEIVER_LIVES,
     RECEIVER_FAILS,
 };

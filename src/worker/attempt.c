@@ -15,6 +15,9 @@
 /* Kept of a lease for the way of a request out of this process. */
 #define LEASE_SPARE_US INT64_C(1000000)
 
+/* For a job whose name cannot be looked for now. */
+#define LOOKUPS_WAIT_MS INT64_C(5000)
+
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
@@ -107,7 +110,7 @@ static enum attempt_error error_of(enum http_error error)
         [HTTP_ERROR_TOO_LARGE] = ATTEMPT_ERROR_ANSWER_TOO_LARGE,
         [HTTP_ERROR_PROTOCOL] = ATTEMPT_ERROR_PROTOCOL,
     };
-    return errors[error]; /* UNSENT, the last one, is no attempt: handled before */
+    return errors[error]; /* UNSENT and CROWDED, the last ones, are no attempts: handled before */
 }
 
 static void log_failure(const struct attempt *attempt, const struct outcome *outcome)
@@ -189,6 +192,16 @@ static enum metrics_result metrics_result_of(const struct http_outcome *http)
     }
 }
 
+/* Back into its bucket without an attempt; no longer than until it expires. */
+static void hold(struct attempt *attempt, int64_t wait_ms)
+{
+    int64_t left_ms = job_expires_ms(&attempt->job, attempt->job.created_ms) - attempt->claimed_ms;
+    attempt->is_held = true;
+    attempt->wait_ms = wait_ms < left_ms ? wait_ms : left_ms;
+    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    attempt_record(attempt);
+}
+
 static void on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
@@ -197,12 +210,17 @@ static void on_done(void *arg, const struct http_outcome *http)
     if (http->error == HTTP_ERROR_UNSENT) {
         permit_drop(&attempt->permit);
         attempt->next_step = ATTEMPT_STEP_RELEASE; /* a lost lease makes that stale, which is as good */
+        attempt_record(attempt);
+    } else if (http->error == HTTP_ERROR_CROWDED) {
+        permit_drop(&attempt->permit);
+        metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
+        hold(attempt, LOOKUPS_WAIT_MS);
     } else {
         metrics_attempt(attempt->context->metrics, attempt->job.topic, metrics_result_of(http),
                         http->duration_ms * 1000);
         decide(attempt, http);
+        attempt_record(attempt);
     }
-    attempt_record(attempt);
 }
 
 /* ---- the POST ---- */
@@ -267,16 +285,6 @@ static void read_settings(struct attempt *attempt, struct slice text)
 }
 
 /* ---- the permit ---- */
-
-/* Back into its bucket without an attempt; no longer than until it expires. */
-static void hold(struct attempt *attempt, int64_t wait_ms)
-{
-    int64_t left_ms = job_expires_ms(&attempt->job, attempt->job.created_ms) - attempt->claimed_ms;
-    attempt->is_held = true;
-    attempt->wait_ms = wait_ms < left_ms ? wait_ms : left_ms;
-    attempt->next_step = ATTEMPT_STEP_RELEASE;
-    attempt_record(attempt);
-}
 
 static void on_permit(void *arg, int64_t wait_ms)
 {

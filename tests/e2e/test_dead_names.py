@@ -80,6 +80,7 @@ def test_posts_that_give_up_leave_so_many_lookups_behind(field, receiver, topic)
     server.wait_for_state(topic, "first", None)
     schedule(server, [{"topic": f"{topic}.{i % 5}", "jobId": str(i), "url": f"http://dead{i}.example/", "timeout": 1, "retry": 100,
                        "retrySchedule": [0.1] * 100} for i in range(1000)])
+    server.schedule(topic=topic, jobId="new", url="http://live2.example/", retry=0, delay=5)  # when there are that many
 
     def threads():
         return int(re.search(r"Threads:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
@@ -90,4 +91,9 @@ def test_posts_that_give_up_leave_so_many_lookups_behind(field, receiver, topic)
         server.wait_for_state(topic, str(number), None)
         time.sleep(0.2)
     print(f"at most {most} threads")
+    assert server.job(topic, "new")["state"] == "delayed" and server.job(topic, "new")["attempts"] == 0
+    assert "\nduepost_held_by_lookups_total 0\n" not in server.get("/metrics").body.decode()
+    for i in range(5):
+        server.request("PUT", f"/topics/{topic}.{i}", '{"paused": true}', {"Content-Type": "application/json"}).expect(200)
+    until(lambda: receiver.of(topic, "new"), 45, "the job whose name was not looked for")
     assert 1500 < most <= LOOKUPS_MAX + IN_FLIGHT_MAX + 50

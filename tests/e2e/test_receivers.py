@@ -132,11 +132,22 @@ def test_what_is_no_answer_opens_a_breaker(start, receiver, topic, error):
     receiver.script(topic, CLOSE if error == "reset" else HANG)
     name = f"127.0.0.1:{port}" if error == "connect" else name_of(receiver)
     for i in range(FAILURES):
-        server.schedule(topic=topic, jobId=f"f{i}", url=f"http://{name}/", retry=0, timeout=0.3)
+        server.schedule(topic=topic, jobId=f"f{i}", url=f"http://{name}/", retry=0, timeout=1)
     opened = until(lambda: all_known(server).get(name, {}).get("state") == "open" and all_known(server)[name], 10,
                    lambda: all_known(server))
     assert opened["lastFailure"]["error"] == error
     release_port(port)
+
+
+def test_jobs_that_wait_for_less_than_a_second_open_no_breaker(start, receiver, topic):
+    """They would open it for everybody else's jobs, too."""
+    server = start_one(start)
+    receiver.script(topic, HANG)
+    for i in range(FAILURES + 1):
+        server.schedule(topic=topic, jobId=f"f{i}", url=receiver.url(), retry=0, timeout=0.3)
+    for i in range(FAILURES + 1):
+        server.wait_for_state(topic, f"f{i}", "dead")
+    assert name_of(receiver) not in all_known(server)
 
 
 def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver, topic):

@@ -106,13 +106,25 @@ START_TEST(an_attempt_tells_how_its_receiver_is)
         {0, ATTEMPT_ERROR_PROTOCOL, RECEIVER_LIVES, false, "protocol"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct attempt_result result = {.status = cases[i].status, .error = cases[i].error};
+        struct attempt_result result = {
+            .status = cases[i].status, .error = cases[i].error, .duration_ms = 1000};
         char cause[RECEIVER_CAUSE_SIZE];
         receiver_cause(&result, cause);
         ck_assert_str_eq(cause, cases[i].cause);
         ck_assert_int_eq(receiver_health(&result), cases[i].health);
         ck_assert_int_eq(receiver_is_overloaded(&result), cases[i].is_overloaded);
     }
+}
+END_TEST
+
+START_TEST(a_timeout_of_less_than_a_second_tells_nothing)
+{
+    struct attempt_result result = {.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000};
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
+    result.duration_ms = 899;
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_UNTOLD);
+    result.error = ATTEMPT_ERROR_RESET;
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
 }
 END_TEST
 
@@ -146,6 +158,7 @@ Suite *suite(void)
     tcase_add_test(tests, the_longest_host_has_a_name);
     tcase_add_test(tests, a_receiver_is_called_by_host_and_port);
     tcase_add_test(tests, an_attempt_tells_how_its_receiver_is);
+    tcase_add_test(tests, a_timeout_of_less_than_a_second_tells_nothing);
     tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
     suite_add_tcase(all, tests);
     return all;
