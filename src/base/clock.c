@@ -2,16 +2,24 @@
 
 #include <time.h>
 
-int64_t clock_boot_us(void)
+static int64_t read_us(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_boot_us(void)
+{
+    return read_us(CLOCK_BOOTTIME);
+}
+
+int64_t clock_steady_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
 }
 
 int64_t clock_wall_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return read_us(CLOCK_REALTIME) / 1000;
 }

@@ -8,6 +8,9 @@
  * steps, so leases are measured with it. */
 int64_t clock_boot_us(void);
 
+/* Microseconds, suspended time left out (CLOCK_MONOTONIC): what the loop counts with. */
+int64_t clock_steady_us(void);
+
 /* Milliseconds since 1970 by the wall clock, which may step. For logs, new job ids and signatures. */
 int64_t clock_wall_ms(void);
 

@@ -4,12 +4,15 @@
 #include <ev.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 
 struct loop {
     struct ev_loop *ev;
+    struct ev_check turn_begin;
     struct ev_prepare turn_end;
+    int64_t turn_us; /* when it began */
     struct ev_async posted;
     struct list hooks[LOOP_PHASE_COUNT];
     pthread_mutex_t lock; /* guards posts, the only thing that threads share */
@@ -41,6 +44,13 @@ struct hook {
     loop_fn *fn;
     void *arg;
 };
+
+static void on_turn_begin(struct ev_loop *ev, struct ev_check *check, int events)
+{
+    (void)check, (void)events;
+    struct loop *loop = ev_userdata(ev);
+    loop->turn_us = clock_steady_us();
+}
 
 static void on_turn_end(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 {
@@ -80,6 +90,10 @@ struct loop *loop_new(void)
         list_init(&loop->hooks[phase]);
     list_init(&loop->posts);
     pthread_mutex_init(&loop->lock, NULL);
+    loop->turn_us = clock_steady_us();
+    ev_check_init(&loop->turn_begin, on_turn_begin);
+    ev_set_priority(&loop->turn_begin, EV_MAXPRI);
+    ev_check_start(loop->ev, &loop->turn_begin);
     ev_prepare_init(&loop->turn_end, on_turn_end);
     ev_prepare_start(loop->ev, &loop->turn_end);
     ev_async_init(&loop->posted, on_posted);
@@ -93,6 +107,7 @@ void loop_free(struct loop *loop)
         return;
     for (struct list *link; (link = list_take(&loop->posts));)
         free(LIST_ENTRY(link, struct post, link));
+    ev_check_stop(loop->ev, &loop->turn_begin);
     ev_prepare_stop(loop->ev, &loop->turn_end);
     ev_async_stop(loop->ev, &loop->posted);
     ev_loop_destroy(loop->ev);
@@ -112,7 +127,7 @@ void loop_stop(struct loop *loop)
 
 int64_t loop_now_us(struct loop *loop)
 {
-    return (int64_t)(ev_now(loop->ev) * 1e6);
+    return loop->turn_us;
 }
 
 void loop_post(struct loop *loop, loop_fn *fn, void *arg)
@@ -140,18 +155,18 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
     timer->fn = fn;
     timer->arg = arg;
     ev_init(&timer->ev, on_timer);
+    ev_set_priority(&timer->ev, -1); /* what has come in time is seen before the time is up */
     timer->ev.data = timer;
     return timer;
 }
 
 void timer_start(struct timer *timer, int64_t after_us)
 {
-    /* The loop's time is that of the turn's beginning; a long turn must not make a timer early. */
-    double late = ev_time() - ev_now(timer->loop->ev);
-    double after = (double)(after_us < 0 ? 0 : after_us) / 1e6 + (late > 0 ? late : 0);
-    ev_timer_stop(timer->loop->ev, &timer->ev);
-    ev_timer_set(&timer->ev, after, 0.);
-    ev_timer_start(timer->loop->ev, &timer->ev);
+    struct ev_loop *ev = timer->loop->ev;
+    ev_now_update(ev); /* libev counts from the turn's begin: a long turn must not make a timer early */
+    ev_timer_stop(ev, &timer->ev);
+    ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
+    ev_timer_start(ev, &timer->ev);
 }
 
 void timer_stop(struct timer *timer)

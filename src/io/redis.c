@@ -37,6 +37,7 @@ struct redis_link {
     const struct redis_address *address;
     struct redis_link_events events;
     int64_t deadline_us;
+    int64_t heard_us; /* CLOCK_BOOTTIME when anything of an answer came last */
     int64_t reconnect_us;       /* the next wait */
     int64_t up_us;              /* since when it is up, clock_boot_us */
     redisAsyncContext *context; /* NULL between connections */
@@ -70,8 +71,10 @@ static void on_ready(void *arg, bool readable, bool writable)
     redisAsyncContext *context = link->context;
     if (writable && link->context == context)
         redisAsyncHandleWrite(context);
-    if (readable && link->context == context)
+    if (readable && link->context == context) {
+        link->heard_us = clock_boot_us();
         redisAsyncHandleRead(context);
+    }
 }
 
 static void update_watch(struct redis_link *link)
@@ -221,7 +224,8 @@ static void on_deadline(void *arg)
     if (list_is_empty(&link->sent))
         return;
     struct pending *oldest = LIST_ENTRY(link->sent.next, struct pending, link);
-    int64_t left_us = oldest->sent_us + link->deadline_us - clock_boot_us();
+    int64_t since_us = oldest->sent_us > link->heard_us ? oldest->sent_us : link->heard_us;
+    int64_t left_us = since_us + link->deadline_us - clock_boot_us();
     if (left_us > 0)
         timer_start(link->deadline, left_us);
     else

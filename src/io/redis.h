@@ -60,7 +60,8 @@ struct redis_link_events {
     void (*on_error)(void *arg, struct slice error);
 };
 
-/* Starts connecting. Borrows address until redis_link_free. deadline_us: the longest wait for one reply. */
+/* Starts connecting. Borrows address until redis_link_free. deadline_us: the longest wait for a reply, or
+ * for the next part of one. */
 struct redis_link *redis_link_new(struct loop *, const struct redis_address *, int64_t deadline_us,
                                   struct redis_link_events);
 

@@ -1,4 +1,4 @@
-"""A wall clock for a redis-server that a test can move."""
+"""A wall clock for a process that a test can move."""
 
 import functools
 import mmap

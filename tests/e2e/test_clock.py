@@ -1,0 +1,32 @@
+"""duepost counts with clocks that do not step: its host's wall clock may."""
+
+import time
+
+import pytest
+
+from clock import MovableClock
+from patience import SLOW, until
+from receiver import Answer
+from timestamp import to_ms
+
+LATE_MAX = 1000 * SLOW  # ms
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic, seconds):
+    clock = MovableClock()
+    server = start("--reactors", "1", redis=redis(), extra=clock.environment)
+    receiver.script(topic, Answer(200, delay=8), job_id="leased")  # longer than a lease
+    server.schedule(topic=topic, jobId="leased", url=receiver.url())
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    dues = {}
+    for i in range(40):  # so that timers of all kinds are started just behind a step
+        clock.move_by(seconds if i % 20 < 10 else 0)
+        dues[str(i)] = to_ms(server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.2)["dueAt"])
+        time.sleep(0.1)
+    until(lambda: receiver.count(topic) == 41, 10, lambda: f"{receiver.count(topic)} of 41")
+    late = max(arrival.at_ms - dues[arrival.job_id] for arrival in receiver.of(topic) if arrival.job_id in dues)
+    print(f"at most {late:.0f} ms late")
+    assert late < LATE_MAX
+    server.wait_for_state(topic, "leased", None, 15)
+    assert len(receiver.of(topic, "leased")) == 1
