@@ -20,7 +20,7 @@
 #define GUARD_SIGNAL (SIGRTMIN + 5)
 
 struct freeze_guard {
-    void (*take_away)(void *arg);
+    void (*take_away)(void *arg, const void *what);
     void *arg;
     bool has_timer;
     timer_t timer;
@@ -39,7 +39,7 @@ static void on_strike(int number)
     const void *what = guard ? atomic_load(&guard->inside) : NULL;
     if (what) {
         atomic_store(&guard->struck, what);
-        guard->take_away(guard->arg);
+        guard->take_away(guard->arg, what);
     }
     errno = kept;
 }
@@ -64,7 +64,7 @@ static void start_timer(struct freeze_guard *guard)
     atomic_store(&guard_here, guard);
 }
 
-struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg), void *arg)
+struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg, const void *what), void *arg)
 {
     struct freeze_guard *guard = NEW(struct freeze_guard);
     guard->take_away = take_away;

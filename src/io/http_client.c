@@ -4,6 +4,7 @@
 #include "io/http_client.h"
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -260,13 +261,24 @@ void http_client_add_connection(struct http_client *client, curl_socket_t fd)
     socket->is_connection = true;
 }
 
-/* In a signal handler: this thread was frozen for longer than the right to send lasts. Which connection
- * libcurl is about to write to cannot be asked here, so all are shut; their leases are as old. */
-static void shut_connections(void *arg)
+static in_port_t local_port(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)(void *)&address)->sin_port);
+}
+
+/* In a signal handler: this thread was frozen for longer than the right to send what lasts. libcurl cannot be
+ * asked here which connection it is about to write to. */
+static void shut_connection(void *arg, const void *what)
 {
     struct http_client *client = arg;
+    const struct http_post *post = what;
     for (size_t fd = 0; fd < client->socket_count; fd++)
-        if (client->sockets[fd] && client->sockets[fd]->is_connection)
+        if (client->sockets[fd] && client->sockets[fd]->is_connection && local_port((int)fd) == post->local_port)
             shutdown((int)fd, SHUT_RDWR);
 }
 
@@ -359,7 +371,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
     client->lookups = name_lookups_new();
-    client->guard = freeze_guard_new(shut_connections, client);
+    client->guard = freeze_guard_new(shut_connection, client);
     client->multi = curl_multi_init();
     assert(client->multi);
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);

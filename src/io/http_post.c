@@ -35,6 +35,7 @@ static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_post *post = arg;
+    freeze_guard_leave(http_client_guard(post->client)); /* this is about another post than the one inside */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
     /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
@@ -72,10 +73,11 @@ static bool parse_address(const char *ip, int port, struct sockaddr_storage *add
 /* NOLINTNEXTLINE(readability-non-const-parameter): libcurl's prototype */
 static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
-    (void)local_ip, (void)local_port;
+    (void)local_ip;
     struct http_post *post = arg;
     const struct http_post_request *request = &post->request;
     struct sockaddr_storage address;
+    post->local_port = local_port;
     TEST_POINT("before", "may_send");
     freeze_guard_enter(http_client_guard(post->client), post); /* until libcurl has sent */
     if (post->outcome.was_sent)
@@ -87,7 +89,10 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
         post->verdict = HTTP_ERROR_UNSENT;
     else
         post->outcome.was_sent = true;
-    return post->verdict == HTTP_ERROR_NONE ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+    if (post->verdict == HTTP_ERROR_NONE)
+        return CURL_PREREQFUNC_OK;
+    freeze_guard_leave(http_client_guard(post->client));
+    return CURL_PREREQFUNC_ABORT;
 }
 
 /* "HTTP/1.1 204 No Content" */

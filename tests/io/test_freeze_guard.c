@@ -11,9 +11,9 @@
 
 static volatile sig_atomic_t is_taken_away;
 
-static void take_away(void *arg)
+static void take_away(void *arg, const void *what)
 {
-    (void)arg;
+    (void)arg, (void)what;
     is_taken_away = 1;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "io/freeze_guard.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -45,6 +46,7 @@ static struct fixture {
     size_t done;
     atomic_int connections, requests, ended; /* seen by the receiver */
     bool may_connect, may_send;
+    int64_t freeze_us; /* what answering the question may_send takes */
     int connect_questions, send_questions;
     char last[4096]; /* the last request's text */
 } fx;
@@ -132,6 +134,8 @@ static bool may_send(void *arg)
 {
     (void)arg;
     fx.send_questions++;
+    for (int64_t end_us = clock_boot_us() + fx.freeze_us; clock_boot_us() < end_us;)
+        continue;
     return fx.may_send;
 }
 
@@ -814,6 +818,35 @@ START_TEST(post_that_may_not_be_sent_stays_unsent)
 }
 END_TEST
 
+static void serve_late(int fd, int number)
+{
+    (void)number;
+    while (next_request(fd)) {
+        for (int64_t end_us = clock_boot_us() + 2 * FREEZE_GUARD_US; clock_boot_us() < end_us;)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+    }
+}
+
+START_TEST(what_a_long_freeze_held_up_is_unsent_and_nothing_else)
+{
+    receive_with(serve_late);
+    post(0);
+    struct timer *soon = timer_new(fx.loop, stop_loop, NULL);
+    while (fx.requests == 0) {
+        timer_start(soon, 10000);
+        loop_run(fx.loop);
+    }
+    timer_free(soon);
+    fx.freeze_us = FREEZE_GUARD_US + 200000;
+    post(1);
+    run(2);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_UNSENT, false);
+    ck_status(&fx.results[0].outcome, 200);
+    ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
 /* A proxy in the environment would hide the address from the question. */
 START_TEST(proxy_of_the_environment_is_not_used)
 {
@@ -1008,6 +1041,7 @@ static void add_questions_and_ends(TCase *tc)
 {
     tcase_add_test(tc, refused_address_gets_no_packet);
     tcase_add_test(tc, address_of_a_reused_connection_is_asked_again);
+    tcase_add_test(tc, what_a_long_freeze_held_up_is_unsent_and_nothing_else);
     tcase_add_test(tc, post_that_may_not_be_sent_stays_unsent);
     tcase_add_test(tc, on_done_may_start_the_next_post);
     tcase_add_test(tc, on_done_may_abort_posts_that_have_ended_too);
