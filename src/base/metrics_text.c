@@ -55,7 +55,8 @@ static const struct {
     {"duepost_limits_halved_total", "Times that a receiver's limit of attempts in flight was halved."},
     {"duepost_held_by_breaker_total", "Times that a due job was held because of its receiver's breaker."},
     {"duepost_held_by_limit_total", "Times that a due job was held because of its receiver's limit."},
-    {"duepost_held_by_lookups_total", "Times that a due job was held because too many names were being looked for."},
+    {"duepost_held_by_lookups_total",
+     "Times that a due job was held because too many names were being looked for."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)

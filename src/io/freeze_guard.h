@@ -17,7 +17,8 @@
 
 struct freeze_guard;
 
-/* take_away is told what is inside. It runs in a signal handler: it may call what is async-signal-safe only. */
+/* take_away is told what is inside. It runs in a signal handler: it may call what is async-signal-safe only.
+ */
 struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg, const void *what), void *arg);
 void freeze_guard_free(
     struct freeze_guard *); /* NULL is fine; by the thread that used it, or after its end */

@@ -4,21 +4,22 @@
 #include "io/http_client.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/freeze_guard.h"
 #include "io/http_post.h"
+#include "io/http_sockets.h"
 #include "io/name_lookups.h"
 
 enum {
     BODY_GRACE_US = 2 * 1000 * 1000, /* what a body may take once the status is known */
     IDLE_POSTS_MAX = 1024,
+    TURN_MAX_US = 50 * 1000, /* after which libcurl waits for the next turn */
 };
 
 struct http_client {
@@ -31,8 +32,7 @@ struct http_client {
     struct name_lookups *lookups;
     char *ca_file;
     char *proxy;
-    struct socket **sockets; /* by descriptor */
-    size_t socket_count;
+    struct http_sockets *sockets;
     struct list running;
     struct list draining; /* of the running: those whose status is known, oldest first */
     struct list pushed;   /* of the running: those with an address that was refused in this turn */
@@ -40,14 +40,6 @@ struct http_client {
     struct list idle;     /* to be used again */
     size_t idle_count;
     bool has_new; /* posts that libcurl has not begun */
-};
-
-/* A watch stays with its descriptor while the connection is kept alive. */
-struct socket {
-    struct http_client *client;
-    struct watch *watch;
-    int fd;
-    bool is_connection; /* to a receiver, and not one of libcurl's own */
 };
 
 /* --- How a post ends --- */
@@ -149,11 +141,14 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
     push(client);
 }
 
-static void on_ready(void *arg, bool readable, bool writable)
+/* A thousand handshakes whose turn has come together take seconds. Their sockets stay ready: those that are
+ * left are told of again in the next turn, and Redis and our clients come in between. */
+static void on_ready(void *arg, int fd, bool readable, bool writable)
 {
-    struct socket *socket = arg;
-    struct http_client *client = socket->client; /* socket may be closed and freed by what follows */
-    act(client, socket->fd, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0));
+    struct http_client *client = arg;
+    if (clock_steady_us() - loop_now_us(client->loop) > TURN_MAX_US)
+        return;
+    act(client, fd, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0));
     deliver(client);
 }
 
@@ -204,82 +199,27 @@ static int on_timeout(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-static struct socket *find_socket(struct http_client *client, curl_socket_t fd)
-{
-    return (size_t)fd < client->socket_count ? client->sockets[fd] : NULL;
-}
-
-static struct socket *add_socket(struct http_client *client, curl_socket_t fd)
-{
-    size_t count = client->socket_count;
-    if ((size_t)fd >= count) {
-        size_t wanted = ((size_t)fd + 1) * 2;
-        client->sockets = memory_resize(client->sockets, wanted * sizeof *client->sockets);
-        memset(client->sockets + count, 0, (wanted - count) * sizeof *client->sockets);
-        client->socket_count = wanted;
-    }
-    struct socket *socket = NEW(struct socket);
-    socket->client = client;
-    socket->fd = fd;
-    socket->watch = watch_new(client->loop, fd, on_ready, socket);
-    client->sockets[fd] = socket;
-    return socket;
-}
-
-static void free_socket(struct http_client *client, curl_socket_t fd)
-{
-    struct socket *socket = find_socket(client, fd);
-    if (!socket)
-        return;
-    client->sockets[fd] = NULL;
-    watch_free(socket->watch);
-    free(socket);
-}
-
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 {
     (void)easy, (void)unused;
     struct http_client *client = arg;
     freeze_guard_leave(client->guard); /* libcurl tells this after it has sent */
-    struct socket *socket = find_socket(client, fd);
-    if (what == CURL_POLL_REMOVE) {
-        if (socket)
-            watch_set(socket->watch, false, false);
-        return 0;
-    }
-    if (!socket)
-        socket = add_socket(client, fd);
-    watch_set(socket->watch, what & CURL_POLL_IN, what & CURL_POLL_OUT);
+    http_sockets_watch(client->sockets, fd, what & CURL_POLL_IN, what & CURL_POLL_OUT); /* neither: REMOVE */
     return 0;
 }
 
 void http_client_add_connection(struct http_client *client, curl_socket_t fd)
 {
-    struct socket *socket = find_socket(client, fd);
-    if (!socket)
-        socket = add_socket(client, fd);
-    socket->is_connection = true;
-}
-
-static in_port_t local_port(int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)(void *)&address)->sin_port);
+    http_sockets_add_connection(client->sockets, fd);
 }
 
 /* In a signal handler: this thread was frozen for longer than the right to send what lasts. libcurl cannot be
  * asked here which connection it is about to write to. */
 static void shut_connection(void *arg, const void *what)
 {
-    struct http_client *client = arg;
+    const struct http_client *client = arg;
     const struct http_post *post = what;
-    for (size_t fd = 0; fd < client->socket_count; fd++)
-        if (client->sockets[fd] && client->sockets[fd]->is_connection && local_port((int)fd) == post->local_port)
-            shutdown((int)fd, SHUT_RDWR);
+    http_sockets_shut(client->sockets, post->local_port);
 }
 
 struct freeze_guard *http_client_guard(struct http_client *client)
@@ -287,11 +227,10 @@ struct freeze_guard *http_client_guard(struct http_client *client)
     return client->guard;
 }
 
-/* A socket may be closed while libcurl has it watched: closing has to end the watch, too. */
 int http_client_close_socket(void *arg, curl_socket_t fd)
 {
-    free_socket(arg, fd);
-    return close(fd);
+    const struct http_client *client = arg;
+    return http_sockets_close(client->sockets, fd);
 }
 
 /* --- Posts --- */
@@ -370,6 +309,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->curl_timer = timer_new(loop, on_curl_timer, client);
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
+    client->sockets = http_sockets_new(loop, on_ready, client);
     client->lookups = name_lookups_new();
     client->guard = freeze_guard_new(shut_connection, client);
     client->multi = curl_multi_init();
@@ -398,14 +338,12 @@ void http_client_free(struct http_client *client)
         http_post_free(LIST_ENTRY(link, struct http_post, link));
     curl_multi_cleanup(
         client->multi); /* closes the kept-alive connections through http_client_close_socket */
-    for (size_t fd = 0; fd < client->socket_count; fd++)
-        free_socket(client, (curl_socket_t)fd);
+    http_sockets_free(client->sockets);
     freeze_guard_free(client->guard);
     name_lookups_free(client->lookups);
     hook_free(client->hook);
     timer_free(client->curl_timer);
     timer_free(client->own_timer);
-    free(client->sockets);
     free(client->ca_file);
     free(client->proxy);
     free(client);

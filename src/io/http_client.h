@@ -26,17 +26,17 @@ struct http_client_options {
 enum { HTTP_ANSWER_MAX = 1024 }; /* bytes of an answer's body that are told */
 
 enum http_error {
-    HTTP_ERROR_NONE,       /* an answer came; its status counts as soon as its head is complete */
+    HTTP_ERROR_NONE, /* an answer came; its status counts as soon as its head is complete */
     HTTP_ERROR_DNS,
     HTTP_ERROR_CONNECT,
     HTTP_ERROR_TLS,
     HTTP_ERROR_TIMEOUT,
-    HTTP_ERROR_RESET,      /* the connection ended without an answer */
-    HTTP_ERROR_REFUSED,    /* may_connect refused every address, or the address of the reused connection */
-    HTTP_ERROR_TOO_LARGE,  /* head over its cap; a body over its cap does not change the status */
-    HTTP_ERROR_PROTOCOL,   /* what came is no HTTP */
-    HTTP_ERROR_UNSENT,     /* may_send said no: nothing was handed to the network */
-    HTTP_ERROR_CROWDED,    /* too many names are being looked for; nothing was begun */
+    HTTP_ERROR_RESET,     /* the connection ended without an answer */
+    HTTP_ERROR_REFUSED,   /* may_connect refused every address, or the address of the reused connection */
+    HTTP_ERROR_TOO_LARGE, /* head over its cap; a body over its cap does not change the status */
+    HTTP_ERROR_PROTOCOL,  /* what came is no HTTP */
+    HTTP_ERROR_UNSENT,    /* may_send said no: nothing was handed to the network */
+    HTTP_ERROR_CROWDED,   /* too many names are being looked for; nothing was begun */
 };
 
 struct http_outcome {

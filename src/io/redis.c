@@ -37,7 +37,7 @@ struct redis_link {
     const struct redis_address *address;
     struct redis_link_events events;
     int64_t deadline_us;
-    int64_t heard_us; /* CLOCK_BOOTTIME when anything of an answer came last */
+    int64_t heard_us;           /* CLOCK_BOOTTIME when anything of an answer came last */
     int64_t reconnect_us;       /* the next wait */
     int64_t up_us;              /* since when it is up, clock_boot_us */
     redisAsyncContext *context; /* NULL between connections */

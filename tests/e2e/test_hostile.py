@@ -67,6 +67,15 @@ def test_an_attempt_ends_in_time(shared, hostile, topic, where, kind):
     assert what == KINDS[kind]
 
 
+@pytest.mark.parametrize("where", ["plain", "within_tls"])
+@pytest.mark.parametrize("kind", [each for each in PLAIN if each.__name__.startswith("endless_")], ids=lambda kind: kind.__name__)
+def test_a_flood_is_cut_off_before_its_time(shared, hostile, topic, where, kind):
+    """It would have all of a core until then."""
+    shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], retry=0, timeout=60)
+    job = shared.wait_for_state(topic, "a", "dead", 20)
+    print(f"{kind.__name__}: {took(job):.2f} s")
+
+
 def memory(server, name):
     """KiB"""
     return int(re.search(rf"{name}:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
@@ -96,7 +105,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         slowest = max(map(took, dead))
         print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, from claim to record "
               f"{max(map(took_with_redis, dead)):.2f} s; {grown:.0f} KiB each")
-        assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 4 * SLOW  # 1 on a quiet machine
+        assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 1 * SLOW
         if SLOW == 1:  # sanitizers keep what was freed
             assert grown < PER_ATTEMPT
         server.schedule(topic=topic, jobId="after", url=receiver.url())

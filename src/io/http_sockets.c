@@ -1,0 +1,151 @@
+#include "io/http_sockets.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+/* Far above what heads and bodies of one answer may have. */
+enum { READS_UNCOUNTED = 64, FLOOD_BYTES = 256 * 1024 };
+
+struct http_socket {
+    struct http_sockets *sockets;
+    struct watch *watch;
+    int fd;
+    bool is_connection;
+    unsigned reads;    /* times that it was readable, since nothing was waited for */
+    uint64_t received; /* bytes, when they were READS_UNCOUNTED */
+};
+
+struct http_sockets {
+    struct loop *loop;
+    http_sockets_fn *on_ready;
+    void *arg;
+    struct http_socket **by_fd;
+    size_t count; /* of by_fd */
+};
+
+static uint64_t bytes_received(int fd)
+{
+    struct tcp_info info = {.tcpi_bytes_received = 0};
+    socklen_t size = sizeof info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+/* libcurl takes some of what a chunked answer may have, extensions of chunks for one, without an end and without
+ * telling; only time would bound it, and read as fast as it comes it takes a whole core. Shut both ways the kernel
+ * resets the connection when more comes. */
+static void bound(struct http_socket *socket)
+{
+    if (++socket->reads % READS_UNCOUNTED != 0)
+        return;
+    uint64_t received = bytes_received(socket->fd);
+    if (socket->reads == READS_UNCOUNTED)
+        socket->received = received;
+    else if (received - socket->received > FLOOD_BYTES)
+        shutdown(socket->fd, SHUT_RDWR);
+}
+
+static void on_watch(void *arg, bool readable, bool writable)
+{
+    struct http_socket *socket = arg;
+    if (readable && socket->is_connection)
+        bound(socket);
+    socket->sockets->on_ready(socket->sockets->arg, socket->fd, readable, writable);
+}
+
+static struct http_socket *find(const struct http_sockets *sockets, int fd)
+{
+    return (size_t)fd < sockets->count ? sockets->by_fd[fd] : NULL;
+}
+
+static struct http_socket *find_or_add(struct http_sockets *sockets, int fd)
+{
+    struct http_socket *socket = find(sockets, fd);
+    size_t count = sockets->count;
+    if (socket)
+        return socket;
+    if ((size_t)fd >= count) {
+        size_t wanted = ((size_t)fd + 1) * 2;
+        sockets->by_fd = memory_resize(sockets->by_fd, wanted * sizeof *sockets->by_fd);
+        memset(sockets->by_fd + count, 0, (wanted - count) * sizeof *sockets->by_fd);
+        sockets->count = wanted;
+    }
+    socket = NEW(struct http_socket);
+    socket->sockets = sockets;
+    socket->fd = fd;
+    socket->watch = watch_new(sockets->loop, fd, on_watch, socket);
+    sockets->by_fd[fd] = socket;
+    return socket;
+}
+
+static void forget(struct http_sockets *sockets, int fd)
+{
+    struct http_socket *socket = find(sockets, fd);
+    if (!socket)
+        return;
+    sockets->by_fd[fd] = NULL;
+    watch_free(socket->watch);
+    free(socket);
+}
+
+void http_sockets_watch(struct http_sockets *sockets, int fd, bool read, bool write)
+{
+    bool is_wanted = read || write;
+    struct http_socket *socket = is_wanted ? find_or_add(sockets, fd) : find(sockets, fd);
+    if (!socket)
+        return;
+    watch_set(socket->watch, read, write);
+    socket->reads = is_wanted ? socket->reads : 0;
+}
+
+void http_sockets_add_connection(struct http_sockets *sockets, int fd)
+{
+    find_or_add(sockets, fd)->is_connection = true;
+}
+
+int http_sockets_close(struct http_sockets *sockets, int fd)
+{
+    forget(sockets, fd);
+    return close(fd);
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return -1;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)(void *)&address)->sin_port);
+}
+
+void http_sockets_shut(struct http_sockets *sockets, int local_port)
+{
+    for (size_t fd = 0; fd < sockets->count; fd++)
+        if (sockets->by_fd[fd] && sockets->by_fd[fd]->is_connection && port_of((int)fd) == local_port)
+            shutdown((int)fd, SHUT_RDWR);
+}
+
+struct http_sockets *http_sockets_new(struct loop *loop, http_sockets_fn *on_ready, void *arg)
+{
+    struct http_sockets *sockets = NEW(struct http_sockets);
+    sockets->loop = loop;
+    sockets->on_ready = on_ready;
+    sockets->arg = arg;
+    return sockets;
+}
+
+void http_sockets_free(struct http_sockets *sockets)
+{
+    if (!sockets)
+        return;
+    for (size_t fd = 0; fd < sockets->count; fd++)
+        forget(sockets, (int)fd);
+    free(sockets->by_fd);
+    free(sockets);
+}
