@@ -338,7 +338,7 @@ static int run_remote(const struct command *command, struct call *call)
     struct remote_options options = {.server = call->arguments.values[ARGUMENT_SERVER],
                                      .ca_file = call->arguments.values[ARGUMENT_CA_FILE]};
     int code = EXIT_USAGE;
-    buffer_init(&authorization, 2 * BEARER_MAX);
+    buffer_init(&authorization, (size_t)2 * BEARER_MAX);
     if (bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) !=
         STATUS_OK) {
         fail(command->name, &call->problem);

@@ -1,6 +1,7 @@
 #include "io/http_limits.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -99,6 +100,7 @@ static bool count_in(struct http_limits *limits, uint64_t address)
 static void count_out(struct http_limits *limits, uint64_t address)
 {
     struct origin **link = find(limits, address), *origin = *link;
+    assert(origin); /* count_in has made it */
     if (--origin->connections > 0)
         return;
     *link = origin->next;

@@ -116,12 +116,16 @@ int http_sockets_close(struct http_sockets *sockets, int fd)
 
 static int port_of(int fd)
 {
-    struct sockaddr_storage address;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } address;
     socklen_t size = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+    memset(&address, 0, sizeof address);
+    if (getsockname(fd, &address.any, &size) != 0)
         return -1;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)(void *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port : address.in.sin_port);
 }
 
 void http_sockets_shut(struct http_sockets *sockets, int local_port)
