@@ -1,20 +1,25 @@
 #include "fuzz.h"
 #include "job/job.h"
 
-/* A record that is taken is written as one that reads the same. */
+/* A record that is taken is written as one that reads the same: written once more, it is the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job job, again;
-    struct buffer record;
+    struct buffer record, rewritten;
     if (job_read(SLICE("mail/1"), input_of(data, size), &job) != STATUS_OK)
         return 0;
     buffer_init(&record, 1 << 20);
+    buffer_init(&rewritten, 1 << 20);
     job_write(&job, &record);
     assert(!record.failed);
     enum status status = job_read(SLICE("mail/1"), buffer_slice(&record), &again);
     assert(status == STATUS_OK);
-    assert(again.created_ms == job.created_ms && again.attempts == job.attempts && job_is_same(&job, &again));
+    assert(slice_equal(again.url, job.url) && slice_equal(again.body, job.body) &&
+           again.header_count == job.header_count && again.attempts == job.attempts);
+    job_write(&again, &rewritten);
+    assert(slice_equal(buffer_slice(&record), buffer_slice(&rewritten)));
     job_fini(&again);
+    buffer_fini(&rewritten);
     buffer_fini(&record);
     job_fini(&job);
     return 0;
