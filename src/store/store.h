@@ -322,10 +322,10 @@ typedef void store_receivers_fn(void *arg, enum status, const struct store_recei
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
-/* Those of a shard that were reported after version, a bounded number; version: that of the last of them,
- * after which there may be more. */
+/* Those of a shard that were reported after version, a bounded number; version: that of the last of them;
+ * last: that of the last one there is, when they were so. It is higher where there are more. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
-                           int64_t version, bool has_more);
+                           int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
 /* What attempts met at a receiver since the last report, and what is asked. */
@@ -342,6 +342,7 @@ struct store_report {
 struct store_reported {
     int64_t probe;                           /* number of the probe that is granted; 0: none */
     bool has_opened, has_closed, has_halved; /* by this report */
+    int64_t version;                         /* of its shard's last report then, see store_news_fn */
     const struct store_receiver *receiver;   /* as it is then; NULL: nothing is known of it */
 };
 

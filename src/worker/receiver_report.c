@@ -42,10 +42,8 @@ static void on_reported(void *arg, enum status status, const struct store_report
     struct receiver *receiver = arg;
     struct receivers *receivers = receiver->receivers;
     if (status == STATUS_OK) {
-        receiver_learn(receiver, reported->receiver);
-        receiver->told_us = receiver->heard_us;
-        list_remove(&receiver->told_link);
-        list_append(&receivers->told, &receiver->told_link);
+        receivers_hear(receivers, receiver->shard, reported->version, receiver->reported_us);
+        receiver_learn(receiver, reported->receiver, reported->version);
         count_changes(receiver, reported);
     } else if (receiver->sent.lives) {
         receiver_set_open(receiver, false); /* we know better than Redis */
@@ -76,6 +74,7 @@ static void send_report(struct receiver *receiver)
         .wanted_ms = sent->probe_ms,
     };
     receiver->is_reporting = true;
+    receiver->reported_us = clock_boot_us();
     store_report(receiver->receivers->store, &report, on_reported, receiver);
 }
 

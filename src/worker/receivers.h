@@ -20,8 +20,7 @@ struct permit;
 
 /* What is to be reported of a receiver. */
 struct receiver_news {
-    bool is_doubtful; /* nothing: the answer shall tell */
-    bool lives;       /* before the failures */
+    bool lives; /* before the failures */
     int64_t failures, crowd, delivered;
     int64_t probe, unsent_probe; /* their numbers; 0: none */
     int64_t probe_ms;            /* for how long the right to probe is asked for; 0: it is not */
@@ -32,13 +31,13 @@ struct receiver_news {
 struct receiver {
     struct list link;      /* of its bucket */
     struct list age_link;  /* among those that are not well, the one heard of longest ago first */
-    struct list told_link; /* among those that a report's answer told of lately, the first one first */
     struct list news_link; /* among those with news that is not on its way */
     struct receivers *receivers;
+    size_t shard;     /* its number */
     size_t in_flight; /* attempts of this reactor */
     bool is_unwell;   /* Redis has something to say of it: all outcomes are reported */
+    int64_t version;  /* of its shard when it was as it is known, see store_news_fn */
     int64_t heard_us; /* CLOCK_BOOTTIME, as all times here */
-    int64_t told_us;  /* when a report's answer told of it */
     bool is_open;     /* its breaker */
     int64_t probe_us; /* until then nobody may probe it */
     int64_t probe_ms; /* the same by Redis's clock */
@@ -51,6 +50,7 @@ struct receiver {
     struct permit *asker; /* whose attempt waits to hear whether it may probe; NULL: none, or it is gone */
     bool is_asking;       /* all the same the answer is to come */
     bool is_reporting;
+    int64_t reported_us; /* when that began */
     struct receiver_news news, sent;
     char name[];
 };
@@ -61,8 +61,8 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
 /* When permits and the store are gone. NULL is fine. */
 void receivers_free(struct receivers *);
 
-/* What a claim said that was sent at asked_us (CLOCK_BOOTTIME): the version of what is known of the
- * receivers of shard number. */
+/* What a claim, or a report's answer, said that was sent at asked_us (CLOCK_BOOTTIME) or later: the version
+ * of what is known of the receivers of shard number. */
 void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
 /* The receiver of that name. It lives as long as there is something to know of it: see receiver_settle. */

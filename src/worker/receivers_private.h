@@ -16,13 +16,13 @@ struct receivers {
     struct list unwell; /* by age_link */
     size_t unwell_count, open_count, limited_count;
     struct list with_news;
-    struct list told; /* by told_link */
     struct hook *decide;
     struct timer *later; /* when what is new may be read again */
 };
 
-/* What Redis says of it; NULL: nothing. */
-void receiver_learn(struct receiver *, const struct store_receiver *);
+/* What Redis said of it when its shard was at version; NULL: nothing. Answers on two connections pass each
+ * other: the older one changes nothing. */
+void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
 
 /* Whatever Redis says. */
 void receiver_set_open(struct receiver *, bool is_open);

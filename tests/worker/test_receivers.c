@@ -1,0 +1,146 @@
+/* What a reactor knows of receivers, and does about it. */
+#include "worker/receivers.h"
+
+#include "base/clock.h"
+#include "support/receiver_world.h"
+#include "support/suite.h"
+#include "worker/permit.h"
+
+/* ---- attempts ---- */
+
+static struct receivers *receivers;
+static int64_t told_ms; /* to the one that asked for a permit; -2: nothing */
+
+static void on_permit(void *arg, int64_t wait_ms)
+{
+    (void)arg;
+    told_ms = wait_ms;
+}
+
+static enum permit_answer ask(struct permit *permit)
+{
+    return permit_ask(permit, receivers, WORLD_RECEIVER, 10000, on_permit, NULL);
+}
+
+static void end_badly(struct permit *permit)
+{
+    struct attempt_result result = {.status = 503};
+    permit_end(permit, &result);
+}
+
+/* One attempt that is not over at the end of the test keeps what is known. */
+static struct permit running;
+
+static void setup(void)
+{
+    world_begin();
+    told_ms = -2;
+    receivers = receivers_new(NULL, NULL, NULL);
+    ck_assert_int_eq(ask(&running), PERMIT_GIVEN);
+}
+
+static void teardown(void)
+{
+    permit_drop(&running);
+    receivers_free(receivers);
+}
+
+/* What a claim says that is sent now. */
+static void hear(int64_t version)
+{
+    receivers_hear(receivers, 0, version, clock_boot_us());
+}
+
+/* It is open, and everybody knows. */
+static void learn_open(int64_t version, int64_t left_ms)
+{
+    world_pass(1000000);
+    hear(version);
+    world_answer_reading(STATUS_OK, version, world_open(left_ms));
+}
+
+static void check_permit(enum permit_answer expected)
+{
+    struct permit permit;
+    ck_assert_int_eq(ask(&permit), expected);
+    permit_drop(&permit);
+}
+
+/* ---- answers that pass each other ---- */
+
+START_TEST(an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    world_end_turn();
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_closed());
+    world_answer_report(STATUS_OK, 8, 0, world_open(30000));
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(what_was_read_is_not_believed_when_a_report_had_a_newer_answer)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    hear(8);
+    world_end_turn();
+    world_answer_report(STATUS_OK, 9, 0, world_closed());
+    world_answer_reading(STATUS_OK, 8, world_open(30000));
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(what_is_newer_is_believed_whether_reports_succeed_or_not)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    world_end_turn();
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_open(30000));
+    world_answer_report(STATUS_UNAVAILABLE, 0, 0, world_closed());
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_closed());
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(a_redis_that_has_lost_what_it_said_is_believed_again)
+{
+    struct permit permit;
+    ask(&permit);
+    learn_open(9, 30000);
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    end_badly(&permit);
+    world_end_turn();
+    world_answer_report(STATUS_OK, 5, 0, world_closed());
+    check_permit(PERMIT_GIVEN);
+    ck_assert_int_eq(world_reading()->version, 0); /* all is read again */
+    world_answer_reading(STATUS_OK, 5, world_open(30000));
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    hear(4);
+    world_answer_reading(STATUS_OK, 4, world_closed());
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("receivers");
+    TCase *answers = tcase_create("answers that pass each other");
+    tcase_add_checked_fixture(answers, setup, teardown);
+    tcase_add_test(answers, an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read);
+    tcase_add_test(answers, what_was_read_is_not_believed_when_a_report_had_a_newer_answer);
+    tcase_add_test(answers, what_is_newer_is_believed_whether_reports_succeed_or_not);
+    tcase_add_test(answers, a_redis_that_has_lost_what_it_said_is_believed_again);
+    suite_add_tcase(suite, answers);
+    return suite;
+}
