@@ -61,30 +61,27 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
     return receiver;
 }
 
-bool receiver_has_news(const struct receiver *receiver)
-{
-    const struct receiver_news *news = &receiver->news;
-    return news->lives || news->failures || news->crowd || news->probe || news->unsent_probe ||
-           news->probe_ms;
-}
-
 void receiver_settle(struct receiver *receiver)
 {
-    if (receiver->in_flight > 0 || receiver->is_unwell || receiver->is_reporting || receiver->asker ||
-        receiver_has_news(receiver))
+    if (receiver->in_flight > 0 || receiver->is_unwell || receiver_is_telling(receiver))
         return;
     list_remove(&receiver->link);
     free(receiver);
 }
 
-struct metrics *receivers_metrics(const struct receivers *receivers)
-{
-    return receivers->metrics;
-}
-
 /* ---- knowing ---- */
 
-void receiver_set_open(struct receiver *receiver, bool is_open)
+bool receiver_is_open(const struct receiver *receiver)
+{
+    return receiver->is_open;
+}
+
+bool receiver_is_full(const struct receiver *receiver)
+{
+    return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
+}
+
+static void set_open(struct receiver *receiver, bool is_open)
 {
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
@@ -111,7 +108,7 @@ static void set_unwell(struct receiver *receiver, bool is_unwell)
 
 static void forget(struct receiver *receiver)
 {
-    receiver_set_open(receiver, false);
+    set_open(receiver, false);
     set_limit(receiver, 0);
     set_unwell(receiver, false);
     receiver_settle(receiver);
@@ -139,21 +136,44 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     receiver->heard_us = clock_boot_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
-        receiver->is_awaited = receiver->is_awaited && receiver->probe_ms == known->probe_ms;
         receiver->probe_ms = known->probe_ms;
         receiver->probe_us = receiver->heard_us + (left_us < WAIT_MAX_US ? left_us : 0);
         receiver->wait_ms = known->wait_ms;
         receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->heard_us;
         receiver->probe = known->probe;
     }
-    receiver_set_open(receiver, is_open);
+    set_open(receiver, is_open);
     set_limit(receiver, known ? known->limit : 0);
     set_unwell(receiver, is_unwell);
+}
+
+void receiver_set_well(struct receiver *receiver)
+{
+    set_open(receiver, false);
+}
+
+void receiver_put_off_probe(struct receiver *receiver)
+{
+    receiver->probe_us = clock_boot_us() + receiver->wait_ms * 1000;
+    receiver->probe = 0;
 }
 
 void receivers_tell_numbers(const struct receivers *receivers)
 {
     metrics_receivers(receivers->metrics, receivers->open_count, receivers->limited_count);
+}
+
+/* ---- attempts ---- */
+
+void receiver_enter(struct receiver *receiver)
+{
+    receiver->in_flight++;
+}
+
+void receiver_leave(struct receiver *receiver)
+{
+    receiver->in_flight--;
+    receiver_settle(receiver);
 }
 
 /* ---- what others reported ---- */
