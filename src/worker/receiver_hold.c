@@ -10,6 +10,13 @@
 
 #define PROBED_SOON_US INT64_C(1000000) /* how soon others look whether a probe is over, at first */
 
+/* While what is known may be outdated a job comes back soon: somebody may have closed the breaker and let it
+ * run. That may be most of the time, where another receiver of the shard makes news: so no more jobs a
+ * second. */
+#define SOON_FIRST_US INT64_C(250000)
+#define SOON_EACH_US  INT64_C(2000)
+#define SOON_LAST_US  INT64_C(1000000)
+
 static uint32_t some_random(void)
 {
     uint32_t random;
@@ -42,11 +49,25 @@ static bool is_first(struct receiver *receiver, int64_t left_us)
     return true;
 }
 
+/* Whether this job comes back at soon_us, to hear more. */
+static bool is_soon(struct receiver *receiver, int64_t left_us, int64_t now_us)
+{
+    int64_t next_us = receiver->soon_us + SOON_EACH_US;
+    if (next_us < now_us + SOON_FIRST_US)
+        next_us = now_us + SOON_FIRST_US;
+    if (!receiver_is_outdated(receiver) || next_us - now_us > left_us || next_us - now_us > SOON_LAST_US)
+        return false;
+    receiver->soon_us = next_us;
+    return true;
+}
+
 int64_t receiver_hold_by_breaker(struct receiver *receiver)
 {
-    int64_t left_us = probe_left_us(receiver, clock_boot_us());
-    uint32_t random = is_first(receiver, left_us) ? 0 : some_random();
+    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us);
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
+    if (is_soon(receiver, left_us, now_us))
+        return (receiver->soon_us - now_us) / 1000;
+    uint32_t random = is_first(receiver, left_us) ? 0 : some_random();
     return receiver_hold_ms((left_us + 999) / 1000, receiver->wait_ms, random);
 }
 

@@ -81,6 +81,12 @@ bool receiver_is_full(const struct receiver *receiver)
     return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
 }
 
+bool receiver_is_outdated(const struct receiver *receiver)
+{
+    const struct knowledge *shard = &receiver->receivers->shards[receiver->shard];
+    return shard->is_behind || shard->is_asking;
+}
+
 static void set_open(struct receiver *receiver, bool is_open)
 {
     receiver->receivers->open_count += is_open;

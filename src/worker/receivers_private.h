@@ -61,6 +61,7 @@ struct receiver {
     /* receiver_hold.c */
     int64_t awaited_ms; /* a job comes back when probe_ms is this */
     int64_t return_us;  /* when the last of the jobs that the limit holds comes back */
+    int64_t soon_us;    /* the same of those that the breaker holds until more is known */
 
     char name[];
 };
@@ -70,6 +71,9 @@ struct receiver {
 /* What Redis said of it when its shard was at version; NULL: nothing. Answers on two connections pass each
  * other: the older one changes nothing. */
 void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
+
+/* There may be something newer, which is being asked for. */
+bool receiver_is_outdated(const struct receiver *);
 
 /* We know better than Redis: its breaker is closed. */
 void receiver_set_well(struct receiver *);

@@ -378,6 +378,22 @@ def test_a_breaker_is_closed_by_hand(start, receiver, topic):
     close(server, name_of(receiver)).expect(200)
 
 
+def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_long(start, receiver, topic):
+    """Though another receiver makes news, so that what is known is read only now and then."""
+    server, port = start("--breaker-wait", "60s"), free_port()
+    for i in range(5):
+        open_breaker(server, receiver, topic, name=f"f{i}-")
+        server.schedule(topic=topic, jobId=f"{i}", url=receiver.url())
+        until(lambda: server.job(topic, f"{i}")["state"] == "delayed", 5, "a held job")
+        server.schedule(topic=topic, url=f"http://127.0.0.1:{port}/", retry=0)
+        until(lambda: f"127.0.0.1:{port}" in all_known(server), 5, "news")
+        receiver.script(topic, 200)
+        close(server, name_of(receiver)).expect(200)
+        server.run(topic, f"{i}").expect(202)
+        until(lambda: receiver.of(topic, f"{i}"), 5, "the delivery")
+    release_port(port)
+
+
 def test_what_is_no_receiver_cannot_be_closed(server, start):
     assert close(server, "nobody.example:80").expect(404)["detail"].startswith("Nothing is known")
     for name in "nobody.example", "nobody.example:0", "[::1]", "a%2fb:80", "%20:80", "u@h:80":

@@ -132,6 +132,50 @@ START_TEST(a_redis_that_has_lost_what_it_said_is_believed_again)
 }
 END_TEST
 
+/* ---- for how long jobs are held ---- */
+
+static int64_t held_ms(void)
+{
+    struct permit permit;
+    ck_assert_int_eq(ask(&permit), PERMIT_HELD);
+    return permit.wait_ms;
+}
+
+START_TEST(a_job_comes_back_soon_while_there_may_be_news)
+{
+    learn_open(9, 60000);
+    ck_assert_int_ge(held_ms(), 30000);
+    world_pass(1000000);
+    hear(10);
+    ck_assert_int_eq(held_ms(), 250);
+    world_answer_reading(STATUS_OK, 10, world_open(60000));
+    ck_assert_int_ge(held_ms(), 30000);
+    hear(11); /* so soon after the last reading it waits with the next one */
+    ck_assert(!world_reading()->fn);
+    ck_assert_int_eq(held_ms(), 252);
+    world_pass(50000);
+    ck_assert_int_eq(held_ms(), 250);
+    world_answer_reading(STATUS_UNAVAILABLE, 0, world_closed());
+    ck_assert_int_ge(held_ms(), 30000);
+}
+END_TEST
+
+START_TEST(of_many_jobs_only_some_come_back_soon)
+{
+    int soon = 0;
+    learn_open(9, 60000);
+    world_pass(1000000);
+    hear(10);
+    for (int second = 0; second < 10; second++) {
+        for (int i = 0; i < 2000; i++)
+            soon += held_ms() <= 1000;
+        world_pass(1000000);
+    }
+    ck_assert_int_ge(soon, 3000);
+    ck_assert_int_le(soon, 5000);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("receivers");
@@ -142,5 +186,10 @@ Suite *suite(void)
     tcase_add_test(answers, what_is_newer_is_believed_whether_reports_succeed_or_not);
     tcase_add_test(answers, a_redis_that_has_lost_what_it_said_is_believed_again);
     suite_add_tcase(suite, answers);
+    TCase *holds = tcase_create("for how long jobs are held");
+    tcase_add_checked_fixture(holds, setup, teardown);
+    tcase_add_test(holds, a_job_comes_back_soon_while_there_may_be_news);
+    tcase_add_test(holds, of_many_jobs_only_some_come_back_soon);
+    suite_add_tcase(suite, holds);
     return suite;
 }
