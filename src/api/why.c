@@ -149,7 +149,7 @@ static bool may_be_held(const struct why *why, const struct topic_settings *sett
     bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : options->is_breaker_on;
     const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : options->schedule;
     bool is_late = why->state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
-                   why->at_ms <= why->now_ms + RECEIVER_HOLD_MAX_MS;
+                   why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
     bool is_in_turn = why->state == JOB_STATE_READY && strcmp(why->finding.word, "in_turn") == 0;
     return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
 }

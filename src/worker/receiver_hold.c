@@ -3,10 +3,12 @@
 #include "base/random.h"
 #include "worker/receivers_private.h"
 
-/* What a limit holds comes back one by one, at such distances, so that their number puts no load on Redis;
- * each as soon as attempts of 20 ms would have made room for it. */
-#define RETURN_FIRST_US INT64_C(50000)
-#define RETURN_EACH_US  INT64_C(20000) /* by the limit */
+/* Held jobs come back in a row, at such distances at least, so that their number puts no load on Redis: each
+ * time is a claim and a release. By the limit, each comes as soon as attempts of 20 ms would have made room
+ * for it. */
+#define ROW_EACH_US       INT64_C(2000)
+#define ROW_FIRST_US      INT64_C(50000) /* by the limit */
+#define ROW_EACH_LIMIT_US INT64_C(20000) /* divided by it */
 
 #define PROBED_SOON_US INT64_C(1000000) /* how soon others look whether a probe is over, at first */
 
@@ -22,6 +24,27 @@ static uint32_t some_random(void)
     uint32_t random;
     random_fill(&random, sizeof random);
     return random;
+}
+
+/* ---- the row ---- */
+
+void receiver_begin_row(struct receiver *receiver)
+{
+    receiver->row_us = 0;
+}
+
+/* For how long the next job is held that may come back first_us from now at the earliest. Where the row is as
+ * long as it may be, those beyond come back at random before its end. */
+static int64_t take_place(struct receiver *receiver, int64_t now_us, int64_t first_us, int64_t each_us)
+{
+    int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
+    int64_t hold_us = receiver->row_us + each_us - now_us;
+    if (hold_us < first_us)
+        hold_us = first_us;
+    if (hold_us > most_us)
+        return most_us - (int64_t)((double)most_us / 4 * some_random() / UINT32_MAX);
+    receiver->row_us = now_us + hold_us;
+    return hold_us;
 }
 
 /* ---- the breaker ---- */
@@ -67,21 +90,22 @@ int64_t receiver_hold_by_breaker(struct receiver *receiver)
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
     if (is_soon(receiver, left_us, now_us))
         return (receiver->soon_us - now_us) / 1000;
-    uint32_t random = is_first(receiver, left_us) ? 0 : some_random();
-    return receiver_hold_ms((left_us + 999) / 1000, receiver->wait_ms, random);
+    int64_t left_ms = (left_us + 999) / 1000;
+    int64_t first_ms = receiver_hold_ms(left_ms, receiver->wait_ms, 0);
+    if (is_first(receiver, left_us))
+        return first_ms;
+    int64_t row_ms = take_place(receiver, now_us, first_ms * 1000, ROW_EACH_US) / 1000;
+    int64_t hold_ms = receiver_hold_ms(left_ms, receiver->wait_ms, some_random());
+    return row_ms > hold_ms ? row_ms : hold_ms;
 }
 
 /* ---- the limit ---- */
 
 int64_t receiver_hold_by_limit(struct receiver *receiver)
 {
-    int64_t now_us = clock_boot_us(), soonest_us = now_us + RETURN_FIRST_US;
-    int64_t next_us = receiver->return_us + RETURN_EACH_US / receiver->limit;
+    int64_t each_us = ROW_EACH_LIMIT_US / receiver->limit;
+    if (each_us < ROW_EACH_US)
+        each_us = ROW_EACH_US;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_LIMIT, 1);
-    receiver->return_us = next_us > soonest_us ? next_us : soonest_us;
-    int64_t wait_ms = (receiver->return_us - now_us) / 1000;
-    if (wait_ms <= RECEIVER_HOLD_MS)
-        return wait_ms;
-    receiver->return_us = now_us + RECEIVER_HOLD_MS * 1000;
-    return receiver_hold_ms(RECEIVER_HOLD_MS, RECEIVER_HOLD_MS, some_random());
+    return take_place(receiver, clock_boot_us(), ROW_FIRST_US, each_us) / 1000;
 }

@@ -89,6 +89,8 @@ bool receiver_is_outdated(const struct receiver *receiver)
 
 static void set_open(struct receiver *receiver, bool is_open)
 {
+    if (is_open != receiver->is_open)
+        receiver_begin_row(receiver);
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
     receiver->is_open = is_open;
@@ -134,6 +136,7 @@ static void forget_oldest(struct receivers *receivers)
 
 void receiver_learn(struct receiver *receiver, const struct store_receiver *known, int64_t version)
 {
+    bool was_limited = !receiver->is_open && receiver->limit > 0;
     if (version < receiver->version)
         return;
     receiver->version = version;
@@ -147,6 +150,9 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
         receiver->wait_ms = known->wait_ms;
         receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->heard_us;
         receiver->probe = known->probe;
+        receiver->since_us = receiver->heard_us - (known->now_us - known->opened_ms * 1000);
+    } else if (!was_limited) {
+        receiver->since_us = receiver->heard_us;
     }
     set_open(receiver, is_open);
     set_limit(receiver, known ? known->limit : 0);

@@ -49,6 +49,8 @@ struct receiver {
     int64_t probe;     /* number of the probe under way, ours or another reactor's; 0: none */
     int64_t probed_us; /* since when */
     int64_t limit;     /* of in_flight; 0: none */
+    int64_t since_us;  /* since when its breaker is open, or else it has a limit; by the clock of Redis it may
+                          be later than now */
 
     /* receiver_report.c */
     struct list news_link; /* among those with news that is not on its way */
@@ -60,8 +62,8 @@ struct receiver {
 
     /* receiver_hold.c */
     int64_t awaited_ms; /* a job comes back when probe_ms is this */
-    int64_t return_us;  /* when the last of the jobs that the limit holds comes back */
-    int64_t soon_us;    /* the same of those that the breaker holds until more is known */
+    int64_t row_us;     /* when the last of the row of jobs comes back */
+    int64_t soon_us;    /* the same of those that are held until more is known */
 
     char name[];
 };
@@ -82,6 +84,11 @@ void receiver_set_well(struct receiver *);
 void receiver_put_off_probe(struct receiver *);
 
 void receivers_tell_numbers(const struct receivers *);
+
+/* ---- receiver_hold.c ---- */
+
+/* The jobs that have places in the row come back, but those that are held from now on don't wait for them. */
+void receiver_begin_row(struct receiver *);
 
 /* ---- receiver_report.c ---- */
 

@@ -8,6 +8,8 @@
 
 /* ---- the clock and the loop ---- */
 
+#define BEGIN_US INT64_C(1000000000)
+
 static int64_t clock_us;
 
 int64_t clock_boot_us(void)
@@ -147,9 +149,16 @@ struct store_receiver world_open(int64_t left_ms)
 {
     struct store_receiver receiver = world_closed();
     receiver.failures = 20;
-    receiver.opened_ms = 1;
+    receiver.opened_ms = BEGIN_US / 1000;
     receiver.wait_ms = 30000;
     receiver.probe_ms = clock_us / 1000 + left_ms;
+    return receiver;
+}
+
+struct store_receiver world_limited(int64_t limit)
+{
+    struct store_receiver receiver = world_closed();
+    receiver.limit = limit;
     return receiver;
 }
 
@@ -174,7 +183,7 @@ void world_answer_reading(enum status status, int64_t version, struct store_rece
 
 void world_begin(void)
 {
-    clock_us = INT64_C(1000000000);
+    clock_us = BEGIN_US;
     asked = (struct world_asked){.fn = NULL};
     reading = (struct world_reading){.fn = NULL};
 }

@@ -35,7 +35,8 @@ const struct world_reading *world_reading(void);
 
 /* What Redis says of the receiver now. */
 struct store_receiver world_closed(void);
-struct store_receiver world_open(int64_t probe_in_ms);
+struct store_receiver world_open(int64_t probe_in_ms); /* since the clock began */
+struct store_receiver world_limited(int64_t limit);
 
 /* version: that of the shard; probe: the number of the one that is granted, or 0. */
 void world_answer_report(enum status, int64_t version, int64_t probe, struct store_receiver);

@@ -9,6 +9,7 @@
 /* ---- attempts ---- */
 
 static struct receivers *receivers;
+static int64_t begin_us;
 static int64_t told_ms; /* to the one that asked for a permit; -2: nothing */
 
 static void on_permit(void *arg, int64_t wait_ms)
@@ -34,6 +35,7 @@ static struct permit running;
 static void setup(void)
 {
     world_begin();
+    begin_us = clock_boot_us();
     told_ms = -2;
     receivers = receivers_new(NULL, NULL, NULL);
     ck_assert_int_eq(ask(&running), PERMIT_GIVEN);
@@ -176,6 +178,93 @@ START_TEST(of_many_jobs_only_some_come_back_soon)
 }
 END_TEST
 
+/* Jobs that are held, by the second in which they come back. */
+enum { SECONDS = 1000 };
+static int due[SECONDS];
+
+/* Holds what comes back within these seconds again: how many that were, and the longest hold, ms. */
+static int hold_again(int first, int last, int64_t *longest_ms)
+{
+    int count = 0;
+    *longest_ms = 0;
+    for (int second = first; second < last; second++) {
+        count += due[second];
+        for (int i = 0; i < due[second]; i++) {
+            int64_t hold_ms = held_ms();
+            *longest_ms = hold_ms > *longest_ms ? hold_ms : *longest_ms;
+            due[second + (hold_ms + 999) / 1000]++;
+        }
+        world_pass(1000000);
+    }
+    return count;
+}
+
+START_TEST(the_more_jobs_a_breaker_holds_the_less_often_each_comes_back)
+{
+    int64_t version = 9, longest_ms;
+    memset(due, 0, sizeof due);
+    due[1] = 24000;
+    for (int second = 0; second < 500; second += 100) {
+        learn_open(version++, 500000);
+        int count = hold_again(second + 1, second + 101, &longest_ms);
+        ck_assert_int_le(longest_ms, receiver_row_ms((clock_boot_us() - begin_us) / 1000));
+        if (second == 0)
+            ck_assert_int_ge(count, 3 * 24000);
+        if (second > 300) /* by now there are places for all */
+            ck_assert_int_le(count, 100 * 510);
+    }
+}
+END_TEST
+
+START_TEST(few_jobs_come_back_within_34_seconds_however_long_it_takes)
+{
+    int64_t version = 9, longest_ms;
+    memset(due, 0, sizeof due);
+    due[1] = 1500;
+    for (int second = 0; second < 500; second += 100) {
+        learn_open(version++, 500000);
+        int count = hold_again(second + 1, second + 101, &longest_ms);
+        ck_assert_int_ge(count, 1500 * 100 / 34);
+        ck_assert_int_le(longest_ms, RECEIVER_HOLD_MAX_MS);
+    }
+}
+END_TEST
+
+START_TEST(what_a_limit_holds_comes_back_in_a_row)
+{
+    world_pass(1000000);
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+    ck_assert_int_eq(held_ms(), 70);
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_le(held_ms(), RECEIVER_HOLD_MAX_MS);
+    world_pass(INT64_C(3600000000));
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+    int64_t longest_ms = 0;
+    for (int i = 0; i < 100000; i++) {
+        int64_t hold_ms = held_ms();
+        longest_ms = hold_ms > longest_ms ? hold_ms : longest_ms;
+    }
+    ck_assert_int_le(longest_ms, RECEIVER_ROW_MAX_MS);
+    ck_assert_int_ge(longest_ms, RECEIVER_ROW_MAX_MS - 1000);
+}
+END_TEST
+
+START_TEST(what_a_limit_holds_does_not_wait_for_what_the_breaker_held)
+{
+    learn_open(9, 60000);
+    for (int i = 0; i < 5000; i++)
+        held_ms();
+    world_pass(1000000);
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("receivers");
@@ -188,8 +277,13 @@ Suite *suite(void)
     suite_add_tcase(suite, answers);
     TCase *holds = tcase_create("for how long jobs are held");
     tcase_add_checked_fixture(holds, setup, teardown);
+    tcase_set_timeout(holds, 30);
     tcase_add_test(holds, a_job_comes_back_soon_while_there_may_be_news);
     tcase_add_test(holds, of_many_jobs_only_some_come_back_soon);
+    tcase_add_test(holds, the_more_jobs_a_breaker_holds_the_less_often_each_comes_back);
+    tcase_add_test(holds, few_jobs_come_back_within_34_seconds_however_long_it_takes);
+    tcase_add_test(holds, what_a_limit_holds_comes_back_in_a_row);
+    tcase_add_test(holds, what_a_limit_holds_does_not_wait_for_what_the_breaker_held);
     suite_add_tcase(suite, holds);
     return suite;
 }
