@@ -155,7 +155,7 @@ static void add_report(const struct batch_item *item, struct script_call *call)
     script_call_text(call, report->name);
     script_call_number(call, report->lives);
     script_call_number(call, report->failures);
-    script_call_text(call, report->failures ? report->cause : SLICE("-"));
+    script_call_text(call, report->cause.size ? report->cause : SLICE("-"));
     script_call_number(call, report->crowd);
     script_call_number(call, report->delivered);
     script_call_number(call, report->probe);

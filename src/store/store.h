@@ -330,12 +330,15 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 
 /* What attempts met at a receiver since the last report, and what is asked. */
 struct store_report {
-    struct slice name, cause; /* of the last failure */
-    bool lives;               /* something came that is no failure, before the failures below */
-    int64_t failures;         /* in a row */
-    int64_t crowd;            /* attempts in flight there when it asked for fewer; 0: it did not */
-    int64_t delivered;        /* 2xx */
-    int64_t probe;     /* number of the probe that this tells of; not sent, if of nothing else. 0: none */
+    struct slice name;
+    struct slice cause; /* of the last failure, or of the probe that told nothing; else empty */
+    bool lives;         /* something came that is no failure, before the failures below */
+    int64_t failures;   /* in a row */
+    int64_t crowd;      /* attempts in flight there when it asked for fewer; 0: it did not */
+    int64_t delivered;  /* 2xx */
+    /* Number of the probe that this tells of; 0: none. Where this tells of nothing else, the right to probe
+     * is given back: at once if there is no cause, as it was not sent, else with the wait that it had. */
+    int64_t probe;
     int64_t wanted_ms; /* asks for the right to probe, for so long at most; 0: not */
 };
 

@@ -10,8 +10,7 @@
 static bool has_news(const struct receiver *receiver)
 {
     const struct receiver_news *news = &receiver->news;
-    return news->lives || news->failures || news->crowd || news->probe || news->unsent_probe ||
-           news->probe_ms;
+    return news->lives || news->failures || news->crowd || news->probe || news->probe_ms;
 }
 
 bool receiver_is_telling(const struct receiver *receiver)
@@ -29,6 +28,14 @@ static void report(struct receiver *receiver)
 
 /* ---- what there is to tell ---- */
 
+static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
+{
+    if (probe == 0 || probe < receiver->news.probe) /* a later one has the right by now */
+        return;
+    receiver->news.probe = probe;
+    receiver->news.probe_end = end;
+}
+
 static bool is_of_interest(const struct receiver *receiver)
 {
     return receiver->is_unwell || receiver->is_reporting || receiver->news.failures > 0;
@@ -39,6 +46,11 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
     struct receiver_news *news = &receiver->news;
     enum receiver_health health = receiver_health(result);
     bool is_overloaded = receiver_is_overloaded(result);
+    if (health == RECEIVER_UNTOLD && probe) {
+        note_probe(receiver, probe, RECEIVER_PROBE_UNTOLD);
+        receiver_cause(result, news->untold_cause);
+        report(receiver);
+    }
     if (health == RECEIVER_UNTOLD ||
         (health == RECEIVER_LIVES && !is_overloaded && !is_of_interest(receiver)))
         return;
@@ -52,8 +64,7 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
         news->failures = 0;
         news->delivered += result->status / 100 == 2;
     }
-    if (probe)
-        news->probe = probe;
+    note_probe(receiver, probe, RECEIVER_PROBE_TOLD);
     report(receiver);
 }
 
@@ -77,7 +88,7 @@ void receiver_take_back_asker(struct receiver *receiver)
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
 {
-    receiver->news.unsent_probe = probe;
+    note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
     report(receiver);
 }
 
@@ -108,7 +119,7 @@ static void answer_asker(struct receiver *receiver, enum status status, int64_t 
     if (status != STATUS_OK) /* the others that are held here wait for this one */
         receiver_put_off_probe(receiver);
     if (!asker)
-        receiver->news.unsent_probe = probe;
+        note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
     else if (probe || status != STATUS_OK || !receiver->is_open)
         permit_give(asker, probe);
     else
@@ -135,20 +146,40 @@ static void on_reported(void *arg, enum status status, const struct store_report
     receiver_settle(receiver);
 }
 
-static void send_report(struct receiver *receiver)
+/* What would be taken for the probe's own goes in one report, the probe's right in the next. */
+static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;
     *sent = receiver->news;
     receiver->news = (struct receiver_news){.failures = 0};
-    bool is_telling = sent->lives || sent->failures;
+    if ((sent->lives || sent->failures) && sent->probe_end != RECEIVER_PROBE_TOLD) {
+        receiver->news.probe = sent->probe;
+        receiver->news.probe_end = sent->probe_end;
+        memcpy(receiver->news.untold_cause, sent->untold_cause, sizeof sent->untold_cause);
+        sent->probe = 0;
+    }
+}
+
+static struct slice cause_of(const struct receiver_news *sent)
+{
+    if (sent->failures)
+        return slice_of(sent->cause);
+    bool is_untold = sent->probe && sent->probe_end == RECEIVER_PROBE_UNTOLD;
+    return is_untold ? slice_of(sent->untold_cause) : SLICE("");
+}
+
+static void send_report(struct receiver *receiver)
+{
+    const struct receiver_news *sent = &receiver->sent;
+    take_news(receiver);
     struct store_report report = {
         .name = slice_of(receiver->name),
-        .cause = slice_of(sent->cause),
+        .cause = cause_of(sent),
         .lives = sent->lives,
         .failures = sent->failures,
         .crowd = sent->crowd,
         .delivered = sent->delivered,
-        .probe = is_telling ? sent->probe : sent->unsent_probe,
+        .probe = sent->probe,
         .wanted_ms = sent->probe_ms,
     };
     receiver->is_reporting = true;

@@ -45,7 +45,9 @@ bool receiver_is_full(const struct receiver *);
 void receiver_enter(struct receiver *);
 void receiver_leave(struct receiver *);
 
-/* What an attempt met, which was the probe of that number, or none (0). */
+/* What an attempt met, which was the probe of that number, or none (0). A probe that tells nothing gives the
+ * right to probe back with the wait that it had: the next one is not due at once, or each held job in turn
+ * would spend an attempt, and the wait does not grow, because the receiver was not found failing. */
 void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
 
 /* Whether somebody may ask for the right to probe; the permit that does, for an attempt that may take

@@ -26,9 +26,14 @@ struct receivers {
 struct receiver_news {
     bool lives; /* before the failures */
     int64_t failures, crowd, delivered;
-    int64_t probe, unsent_probe; /* their numbers; 0: none */
-    int64_t probe_ms;            /* for how long the right to probe is asked for; 0: it is not */
-    char cause[RECEIVER_CAUSE_SIZE];
+    int64_t probe; /* number of the one that is over; 0: none */
+    enum receiver_probe_end {
+        RECEIVER_PROBE_TOLD,   /* lives or failures say how it went */
+        RECEIVER_PROBE_UNTOLD, /* nothing came of it, see RECEIVER_UNTOLD */
+        RECEIVER_PROBE_UNSENT,
+    } probe_end;
+    int64_t probe_ms; /* for how long the right to probe is asked for; 0: it is not */
+    char cause[RECEIVER_CAUSE_SIZE], untold_cause[RECEIVER_CAUSE_SIZE];
 };
 
 /* Each field is written by the file that is named above it. Times are CLOCK_BOOTTIME. */

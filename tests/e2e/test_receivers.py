@@ -223,6 +223,23 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
     assert receiver.of(topic)[FAILURES + 1].at_ms - receiver.of(topic)[FAILURES].at_ms >= 2900
 
 
+def test_a_probe_that_tells_nothing_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
+    """It waits for less than a second, which is no failure of the receiver."""
+    server = start("--breaker-wait", "3s")
+    open_breaker(server, receiver, topic)
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=0.3, retry=0)
+    until(lambda: receiver.of(topic, "a"), 5, "a probe")
+    probed_ms = receiver.of(topic, "a")[0].at_ms
+    back = until(lambda: (known(server, receiver)["state"] == "open") and known(server, receiver), 2, lambda: known(server, receiver))
+    assert back["failures"] == FAILURES and back["lastFailure"]["status"] == 503
+    assert to_ms(back["probeAt"]) - probed_ms == pytest.approx(3300, abs=300 * SLOW)
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    until(lambda: receiver.of(topic, "b"), 6, "the next probe")
+    assert receiver.of(topic, "b")[0].at_ms >= to_ms(back["probeAt"])
+
+
 def test_a_held_job_expires_in_time(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)

@@ -889,6 +889,12 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 7 -",
          "(0 0 8 20 now-30001 now 30000 0 0 0 now-30001 503 now)",
          NEXT("20,now-30001,now,30000,0,0,0,now-30001,503,now")},
+        /* It was sent, and told nothing: the right is back after the wait that it had. */
+        {KNOWN(PROBED), "report 30000 h:80 0 0 dns 0 0 7 -",
+         "(0 0 8 20 now-30001 now+30001 30000 0 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+30001,30000,0,0,0,now-30001,503,now")},
+        {KNOWN(PROBED), "report 30000 h:80 0 0 dns 0 0 6 -",
+         "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         /* By hand. */

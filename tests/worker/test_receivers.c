@@ -134,6 +134,72 @@ START_TEST(a_redis_that_has_lost_what_it_said_is_believed_again)
 }
 END_TEST
 
+/* ---- probes ---- */
+
+/* One that has the right to probe, of that number. */
+static void get_probe(struct permit *permit, int64_t number)
+{
+    ck_assert_int_eq(ask(permit), PERMIT_ASKED);
+    world_end_turn();
+    struct store_receiver receiver = world_open(30000);
+    receiver.probe = number;
+    world_answer_report(STATUS_OK, number, number, receiver);
+    ck_assert_int_eq(told_ms, -1);
+}
+
+START_TEST(a_probe_that_tells_nothing_gives_back_its_right_with_its_cause)
+{
+    struct permit probe;
+    struct attempt_result result = {.error = ATTEMPT_ERROR_DNS};
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_end(&probe, &result);
+    world_end_turn();
+    const struct store_report *report = &world_asked()->report;
+    ck_assert_int_eq(report->probe, 10);
+    ck_assert(slice_equal(report->cause, SLICE("dns")));
+    ck_assert(!report->lives && !report->failures);
+    world_answer_report(STATUS_OK, 11, 0, world_open(30000));
+    ck_assert(!world_asked()->fn);
+}
+END_TEST
+
+START_TEST(a_probe_that_was_not_sent_gives_back_its_right_without_a_cause)
+{
+    struct permit probe;
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_drop(&probe);
+    world_end_turn();
+    ck_assert_int_eq(world_asked()->report.probe, 10);
+    ck_assert_uint_eq(world_asked()->report.cause.size, 0);
+    world_answer_report(STATUS_OK, 11, 0, world_open(0));
+}
+END_TEST
+
+START_TEST(a_failure_of_another_attempt_is_not_taken_for_the_probes)
+{
+    struct permit probe, other;
+    struct attempt_result result = {.error = ATTEMPT_ERROR_TARGET_REFUSED};
+    ask(&other);
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_end(&probe, &result);
+    end_badly(&other);
+    world_end_turn();
+    const struct store_report *report = &world_asked()->report;
+    ck_assert_int_eq(report->failures, 1);
+    ck_assert_int_eq(report->probe, 0);
+    ck_assert(slice_equal(report->cause, SLICE("503")));
+    world_answer_report(STATUS_OK, 11, 0, world_open(30000));
+    world_end_turn();
+    ck_assert_int_eq(report->failures, 0);
+    ck_assert_int_eq(report->probe, 10);
+    ck_assert(slice_equal(report->cause, SLICE("target_refused")));
+    world_answer_report(STATUS_OK, 12, 0, world_open(30000));
+}
+END_TEST
+
 /* ---- for how long jobs are held ---- */
 
 static int64_t held_ms(void)
@@ -275,6 +341,12 @@ Suite *suite(void)
     tcase_add_test(answers, what_is_newer_is_believed_whether_reports_succeed_or_not);
     tcase_add_test(answers, a_redis_that_has_lost_what_it_said_is_believed_again);
     suite_add_tcase(suite, answers);
+    TCase *probes = tcase_create("probes");
+    tcase_add_checked_fixture(probes, setup, teardown);
+    tcase_add_test(probes, a_probe_that_tells_nothing_gives_back_its_right_with_its_cause);
+    tcase_add_test(probes, a_probe_that_was_not_sent_gives_back_its_right_without_a_cause);
+    tcase_add_test(probes, a_failure_of_another_attempt_is_not_taken_for_the_probes);
+    suite_add_tcase(suite, probes);
     TCase *holds = tcase_create("for how long jobs are held");
     tcase_add_checked_fixture(holds, setup, teardown);
     tcase_set_timeout(holds, 30);

@@ -5,10 +5,11 @@
 --   name       host:port
 --   lives      1: something came that is no failure; before the failures that follow
 --   failures   so many came in a row
---   cause      the last failure's word, or '-'
+--   cause      the last failure's word, or that of a probe that told nothing, or '-'
 --   crowd      attempts that were in flight there when it asked for fewer; 0: it did not
 --   delivered  so many 2xx
---   probe      the number of the probe of which this tells; with neither life nor failures it was not sent. 0: none
+--   probe      the number of the probe of which this tells; with neither life nor failures it told nothing, and without a
+--              cause it was not sent. 0: none
 --   wish       '-', 'close', or for how long, ms, a probe may take that is asked for
 -- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}; changes are a sum of
 -- 1 opened, 2 closed, 4 halved. version is that of the last report there is, by which an answer is told from an older one.
@@ -103,7 +104,7 @@ local function report(i)
     fail(r, failures, cause, probe)
     if r.opened > 0 and not was_open then changes = changes + 1 end
   elseif lives == '0' and probe > 0 and probe == r.probe then
-    r.probe, r.probe_at = 0, now
+    r.probe, r.probe_at = 0, cause == '-' and now or soonest + r.wait
   end
   if tonumber(wish) then granted = grant(r, tonumber(wish), version + 1) end
   local after = write(r)
