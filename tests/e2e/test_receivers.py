@@ -368,6 +368,15 @@ def test_why_of_a_retry_tells_its_wait_from_the_breakers(start, receiver, topic)
     assert server.get(f"/jobs/{topic}/late/why").expect(200)["why"] == "waits_for_retry"
 
 
+def test_why_of_a_retry_knows_how_long_its_receiver_asked_it_to_wait(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    receiver.script(topic, Answer(500, headers=(("Retry-After", "25"),)))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
+    until(lambda: receiver.of(topic, "a"), 5, "a first attempt")
+    open_breaker(server, receiver, topic + ".other")
+    assert server.get(f"/jobs/{topic}/a/why").expect(200)["why"] == "waits_for_retry"
+
+
 def test_why_knows_the_receiver_of_a_topics_url_and_a_schedule_that_is_gone(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     settings(server, topic, url=receiver.url(), retrySchedule=[2])
