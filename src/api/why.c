@@ -31,6 +31,7 @@ struct why {
     bool has_schedule;
     struct retry_schedule schedule; /* its own */
     struct attempt_result last_attempt;
+    int64_t wait_ms;                   /* after it; 0: not known */
     char reason[64];                   /* of its death */
     char receiver[RECEIVER_NAME_SIZE]; /* empty: unknown */
     struct finding finding;
@@ -131,14 +132,16 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_name(&url, why->receiver);
 }
 
-/* When it would be due, or even later, had nobody held it; by the schedule of now, which may be empty since.
- */
+/* When it would be due, or even later, had nobody held it; where its record does not tell, by the schedule of
+ * now, which may be empty since. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
     int64_t end_ms = why->last_attempt.at_ms + why->last_attempt.duration_ms;
     if (why->attempts == 0)
         return why->due_ms;
+    if (why->wait_ms)
+        return end_ms + why->wait_ms;
     return schedule->count > 0 ? end_ms + retry_schedule_wait_ms(schedule, why->attempts) : end_ms;
 }
 
@@ -149,7 +152,7 @@ static bool may_be_held(const struct why *why, const struct topic_settings *sett
     bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : options->is_breaker_on;
     const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : options->schedule;
     bool is_late = why->state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
-                   why->at_ms <= why->now_ms + RECEIVER_HOLD_MAX_MS;
+                   why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
     bool is_in_turn = why->state == JOB_STATE_READY && strcmp(why->finding.word, "in_turn") == 0;
     return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
 }
@@ -253,6 +256,7 @@ static void keep_record(struct why *why, const struct store_job *stored)
     why->has_schedule = job.has_schedule;
     why->schedule = job.schedule;
     why->last_attempt = job.last_attempt;
+    why->wait_ms = job.wait_ms;
     name_receiver(why, job.url);
     snprintf(why->reason, sizeof why->reason, "%.*s",
              SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));

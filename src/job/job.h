@@ -2,10 +2,10 @@
  * in again.
  *
  * A record is JSON: the members that the client sent, spelt by us, then what we
- * keep with them (createdAt, attempts, lastAttempt, reason, traceparent, tracestate), then body, byte for
- * byte as the client spelt it. topic and jobId are not in it: they are the field of the
- * HASH under which it is kept. A member that the client left out is left out, so
- * that "the same job again" can be told from another job under the same id. */
+ * keep with them (createdAt, attempts, lastAttempt, waitMs, reason, traceparent, tracestate), then body, byte
+ * for byte as the client spelt it. topic and jobId are not in it: they are the field of the HASH under which
+ * it is kept. A member that the client left out is left out, so that "the same job again" can be told from
+ * another job under the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -87,6 +87,7 @@ struct job {
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed ones so far */
     struct attempt_result last_attempt;
+    int64_t wait_ms;                        /* from its end to the next one; 0: none, or not known */
     struct slice reason;                    /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 

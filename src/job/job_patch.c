@@ -156,6 +156,7 @@ static void keep(struct job *job, const struct job *old)
     job->created_ms = old->created_ms;
     job->attempts = old->attempts;
     job->last_attempt = old->last_attempt;
+    job->wait_ms = old->wait_ms;
     job->reason = old->reason;
     job->trace_parent = old->trace_parent;
     job->trace_state = old->trace_state;

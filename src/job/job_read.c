@@ -163,6 +163,11 @@ static bool read_last_attempt(struct job *job, struct slice value)
     return cursor.is_ended;
 }
 
+static bool read_wait(struct job *job, struct slice value)
+{
+    return read_number(value, TIMESTAMP_MAX_MS, &job->wait_ms);
+}
+
 static bool read_reason(struct job *job, struct slice value)
 {
     return read_text(job, value, &job->reason);
@@ -195,6 +200,7 @@ static const struct member {
     {{"\"headers\"", 9}, read_headers},
     {{"\"attempts\"", 10}, read_attempts},
     {{"\"lastAttempt\"", 13}, read_last_attempt},
+    {{"\"waitMs\"", 8}, read_wait},
     {{"\"reason\"", 8}, read_reason},
     {{"\"traceparent\"", 13}, read_trace_parent},
     {{"\"tracestate\"", 12}, read_trace_state},

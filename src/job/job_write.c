@@ -80,6 +80,8 @@ static void put_kept(struct buffer *out, const struct job *job)
         put_number(out, "attempts", job->attempts);
     if (job->last_attempt.at_ms)
         put_last_attempt(out, &job->last_attempt);
+    if (job->wait_ms)
+        put_number(out, "waitMs", job->wait_ms);
     if (job->reason.size)
         put_text(out, "reason", job->reason);
     if (job->trace_parent.size)

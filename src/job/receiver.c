@@ -92,3 +92,9 @@ int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random)
     int64_t hold_ms = left_ms < RECEIVER_HOLD_MS ? left_ms : RECEIVER_HOLD_MS;
     return (hold_ms > 0 ? hold_ms : 0) + (int64_t)((double)most_ms / 8 * random / UINT32_MAX);
 }
+
+int64_t receiver_row_ms(int64_t unwell_ms)
+{
+    int64_t row_ms = unwell_ms / 4 < RECEIVER_ROW_MAX_MS ? unwell_ms / 4 : RECEIVER_ROW_MAX_MS;
+    return row_ms > RECEIVER_HOLD_MAX_MS ? row_ms : RECEIVER_HOLD_MAX_MS;
+}

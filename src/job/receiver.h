@@ -35,4 +35,11 @@ void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZ
 #define RECEIVER_HOLD_MAX_MS (RECEIVER_HOLD_MS + RECEIVER_HOLD_MS / 8)
 int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random);
 
+/* The longest that a job may be held, where there are so many that they come back in a row, for a receiver
+ * that has not been well for so long: RECEIVER_HOLD_MAX_MS, or a quarter of that time, or
+ * RECEIVER_ROW_MAX_MS. So the jobs behind one that stays away are looked at ever more seldom, and wait little
+ * for one that comes back soon. */
+#define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
+int64_t receiver_row_ms(int64_t unwell_ms);
+
 #endif

@@ -321,9 +321,9 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "hold the jobs of receivers that fail, and send fewer where they ask for it",
             .text =
                 "After 20 connect, tls, timeout, reset, 502, 503 or 504 in a row, the jobs of a host and\n"
-                "port are held, without an attempt, until one attempt has found that it is back. 429, 502\n"
-                "and 504 halve the number of attempts in flight there, each 2xx adds one. A topic's\n"
-                "setting breaker comes before this one.",
+                "port are held, without an attempt, until one attempt has found that it is back. A timeout\n"
+                "of less than a second counts for nothing. 429, 502 and 504 halve the number of attempts\n"
+                "in flight there, each 2xx adds one. A topic's setting breaker comes before this one.",
             .may_reload = true,
         },
     [OPTION_BREAKER_WAIT] =

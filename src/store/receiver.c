@@ -62,14 +62,15 @@ static struct store_receiver_cursor next_of(const struct receiver_walk *walk, bo
 }
 
 static void tell(struct receiver_walk *walk, enum status status, const struct store_receiver *receivers,
-                 size_t count, bool has_more, int64_t version)
+                 size_t count, int64_t version, int64_t last)
 {
     if (walk->news_fn) {
-        walk->news_fn(walk->arg, status, receivers, count, version, has_more);
+        walk->news_fn(walk->arg, status, receivers, count, version, last);
         free(walk);
         return;
     }
-    struct store_receiver_cursor next = next_of(walk, has_more, version);
+    struct store_receiver_cursor next =
+        next_of(walk, walk->receivers.name.size == 0 && version < last, version);
     /* As in list.c: no empty page only because it is another shard that has them. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
         walk->receivers.from = next;
@@ -97,7 +98,7 @@ static void on_receivers(void *arg, enum status status, const struct redis_reply
                                          redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
         }
     }
-    tell(walk, status, receivers, count, walk->receivers.name.size == 0 && version < last, version);
+    tell(walk, status, receivers, count, version, last);
     free(receivers);
 }
 
@@ -154,7 +155,7 @@ static void add_report(const struct batch_item *item, struct script_call *call)
     script_call_text(call, report->name);
     script_call_number(call, report->lives);
     script_call_number(call, report->failures);
-    script_call_text(call, report->failures ? report->cause : SLICE("-"));
+    script_call_text(call, report->cause.size ? report->cause : SLICE("-"));
     script_call_number(call, report->crowd);
     script_call_number(call, report->delivered);
     script_call_number(call, report->probe);
@@ -176,7 +177,7 @@ static void add_close(const struct batch_item *item, struct script_call *call)
 static bool read_known(const struct report_item *entry, const struct redis_reply *result, int64_t now_us,
                        struct store_receiver *receiver)
 {
-    struct slice record = redis_reply_text(redis_reply_at(result, 2));
+    struct slice record = redis_reply_text(redis_reply_at(result, 3));
     *receiver = read_receiver(entry->report.name, record, now_us);
     return record.size > 0;
 }
@@ -192,6 +193,7 @@ static void end_report(struct batch_item *item, enum status status, int64_t now_
         .has_opened = changes & CHANGE_OPENED,
         .has_closed = changes & CHANGE_CLOSED,
         .has_halved = changes & CHANGE_HALVED,
+        .version = redis_reply_integer(redis_reply_at(result, 2)),
         .receiver = read_known(entry, result, now_us, &receiver) ? &receiver : NULL,
     };
     entry->fn.reported(entry->arg, status, &reported);

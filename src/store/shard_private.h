@@ -106,9 +106,6 @@ void shard_doubt(const struct shard *);
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
-/* The shard in which a topic, or an id's, lives. */
-struct shard *store_shard_of(const struct store *, struct slice id);
-
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 

@@ -322,26 +322,30 @@ typedef void store_receivers_fn(void *arg, enum status, const struct store_recei
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
-/* Those of a shard that were reported after version, a bounded number; version: that of the last of them,
- * after which there may be more. */
+/* Those of a shard that were reported after version, a bounded number; version: that of the last of them;
+ * last: that of the last one there is, when they were so. It is higher where there are more. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
-                           int64_t version, bool has_more);
+                           int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
 /* What attempts met at a receiver since the last report, and what is asked. */
 struct store_report {
-    struct slice name, cause; /* of the last failure */
-    bool lives;               /* something came that is no failure, before the failures below */
-    int64_t failures;         /* in a row */
-    int64_t crowd;            /* attempts in flight there when it asked for fewer; 0: it did not */
-    int64_t delivered;        /* 2xx */
-    int64_t probe;     /* number of the probe that this tells of; not sent, if of nothing else. 0: none */
+    struct slice name;
+    struct slice cause; /* of the last failure, or of the probe that told nothing; else empty */
+    bool lives;         /* something came that is no failure, before the failures below */
+    int64_t failures;   /* in a row */
+    int64_t crowd;      /* attempts in flight there when it asked for fewer; 0: it did not */
+    int64_t delivered;  /* 2xx */
+    /* Number of the probe that this tells of; 0: none. Where this tells of nothing else, the right to probe
+     * is given back: at once if there is no cause, as it was not sent, else with the wait that it had. */
+    int64_t probe;
     int64_t wanted_ms; /* asks for the right to probe, for so long at most; 0: not */
 };
 
 struct store_reported {
     int64_t probe;                           /* number of the probe that is granted; 0: none */
     bool has_opened, has_closed, has_halved; /* by this report */
+    int64_t version;                         /* of its shard's last report then, see store_news_fn */
     const struct store_receiver *receiver;   /* as it is then; NULL: nothing is known of it */
 };
 

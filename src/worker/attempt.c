@@ -158,6 +158,7 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     job->attempts++;
     attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
     attempt->wait_ms = outcome.wait_ms = with_jitter(attempt, outcome.wait_ms);
+    job->wait_ms = outcome.verdict == VERDICT_RETRY ? outcome.wait_ms : 0;
     job->reason = outcome.reason;
     job_write(job, &attempt->outcome);
     assert(!attempt->outcome.failed);

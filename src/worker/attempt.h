@@ -25,7 +25,7 @@ struct attempt_context {
     const struct attempt_policy *policy;
     struct receivers *receivers;
     struct metrics *metrics;
-    /* The attempt is over, its outcome recorded or lost to another holder; it frees itself after that. */
+    /* The attempt is over, its outcome recorded or lost to another holder; whoever is told frees it. */
     void (*on_end)(void *arg, struct attempt *);
     /* Redis did not take the outcome; attempt_record tries again. */
     void (*on_unrecorded)(void *arg, struct attempt *);

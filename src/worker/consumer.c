@@ -181,9 +181,9 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     struct lane *lane = arg;
     end_claim(lane);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    start_attempts(lane, claim);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) /* before any attempt asks for its permit */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
+    start_attempts(lane, claim);
     if (status == STATUS_OK && claim->more > 0)
         lane->wants_claim = true;
     if (status != STATUS_OK)

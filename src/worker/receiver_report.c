@@ -4,6 +4,96 @@
 #include "worker/permit.h"
 #include "worker/receivers_private.h"
 
+/* Beside its timeout, for a probe's way to Redis and back: so long the right to probe is nobody else's. */
+#define PROBE_SPARE_MS INT64_C(2000)
+
+static bool has_news(const struct receiver *receiver)
+{
+    const struct receiver_news *news = &receiver->news;
+    return news->lives || news->failures || news->crowd || news->probe || news->probe_ms;
+}
+
+bool receiver_is_telling(const struct receiver *receiver)
+{
+    return receiver->is_reporting || receiver->asker || has_news(receiver);
+}
+
+/* The news have changed: they leave at the end of the turn. */
+static void report(struct receiver *receiver)
+{
+    list_remove(&receiver->news_link);
+    if (!receiver->is_reporting)
+        list_append(&receiver->receivers->with_news, &receiver->news_link);
+}
+
+/* ---- what there is to tell ---- */
+
+static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
+{
+    if (probe == 0 || probe < receiver->news.probe) /* a later one has the right by now */
+        return;
+    receiver->news.probe = probe;
+    receiver->news.probe_end = end;
+}
+
+static bool is_of_interest(const struct receiver *receiver)
+{
+    return receiver->is_unwell || receiver->is_reporting || receiver->news.failures > 0;
+}
+
+void receiver_note(struct receiver *receiver, const struct attempt_result *result, int64_t probe)
+{
+    struct receiver_news *news = &receiver->news;
+    enum receiver_health health = receiver_health(result);
+    bool is_overloaded = receiver_is_overloaded(result);
+    if (health == RECEIVER_UNTOLD && probe) {
+        note_probe(receiver, probe, RECEIVER_PROBE_UNTOLD);
+        receiver_cause(result, news->untold_cause);
+        report(receiver);
+    }
+    if (health == RECEIVER_UNTOLD ||
+        (health == RECEIVER_LIVES && !is_overloaded && !is_of_interest(receiver)))
+        return;
+    if (is_overloaded && news->crowd < (int64_t)receiver->in_flight)
+        news->crowd = (int64_t)receiver->in_flight;
+    if (health == RECEIVER_FAILS) {
+        news->failures++;
+        receiver_cause(result, news->cause);
+    } else {
+        news->lives = true;
+        news->failures = 0;
+        news->delivered += result->status / 100 == 2;
+    }
+    note_probe(receiver, probe, RECEIVER_PROBE_TOLD);
+    report(receiver);
+}
+
+bool receiver_may_be_asked(const struct receiver *receiver)
+{
+    return receiver->probe_us <= clock_boot_us() && !receiver->is_asking;
+}
+
+void receiver_ask_probe(struct receiver *receiver, struct permit *asker, int64_t timeout_ms)
+{
+    receiver->asker = asker;
+    receiver->is_asking = true;
+    receiver->news.probe_ms = timeout_ms + PROBE_SPARE_MS;
+    report(receiver);
+}
+
+void receiver_take_back_asker(struct receiver *receiver)
+{
+    receiver->asker = NULL; /* the right, should it come, is given back */
+}
+
+void receiver_return_probe(struct receiver *receiver, int64_t probe)
+{
+    note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
+    report(receiver);
+}
+
+/* ---- what comes of it ---- */
+
 static void count_changes(const struct receiver *receiver, const struct store_reported *reported)
 {
     const struct store_receiver *known = reported->receiver;
@@ -25,12 +115,11 @@ static void answer_asker(struct receiver *receiver, enum status status, int64_t 
     struct permit *asker = receiver->asker;
     receiver->is_asking = false;
     receiver->asker = NULL;
-    if (status != STATUS_OK) { /* nobody can say: the others that are held here wait for this one */
-        receiver->probe_us = clock_boot_us() + receiver->wait_ms * 1000;
-        receiver->probe = 0;
-    }
+    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, asker && probe);
+    if (status != STATUS_OK) /* the others that are held here wait for this one */
+        receiver_put_off_probe(receiver);
     if (!asker)
-        receiver->news.unsent_probe = probe;
+        note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
     else if (probe || status != STATUS_OK || !receiver->is_open)
         permit_give(asker, probe);
     else
@@ -42,48 +131,60 @@ static void on_reported(void *arg, enum status status, const struct store_report
     struct receiver *receiver = arg;
     struct receivers *receivers = receiver->receivers;
     if (status == STATUS_OK) {
-        receiver_learn(receiver, reported->receiver);
-        receiver->told_us = receiver->heard_us;
-        list_remove(&receiver->told_link);
-        list_append(&receivers->told, &receiver->told_link);
+        receivers_hear(receivers, receiver->shard, reported->version, receiver->reported_us);
+        receiver_learn(receiver, reported->receiver, reported->version);
         count_changes(receiver, reported);
     } else if (receiver->sent.lives) {
-        receiver_set_open(receiver, false); /* we know better than Redis */
+        receiver_set_well(receiver);
     }
     if (receiver->sent.probe_ms)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_tell_numbers(receivers);
     receiver->is_reporting = false; /* until here it lives for sure */
-    if (receiver_has_news(receiver))
-        receiver_report(receiver);
+    if (has_news(receiver))
+        report(receiver);
     receiver_settle(receiver);
 }
 
-static void send_report(struct receiver *receiver)
+/* What would be taken for the probe's own goes in one report, the probe's right in the next. */
+static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;
     *sent = receiver->news;
     receiver->news = (struct receiver_news){.failures = 0};
-    bool is_telling = sent->lives || sent->failures;
+    if ((sent->lives || sent->failures) && sent->probe_end != RECEIVER_PROBE_TOLD) {
+        receiver->news.probe = sent->probe;
+        receiver->news.probe_end = sent->probe_end;
+        memcpy(receiver->news.untold_cause, sent->untold_cause, sizeof sent->untold_cause);
+        sent->probe = 0;
+    }
+}
+
+static struct slice cause_of(const struct receiver_news *sent)
+{
+    if (sent->failures)
+        return slice_of(sent->cause);
+    bool is_untold = sent->probe && sent->probe_end == RECEIVER_PROBE_UNTOLD;
+    return is_untold ? slice_of(sent->untold_cause) : SLICE("");
+}
+
+static void send_report(struct receiver *receiver)
+{
+    const struct receiver_news *sent = &receiver->sent;
+    take_news(receiver);
     struct store_report report = {
         .name = slice_of(receiver->name),
-        .cause = slice_of(sent->cause),
+        .cause = cause_of(sent),
         .lives = sent->lives,
         .failures = sent->failures,
         .crowd = sent->crowd,
         .delivered = sent->delivered,
-        .probe = is_telling ? sent->probe : sent->unsent_probe,
+        .probe = sent->probe,
         .wanted_ms = sent->probe_ms,
     };
     receiver->is_reporting = true;
+    receiver->reported_us = clock_boot_us();
     store_report(receiver->receivers->store, &report, on_reported, receiver);
-}
-
-void receiver_report(struct receiver *receiver)
-{
-    list_remove(&receiver->news_link);
-    if (!receiver->is_reporting)
-        list_append(&receiver->receivers->with_news, &receiver->news_link);
 }
 
 void receivers_send_reports(void *arg)

@@ -10,17 +10,18 @@ enum {
 };
 #define UNWELL_US   INT64_C(3600000000) /* what is older, Redis has forgotten */
 #define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
-#define TOLD_US     INT64_C(5000000)    /* longer than Redis may take for an answer */
 #define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
 
 /* What is known of the receivers of a shard. */
 struct knowledge {
     struct receivers *receivers;
     size_t shard;
-    int64_t version;
-    bool is_behind; /* there is, or may be, something newer */
+    int64_t version; /* read up to here */
+    int64_t last;    /* the highest one that an answer told of */
+    int64_t last_us; /* when it did so first */
+    bool is_behind;  /* there is, or may be, something newer than version */
     bool is_asking;
-    int64_t asked_us, heard_us; /* when that was last */
+    int64_t asked_us; /* when that was last */
 };
 
 /* ---- the table ---- */
@@ -52,39 +53,44 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
     size_t size = strlen(name) + 1;
     receiver = memory_new(sizeof *receiver + size);
     receiver->receivers = receivers;
+    receiver->shard = shard_number(store_shard_of(receivers->store, slice_of(name)));
     memcpy(receiver->name, name, size);
     list_init(&receiver->age_link);
     list_init(&receiver->news_link);
-    list_init(&receiver->told_link);
     list_append(bucket_of(receivers, name), &receiver->link);
     return receiver;
 }
 
-bool receiver_has_news(const struct receiver *receiver)
-{
-    const struct receiver_news *news = &receiver->news;
-    return news->is_doubtful || news->lives || news->failures || news->crowd || news->probe ||
-           news->unsent_probe || news->probe_ms;
-}
-
 void receiver_settle(struct receiver *receiver)
 {
-    if (!list_is_empty(&receiver->told_link) || receiver->in_flight > 0 || receiver->is_unwell ||
-        receiver->is_reporting || receiver->asker || receiver_has_news(receiver))
+    if (receiver->in_flight > 0 || receiver->is_unwell || receiver_is_telling(receiver))
         return;
     list_remove(&receiver->link);
     free(receiver);
 }
 
-struct metrics *receivers_metrics(const struct receivers *receivers)
-{
-    return receivers->metrics;
-}
-
 /* ---- knowing ---- */
 
-void receiver_set_open(struct receiver *receiver, bool is_open)
+bool receiver_is_open(const struct receiver *receiver)
 {
+    return receiver->is_open;
+}
+
+bool receiver_is_full(const struct receiver *receiver)
+{
+    return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
+}
+
+bool receiver_is_outdated(const struct receiver *receiver)
+{
+    const struct knowledge *shard = &receiver->receivers->shards[receiver->shard];
+    return shard->is_behind || shard->is_asking;
+}
+
+static void set_open(struct receiver *receiver, bool is_open)
+{
+    if (is_open != receiver->is_open)
+        receiver_begin_row(receiver);
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
     receiver->is_open = is_open;
@@ -110,7 +116,7 @@ static void set_unwell(struct receiver *receiver, bool is_unwell)
 
 static void forget(struct receiver *receiver)
 {
-    receiver_set_open(receiver, false);
+    set_open(receiver, false);
     set_limit(receiver, 0);
     set_unwell(receiver, false);
     receiver_settle(receiver);
@@ -128,35 +134,40 @@ static void forget_oldest(struct receivers *receivers)
     }
 }
 
-void receiver_learn(struct receiver *receiver, const struct store_receiver *known)
+void receiver_learn(struct receiver *receiver, const struct store_receiver *known, int64_t version)
 {
+    bool was_limited = !receiver->is_open && receiver->limit > 0;
+    if (version < receiver->version)
+        return;
+    receiver->version = version;
     bool is_unwell = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
     receiver->heard_us = clock_boot_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
-        receiver->is_awaited = receiver->is_awaited && receiver->probe_ms == known->probe_ms;
         receiver->probe_ms = known->probe_ms;
         receiver->probe_us = receiver->heard_us + (left_us < WAIT_MAX_US ? left_us : 0);
         receiver->wait_ms = known->wait_ms;
         receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->heard_us;
         receiver->probe = known->probe;
+        receiver->since_us = receiver->heard_us - (known->now_us - known->opened_ms * 1000);
+    } else if (!was_limited) {
+        receiver->since_us = receiver->heard_us;
     }
-    receiver_set_open(receiver, is_open);
+    set_open(receiver, is_open);
     set_limit(receiver, known ? known->limit : 0);
     set_unwell(receiver, is_unwell);
 }
 
-/* So long an answer to what was asked before may come. */
-static void forget_told(struct receivers *receivers)
+void receiver_set_well(struct receiver *receiver)
 {
-    while (!list_is_empty(&receivers->told)) {
-        struct receiver *oldest = LIST_ENTRY(receivers->told.next, struct receiver, told_link);
-        if (clock_boot_us() - oldest->told_us < TOLD_US)
-            break;
-        list_remove(&oldest->told_link);
-        receiver_settle(oldest);
-    }
+    set_open(receiver, false);
+}
+
+void receiver_put_off_probe(struct receiver *receiver)
+{
+    receiver->probe_us = clock_boot_us() + receiver->wait_ms * 1000;
+    receiver->probe = 0;
 }
 
 void receivers_tell_numbers(const struct receivers *receivers)
@@ -164,11 +175,30 @@ void receivers_tell_numbers(const struct receivers *receivers)
     metrics_receivers(receivers->metrics, receivers->open_count, receivers->limited_count);
 }
 
+/* ---- attempts ---- */
+
+void receiver_enter(struct receiver *receiver)
+{
+    receiver->in_flight++;
+}
+
+void receiver_leave(struct receiver *receiver)
+{
+    receiver->in_flight--;
+    receiver_settle(receiver);
+}
+
 /* ---- what others reported ---- */
 
-/* Answers on two connections may pass each other: what was asked before a report's answer came may be older
- * than that, and is asked again. */
-static void hear_of(struct knowledge *shard, const struct store_receiver *known)
+static void note_last(struct knowledge *shard, int64_t version)
+{
+    if (version <= shard->last)
+        return;
+    shard->last = version;
+    shard->last_us = clock_boot_us();
+}
+
+static void hear_of(struct knowledge *shard, const struct store_receiver *known, int64_t version)
 {
     struct receivers *receivers = shard->receivers;
     char name[RECEIVER_NAME_SIZE];
@@ -180,32 +210,28 @@ static void hear_of(struct knowledge *shard, const struct store_receiver *known)
     struct receiver *receiver = is_well ? find(receivers, name) : receivers_find(receivers, name);
     if (!receiver)
         return;
-    if (receiver->told_us > shard->asked_us) {
-        receiver->news.is_doubtful = true;
-        receiver_report(receiver);
-        return;
-    }
-    receiver_learn(receiver, known);
+    receiver_learn(receiver, known, version);
     receiver_settle(receiver);
 }
 
 static void catch_up(struct knowledge *);
 
 static void on_news(void *arg, enum status status, const struct store_receiver *known, size_t count,
-                    int64_t version, bool has_more)
+                    int64_t version, int64_t last)
 {
     struct knowledge *shard = arg;
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* a later claim tells again */
+        return; /* the next claim in this shard tells again: there is one each second, while attempts can
+                   begin */
     for (size_t i = 0; i < count; i++)
-        hear_of(shard, &known[i]);
+        hear_of(shard, &known[i], last);
     forget_oldest(receivers);
     receivers_tell_numbers(receivers);
     shard->version = version;
-    shard->heard_us = clock_boot_us();
-    shard->is_behind |= has_more;
+    note_last(shard, last);
+    shard->is_behind |= version < last;
     catch_up(shard);
 }
 
@@ -240,13 +266,26 @@ static void on_told(void *arg)
     catch_up(shard);
 }
 
+/* Redis has lost what it said, and goes on from an earlier version. */
+static void begin_anew(struct knowledge *shard)
+{
+    const struct list *buckets = shard->receivers->buckets;
+    shard->version = shard->last = 0;
+    for (size_t i = 0; i < RECEIVER_BUCKETS; i++)
+        for (struct list *link = buckets[i].next; link != &buckets[i]; link = link->next) {
+            struct receiver *receiver = LIST_ENTRY(link, struct receiver, link);
+            if (receiver->shard == shard->shard)
+                receiver->version = 0;
+        }
+}
+
 void receivers_hear(struct receivers *receivers, size_t number, int64_t version, int64_t asked_us)
 {
     struct knowledge *shard = &receivers->shards[number];
-    forget_told(receivers);
-    bool is_lost = version < shard->version && asked_us > shard->heard_us;
+    bool is_lost = version < shard->last && asked_us > shard->last_us;
     if (is_lost)
-        shard->version = 0;
+        begin_anew(shard);
+    note_last(shard, version);
     if (is_lost || version > shard->version)
         on_told(shard);
 }
@@ -267,7 +306,6 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
         list_init(&receivers->buckets[i]);
     list_init(&receivers->unwell);
     list_init(&receivers->with_news);
-    list_init(&receivers->told);
     receivers->decide = hook_new(loop, LOOP_PHASE_DECIDE, receivers_send_reports, receivers);
     receivers->later = timer_new(loop, on_later, receivers);
     return receivers;

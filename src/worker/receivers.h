@@ -11,49 +11,12 @@
 #ifndef DUEPOST_WORKER_RECEIVERS_H
 #define DUEPOST_WORKER_RECEIVERS_H
 
-#include "base/list.h"
 #include "job/receiver.h"
 #include "store/store.h"
 
 struct receivers;
+struct receiver; /* one that has attempts in flight, or is not well; see receivers_private.h */
 struct permit;
-
-/* What is to be reported of a receiver. */
-struct receiver_news {
-    bool is_doubtful; /* nothing: the answer shall tell */
-    bool lives;       /* before the failures */
-    int64_t failures, crowd, delivered;
-    int64_t probe, unsent_probe; /* their numbers; 0: none */
-    int64_t probe_ms;            /* for how long the right to probe is asked for; 0: it is not */
-    char cause[RECEIVER_CAUSE_SIZE];
-};
-
-/* One that has attempts in flight, or is not well. */
-struct receiver {
-    struct list link;      /* of its bucket */
-    struct list age_link;  /* among those that are not well, the one heard of longest ago first */
-    struct list told_link; /* among those that a report's answer told of lately, the first one first */
-    struct list news_link; /* among those with news that is not on its way */
-    struct receivers *receivers;
-    size_t in_flight; /* attempts of this reactor */
-    bool is_unwell;   /* Redis has something to say of it: all outcomes are reported */
-    int64_t heard_us; /* CLOCK_BOOTTIME, as all times here */
-    int64_t told_us;  /* when a report's answer told of it */
-    bool is_open;     /* its breaker */
-    int64_t probe_us; /* until then nobody may probe it */
-    int64_t probe_ms; /* the same by Redis's clock */
-    int64_t wait_ms;
-    int64_t probe;        /* number of the probe under way, ours or another reactor's; 0: none */
-    int64_t probed_us;    /* since when */
-    bool is_awaited;      /* a job comes back at probe_us */
-    int64_t limit;        /* of in_flight; 0: none */
-    int64_t return_us;    /* when the last of the jobs that the limit holds comes back */
-    struct permit *asker; /* whose attempt waits to hear whether it may probe; NULL: none, or it is gone */
-    bool is_asking;       /* all the same the answer is to come */
-    bool is_reporting;
-    struct receiver_news news, sent;
-    char name[];
-};
 
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
@@ -61,19 +24,43 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
 /* When permits and the store are gone. NULL is fine. */
 void receivers_free(struct receivers *);
 
-/* What a claim said that was sent at asked_us (CLOCK_BOOTTIME): the version of what is known of the
- * receivers of shard number. */
+/* What a claim, or a report's answer, said that was sent at asked_us (CLOCK_BOOTTIME) or later: the version
+ * of what is known of the receivers of shard number. */
 void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
-/* The receiver of that name. It lives as long as there is something to know of it: see receiver_settle. */
+/* ---- For permits ---- */
+
+/* The receiver of that name. It lives as long as there is something to know of it: until receiver_settle, or
+ * receiver_leave, finds nothing. */
 struct receiver *receivers_find(struct receivers *, const char *name);
-
-struct metrics *receivers_metrics(const struct receivers *);
-
-/* Its news have changed: they leave at the end of the turn. */
-void receiver_report(struct receiver *);
-
-/* Frees it when there is nothing to know. */
 void receiver_settle(struct receiver *);
+
+/* Its breaker. */
+bool receiver_is_open(const struct receiver *);
+
+/* As many attempts are in flight as its limit allows. */
+bool receiver_is_full(const struct receiver *);
+
+/* An attempt begins, and is over. */
+void receiver_enter(struct receiver *);
+void receiver_leave(struct receiver *);
+
+/* What an attempt met, which was the probe of that number, or none (0). A probe that tells nothing gives the
+ * right to probe back with the wait that it had: the next one is not due at once, or each held job in turn
+ * would spend an attempt, and the wait does not grow, because the receiver was not found failing. */
+void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
+
+/* Whether somebody may ask for the right to probe; the permit that does, for an attempt that may take
+ * timeout_ms, hears by permit_give or permit_hold, unless it is taken back. */
+bool receiver_may_be_asked(const struct receiver *);
+void receiver_ask_probe(struct receiver *, struct permit *, int64_t timeout_ms);
+void receiver_take_back_asker(struct receiver *);
+
+/* The probe of that number was not sent. */
+void receiver_return_probe(struct receiver *, int64_t probe);
+
+/* For how long a job is held whose attempt may not begin now. */
+int64_t receiver_hold_by_breaker(struct receiver *);
+int64_t receiver_hold_by_limit(struct receiver *);
 
 #endif

@@ -223,6 +223,23 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
     assert receiver.of(topic)[FAILURES + 1].at_ms - receiver.of(topic)[FAILURES].at_ms >= 2900
 
 
+def test_a_probe_that_tells_nothing_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
+    """It waits for less than a second, which is no failure of the receiver."""
+    server = start("--breaker-wait", "3s")
+    open_breaker(server, receiver, topic)
+    receiver.script(topic, HANG)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=0.3, retry=0)
+    until(lambda: receiver.of(topic, "a"), 5, "a probe")
+    probed_ms = receiver.of(topic, "a")[0].at_ms
+    back = until(lambda: (known(server, receiver)["state"] == "open") and known(server, receiver), 2, lambda: known(server, receiver))
+    assert back["failures"] == FAILURES and back["lastFailure"]["status"] == 503
+    assert to_ms(back["probeAt"]) - probed_ms == pytest.approx(3300, abs=300 * SLOW)
+    receiver.script(topic, 200)
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    until(lambda: receiver.of(topic, "b"), 6, "the next probe")
+    assert receiver.of(topic, "b")[0].at_ms >= to_ms(back["probeAt"])
+
+
 def test_a_held_job_expires_in_time(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
@@ -351,6 +368,15 @@ def test_why_of_a_retry_tells_its_wait_from_the_breakers(start, receiver, topic)
     assert server.get(f"/jobs/{topic}/late/why").expect(200)["why"] == "waits_for_retry"
 
 
+def test_why_of_a_retry_knows_how_long_its_receiver_asked_it_to_wait(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    receiver.script(topic, Answer(500, headers=(("Retry-After", "25"),)))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
+    until(lambda: receiver.of(topic, "a"), 5, "a first attempt")
+    open_breaker(server, receiver, topic + ".other")
+    assert server.get(f"/jobs/{topic}/a/why").expect(200)["why"] == "waits_for_retry"
+
+
 def test_why_knows_the_receiver_of_a_topics_url_and_a_schedule_that_is_gone(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     settings(server, topic, url=receiver.url(), retrySchedule=[2])
@@ -376,6 +402,22 @@ def test_a_breaker_is_closed_by_hand(start, receiver, topic):
     server.run(topic, "a").expect(202)
     until(lambda: receiver.of(topic, "a"), 5, "the delivery")
     close(server, name_of(receiver)).expect(200)
+
+
+def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_long(start, receiver, topic):
+    """Though another receiver makes news, so that what is known is read only now and then."""
+    server, port = start("--breaker-wait", "60s"), free_port()
+    for i in range(5):
+        open_breaker(server, receiver, topic, name=f"f{i}-")
+        server.schedule(topic=topic, jobId=f"{i}", url=receiver.url())
+        until(lambda: server.job(topic, f"{i}")["state"] == "delayed", 5, "a held job")
+        server.schedule(topic=topic, url=f"http://127.0.0.1:{port}/", retry=0)
+        until(lambda: f"127.0.0.1:{port}" in all_known(server), 5, "news")
+        receiver.script(topic, 200)
+        close(server, name_of(receiver)).expect(200)
+        server.run(topic, f"{i}").expect(202)
+        until(lambda: receiver.of(topic, f"{i}"), 5, "the delivery")
+    release_port(port)
 
 
 def test_what_is_no_receiver_cannot_be_closed(server, start):

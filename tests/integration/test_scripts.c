@@ -817,19 +817,19 @@ END_TEST
 START_TEST(report_counts_failures_in_a_row)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "report 30000 h:80 1 0 - 0 5 0 -", "(0 0 '')", NULL},
-        {ABSENT, "report 30000 h:80 0 3 connect 0 0 0 -", "(0 0 3 0 0 0 0 0 0 now connect now)",
+        {ABSENT, "report 30000 h:80 1 0 - 0 5 0 -", "(0 0 0 '')", NULL},
+        {ABSENT, "report 30000 h:80 0 3 connect 0 0 0 -", "(0 0 1 3 0 0 0 0 0 0 now connect now)",
          "receivers: h:80=3,0,0,0,0,0,0,now,connect,now version=1\nreported: h:80@1\n"},
-        {KNOWN(FAILED_19), "report 30000 h:80 1 0 - 0 0 0 -", "(0 0 0 0 0 0 0 0 0 now-9 503 now)",
+        {KNOWN(FAILED_19), "report 30000 h:80 1 0 - 0 0 0 -", "(0 0 8 0 0 0 0 0 0 0 now-9 503 now)",
          NEXT(WELL)},
         /* What came before the last success counts no more. */
-        {KNOWN(FAILED_19), "report 30000 h:80 1 2 tls 0 1 0 -", "(0 0 2 0 0 0 0 0 0 now tls now)",
+        {KNOWN(FAILED_19), "report 30000 h:80 1 2 tls 0 1 0 -", "(0 0 8 2 0 0 0 0 0 0 now tls now)",
          NEXT("2,0,0,0,0,0,0,now,tls,now")},
-        {KNOWN(WELL), "report 30000 h:80 1 0 - 0 1 0 -", "(0 0 0 0 0 0 0 0 0 now-9 503 now)", NULL},
+        {KNOWN(WELL), "report 30000 h:80 1 0 - 0 1 0 -", "(0 0 7 0 0 0 0 0 0 0 now-9 503 now)", NULL},
         /* Several at once, each after the one before. */
         {ABSENT, "report 30000 h:80 0 1 reset 0 0 0 - h:81 0 1 502 0 0 0 - h:80 1 0 - 0 0 0 -",
-         "(0 0 1 0 0 0 0 0 0 now reset now) (0 0 1 0 0 0 0 0 0 now 502 now) (0 0 0 0 0 0 0 0 0 now reset "
-         "now)",
+         "(0 0 1 1 0 0 0 0 0 0 now reset now) (0 0 2 1 0 0 0 0 0 0 now 502 now) "
+         "(0 0 3 0 0 0 0 0 0 0 now reset now)",
          "receivers: h:80=0,0,0,0,0,0,0,now,reset,now h:81=1,0,0,0,0,0,0,now,502,now version=3\n"
          "reported: h:81@2 h:80@3\n"}, );
 }
@@ -841,61 +841,67 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
 {
     CHECK_EXAMPLES( //
         {KNOWN(FAILED_19), "report 30000 h:80 0 1 timeout 0 0 0 -",
-         "(0 1 20 now now+30001 30000 0 0 0 now timeout now) wake receivers",
+         "(0 1 8 20 now now+30001 30000 0 0 0 now timeout now) wake receivers",
          NEXT("20,now,now+30001,30000,0,0,0,now,timeout,now")},
         {ABSENT, "report 1000 h:80 1 25 reset 0 0 0 -",
-         "(0 1 25 now now+1001 1000 0 0 0 now reset now) wake receivers",
+         "(0 1 1 25 now now+1001 1000 0 0 0 now reset now) wake receivers",
          "receivers: h:80=25,now,now+1001,1000,0,0,0,now,reset,now version=1\nreported: h:80@1\n"},
         /* What began before it opened. */
         {KNOWN(OPEN), "report 30000 h:80 0 2 connect 0 0 0 -",
-         "(0 0 22 now-9000 now+5000 30000 0 0 0 now connect now)",
+         "(0 0 8 22 now-9000 now+5000 30000 0 0 0 now connect now)",
          NEXT("22,now-9000,now+5000,30000,0,0,0,now,connect,now")},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 1 0 -",
-         "(0 2 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
+         "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
         /* The right to probe: not yet, once, and again when whoever got it must be lost. */
-        {KNOWN(OPEN), ASK, "(0 0 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
-        {KNOWN(OVERDUE), ASK, "(8 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
+        {KNOWN(OPEN), ASK, "(0 0 7 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
+        {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
         {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 40000",
-         "(8 0 20 now-30001 now+40001 30000 8 0 0 now-30001 503 now) wake receivers",
+         "(8 0 8 20 now-30001 now+40001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+40001,30000,8,0,0,now-30001,503,now")},
         {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 3600000",
-         "(8 0 20 now-30001 now+600001 30000 8 0 0 now-30001 503 now) wake receivers",
+         "(8 0 8 20 now-30001 now+600001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+600001,30000,8,0,0,now-30001,503,now")},
-        {KNOWN(PROBED), ASK, "(0 0 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
+        {KNOWN(PROBED), ASK, "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(OVERDUE), ASK " h:80 0 0 - 0 0 0 25000",
-         "(8 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) "
-         "(0 0 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
+         "(8 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) "
+         "(0 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
-        {ABSENT, ASK, "(0 0 '')", NULL},
-        {KNOWN(FAILED_19), ASK, "(0 0 19 0 0 0 0 0 0 now-9 503 now-9)", NULL},
+        {ABSENT, ASK, "(0 0 0 '')", NULL},
+        {KNOWN(FAILED_19), ASK, "(0 0 7 19 0 0 0 0 0 0 now-9 503 now-9)", NULL},
         /* The clock went back by hours. */
         {KNOWN("20,now+9000000,now+9030000,30000,0,0,0,now+9000000,503,now+9000000"), ASK,
-         "(8 0 20 now+9000000 now+30001 30000 8 0 0 now+9000000 503 now) wake receivers",
+         "(8 0 8 20 now+9000000 now+30001 30000 8 0 0 now+9000000 503 now) wake receivers",
          NEXT("20,now+9000000,now+30001,30000,8,0,0,now+9000000,503,now")},
         /* It fails: the wait doubles, to ten minutes. Another one's failure changes nothing. */
         {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 7 -",
-         "(0 0 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
+         "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
          NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
         {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 6 -",
-         "(0 0 21 now-30001 now+30000 30000 7 0 0 now 504 now)",
+         "(0 0 8 21 now-30001 now+30000 30000 7 0 0 now 504 now)",
          NEXT("21,now-30001,now+30000,30000,7,0,0,now,504,now")},
         {KNOWN("99,now-9,now+9,400000,7,0,0,now-9,503,now-9"), "report 30000 h:80 0 1 reset 0 0 7 -",
-         "(0 0 100 now-9 now+600001 600000 0 0 0 now reset now)",
+         "(0 0 8 100 now-9 now+600001 600000 0 0 0 now reset now)",
          NEXT("100,now-9,now+600001,600000,0,0,0,now,reset,now")},
         /* It succeeds, or was never sent. */
         {KNOWN(PROBED), "report 30000 h:80 1 0 - 0 1 7 -",
-         "(0 2 0 0 0 0 0 0 0 now-30001 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-30001,503,now")},
+         "(0 2 8 0 0 0 0 0 0 0 now-30001 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-30001,503,now")},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 7 -",
-         "(0 0 20 now-30001 now 30000 0 0 0 now-30001 503 now)",
+         "(0 0 8 20 now-30001 now 30000 0 0 0 now-30001 503 now)",
          NEXT("20,now-30001,now,30000,0,0,0,now-30001,503,now")},
+        /* It was sent, and told nothing: the right is back after the wait that it had. */
+        {KNOWN(PROBED), "report 30000 h:80 0 0 dns 0 0 7 -",
+         "(0 0 8 20 now-30001 now+30001 30000 0 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now+30001,30000,0,0,0,now-30001,503,now")},
+        {KNOWN(PROBED), "report 30000 h:80 0 0 dns 0 0 6 -",
+         "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
-         "(0 0 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
+         "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         /* By hand. */
-        {ABSENT, "report 0 h:80 0 0 - 0 0 0 close", "(0 0 '')", NULL},
+        {ABSENT, "report 0 h:80 0 0 - 0 0 0 close", "(0 0 0 '')", NULL},
         {KNOWN(OPEN), "report 0 h:80 0 0 - 0 0 0 close",
-         "(0 2 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
-        {KNOWN(LIMITED("3")), "report 0 h:80 0 0 - 0 0 0 close", "(0 0 0 0 0 0 0 0 now-1000 0 - now)",
+         "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
+        {KNOWN(LIMITED("3")), "report 0 h:80 0 0 - 0 0 0 close", "(0 0 8 0 0 0 0 0 0 now-1000 0 - now)",
          NEXT("0,0,0,0,0,0,now-1000,0,-,now")}, );
 }
 END_TEST
@@ -903,26 +909,26 @@ END_TEST
 START_TEST(a_limit_is_halved_once_a_second_and_grows_by_each_success)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "report 30000 h:80 1 0 - 9 0 0 -", "(0 4 0 0 0 0 0 4 now 0 - now) wake receivers",
+        {ABSENT, "report 30000 h:80 1 0 - 9 0 0 -", "(0 4 1 0 0 0 0 0 4 now 0 - now) wake receivers",
          "receivers: h:80=0,0,0,0,0,4,now,0,-,now version=1\nreported: h:80@1\n"},
-        {ABSENT, "report 30000 h:80 0 1 502 1 0 0 -", "(0 4 1 0 0 0 0 1 now now 502 now) wake receivers",
+        {ABSENT, "report 30000 h:80 0 1 502 1 0 0 -", "(0 4 1 1 0 0 0 0 1 now now 502 now) wake receivers",
          "receivers: h:80=1,0,0,0,0,1,now,now,502,now version=1\nreported: h:80@1\n"},
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 9 0 0 -",
-         "(0 4 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
+         "(0 4 8 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
         /* Of those in flight, when they are fewer. */
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 6 0 0 -",
-         "(0 4 0 0 0 0 0 3 now 0 - now) wake receivers", NEXT("0,0,0,0,0,3,now,0,-,now")},
+         "(0 4 8 0 0 0 0 0 3 now 0 - now) wake receivers", NEXT("0,0,0,0,0,3,now,0,-,now")},
         {KNOWN(LIMITED("1")), "report 30000 h:80 1 0 - 1 0 0 -",
-         "(0 4 0 0 0 0 0 1 now 0 - now) wake receivers", NEXT("0,0,0,0,0,1,now,0,-,now")},
+         "(0 4 8 0 0 0 0 0 1 now 0 - now) wake receivers", NEXT("0,0,0,0,0,1,now,0,-,now")},
         {KNOWN("0,0,0,0,0,8,now-999,0,-,now"), "report 30000 h:80 1 0 - 9 0 0 -",
-         "(0 0 0 0 0 0 0 8 now-999 0 - now)", NULL},
+         "(0 0 7 0 0 0 0 0 8 now-999 0 - now)", NULL},
         {KNOWN("0,0,0,0,0,8,now+999,0,-,now"), "report 30000 h:80 1 0 - 9 0 0 -",
-         "(0 4 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
-        {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 0 3 0 -", "(0 0 0 0 0 0 0 11 now-1000 0 - now)",
+         "(0 4 8 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
+        {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 0 3 0 -", "(0 0 8 0 0 0 0 0 11 now-1000 0 - now)",
          NEXT("0,0,0,0,0,11,now-1000,0,-,now")},
-        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 9 0 -", "(0 0 0 0 0 0 0 999 now-1000 0 - now)",
+        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 9 0 -", "(0 0 8 0 0 0 0 0 999 now-1000 0 - now)",
          NEXT("0,0,0,0,0,999,now-1000,0,-,now")},
-        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 10 0 -", "(0 0 0 0 0 0 0 0 now-1000 0 - now)",
+        {KNOWN(LIMITED("990")), "report 30000 h:80 1 0 - 0 10 0 -", "(0 0 8 0 0 0 0 0 0 now-1000 0 - now)",
          NEXT("0,0,0,0,0,0,now-1000,0,-,now")}, );
 }
 END_TEST
@@ -937,7 +943,9 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
                                "i:1=1,0,0,0,0,0,0,now-9,503,now-9 version=9\n"
                                "reported: h:1@4 i:1@9\n";
     CHECK_EXAMPLES( //
-        {some, "report 30000 x:1 1 0 - 0 1 0 -", "(0 0 '')", rest},
+        {some, "report 30000 x:1 1 0 - 0 1 0 -", "(0 0 9 '')", rest},
+        /* An answer is as old as the last report of all, not as that of its receiver. */
+        {some, "report 30000 h:1 0 0 - 0 0 0 -", "(0 0 9 1 0 0 0 0 0 0 now-3599999 503 now-3599999)", rest},
         {some, "receivers '' 0 10",
          "9 9 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
         {some, "receivers g:1 0 10", "9 0", NULL}, {some, "receivers x:1 0 10", "9 0", NULL},

@@ -10,9 +10,11 @@
 #define RECORD                                                                                               \
     "{\"createdAt\":1699999990000,\"url\":\"http://h/\",\"delay\":60,\"retry\":2,"                           \
     "\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"},\"attempts\":1,"                                              \
-    "\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500},\"body\":{ \"n\": 1.10 }}"
-#define HEAD    "{\"createdAt\":1699999990000,\"url\":\"http://h/\""
-#define KEPT    "\"attempts\":1,\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500}"
+    "\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500},\"waitMs\":7,\"body\":{ \"n\": " \
+    "1.10 }}"
+#define HEAD "{\"createdAt\":1699999990000,\"url\":\"http://h/\""
+#define KEPT                                                                                                 \
+    "\"attempts\":1,\"lastAttempt\":{\"at\":1699999991000,\"durationMs\":5,\"status\":500},\"waitMs\":7"
 #define HEADERS "\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"}"
 #define BODY    "\"body\":{ \"n\": 1.10 }}"
 

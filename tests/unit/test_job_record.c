@@ -56,13 +56,16 @@ START_TEST(writes_what_is_kept_with_a_job)
     job.created_ms = 1700000000000;
     job.attempts = 2;
     job.last_attempt = (struct attempt_result){1700000000123, 45, 503, ATTEMPT_ERROR_NONE};
+    job.wait_ms = 15000;
     job_write(&job, &record);
     ck_assert_str_eq(
         buffer_text(&record),
         "{\"createdAt\":1700000000000,\"url\":\"http://h/\","
         "\"dueAt\":\"1975-01-01T00:00:00.000Z\",\"expiresAt\":\"1976-01-01T00:00:00.000Z\",\"attempts\":2,"
-        "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":45,\"status\":503},\"body\":null}");
+        "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":45,\"status\":503},\"waitMs\":15000,\"body\":"
+        "null}");
     buffer_clear(&record);
+    job.wait_ms = 0;
     job.last_attempt = (struct attempt_result){1700000000123, 0, 0, ATTEMPT_ERROR_TARGET_REFUSED};
     job.reason = SLICE("target_refused");
     job.body.size = 0;
@@ -168,6 +171,7 @@ static void fill(struct job *out)
     out->last_attempt = (struct attempt_result){(int64_t)roll(2) * 1700000000000, 0, 0, ATTEMPT_ERROR_NONE};
     if (out->last_attempt.at_ms) {
         out->last_attempt.duration_ms = (int64_t)roll(100000);
+        out->wait_ms = (int64_t)roll(3) * 15000;
         out->last_attempt.error = (enum attempt_error)roll(ATTEMPT_ERROR_PROTOCOL + 1);
         out->last_attempt.status = out->last_attempt.error ? 0 : 100 + (int)roll(500);
     }
@@ -188,6 +192,7 @@ static void assert_equal(const struct job *a, const struct job *b)
     ck_assert_int_eq(a->created_ms, b->created_ms);
     ck_assert_int_eq(a->attempts, b->attempts);
     ck_assert(same_attempt(&a->last_attempt, &b->last_attempt));
+    ck_assert_int_eq(a->wait_ms, b->wait_ms);
     ck_assert(slice_equal(a->reason, b->reason));
 }
 
@@ -282,6 +287,8 @@ START_TEST(refuses_foreign_records)
         HEAD ",\"lastAttempt\":{\"error\":1}}",
         HEAD ",\"lastAttempt\":{\"durationMs\":\"1\"}}",
         HEAD ",\"lastAttempt\":{\"at\" 1}}",
+        HEAD ",\"waitMs\":-1}",
+        HEAD ",\"waitMs\":\"1\"}",
         HEAD ",\"reason\":1}",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

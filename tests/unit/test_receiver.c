@@ -150,6 +150,17 @@ START_TEST(a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random)
 }
 END_TEST
 
+START_TEST(many_jobs_are_held_longer_the_longer_their_receiver_is_away)
+{
+    static const int64_t cases[][2] = {
+        {-5, 33750},       {0, 33750},        {135000, 33750},    {136000, 34000},     {1200000, 300000},
+        {2400000, 600000}, {2400004, 600000}, {86400000, 600000}, {INT64_MAX, 600000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(receiver_row_ms(cases[i][0]), cases[i][1]);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *all = suite_create("receiver");
@@ -160,6 +171,7 @@ Suite *suite(void)
     tcase_add_test(tests, an_attempt_tells_how_its_receiver_is);
     tcase_add_test(tests, a_timeout_of_less_than_a_second_tells_nothing);
     tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
+    tcase_add_test(tests, many_jobs_are_held_longer_the_longer_their_receiver_is_away);
     suite_add_tcase(all, tests);
     return all;
 }

@@ -5,13 +5,14 @@
 --   name       host:port
 --   lives      1: something came that is no failure; before the failures that follow
 --   failures   so many came in a row
---   cause      the last failure's word, or '-'
+--   cause      the last failure's word, or that of a probe that told nothing, or '-'
 --   crowd      attempts that were in flight there when it asked for fewer; 0: it did not
 --   delivered  so many 2xx
---   probe      the number of the probe of which this tells; with neither life nor failures it was not sent. 0: none
+--   probe      the number of the probe of which this tells; with neither life nor failures it told nothing, and without a
+--              cause it was not sent. 0: none
 --   wish       '-', 'close', or for how long, ms, a probe may take that is asked for
--- Returns {now_us, {number of the probe that is granted or 0, changes, record or ''}, ...}; changes are a sum of 1
--- opened, 2 closed, 4 halved.
+-- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}; changes are a sum of
+-- 1 opened, 2 closed, 4 halved. version is that of the last report there is, by which an answer is told from an older one.
 --
 -- A record: failures in a row, when its breaker opened or 0, until when nobody may probe, its wait, number of the
 -- probe under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
@@ -88,7 +89,7 @@ local function report(i)
   local name, lives, failures, cause = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local crowd, delivered, probe, wish = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), ARGV[i + 7]
   local record = call('HGET', RECEIVERS, name)
-  local version = tonumber(call('HGET', RECEIVERS, 'version') or 0) + 1
+  local version = tonumber(call('HGET', RECEIVERS, 'version') or 0)
   local r, granted, changes = read(record), 0, 0
   local before = write(r)
   local was_open = r.opened > 0
@@ -103,16 +104,16 @@ local function report(i)
     fail(r, failures, cause, probe)
     if r.opened > 0 and not was_open then changes = changes + 1 end
   elseif lives == '0' and probe > 0 and probe == r.probe then
-    r.probe, r.probe_at = 0, now
+    r.probe, r.probe_at = 0, cause == '-' and now or soonest + r.wait
   end
-  if tonumber(wish) then granted = grant(r, tonumber(wish), version) end
+  if tonumber(wish) then granted = grant(r, tonumber(wish), version + 1) end
   local after = write(r)
   if after ~= before then
-    record = after .. ' ' .. integer(now)
+    record, version = after .. ' ' .. integer(now), version + 1
     call('HSET', RECEIVERS, name, record, 'version', integer(version))
     call('ZADD', REPORTED, version, name)
   end
-  return {granted, changes, record or ''}
+  return {granted, changes, version, record or ''}
 end
 
 local replies, is_told = {now_us}, false

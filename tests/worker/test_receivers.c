@@ -1,0 +1,361 @@
+/* What a reactor knows of receivers, and does about it. */
+#include "worker/receivers.h"
+
+#include "base/clock.h"
+#include "support/receiver_world.h"
+#include "support/suite.h"
+#include "worker/permit.h"
+
+/* ---- attempts ---- */
+
+static struct receivers *receivers;
+static int64_t begin_us;
+static int64_t told_ms; /* to the one that asked for a permit; -2: nothing */
+
+static void on_permit(void *arg, int64_t wait_ms)
+{
+    (void)arg;
+    told_ms = wait_ms;
+}
+
+static enum permit_answer ask(struct permit *permit)
+{
+    return permit_ask(permit, receivers, WORLD_RECEIVER, 10000, on_permit, NULL);
+}
+
+static void end_badly(struct permit *permit)
+{
+    struct attempt_result result = {.status = 503};
+    permit_end(permit, &result);
+}
+
+/* One attempt that is not over at the end of the test keeps what is known. */
+static struct permit running;
+
+static void setup(void)
+{
+    world_begin();
+    begin_us = clock_boot_us();
+    told_ms = -2;
+    receivers = receivers_new(NULL, NULL, NULL);
+    ck_assert_int_eq(ask(&running), PERMIT_GIVEN);
+}
+
+static void teardown(void)
+{
+    permit_drop(&running);
+    receivers_free(receivers);
+}
+
+/* What a claim says that is sent now. */
+static void hear(int64_t version)
+{
+    receivers_hear(receivers, 0, version, clock_boot_us());
+}
+
+/* It is open, and everybody knows. */
+static void learn_open(int64_t version, int64_t left_ms)
+{
+    world_pass(1000000);
+    hear(version);
+    world_answer_reading(STATUS_OK, version, world_open(left_ms));
+}
+
+static void check_permit(enum permit_answer expected)
+{
+    struct permit permit;
+    ck_assert_int_eq(ask(&permit), expected);
+    permit_drop(&permit);
+}
+
+/* ---- answers that pass each other ---- */
+
+START_TEST(an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    world_end_turn();
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_closed());
+    world_answer_report(STATUS_OK, 8, 0, world_open(30000));
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(what_was_read_is_not_believed_when_a_report_had_a_newer_answer)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    hear(8);
+    world_end_turn();
+    world_answer_report(STATUS_OK, 9, 0, world_closed());
+    world_answer_reading(STATUS_OK, 8, world_open(30000));
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(what_is_newer_is_believed_whether_reports_succeed_or_not)
+{
+    struct permit permit;
+    ask(&permit);
+    end_badly(&permit);
+    world_end_turn();
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_open(30000));
+    world_answer_report(STATUS_UNAVAILABLE, 0, 0, world_closed());
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_closed());
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+START_TEST(a_redis_that_has_lost_what_it_said_is_believed_again)
+{
+    struct permit permit;
+    ask(&permit);
+    learn_open(9, 30000);
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    end_badly(&permit);
+    world_end_turn();
+    world_answer_report(STATUS_OK, 5, 0, world_closed());
+    check_permit(PERMIT_GIVEN);
+    ck_assert_int_eq(world_reading()->version, 0); /* all is read again */
+    world_answer_reading(STATUS_OK, 5, world_open(30000));
+    check_permit(PERMIT_HELD);
+    world_pass(1000000);
+    hear(4);
+    world_answer_reading(STATUS_OK, 4, world_closed());
+    check_permit(PERMIT_GIVEN);
+}
+END_TEST
+
+/* ---- probes ---- */
+
+/* One that has the right to probe, of that number. */
+static void get_probe(struct permit *permit, int64_t number)
+{
+    ck_assert_int_eq(ask(permit), PERMIT_ASKED);
+    world_end_turn();
+    struct store_receiver receiver = world_open(30000);
+    receiver.probe = number;
+    world_answer_report(STATUS_OK, number, number, receiver);
+    ck_assert_int_eq(told_ms, -1);
+}
+
+START_TEST(a_probe_that_tells_nothing_gives_back_its_right_with_its_cause)
+{
+    struct permit probe;
+    struct attempt_result result = {.error = ATTEMPT_ERROR_DNS};
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_end(&probe, &result);
+    world_end_turn();
+    const struct store_report *report = &world_asked()->report;
+    ck_assert_int_eq(report->probe, 10);
+    ck_assert(slice_equal(report->cause, SLICE("dns")));
+    ck_assert(!report->lives && !report->failures);
+    world_answer_report(STATUS_OK, 11, 0, world_open(30000));
+    ck_assert(!world_asked()->fn);
+}
+END_TEST
+
+START_TEST(a_probe_that_was_not_sent_gives_back_its_right_without_a_cause)
+{
+    struct permit probe;
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_drop(&probe);
+    world_end_turn();
+    ck_assert_int_eq(world_asked()->report.probe, 10);
+    ck_assert_uint_eq(world_asked()->report.cause.size, 0);
+    world_answer_report(STATUS_OK, 11, 0, world_open(0));
+}
+END_TEST
+
+START_TEST(a_failure_of_another_attempt_is_not_taken_for_the_probes)
+{
+    struct permit probe, other;
+    struct attempt_result result = {.error = ATTEMPT_ERROR_TARGET_REFUSED};
+    ask(&other);
+    learn_open(9, 0);
+    get_probe(&probe, 10);
+    permit_end(&probe, &result);
+    end_badly(&other);
+    world_end_turn();
+    const struct store_report *report = &world_asked()->report;
+    ck_assert_int_eq(report->failures, 1);
+    ck_assert_int_eq(report->probe, 0);
+    ck_assert(slice_equal(report->cause, SLICE("503")));
+    world_answer_report(STATUS_OK, 11, 0, world_open(30000));
+    world_end_turn();
+    ck_assert_int_eq(report->failures, 0);
+    ck_assert_int_eq(report->probe, 10);
+    ck_assert(slice_equal(report->cause, SLICE("target_refused")));
+    world_answer_report(STATUS_OK, 12, 0, world_open(30000));
+}
+END_TEST
+
+/* ---- for how long jobs are held ---- */
+
+static int64_t held_ms(void)
+{
+    struct permit permit;
+    ck_assert_int_eq(ask(&permit), PERMIT_HELD);
+    return permit.wait_ms;
+}
+
+START_TEST(a_job_comes_back_soon_while_there_may_be_news)
+{
+    learn_open(9, 60000);
+    ck_assert_int_ge(held_ms(), 30000);
+    world_pass(1000000);
+    hear(10);
+    ck_assert_int_eq(held_ms(), 250);
+    world_answer_reading(STATUS_OK, 10, world_open(60000));
+    ck_assert_int_ge(held_ms(), 30000);
+    hear(11); /* so soon after the last reading it waits with the next one */
+    ck_assert(!world_reading()->fn);
+    ck_assert_int_eq(held_ms(), 252);
+    world_pass(50000);
+    ck_assert_int_eq(held_ms(), 250);
+    world_answer_reading(STATUS_UNAVAILABLE, 0, world_closed());
+    ck_assert_int_ge(held_ms(), 30000);
+}
+END_TEST
+
+START_TEST(of_many_jobs_only_some_come_back_soon)
+{
+    int soon = 0;
+    learn_open(9, 60000);
+    world_pass(1000000);
+    hear(10);
+    for (int second = 0; second < 10; second++) {
+        for (int i = 0; i < 2000; i++)
+            soon += held_ms() <= 1000;
+        world_pass(1000000);
+    }
+    ck_assert_int_ge(soon, 3000);
+    ck_assert_int_le(soon, 5000);
+}
+END_TEST
+
+/* Jobs that are held, by the second in which they come back. */
+enum { SECONDS = 1000 };
+static int due[SECONDS];
+
+/* Holds what comes back within these seconds again: how many that were, and the longest hold, ms. */
+static int hold_again(int first, int last, int64_t *longest_ms)
+{
+    int count = 0;
+    *longest_ms = 0;
+    for (int second = first; second < last; second++) {
+        count += due[second];
+        for (int i = 0; i < due[second]; i++) {
+            int64_t hold_ms = held_ms();
+            *longest_ms = hold_ms > *longest_ms ? hold_ms : *longest_ms;
+            due[second + (hold_ms + 999) / 1000]++;
+        }
+        world_pass(1000000);
+    }
+    return count;
+}
+
+START_TEST(the_more_jobs_a_breaker_holds_the_less_often_each_comes_back)
+{
+    int64_t version = 9, longest_ms;
+    memset(due, 0, sizeof due);
+    due[1] = 24000;
+    for (int second = 0; second < 500; second += 100) {
+        learn_open(version++, 500000);
+        int count = hold_again(second + 1, second + 101, &longest_ms);
+        ck_assert_int_le(longest_ms, receiver_row_ms((clock_boot_us() - begin_us) / 1000));
+        if (second == 0)
+            ck_assert_int_ge(count, 3 * 24000);
+        if (second > 300) /* by now there are places for all */
+            ck_assert_int_le(count, 100 * 510);
+    }
+}
+END_TEST
+
+START_TEST(few_jobs_come_back_within_34_seconds_however_long_it_takes)
+{
+    int64_t version = 9, longest_ms;
+    memset(due, 0, sizeof due);
+    due[1] = 1500;
+    for (int second = 0; second < 500; second += 100) {
+        learn_open(version++, 500000);
+        int count = hold_again(second + 1, second + 101, &longest_ms);
+        ck_assert_int_ge(count, 1500 * 100 / 34);
+        ck_assert_int_le(longest_ms, RECEIVER_HOLD_MAX_MS);
+    }
+}
+END_TEST
+
+START_TEST(what_a_limit_holds_comes_back_in_a_row)
+{
+    world_pass(1000000);
+    hear(9);
+    world_answer_reading(STATUS_OK, 9, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+    ck_assert_int_eq(held_ms(), 70);
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_le(held_ms(), RECEIVER_HOLD_MAX_MS);
+    world_pass(INT64_C(3600000000));
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+    int64_t longest_ms = 0;
+    for (int i = 0; i < 100000; i++) {
+        int64_t hold_ms = held_ms();
+        longest_ms = hold_ms > longest_ms ? hold_ms : longest_ms;
+    }
+    ck_assert_int_le(longest_ms, RECEIVER_ROW_MAX_MS);
+    ck_assert_int_ge(longest_ms, RECEIVER_ROW_MAX_MS - 1000);
+}
+END_TEST
+
+START_TEST(what_a_limit_holds_does_not_wait_for_what_the_breaker_held)
+{
+    learn_open(9, 60000);
+    for (int i = 0; i < 5000; i++)
+        held_ms();
+    world_pass(1000000);
+    hear(10);
+    world_answer_reading(STATUS_OK, 10, world_limited(1));
+    ck_assert_int_eq(held_ms(), 50);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("receivers");
+    TCase *answers = tcase_create("answers that pass each other");
+    tcase_add_checked_fixture(answers, setup, teardown);
+    tcase_add_test(answers, an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read);
+    tcase_add_test(answers, what_was_read_is_not_believed_when_a_report_had_a_newer_answer);
+    tcase_add_test(answers, what_is_newer_is_believed_whether_reports_succeed_or_not);
+    tcase_add_test(answers, a_redis_that_has_lost_what_it_said_is_believed_again);
+    suite_add_tcase(suite, answers);
+    TCase *probes = tcase_create("probes");
+    tcase_add_checked_fixture(probes, setup, teardown);
+    tcase_add_test(probes, a_probe_that_tells_nothing_gives_back_its_right_with_its_cause);
+    tcase_add_test(probes, a_probe_that_was_not_sent_gives_back_its_right_without_a_cause);
+    tcase_add_test(probes, a_failure_of_another_attempt_is_not_taken_for_the_probes);
+    suite_add_tcase(suite, probes);
+    TCase *holds = tcase_create("for how long jobs are held");
+    tcase_add_checked_fixture(holds, setup, teardown);
+    tcase_set_timeout(holds, 30);
+    tcase_add_test(holds, a_job_comes_back_soon_while_there_may_be_news);
+    tcase_add_test(holds, of_many_jobs_only_some_come_back_soon);
+    tcase_add_test(holds, the_more_jobs_a_breaker_holds_the_less_often_each_comes_back);
+    tcase_add_test(holds, few_jobs_come_back_within_34_seconds_however_long_it_takes);
+    tcase_add_test(holds, what_a_limit_holds_comes_back_in_a_row);
+    tcase_add_test(holds, what_a_limit_holds_does_not_wait_for_what_the_breaker_held);
+    suite_add_tcase(suite, holds);
+    return suite;
+}
