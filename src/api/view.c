@@ -96,6 +96,14 @@ static void write_headers(struct buffer *body, const struct topic_settings *sett
     member_write_headers(body, headers, count, true);
 }
 
+static void write_body(struct buffer *body, const struct job *job)
+{
+    if (job->body.size == 0 || job_id_is_notice(job->job_id))
+        return;
+    buffer_append(body, SLICE(",\"body\":"));
+    buffer_append(body, job->body);
+}
+
 void view_write_result(struct buffer *body, const struct attempt_result *result)
 {
     char at[TIMESTAMP_SIZE];
@@ -134,10 +142,7 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
     write_retries(body, job, topic_defaults_schedule(settings, ours));
     write_seconds(body, "timeout", topic_defaults_timeout_ms(settings, job));
     write_headers(body, settings, job);
-    if (job->body.size) {
-        buffer_append(body, SLICE(",\"body\":"));
-        buffer_append(body, job->body);
-    }
+    write_body(body, job);
     buffer_printf(body, ",\"attempts\":%d", job->attempts);
     write_last_attempt(body, stored, job);
     buffer_append_byte(body, '}');

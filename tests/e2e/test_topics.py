@@ -244,6 +244,17 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
     assert server.job(topic, "a")["state"] == "dead"
 
 
+def test_a_body_is_delivered_but_not_shown_under_the_id_of_a_notice(server, receiver, topic):
+    """Whoever gave the id: a notice's body holds what is not shown of a dead job."""
+    answers = [server.post({"topic": topic, "jobId": "dead~1", "url": receiver.url(), "body": "mine", "delay": 60}).expect(201),
+               server.job(topic, "dead~1"),
+               server.request("PATCH", f"/jobs/{topic}/dead~1", '{"body": "ours"}', JSON).expect(200),
+               *server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"]]
+    assert len(answers) == 4 and not any("body" in answer for answer in answers)
+    server.run(topic, "dead~1").expect(202)
+    assert until(lambda: receiver.of(topic), 5, "the delivery")[0].body == b"ours"
+
+
 def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topic):
     assert server.post({"topic": topic, "jobId": "a"}).fields() == ["url"]
     assert server.request("PUT", f"/jobs/{topic}/a", "{}", JSON).fields() == ["url"]
