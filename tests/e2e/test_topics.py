@@ -280,6 +280,25 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
     assert listed == [job]
 
 
+def test_the_headers_of_a_topic_go_only_where_its_url_leads(server, receiver, topic):
+    """Who may schedule may not read what an admin has put there."""
+    elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
+    put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
+    for job_id, url in (("other", elsewhere), ("same", receiver.url("/same"))):
+        server.schedule(topic=topic, jobId=job_id, url=url, headers={"X-Own": "1"}, delay=60)
+    server.schedule(topic=topic, jobId="none", delay=60)
+    shown = {job_id: server.job(topic, job_id)["headers"] for job_id in ("other", "same", "none")}
+    assert shown == {"other": {"X-Own": "***"}, "same": {"X-Own": "***", "Authorization": "***"}, "none": {"Authorization": "***"}}
+    for job_id in shown:
+        server.run(topic, job_id).expect(202)
+        until(lambda: receiver.of(topic, job_id), 5, job_id)
+    came = {job_id: receiver.of(topic, job_id)[0].headers.get("authorization") for job_id in shown}
+    assert came == {"other": None, "same": "Bearer secret", "none": "Bearer secret"}
+    patch(server, topic, {"url": None}).expect(200)
+    server.schedule(topic=topic, jobId="any", url=elsewhere)
+    assert until(lambda: receiver.of(topic, "any"), 5, "any")[0].headers["authorization"] == "Bearer secret"
+
+
 def test_a_job_that_lost_its_topics_url_is_dead_until_it_has_one(server, receiver, topic):
     put(server, topic, url=receiver.url()).expect(200)
     for job_id in ("a", "b"):
