@@ -24,7 +24,10 @@ size_t member_headers(struct job_errors *, const char *name, struct slice value,
 /* What stands for a value that is not shown. */
 #define MEMBER_HIDDEN "***"
 
-/* As an object. is_hidden: for people, with no value but that of Content-Type. */
+/* Whether people may see the value: Content-Type's. */
+bool member_header_is_shown(struct slice name);
+
+/* As an object. is_hidden: for people, with no value but those that may be seen. */
 void member_write_headers(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
 /* NULL: there is none with this name, in whatever case. */

@@ -71,11 +71,16 @@ size_t member_headers(struct job_errors *errors, const char *name, struct slice 
     return count;
 }
 
+bool member_header_is_shown(struct slice name)
+{
+    return slice_equal_nocase(name, SLICE("Content-Type"));
+}
+
 void member_write_headers(struct buffer *out, const struct job_header *headers, size_t count, bool is_hidden)
 {
     buffer_append_byte(out, '{');
     for (size_t i = 0; i < count; i++) {
-        bool is_shown = !is_hidden || slice_equal_nocase(headers[i].name, SLICE("Content-Type"));
+        bool is_shown = !is_hidden || member_header_is_shown(headers[i].name);
         if (i)
             buffer_append_byte(out, ',');
         buffer_append_json(out, headers[i].name);

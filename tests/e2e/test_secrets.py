@@ -209,6 +209,7 @@ def read_notices(ask, receiver):
     ask("POST", f"/jobs/told/{notice}/run").expect(202)
     read_notice(ask, "ready")
     ask("PATCH", f"/jobs/told/{notice}", {"timeout": 20}).expect(200)
+    assert ask("PATCH", f"/jobs/told/{notice}", {"url": receiver.url().replace("127.0.0.1", "localhost")}).fields() == ["body"]
     ask("PATCH", "/topics/told", {"paused": None}).expect(200)
     ask.server.wait_for_state("told", notice, "leased")
     read_notice(ask, "leased")
