@@ -24,8 +24,11 @@ static const char *check_header(const struct job_header *headers, size_t count, 
         return "must not stand there twice, in whatever case";
     if (!json_is_string(value))
         return "must be a string";
-    if (!header_value_is_valid(slice_from(json_string_value(value), json_string_length(value))))
+    struct slice text = slice_from(json_string_value(value), json_string_length(value));
+    if (!header_value_is_valid(text))
         return "must be visible ASCII, space and tab";
+    if (slice_equal(text, SLICE(MEMBER_HIDDEN)))
+        return "must be the value itself; it is only shown as ***";
     return NULL;
 }
 
