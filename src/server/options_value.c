@@ -202,7 +202,8 @@ static enum status set_hosts(struct options *options, const struct option *optio
         host = slice_trim(host);
         if (host_is_valid(host))
             continue;
-        problem_set(problem, "must be names without ports and with commas between them, not '%.*s'", SLICE_ARG(host));
+        problem_set(problem, "must be names without ports and with commas between them, not '%.*s'",
+                    SLICE_ARG(host));
         return STATUS_INVALID;
     }
     return set_text(options, option, source, text, problem);
