@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "api/origin.h"
 #include "api/problem.h"
 #include "api/route.h"
 #include "base/clock.h"
@@ -145,8 +146,10 @@ static bool is_in_reach(struct exchange *exchange)
 bool access_admit(struct exchange *exchange)
 {
     struct token_table *tokens = exchange->api->options.tokens;
-    if (!tokens || exchange->method->reach == REACH_FREE)
+    if (exchange->method->reach == REACH_FREE)
         return true;
+    if (!tokens)
+        return origin_admit(exchange);
     return know(exchange, tokens) && is_in_time(exchange) && has_scopes(exchange) && is_in_reach(exchange);
 }
 

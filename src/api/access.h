@@ -2,7 +2,7 @@
  *
  * With tokens (see token.h) each request but those that are free names one: "Authorization: Bearer ...". Its
  * scopes and its topics bound what it may do; api/route.c says for each method which it takes. Without any,
- * which is on loopback only, everybody may do everything.
+ * which is on loopback only, everybody may do everything, but web pages may not (origin.h).
  *
  * All of it comes before anything is done: a request that is refused has changed nothing. */
 #ifndef DUEPOST_API_ACCESS_H

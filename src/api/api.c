@@ -179,6 +179,8 @@ struct api *api_new(const struct api_options *options)
     struct api *api = NEW(struct api);
     route_check_table();
     api->options = *options;
+    api->listen_host = slice_dup(options->listen_host);
+    api->options.listen_host = slice_of(api->listen_host);
     buffer_init_fallible(&api->scratch, SCRATCH_MAX);
     buffer_init_fallible(&api->members, MEMBERS_MAX);
     api->batches = job_batches_new(options->loop);
@@ -187,14 +189,14 @@ struct api *api_new(const struct api_options *options)
     return api;
 }
 
-void api_reload(struct api *api, const struct target_policy *targets, const struct retry_schedule *schedule,
-                bool is_breaker_on, int64_t max_jobs, struct token_table *tokens)
+void api_reload(struct api *api, const struct api_options *options)
 {
-    api->options.is_breaker_on = is_breaker_on;
-    api->options.tokens = tokens;
-    api->options.targets = targets;
-    api->options.schedule = schedule;
-    api->options.max_jobs = max_jobs;
+    api->options.is_breaker_on = options->is_breaker_on;
+    api->options.tokens = options->tokens;
+    api->options.hosts = options->hosts;
+    api->options.targets = options->targets;
+    api->options.schedule = options->schedule;
+    api->options.max_jobs = options->max_jobs;
 }
 
 void api_drain(struct api *api)
@@ -209,6 +211,7 @@ void api_free(struct api *api)
     buffer_fini(&api->scratch);
     buffer_fini(&api->members);
     job_batches_free(api->batches);
+    free(api->listen_host);
     free(api);
 }
 

@@ -20,10 +20,12 @@ struct api_options {
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs that bring none */
-    bool is_breaker_on; /* for topics that don't say */
+    bool is_breaker_on;                    /* for topics that don't say */
     size_t max_body_bytes;
     int64_t max_jobs;           /* for words only; the store counts */
     struct token_table *tokens; /* NULL: everybody may do everything */
+    struct slice listen_host;   /* where we listen, as it was set; copied */
+    struct slice hosts;         /* further names of this host, with commas between them; see origin.h */
     struct http_limits *limits; /* for numbers only; the servers keep them */
     struct metrics_board *board;
     struct metrics *metrics; /* this reactor's, of the board */
@@ -32,9 +34,9 @@ struct api_options {
 /* Borrows what options point to. */
 struct api *api_new(const struct api_options *);
 
-/* New values for these; borrowed like those before, which are let go of. */
-void api_reload(struct api *, const struct target_policy *, const struct retry_schedule *, bool is_breaker_on,
-                int64_t max_jobs, struct token_table *);
+/* New values for what may change: targets, schedule, is_breaker_on, max_jobs, tokens and hosts; borrowed like
+ * those before, which are let go of. */
+void api_reload(struct api *, const struct api_options *);
 
 /* After the server and the store are gone. NULL is fine. */
 void api_free(struct api *);

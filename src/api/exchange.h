@@ -21,6 +21,7 @@ enum { EXCHANGE_PATH_MAX = 1024, EXCHANGE_QUERY_MAX = 2048, API_KEY_BUCKETS = 25
 
 struct api {
     struct api_options options;
+    char *listen_host; /* of options */
     bool is_draining;
     struct buffer scratch; /* for the body of one answer */
     struct buffer members; /* of what is said of one job, or of a problem */

@@ -121,8 +121,6 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
         job_patched_fini(patched);
         return false;
     }
-    if (stored->state == JOB_STATE_DEAD && patched->job.reason.size == 0)
-        patched->job.reason = view_reason(stored, &patched->job); /* which the change is about to forget */
     return true;
 }
 

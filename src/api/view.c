@@ -9,9 +9,6 @@
 #include "job/topic_defaults.h"
 #include "job/url.h"
 
-/* recover.lua buries a job after so many lost consumers, without writing its record. */
-enum { LOSSES_DEAD = 5 };
-
 static void write_time(struct buffer *body, const char *name, int64_t ms)
 {
     char text[TIMESTAMP_SIZE];
@@ -48,11 +45,19 @@ void view_write_placed(struct buffer *body, struct slice key, enum job_state sta
     view_write_place(body, state, at_ms);
 }
 
-struct slice view_reason(const struct store_job *stored, const struct job *job)
+bool view_read(const struct store_job *stored, struct job *job)
 {
-    if (job->reason.size)
-        return job->reason;
-    return stored->losses >= LOSSES_DEAD ? SLICE("consumer_lost") : SLICE("unreadable");
+    if (job_read(stored->id, stored->record, job) == STATUS_OK)
+        return true;
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .reason = SLICE("unreadable")};
+    job_key_parse(stored->id, &job->topic, &job->job_id);
+    return false;
+}
+
+/* Who gives a job up writes why into its record, but for recover.lua. */
+struct slice view_reason(const struct job *job)
+{
+    return job->reason.size ? job->reason : SLICE("consumer_lost");
 }
 
 static void write_state(struct buffer *body, const struct store_job *stored, const struct job *job)
@@ -63,7 +68,7 @@ static void write_state(struct buffer *body, const struct store_job *stored, con
         write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
     if (stored->state == JOB_STATE_DEAD) {
         write_time(body, "deadAt", stored->at_ms);
-        write_text(body, "reason", view_reason(stored, job));
+        write_text(body, "reason", view_reason(job));
     }
     if (stored->state == JOB_STATE_DELIVERED)
         write_time(body, "deliveredAt", stored->at_ms);
@@ -94,6 +99,14 @@ static void write_headers(struct buffer *body, const struct topic_settings *sett
     size_t count = topic_defaults_headers(settings, job, headers);
     buffer_append(body, SLICE(",\"headers\":"));
     member_write_headers(body, headers, count, true);
+}
+
+static void write_body(struct buffer *body, const struct job *job)
+{
+    if (job->body.size == 0 || job_id_is_notice(job->job_id))
+        return;
+    buffer_append(body, SLICE(",\"body\":"));
+    buffer_append(body, job->body);
 }
 
 void view_write_result(struct buffer *body, const struct attempt_result *result)
@@ -134,10 +147,7 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
     write_retries(body, job, topic_defaults_schedule(settings, ours));
     write_seconds(body, "timeout", topic_defaults_timeout_ms(settings, job));
     write_headers(body, settings, job);
-    if (job->body.size) {
-        buffer_append(body, SLICE(",\"body\":"));
-        buffer_append(body, job->body);
-    }
+    write_body(body, job);
     buffer_printf(body, ",\"attempts\":%d", job->attempts);
     write_last_attempt(body, stored, job);
     buffer_append_byte(body, '}');
@@ -150,11 +160,7 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
     struct job_errors ignored;
     bool has_settings =
         stored->settings.size && topic_settings_parse(stored->settings, &settings, &ignored) == STATUS_OK;
-    bool is_readable = job_read(stored->id, stored->record, &job) == STATUS_OK;
-    if (!is_readable) { /* somebody else wrote this record: what is known is shown */
-        job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-        job_key_parse(stored->id, &job.topic, &job.job_id);
-    }
+    bool is_readable = view_read(stored, &job);
     write_job(body, stored, &job, has_settings ? &settings : NULL, fallback);
     if (is_readable)
         job_fini(&job);

@@ -15,8 +15,12 @@ void view_write_placed(struct buffer *, struct slice key, enum job_state, int64_
 /* What became of an attempt, as members: "at", "durationMs", and "status" or "error". */
 void view_write_result(struct buffer *, const struct attempt_result *);
 
-/* Why a dead job is dead. */
-struct slice view_reason(const struct store_job *, const struct job *);
+/* The job, which borrows from the record, and is for job_fini. False: somebody else wrote that; then what is
+ * known is in it, and nothing is to be freed. */
+bool view_read(const struct store_job *, struct job *);
+
+/* Why it is dead, of one that is. */
+struct slice view_reason(const struct job *);
 
 /* One JSON object, with what its topic's settings say where the job says nothing. fallback: the schedule of
  * jobs that get none that way. */

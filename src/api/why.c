@@ -6,6 +6,7 @@
 
 #include "api/handlers.h"
 #include "api/problem.h"
+#include "api/view.h"
 #include "base/memory.h"
 #include "job/receiver.h"
 #include "job/timestamp.h"
@@ -243,14 +244,13 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         answer(why);
 }
 
-/* Of a record that somebody else wrote nothing is known. */
 static void keep_record(struct why *why, const struct store_job *stored)
 {
     struct job job;
-    if (job_read(stored->id, stored->record, &job) != STATUS_OK) {
-        snprintf(why->reason, sizeof why->reason, "unreadable");
+    bool is_readable = view_read(stored, &job);
+    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(view_reason(&job)));
+    if (!is_readable)
         return;
-    }
     why->due_ms = job_due_ms(&job, job.created_ms);
     why->attempts = job.attempts;
     why->has_schedule = job.has_schedule;
@@ -258,8 +258,6 @@ static void keep_record(struct why *why, const struct store_job *stored)
     why->last_attempt = job.last_attempt;
     why->wait_ms = job.wait_ms;
     name_receiver(why, job.url);
-    snprintf(why->reason, sizeof why->reason, "%.*s",
-             SLICE_ARG(job.reason.size ? job.reason : SLICE("consumer_lost")));
     job_fini(&job);
 }
 

@@ -29,6 +29,11 @@ bool job_id_is_valid(struct slice job_id)
     return job_id.size > 0 && job_id.size <= JOB_ID_MAX && !is_dots(job_id);
 }
 
+bool job_id_is_notice(struct slice job_id)
+{
+    return slice_starts_with(job_id, SLICE(JOB_ID_NOTICE));
+}
+
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
 {
     return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) && job_id_is_valid(*job_id);

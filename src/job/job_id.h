@@ -10,6 +10,12 @@ bool topic_is_valid(struct slice);
 /* The same, and also ~ and : */
 bool job_id_is_valid(struct slice);
 
+/* One that begins so names a notice: bury() in common.lua makes it, and its body holds all of a dead job,
+ * what the API does not show included. So nobody is shown the body of a job with such an id, whoever made it.
+ */
+#define JOB_ID_NOTICE "dead~"
+bool job_id_is_notice(struct slice);
+
 /* topic/jobId, cut at its slash; false when it is not one. */
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
 

@@ -18,7 +18,6 @@
 #include "job/json.h"
 #include "job/member.h"
 #include "job/timestamp.h"
-#include "job/url.h"
 
 struct parse {
     int64_t now_ms;
@@ -73,11 +72,8 @@ static void read_job_id(struct parse *parse, const char *name, struct slice valu
 
 static void read_url(struct parse *parse, const char *name, struct slice value)
 {
-    struct url ignored;
-    const char *detail;
-    if (read_text(parse, name, value, &parse->job->url) &&
-        url_parse(parse->job->url, &ignored, &detail) != STATUS_OK)
-        job_errors_add(parse->errors, name, detail);
+    if (read_text(parse, name, value, &parse->job->url))
+        (void)member_url(parse->errors, name, parse->job->url);
 }
 
 static void read_delay(struct parse *parse, const char *name, struct slice value)

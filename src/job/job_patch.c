@@ -3,12 +3,15 @@
  *   1. the record's members and the patch's are found, as they are spelt
  *   2. they are put together into the text of a job
  *   3. that is read by the rules for any job
- *   4. what is kept of the old job is added, and its times are compared */
+ *   4. what is kept of the old job is added, its times are compared, and what it hides stays where it led */
 #include "job/job_patch.h"
 
 #include "job/job_errors.h"
+#include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/json.h"
+#include "job/member.h"
+#include "job/url.h"
 
 enum member { URL, BODY, DELAY, DUE_AT, TTL, EXPIRES_AT, RETRY, SCHEDULE, TIMEOUT, HEADERS, MEMBERS };
 
@@ -184,6 +187,45 @@ static void check_times(const struct job_patch *patch, const struct values *old,
         job_errors_add(errors, values->of[DUE_AT].size ? "dueAt" : "delay", "must be before the job expires");
 }
 
+/* ---- what nobody is shown ---- */
+
+/* Whether the job goes on having a header whose value is not shown. */
+static bool keeps_hidden_header(struct slice old, struct slice patch)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_open = old.size && !is_null(patch) && json_open(old, &cursor);
+    while (is_open && json_next_member(&cursor, &key, &value))
+        if (!member_header_is_shown(slice_from(key.data + 1, key.size - 2)) &&
+            !(patch.size && has_key(patch, key)))
+            return true;
+    return false;
+}
+
+/* Whether the job leads elsewhere now than by its old url. One that had none has led where its topic says. */
+static bool is_moved_elsewhere(const struct job_patched *patched)
+{
+    struct url from, to;
+    const char *ignored;
+    return patched->has_url && patched->job.url.size > 0 &&
+           !(url_parse(patched->old.url, &from, &ignored) == STATUS_OK &&
+             url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
+}
+
+/* Who says where a job leads shall not get to see by that what others have put into it. */
+static void check_hidden(const struct values *old, const struct values *values,
+                         const struct job_patched *patched, struct job_errors *errors)
+{
+    static const char again[] =
+        "must be sent again, or be null, where url leads to another scheme, host or port";
+    if (!is_moved_elsewhere(patched))
+        return;
+    if (keeps_hidden_header(old->of[HEADERS], values->of[HEADERS]))
+        job_errors_add(errors, names[HEADERS], again);
+    if (job_id_is_notice(patched->job.job_id) && old->of[BODY].size && values->of[BODY].size == 0)
+        job_errors_add(errors, names[BODY], again);
+}
+
 enum status job_patch(const struct job_patch *patch, struct buffer *text, struct job_patched *patched,
                       struct job_errors *errors)
 {
@@ -206,6 +248,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     patched->has_url = values.of[URL].size > 0;
     patched->is_moved = is_changed(&old, &values, DELAY) || is_changed(&old, &values, DUE_AT);
     check_times(patch, &old, &values, patched, errors);
+    check_hidden(&old, &values, patched, errors);
     if (errors->count > 0)
         job_patched_fini(patched);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;

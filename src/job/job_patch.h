@@ -2,7 +2,7 @@
  *
  * null takes a member away; headers are merged by name, in any case; body is replaced as a whole. Of delay
  * and dueAt, and of ttl and expiresAt, the one that comes takes the place of the other. delay counts from
- * now, ttl from when the job was created. */
+ * now, ttl from when the job was created. A url of another origin takes nothing along that is not shown. */
 #ifndef DUEPOST_JOB_JOB_PATCH_H
 #define DUEPOST_JOB_JOB_PATCH_H
 

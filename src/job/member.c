@@ -5,6 +5,7 @@
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/seconds.h"
+#include "job/url.h"
 
 enum { SECONDS_TEXT_MAX = 32, DETAIL_MAX = 96 };
 
@@ -22,6 +23,17 @@ static void add_range(struct job_errors *errors, const char *name, int64_t min_m
     buffer_append(&text, SLICE(" to "));
     seconds_append(&text, max_ms);
     job_errors_add(errors, name, buffer_text(&text));
+}
+
+bool member_url(struct job_errors *errors, const char *name, struct slice text)
+{
+    struct url ignored;
+    const char *detail;
+    if (url_parse(text, &ignored, &detail) == STATUS_OK && slice_ends_with(text, SLICE(URL_HIDDEN_QUERY)))
+        detail = "must be the url itself; its query is only shown as ***";
+    if (detail)
+        job_errors_add(errors, name, detail);
+    return !detail;
 }
 
 void member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,

@@ -15,16 +15,23 @@ void member_integer(struct job_errors *, const char *name, struct slice value, i
 /* At most RETRY_SCHEDULE_MAX waits. */
 void member_schedule(struct job_errors *, const char *name, struct slice value, struct retry_schedule *);
 
+/* A url, without the quotes and escapes of JSON, by url_parse's rules. That which url_show has made is
+ * refused: who sends back what was shown would lose what was not. Whether it is one. */
+bool member_url(struct job_errors *, const char *name, struct slice text);
+
 /* An object of at most JOB_HEADERS_MAX headers, none of them refused, into headers, which has room for as
- * many; what is told is their number. They borrow *tree, jansson's, which the caller releases; NULL where
- * there is none. */
+ * many; what is told is their number. Hidden values are refused, as in urls. They borrow *tree, jansson's,
+ * which the caller releases; NULL where there is none. */
 size_t member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                       struct json_t **tree);
 
 /* What stands for a value that is not shown. */
 #define MEMBER_HIDDEN "***"
 
-/* As an object. is_hidden: for people, with no value but that of Content-Type. */
+/* Whether people may see the value: Content-Type's. */
+bool member_header_is_shown(struct slice name);
+
+/* As an object. is_hidden: for people, with no value but those that may be seen. */
 void member_write_headers(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
 /* NULL: there is none with this name, in whatever case. */

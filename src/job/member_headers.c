@@ -24,8 +24,11 @@ static const char *check_header(const struct job_header *headers, size_t count, 
         return "must not stand there twice, in whatever case";
     if (!json_is_string(value))
         return "must be a string";
-    if (!header_value_is_valid(slice_from(json_string_value(value), json_string_length(value))))
+    struct slice text = slice_from(json_string_value(value), json_string_length(value));
+    if (!header_value_is_valid(text))
         return "must be visible ASCII, space and tab";
+    if (slice_equal(text, SLICE(MEMBER_HIDDEN)))
+        return "must be the value itself; it is only shown as ***";
     return NULL;
 }
 
@@ -71,11 +74,16 @@ size_t member_headers(struct job_errors *errors, const char *name, struct slice 
     return count;
 }
 
+bool member_header_is_shown(struct slice name)
+{
+    return slice_equal_nocase(name, SLICE("Content-Type"));
+}
+
 void member_write_headers(struct buffer *out, const struct job_header *headers, size_t count, bool is_hidden)
 {
     buffer_append_byte(out, '{');
     for (size_t i = 0; i < count; i++) {
-        bool is_shown = !is_hidden || slice_equal_nocase(headers[i].name, SLICE("Content-Type"));
+        bool is_shown = !is_hidden || member_header_is_shown(headers[i].name);
         if (i)
             buffer_append_byte(out, ',');
         buffer_append_json(out, headers[i].name);

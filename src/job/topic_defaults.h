@@ -17,7 +17,9 @@ int64_t topic_defaults_timeout_ms(const struct topic_settings *settings, const s
 const struct retry_schedule *topic_defaults_schedule(const struct topic_settings *settings,
                                                      const struct retry_schedule *ours);
 
-/* The job's headers, then those of the topic that it has not; how many. */
+/* The job's headers, then those of the topic that it has not; how many. A topic that has a url gives its
+ * headers to jobs without one and to those whose url has the same scheme, host and port; one without a url,
+ * to all. */
 size_t topic_defaults_headers(const struct topic_settings *settings, const struct job *,
                               struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX]);
 

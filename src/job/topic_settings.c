@@ -6,7 +6,6 @@
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/member.h"
-#include "job/url.h"
 
 enum { REAL_DIGITS = 15 };
 
@@ -116,14 +115,10 @@ static void read_jitter(struct parse *parse, const char *name, struct slice valu
  * escapes. */
 static void read_plain_url(struct parse *parse, const char *name, struct slice value, struct slice *url)
 {
-    struct url ignored;
-    const char *detail = "must be a string without escapes";
     struct slice text = json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : value;
-    if (!json_is_text(value) || json_has_escapes(value) || url_parse(text, &ignored, &detail) != STATUS_OK)
-        job_errors_add(parse->errors, name, detail);
-    else if (slice_ends_with(text, SLICE(URL_HIDDEN_QUERY)))
-        job_errors_add(parse->errors, name, "must be the url itself; its query is only shown as ***");
-    else
+    if (!json_is_text(value) || json_has_escapes(value))
+        job_errors_add(parse->errors, name, "must be a string without escapes");
+    else if (member_url(parse->errors, name, text))
         *url = text;
 }
 
@@ -137,15 +132,10 @@ static void read_on_dead(struct parse *parse, const char *name, struct slice val
     read_plain_url(parse, name, value, &parse->settings->on_dead);
 }
 
-/* Who sends back what was shown would lose what was not. */
 static void read_headers(struct parse *parse, const char *name, struct slice value)
 {
     struct topic_settings *settings = parse->settings;
     settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->tree);
-    for (size_t i = 0; i < settings->header_count; i++)
-        if (slice_equal(settings->headers[i].value, SLICE(MEMBER_HIDDEN)))
-            job_errors_add_named(parse->errors, "headers.", settings->headers[i].name,
-                                 "must be the value itself; it is only shown as ***");
 }
 
 static void read_secrets(struct parse *parse, const char *name, struct slice value)

@@ -171,6 +171,13 @@ enum status url_parse(struct slice text, struct url *url, const char **detail)
     return *detail ? STATUS_INVALID : STATUS_OK;
 }
 
+bool url_is_same_origin(const struct url *a, const struct url *b)
+{
+    if (a->is_https != b->is_https || a->port != b->port || a->host_is_address != b->host_is_address)
+        return false;
+    return a->host_is_address ? address_equal(&a->address, &b->address) : url_host_equal(a->host, b->host);
+}
+
 void url_show(struct slice text, struct buffer *out)
 {
     struct slice plain, query;

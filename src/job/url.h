@@ -18,8 +18,11 @@ struct url {
 };
 
 /* Absolute http or https, at most JOB_URL_MAX bytes, visible ASCII, no userinfo, no fragment.
- * INVALID: *detail is a literal that says which rule. Borrows text. */
+ * INVALID: *detail is a literal that says which rule; else NULL. Borrows text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
+
+/* Both lead to one scheme, host (two spellings of an address are one) and port. */
+bool url_is_same_origin(const struct url *, const struct url *);
 
 /* As a JSON string, without what a query may keep secret: "?***" stands for it. */
 #define URL_HIDDEN_QUERY "?***"

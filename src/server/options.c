@@ -344,11 +344,20 @@ void options_log_warnings(const struct options *options)
 
 void options_fini(struct options *options)
 {
-    char *const texts[] = {options->listen.host, options->health_listen.host, options->tokens_file,
-                           options->data_dir,    options->config,             options->redis_password_file,
-                           options->prefix,      options->log,                options->signing_secret_file,
-                           options->tls_cert,    options->tls_key,            options->egress_proxy,
-                           options->receiver_ca};
+    char *const texts[] = {options->listen.host,
+                           options->health_listen.host,
+                           options->tokens_file,
+                           options->data_dir,
+                           options->config,
+                           options->redis_password_file,
+                           options->prefix,
+                           options->log,
+                           options->signing_secret_file,
+                           options->tls_cert,
+                           options->tls_key,
+                           options->egress_proxy,
+                           options->receiver_ca,
+                           options->hosts};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     token_table_release(options->tokens);

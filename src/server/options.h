@@ -28,6 +28,7 @@ enum option_id {
     OPTION_LISTEN,
     OPTION_HEALTH_LISTEN,
     OPTION_TOKENS,
+    OPTION_HOSTS,
     OPTION_TLS_CERT,
     OPTION_TLS_KEY,
     OPTION_REDIS,
@@ -93,6 +94,7 @@ struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
     char *tokens_file;
     struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
+    char *hosts;                        /* names of this host, with commas between them */
     char *tls_cert, *tls_key;           /* files */
     struct http_tls *tls;               /* what they hold; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */

@@ -36,6 +36,21 @@ const struct option option_table[OPTION_COUNT] = {
                 "was read before stays.",
             .may_reload = true,
         },
+    [OPTION_HOSTS] =
+        {
+            .name = "hosts",
+            .placeholder = "LIST",
+            .kind = OPTION_KIND_HOSTS,
+            .offset = MEMBER(hosts),
+            .help = "names by which this host may be asked where there are no tokens",
+            .text =
+                "Separated by commas, without ports, and beside localhost, loopback addresses and that of\n"
+                "listen. A request without tokens that comes by another name in its header Host is\n"
+                "refused, and so is what another site's web page sends: else any page that somebody on\n"
+                "this host looks at could use duepost. A proxy in front may send a name of its own: for\n"
+                "nginx that of its upstream. Probes of /healthz and /readyz may come by any name.",
+            .may_reload = true,
+        },
     [OPTION_TLS_CERT] =
         {
             .name = "tls-cert",

@@ -15,6 +15,7 @@ enum option_kind {
     OPTION_KIND_REDIS,
     OPTION_KIND_DURABILITY,
     OPTION_KIND_SCHEDULE,
+    OPTION_KIND_HOSTS,
     OPTION_KIND_TARGETS, /* may be given more than once; the values add up */
     OPTION_KIND_PROXY,
     OPTION_KIND_PREFIX,

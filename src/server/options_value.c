@@ -183,6 +183,32 @@ static enum status set_schedule(struct options *options, const struct option *op
     return retry_schedule_parse(text, &options->retry_schedule, problem);
 }
 
+/* One of a list: a name, an IPv4 address, or an IPv6 address in its brackets, as they stand in Host. */
+static bool host_is_valid(struct slice host)
+{
+    struct address address;
+    if (host.size > 2 && host.data[0] == '[' && host.data[host.size - 1] == ']')
+        return address_parse(slice_from(host.data + 1, host.size - 2), &address) && address.is_v6;
+    return url_host_is_name(host) || (address_parse(host, &address) && !address.is_v6);
+}
+
+static enum status set_hosts(struct options *options, const struct option *option, enum option_source source,
+                             struct slice text, struct problem *problem)
+{
+    struct slice host, rest = text;
+    bool more = true;
+    while (more) {
+        more = slice_cut(rest, ',', &host, &rest);
+        host = slice_trim(host);
+        if (host_is_valid(host))
+            continue;
+        problem_set(problem, "must be names without ports and with commas between them, not '%.*s'",
+                    SLICE_ARG(host));
+        return STATUS_INVALID;
+    }
+    return set_text(options, option, source, text, problem);
+}
+
 static enum status set_targets(struct options *options, const struct option *option,
                                enum option_source source, struct slice text, struct problem *problem)
 {
@@ -310,6 +336,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_REDIS] = set_redis,
         [OPTION_KIND_DURABILITY] = set_durability,
         [OPTION_KIND_SCHEDULE] = set_schedule,
+        [OPTION_KIND_HOSTS] = set_hosts,
         [OPTION_KIND_TARGETS] = set_targets,
         [OPTION_KIND_PROXY] = set_proxy,
         [OPTION_KIND_PREFIX] = set_prefix,

@@ -84,10 +84,10 @@ static void start_servers(struct reactor *reactor)
     reactor->health_server = http_server_new(reactor->loop, &server);
 }
 
-static void start_api(struct reactor *reactor)
+static struct api_options api_options(const struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    struct api_options api = {
+    return (struct api_options){
         .loop = reactor->loop,
         .store = reactor->store,
         .targets = options->targets,
@@ -96,10 +96,17 @@ static void start_api(struct reactor *reactor)
         .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
         .tokens = options->tokens,
+        .listen_host = slice_of(options->listen.host),
+        .hosts = slice_of(options->hosts),
         .limits = reactor->options.limits,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };
+}
+
+static void start_api(struct reactor *reactor)
+{
+    struct api_options api = api_options(reactor);
     reactor->api = api_new(&api);
     start_servers(reactor);
 }
@@ -211,8 +218,8 @@ static void reload(void *arg)
     const struct options *options = call->options;
     reactor->options.options = options;
     store_set_limits(reactor->store, options->max_in_flight_topic, options->max_jobs);
-    api_reload(reactor->api, options->targets, &options->retry_schedule, options->is_breaker_on,
-               options->max_jobs, options->tokens);
+    struct api_options api = api_options(reactor);
+    api_reload(reactor->api, &api);
     if (options->tls)
         http_server_set_tls(reactor->server, options->tls);
     if (options->tls && reactor->health_server)

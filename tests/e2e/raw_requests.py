@@ -4,7 +4,7 @@ Each has a name, its bytes, and the statuses that may answer it; CLOSED is no an
 another request, which changes something: it stands where one reader sees a body, or nothing at all, and another a
 request. It must never run, but in LEGAL, where it is a request to any reader."""
 
-SECOND = b"DELETE /jobs/raw/victim HTTP/1.1\r\nHost: x\r\n\r\n"
+SECOND = b"DELETE /jobs/raw/victim HTTP/1.1\r\nHost: localhost\r\n\r\n"
 JOB = b'{"topic":"raw","jobId":"first","url":"http://127.0.0.1:9/","delay":600}'
 TAKEN = (200, 201)
 CLOSED = None
@@ -14,7 +14,7 @@ def request(first, *lines, body=b""):
     return b"\r\n".join((first, *lines)) + b"\r\n\r\n" + body
 
 
-def post(*lines, body=b"", host=b"Host: x"):
+def post(*lines, body=b"", host=b"Host: localhost"):
     return request(b"POST /jobs HTTP/1.1", host, b"Content-Type: application/json", *lines, body=body)
 
 
@@ -22,7 +22,7 @@ def chunked(body, *lines):
     return post(*lines, b"Transfer-Encoding: chunked", body=body)
 
 
-def get(*lines, target=b"/healthz", version=b"HTTP/1.1", host=b"Host: x"):
+def get(*lines, target=b"/healthz", version=b"HTTP/1.1", host=b"Host: localhost"):
     return request(b"GET " + target + b" " + version, host, *lines)
 
 
@@ -50,7 +50,7 @@ LENGTHS = [
     ("length and coding on 1.0", request(b"POST /jobs HTTP/1.0", length(b"5"), coding(b"chunked"), body=END + SECOND), (400,)),
     ("coding on 1.0", request(b"POST /jobs HTTP/1.0", coding(b"chunked"), body=END + SECOND), (400,)),
     ("coding on 1.0, kept alive", request(b"POST /jobs HTTP/1.0", b"Connection: keep-alive", coding(b"chunked"), body=END + SECOND), (400,)),
-    ("coding on 1.0 with Host", request(b"POST /jobs HTTP/1.0", b"Host: x", coding(b"chunked"), body=WHOLE + SECOND), (400,)),
+    ("coding on 1.0 with Host", request(b"POST /jobs HTTP/1.0", b"Host: localhost", coding(b"chunked"), body=WHOLE + SECOND), (400,)),
     ("two lengths", post(length(b"0"), length(SIZE), body=SECOND), (400,)),
     ("two lengths, the other way", post(length(SIZE), length(b"0"), body=SECOND), (400,)),
     ("two equal lengths", post(length(SIZE), length(SIZE), body=SECOND), (400,)),
@@ -133,7 +133,7 @@ CHUNKS = [
     ("a length in the trailers", chunked(WHOLE[:-2] + length(SIZE) + b"\r\n\r\n" + SECOND), (*TAKEN, 400)),
     ("a coding in the trailers", chunked(WHOLE[:-2] + coding(b"gzip") + b"\r\n\r\n" + SECOND), (*TAKEN, 400)),
     ("a Host in the trailers", chunked(WHOLE[:-2] + b"Host: y\r\n\r\n" + SECOND), (*TAKEN, 400)),
-    ("a type in the trailers only", request(b"POST /jobs HTTP/1.1", b"Host: x", coding(b"chunked"),
+    ("a type in the trailers only", request(b"POST /jobs HTTP/1.1", b"Host: localhost", coding(b"chunked"),
                                            body=WHOLE[:-2] + b"Content-Type: application/json\r\n\r\n" + SECOND), (415,)),
     ("trailers ended by LF", chunked(WHOLE[:-2] + b"X: y\n\n" + SECOND), (*TAKEN, 400)),
     ("trailers that are none", chunked(WHOLE[:-2] + SECOND), (*TAKEN, 400, CLOSED)),
@@ -144,16 +144,16 @@ CHUNKS = [
 LINES = [
     ("head ended by LF", b"GET /healthz HTTP/1.1\nHost: x\n\n" + SECOND, (400,)),
     ("one line ended by LF", b"POST /jobs HTTP/1.1\r\nHost: x\nContent-Length: " + SIZE + b"\r\n\r\n" + SECOND, (400,)),
-    ("request line ended by LF", b"GET /healthz HTTP/1.1\nHost: x\r\n\r\n" + SECOND, (400,)),
+    ("request line ended by LF", b"GET /healthz HTTP/1.1\nHost: localhost\r\n\r\n" + SECOND, (400,)),
     ("head ended by CR", b"GET /healthz HTTP/1.1\rHost: x\r\r" + SECOND, (400, 505, CLOSED)),
-    ("empty line ended by LF", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\n" + SECOND, (400,)),
-    ("empty line with two CR", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\r\n" + SECOND, (400,)),
+    ("empty line ended by LF", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\n" + SECOND, (400,)),
+    ("empty line with two CR", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\r\n" + SECOND, (400,)),
     ("CR in a value", post(b"X: y\rContent-Length: " + SIZE, body=SECOND), (400,)),
     ("CR at the end of a value", post(b"X: y\r", body=SECOND), (400,)),
     ("a folded value", get(b"X: y\r\n z") + SECOND, (400,)),
     ("a folded length", post(b"Content-Length:\r\n " + SIZE, body=SECOND), (400,)),
-    ("a fold before the first header", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("a line of spaces", b"GET /healthz HTTP/1.1\r\nHost: x\r\n   \r\n\r\n" + SECOND, (400,)),
+    ("a fold before the first header", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("a line of spaces", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n   \r\n\r\n" + SECOND, (400,)),
     ("a header without colon", get(b"Content-Length 47") + SECOND, (400,)),
     ("a header without name", get(b": 47") + SECOND, (400,)),
     ("a header without name and value", get(b":") + SECOND, (400,)),
@@ -179,18 +179,18 @@ LINES = [
 
 # Request line and target (RFC 9112, section 3).
 TARGETS = [
-    ("two spaces before the target", b"GET  /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("two spaces before the version", b"GET /healthz  HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("a space behind the version", b"GET /healthz HTTP/1.1 \r\nHost: x\r\n\r\n" + SECOND, (400, 505)),
-    ("a tab for a space", b"GET\t/healthz\tHTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400, 505, CLOSED)),
-    ("a space in front", b" GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400, CLOSED)),
-    ("a space in the target", b"GET /healthz HTTP/1.1 /x HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("no target", b"GET HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400, 505)),
-    ("no method", b"/healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400, 505)),
-    ("a method in small letters", b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("an unknown method", b"BREW /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("a method that is no token", b"GE(T /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400,)),
-    ("a very long method", b"G" * 20000 + b" /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + SECOND, (400, 414, 431)),
+    ("two spaces before the target", b"GET  /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("two spaces before the version", b"GET /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("a space behind the version", b"GET /healthz HTTP/1.1 \r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
+    ("a tab for a space", b"GET\t/healthz\tHTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
+    ("a space in front", b" GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, CLOSED)),
+    ("a space in the target", b"GET /healthz HTTP/1.1 /x HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("no target", b"GET HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
+    ("no method", b"/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
+    ("a method in small letters", b"get /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("an unknown method", b"BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("a method that is no token", b"GE(T /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("a very long method", b"G" * 20000 + b" /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 414, 431)),
     ("a control byte in the target", get(target=b"/health\x01z") + SECOND, (400,)),
     ("a NUL in the target", get(target=b"/healthz\x00/x") + SECOND, (400,)),
     ("CR in the target", get(target=b"/healthz\rX: y") + SECOND, (400, 505)),
@@ -207,13 +207,13 @@ TARGETS = [
     ("a target of 8,000 bytes", get(b"Connection: close", target=b"/" + b"x" * 8000) + SECOND, (404, 414)),
     ("a target over 16 KiB", get(target=b"/" + b"x" * 20000) + SECOND, (414,)),
     ("the absolute form", get(b"Connection: close", target=b"http://x/healthz") + SECOND, (200,)),
-    ("the absolute form, another authority", get(b"Connection: close", target=b"http://y/healthz", host=b"Host: x") + SECOND, (200, 400)),
+    ("the absolute form, another authority", get(b"Connection: close", target=b"http://y/healthz", host=b"Host: localhost") + SECOND, (200, 400)),
     ("the absolute form with https", get(b"Connection: close", target=b"HTTPS://x:443/healthz?a") + SECOND, (200, 400)),
     ("the absolute form without path", get(b"Connection: close", target=b"http://x") + SECOND, (404, 400)),
     ("the absolute form of another scheme", get(b"Connection: close", target=b"ftp://x/healthz") + SECOND, (404, 400)),
     ("the authority form", request(b"CONNECT x:80 HTTP/1.1", b"Host: x:80", b"Connection: close") + SECOND, (404, 405, 400)),
-    ("the asterisk form", request(b"OPTIONS * HTTP/1.1", b"Host: x", b"Connection: close") + SECOND, (200, 204, 404, 405, 400)),
-    ("TRACE", request(b"TRACE /healthz HTTP/1.1", b"Host: x", b"Connection: close") + SECOND, (405,)),
+    ("the asterisk form", request(b"OPTIONS * HTTP/1.1", b"Host: localhost", b"Connection: close") + SECOND, (200, 204, 404, 405, 400)),
+    ("TRACE", request(b"TRACE /healthz HTTP/1.1", b"Host: localhost", b"Connection: close") + SECOND, (405,)),
     ("HTTP/0.9", b"GET /healthz\r\n" + SECOND, (400, 505, CLOSED)),
     ("HTTP/1.2", get(version=b"HTTP/1.2") + SECOND, (200, 400, 505)),
     ("HTTP/2.0", get(version=b"HTTP/2.0") + SECOND, (400, 505)),
@@ -234,7 +234,7 @@ HOSTS = [
     ("no Host", request(b"GET /healthz HTTP/1.1") + SECOND, (400,)),
     ("no Host with the absolute form", request(b"GET http://x/healthz HTTP/1.1") + SECOND, (400,)),
     ("two Hosts", get(b"Host: y") + SECOND, (400,)),
-    ("two equal Hosts", get(b"Host: x") + SECOND, (400,)),
+    ("two equal Hosts", get(b"Host: localhost") + SECOND, (400,)),
     ("two Hosts on 1.0", get(b"Host: y", version=b"HTTP/1.0") + SECOND, (400,)),
 ] + [
     (f"Host with {name}", get(host=b"Host: " + value) + SECOND, (400,))
@@ -253,13 +253,13 @@ BODIES = [
     ("GET with a body", get(b"Connection: close", length(SIZE)) + SECOND, (200,)),
     ("GET with a body, kept", get(length(SIZE)) + SECOND, (200,)),
     ("GET with chunks", get(coding(b"chunked")) + SPARE + b"\r\n" + SECOND + b"\r\n" + END, (200,)),
-    ("HEAD with a body", request(b"HEAD /healthz HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (200,)),
-    ("DELETE with a body", request(b"DELETE /jobs/raw/nobody HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (404,)),
-    ("OPTIONS with a body", request(b"OPTIONS /healthz HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (405,)),
-    ("TRACE with a body", request(b"TRACE /healthz HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (405, 400)),
-    ("CONNECT with a body", request(b"CONNECT x:80 HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (404, 400)),
-    ("an unknown path with a body", request(b"POST /nothing HTTP/1.1", b"Host: x", length(SIZE)) + SECOND, (404,)),
-    ("a wrong type with a body", request(b"POST /jobs HTTP/1.1", b"Host: x", b"Content-Type: text/plain", length(SIZE)) + SECOND, (415,)),
+    ("HEAD with a body", request(b"HEAD /healthz HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (200,)),
+    ("DELETE with a body", request(b"DELETE /jobs/raw/nobody HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (404,)),
+    ("OPTIONS with a body", request(b"OPTIONS /healthz HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (405,)),
+    ("TRACE with a body", request(b"TRACE /healthz HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (405, 400)),
+    ("CONNECT with a body", request(b"CONNECT x:80 HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (404, 400)),
+    ("an unknown path with a body", request(b"POST /nothing HTTP/1.1", b"Host: localhost", length(SIZE)) + SECOND, (404,)),
+    ("a wrong type with a body", request(b"POST /jobs HTTP/1.1", b"Host: localhost", b"Content-Type: text/plain", length(SIZE)) + SECOND, (415,)),
     ("a body that is no job", post(length(SIZE)) + SECOND, (400,)),
     ("a body that is too long", post(length(b"16777300")) + SECOND, (413,)),
     ("a body that is shorter than its length", post(length(b"%d" % (len(SECOND) + 9))) + SECOND, (CLOSED,)),
@@ -272,7 +272,7 @@ BODIES = [
     ("an unknown expectation", get(b"Connection: close", b"Expect: the-unexpected") + SECOND, (200, 417)),
     ("an upgrade to h2c", get(b"Connection: Upgrade, HTTP2-Settings, close", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABk") + SECOND, (200,)),
     ("an upgrade to WebSocket", get(b"Connection: Upgrade, close", b"Upgrade: websocket", b"Sec-WebSocket-Key: eA==", b"Sec-WebSocket-Version: 13") + SECOND, (200,)),
-    ("another method by header", request(b"POST /jobs/raw/nobody/run HTTP/1.1", b"Host: x", b"X-HTTP-Method-Override: DELETE", b"X-Original-URL: /jobs/raw/victim",
+    ("another method by header", request(b"POST /jobs/raw/nobody/run HTTP/1.1", b"Host: localhost", b"X-HTTP-Method-Override: DELETE", b"X-Original-URL: /jobs/raw/victim",
                                          b"X-Rewrite-URL: /jobs/raw/victim", b"Connection: close") + SECOND, (404,)),
     ("a range", get(b"Range: bytes=0-1", b"Connection: close") + SECOND, (200, 206)),
 ]
@@ -285,7 +285,7 @@ LEGAL = [
     ("behind a body", post(length(b"%d" % len(JOB)), body=JOB) + SECOND, TAKEN),
     ("behind a refused job", post(length(b"2"), body=b"{}") + SECOND, (400,)),
     ("behind an unknown path", get(target=b"/nothing") + SECOND, (404,)),
-    ("behind length 0", request(b"POST /jobs/raw/nobody/run HTTP/1.1", b"Host: x", length(b"0")) + SECOND, (404,)),
+    ("behind length 0", request(b"POST /jobs/raw/nobody/run HTTP/1.1", b"Host: localhost", length(b"0")) + SECOND, (404,)),
     ("behind an empty line", b"\r\n" + get() + SECOND, (200,)),
     ("behind 1.0 with keep-alive", get(b"Connection: keep-alive", version=b"HTTP/1.0") + SECOND, (200,)),
 ]

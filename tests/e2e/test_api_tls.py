@@ -97,7 +97,7 @@ def test_requests_that_come_together_are_all_answered(server):
 
 def test_a_request_in_single_bytes(server):
     with server.connect() as link:
-        for byte in b"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":
+        for byte in b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":
             link.sendall(bytes([byte]))
         assert b" 400 " in link.recv(65536)
 
@@ -114,7 +114,7 @@ def test_many_clients_at_once(server, topic):
     b"Transfer-Encoding: gzip, chunked\r\n", b"X: a\x00b\r\n", b"X: a\r\n b\r\n", b"X: a\nY: b\r\n", b"Authorization: a\r\nAuthorization: b\r\n",
 ], ids=str)
 def test_doubtful_framing_is_refused_beneath_tls_too(server, head):
-    smuggled = b"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + head + b"\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+    smuggled = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + head + b"\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     received = server.raw(smuggled, check=False)
     assert received.startswith(b"HTTP/1.1 400 ") and b"healthy" not in received and received.count(b"HTTP/1.1 ") == 1
 

@@ -180,7 +180,7 @@ def test_large_requests_are_bounded_in_number(start, receiver, topic):
     """16 a reactor: what is sent beyond that is refused, and taken once they are through."""
     server = start("--max-body", "1000")
     text = json.dumps([job_of(receiver, topic, i) for i in range(100)])
-    head = b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
+    head = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
     links = [socket.create_connection((server.host, server.port)) for _ in range(200)]
     for link in links:
         link.sendall(head + text[:2000].encode())
@@ -255,7 +255,7 @@ def test_the_drain_waits_for_a_batch(start, redis, receiver, topic):
 def test_a_batch_goes_on_without_its_client(server, receiver, topic):
     text = json.dumps([job_of(receiver, topic, i) for i in range(2000)])
     with socket.create_connection((server.host, server.port)) as link:
-        link.sendall(b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text))
+        link.sendall(b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text))
         link.sendall(text.encode())
     until(lambda: server.job(topic, 1999), 10, "the last job")
 

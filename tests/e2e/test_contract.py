@@ -37,6 +37,34 @@ def test_every_status_has_examples_that_fit(place):
             assert example["status"] == place[2]
 
 
+def test_each_operation_that_asks_for_a_token_says_what_else_it_may_answer():
+    """In its own responses, where those find it who make clients of the contract."""
+    wanted = {"401": "Unauthorized", "403": "Forbidden", "429": "TooManyRequests"}
+    for path, item in contract.document["paths"].items():
+        for method in {"get", "post", "put", "patch", "delete"} & set(item):
+            responses = item[method]["responses"]
+            found = {status: responses[status]["$ref"].rpartition("/")[2] for status in wanted if status in responses}
+            assert found == (wanted if item[method]["security"] else {}), f"{method} {path}"
+
+
+def cursors():
+    """(method, path, cursor) of all examples."""
+    for path, item in contract.document["paths"].items():
+        for method in {"get", "post", "delete"} & set(item):
+            response = contract.routes[path, method.upper()].get(200, {})
+            for content in response.get("content", {}).values():
+                for example in examples_of(content):
+                    if isinstance(example, dict) and "cursor" in example:
+                        yield method.upper(), path, example["cursor"]
+
+
+def test_the_cursors_of_the_examples_are_taken(server):
+    found = list(cursors())
+    assert {(method, path) for method, path, _ in found} == {("GET", "/jobs"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")}
+    for method, path, cursor in found:
+        server.request(method, f"{path}?state=dead&topic=orders.close&cursor={cursor}").expect(200)
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_of_jobs_are_accepted(start, path, topic):
     contract.validator(contract.schema_of("NewJob")).validate(json.loads(path.read_text()))

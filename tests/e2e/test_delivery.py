@@ -53,11 +53,30 @@ def test_a_large_body_arrives_whole(server, receiver, topic):
     assert deliver(server, receiver, topic, body=text).body.decode() == json.loads(text)
 
 
+HEADERS = {parameter["name"].lower(): parameter for parameter in contract.document["webhooks"]["delivery"]["post"]["parameters"]}
+FRAMING = {"host", "accept", "content-length", "content-type"}
+
+
+def check_headers(arrival, names):
+    """Those of the contract, and none that it does not know."""
+    assert set(arrival.headers) - FRAMING == set(names)
+    for name in names:
+        value = arrival.headers[name]
+        contract.validator(HEADERS[name]["schema"]).validate(int(value) if value.isdigit() else value)
+
+
+def test_a_delivery_has_the_headers_of_the_contract(server, receiver, topic):
+    secrets = {"secrets": ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                           "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="]}
+    server.request("PUT", f"/topics/{topic}", json.dumps(secrets), {"Content-Type": "application/json"}).expect(200)
+    server.post({"topic": topic, "jobId": "a", "url": receiver.url()},
+                headers={"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "a=1"}).expect(201)
+    check_headers(until(lambda: receiver.of(topic), 5, "delivery")[0], list(HEADERS))
+
+
 def test_the_headers_say_which_job_and_attempt(server, receiver, topic):
     arrival = deliver(server, receiver, topic, body='{"n":1}')
-    for parameter in contract.document["webhooks"]["delivery"]["post"]["parameters"]:
-        value = arrival.headers[parameter["name"].lower()]
-        contract.validator(parameter["schema"]).validate(int(value) if value.isdigit() else value)
+    check_headers(arrival, [name for name, parameter in HEADERS.items() if parameter.get("required")])
     assert (arrival.topic, arrival.job_id, arrival.attempt) == (topic, "a", 1)
     assert arrival.headers["user-agent"].startswith("duepost/")
     assert arrival.headers["host"] == f"127.0.0.1:{receiver.port}"

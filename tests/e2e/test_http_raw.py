@@ -13,13 +13,15 @@ from fronts import FRONTS
 from raw_requests import CLOSED, LEGAL, NEVER
 
 VICTIM = {"topic": "raw", "jobId": "victim", "url": "http://127.0.0.1:9/", "delay": 3600}
-LAST = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+LAST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 DEADLINE = 0.7
 
 
 @pytest.fixture(scope="module")
 def hasty():
-    started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s")
+    """It knows the name that nginx sends, that of its upstream: SECOND is refused for nothing but what stands around it."""
+    started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s",
+                      "--hosts", "duepost")
     started.schedule(**VICTIM)
     yield started
     started.stop()

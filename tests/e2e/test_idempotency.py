@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+import contract
 from patience import until, watch
 
 
@@ -48,6 +49,15 @@ def test_an_error_is_not_kept(server, receiver, topic):
     keyed(server, "k", job).expect(409)
     server.cancel(topic, "a").expect(200)
     keyed(server, "k", job).expect(201)
+
+
+def test_a_key_is_as_long_as_the_contract_says(server, receiver, topic):
+    parameter, = [each for each in contract.document["paths"]["/jobs"]["post"]["parameters"] if each.get("name") == "Idempotency-Key"]
+    longest = "a" * (parameter["schema"]["maxLength"] - 2)  # and quotes
+    job = {"topic": topic, "url": receiver.url(), "delay": 100}
+    assert keyed(server, longest, job).expect(201) == keyed(server, f'"{longest}"', job).expect(201)
+    for key in longest + "a", f'"{longest}a"':
+        keyed(server, key, job).expect(400)
 
 
 @pytest.mark.parametrize("key", ['""', '"a', '"a"b"', "a" * 300, '"a\\x"', "ä"])

@@ -34,7 +34,7 @@ class Link:
         self.socket.sendall(data)
 
     def ask(self, target="/healthz"):
-        self.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return self.reply()
 
     def reply(self):
@@ -163,7 +163,7 @@ def test_an_address_has_its_part(fresh, links):
 
 def test_a_proxy_on_this_host_is_no_single_client(fresh, links):
     server = fresh("--max-connections", "12", "--reactors", "1")
-    for link in links(server, 12, b"GET /topics HTTP/1.1\r\nHost: x\r\n\r\n"):
+    for link in links(server, 12, b"GET /topics HTTP/1.1\r\nHost: localhost\r\n\r\n"):
         assert link.reply().status == 200
 
 
@@ -171,9 +171,9 @@ def test_requests_that_wait_for_redis_are_bounded(start, redis, links, topic):
     own = redis()
     server = start("--max-waiting", "4", "--reactors", "1", redis=own)
     own.freeze()
-    waiting = links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    waiting = links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     while not select.select([waiting[-1].socket], [], [], 0.3)[0]:
-        waiting += links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        waiting += links(server, 1, f"GET /topics/{topic} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert len(waiting) < 10
     reply = waiting.pop().reply()
     assert reply.status == 503 and "no room" in reply.json["detail"] and len(waiting) == 4
@@ -187,7 +187,7 @@ def test_requests_that_wait_for_redis_are_bounded(start, redis, links, topic):
 def test_bodies_are_bounded_together(start, links, topic):
     server = start("--max-bodies", "4MiB", "--reactors", "1")
     size = 1 << 20
-    head = f"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
+    head = f"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
     large = links(server, 8, head + b" " * (size - 1))
     server.schedule(topic=topic, url="http://127.0.0.1:9/", delay=60, body="x" * 10000)
     for link in large:
@@ -201,7 +201,7 @@ def test_answers_that_nobody_reads_are_bounded_together(start, links, topic):
     server = start("--max-bodies", "4MiB", "--reactors", "1")
     job = {"topic": topic, "url": "http://127.0.0.1:9/", "delay": 600, "body": "x" * 1000000}
     server.schedule(jobId="a", **job)
-    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     lazy = links(server, 10, ask, receive_bytes=4096)
     until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 5, "no more room")
     server.schedule(jobId="b", **{**job, "body": "x" * 10000})
@@ -232,17 +232,17 @@ def dribble(link, seconds):
     return None
 
 
-POST = b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+POST = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SLOW_ONES = {
     "nothing": (b"", 0.4),
     "line": (b"GET /", 0.4),
-    "head": (b"GET / HTTP/1.1\r\nHost: x\r\nX: ", 0.4),
+    "head": (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", 0.4),
     "body": (POST + b"Content-Length: 100000\r\n\r\n", 0.7),
     "chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\n10000\r\n", 0.7),
     "extension": (POST + b"Transfer-Encoding: chunked\r\n\r\n1;", 0.7),
     "trailer": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", 0.7),
-    "next line": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /", 1.2),  # at most thrice the time of a header
-    "next head": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX: ", 0.4),
+    "next line": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /", 1.2),  # at most thrice the time of a header
+    "next head": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: ", 0.4),
 }
 
 
@@ -266,7 +266,7 @@ def test_who_sends_nothing_is_cut(hasty, links):
 
 def test_who_does_not_read_is_cut(hasty, links, topic):
     hasty.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=600, body="x" * 1000000)
-    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     link, = links(hasty, 1, ask * 20, receive_bytes=4096)
     time.sleep(1.5 * SLOW)
     received = 0

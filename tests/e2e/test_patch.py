@@ -38,7 +38,7 @@ def test_each_member_is_changed_and_the_others_stay(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, body={"n": 1}, retry=3, timeout=5,
                     headers={"Content-Type": "text/x", "X-A": "1"})
     before = server.job(topic, "a")
-    reply = send(server, topic, "a", '{"body": [1.10, { }], "url":"%s"}' % receiver.url())
+    reply = send(server, topic, "a", '{"body": [1.10, { }], "url":"%s", "headers": {"X-A": "1"}}' % receiver.url())
     after = reply.expect(200)
     assert b'"body":[1.10, { }]' in reply.body and reply.headers["ETag"] == tag_of(server, topic, "a")
     assert after == server.job(topic, "a") == {**before, "body": [1.1, {}], "url": receiver.url()}
@@ -54,6 +54,23 @@ def test_each_member_is_changed_and_the_others_stay(server, receiver, topic):
     resume(server, topic)
     until(lambda: receiver.count(topic), 3, "delivery")
     assert receiver.of(topic)[0].body == b"late"
+
+
+def test_hidden_headers_follow_no_patch_to_another_receiver(server, receiver, topic):
+    """Who may schedule and read, but did not schedule this job, may not see them by that."""
+    elsewhere = receiver.url("/x").replace("127.0.0.1", "localhost")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600, headers={"Authorization": "Bearer secret", "X-B": "2"})
+    before = server.job(topic, "a")
+    reply = patch(server, topic, "a", url=elsewhere)
+    assert reply.fields() == ["headers"] and "again" in reply.json["errors"][0]["detail"]
+    assert patch(server, topic, "a", url=elsewhere, headers={"X-B": "3"}).fields() == ["headers"]
+    assert server.job(topic, "a") == before
+    patch(server, topic, "a", url=receiver.url("/y")).expect(200)
+    changed = patch(server, topic, "a", url=elsewhere, headers={"authorization": None, "X-B": "3"}).expect(200)
+    assert (changed["url"], changed["headers"]) == (elsewhere, {"X-B": "***"})
+    server.run(topic, "a").expect(202)
+    came = until(lambda: receiver.of(topic), 5, "the delivery")[0]
+    assert came.headers["x-b"] == "3" and "authorization" not in came.headers
 
 
 def test_a_job_is_delayed_and_brought_forward(server, receiver, topic):

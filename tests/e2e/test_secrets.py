@@ -72,6 +72,7 @@ class Talker:
     def command(self, *words):
         done = subprocess.run([duepost.BINARY, *words], capture_output=True, timeout=30 * SLOW, check=False,
                               env=duepost.environment({"DUEPOST_SERVER": self.server.url, "DUEPOST_TOKEN": self.server.token}))
+        assert done.returncode == 0, done
         self.said.add(f"duepost {' '.join(words)}", done.stdout + done.stderr, is_public=False)
 
     def metrics(self):
@@ -182,14 +183,57 @@ def be_delivered(ask, receiver, port_of_nobody):
     until(lambda: receiver.of("secrets", "of-topic"), 10, "the delivery to the topic's url")
 
 
+def read_notice(ask, state, job_id=None):
+    """Whichever way it can be read; its id."""
+    if job_id is None:
+        job_id, = [job["jobId"] for job in ask("GET", f"/jobs?state={state}&topic=told").expect(200)["jobs"] if job["jobId"].startswith("dead~")]
+    found = ask("GET", f"/jobs/told/{job_id}").expect(200)
+    assert found["state"] == state and "body" not in found
+    ask("GET", f"/jobs/told/{job_id}/attempts").expect(200)
+    ask.command("show", f"told/{job_id}")
+    return job_id
+
+
+def read_notices(ask, receiver):
+    """The notice of a death holds all of the dead job. It is read in each state, and when its topic keeps it after its end."""
+    ask("PUT", "/topics/told", {**settings(receiver), "retention": DAY, "retrySchedule": [DAY]}).expect(200)
+    receiver.script("told", 410, job_id="a")
+    receiver.script("told", 410, job_id="b")
+    receiver.script("told", 500, Answer(410, delay=2 * SLOW), 200, 500)
+    ask("POST", "/jobs", {**job("a", receiver.url()), "topic": "told"}).expect(201)
+    arrival = until(lambda: [each for each in receiver.of("told") if each.job_id.startswith("dead~")], 10, "the notice")[0]
+    assert all(canary(name).encode() in arrival.body for name in ("authorization", "job-header", "job-query", "body"))
+    ask.server.wait_for_state("told", arrival.job_id, "delayed")
+    notice = read_notice(ask, "delayed")
+    ask("PATCH", "/topics/told", {"paused": True}).expect(200)
+    ask("POST", f"/jobs/told/{notice}/run").expect(202)
+    read_notice(ask, "ready")
+    ask("PATCH", f"/jobs/told/{notice}", {"timeout": 20}).expect(200)
+    assert ask("PATCH", f"/jobs/told/{notice}", {"url": receiver.url().replace("127.0.0.1", "localhost")}).fields() == ["body"]
+    ask("PATCH", "/topics/told", {"paused": None}).expect(200)
+    ask.server.wait_for_state("told", notice, "leased")
+    read_notice(ask, "leased")
+    ask.server.wait_for_state("told", notice, "dead")
+    read_notice(ask, "dead")
+    ask("POST", f"/jobs/told/{notice}/run").expect(202)
+    ask.server.wait_for_state("told", notice, "delivered")
+    read_notice(ask, "delivered", notice)
+    ask("POST", "/jobs", {**job("b", receiver.url()), "topic": "told"}).expect(201)
+    notice = until(lambda: [each["jobId"] for each in ask.server.get("/jobs?state=delayed&topic=told").expect(200)["jobs"]], 10,
+                   "another notice")[0]
+    ask("DELETE", f"/jobs/told/{notice}").expect(200)
+    read_notice(ask, "cancelled", notice)
+
+
 def ask_for_all(ask, places):
-    for target in ("/jobs?topic=secrets", "/jobs?state=dead&topic=secrets", f"/jobs?topic=secrets&urlHost={places}",
-                   "/jobs/count?topic=secrets", "/topics", "/topics/secrets", "/receivers", "/healthz", "/readyz", "/nothing",
+    for target in ("/jobs?state=delayed&topic=secrets", "/jobs?state=dead&topic=secrets", f"/jobs?state=dead&topic=secrets&urlHost={places}",
+                   "/jobs/count?state=dead&topic=secrets", "/topics", "/topics/secrets", "/receivers", "/healthz", "/readyz",
                    "/jobs/secrets/owned", "/jobs/secrets/owned/why", "/jobs/secrets/owned/attempts"):
-        ask("GET", target)
-    ask("POST", "/jobs/redrive?topic=secrets&state=dead&limit=2")
-    ask.command("jobs", "--topic", "secrets")
-    ask.command("jobs", "--topic", "secrets", "--json")
+        ask("GET", target).expect(200)
+    ask("GET", "/nothing").expect(404)
+    ask("POST", "/jobs/redrive?topic=secrets&state=dead&limit=2").expect(200)
+    ask.command("jobs", "--state", "delayed", "--topic", "secrets")
+    ask.command("jobs", "--state", "delayed", "--topic", "secrets", "--json")
     ask.command("dead", "--topic", "secrets")
     ask.command("topics")
     ask.command("topics", "secrets")
@@ -223,6 +267,7 @@ def test_secrets_are_in_nothing_that_is_said(start, redis, receiver):
     be_refused(ask, receiver.url())
     change(ask, receiver.url())
     be_delivered(ask, receiver, free_port())
+    read_notices(ask, receiver)
     ask_for_all(ask, receiver.url().split("/")[2])
     reload(server, keys)
     behind.command("CONFIG", "SET", "requirepass", canary("wrong-password"))

@@ -244,6 +244,17 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
     assert server.job(topic, "a")["state"] == "dead"
 
 
+def test_a_body_is_delivered_but_not_shown_under_the_id_of_a_notice(server, receiver, topic):
+    """Whoever gave the id: a notice's body holds what is not shown of a dead job."""
+    answers = [server.post({"topic": topic, "jobId": "dead~1", "url": receiver.url(), "body": "mine", "delay": 60}).expect(201),
+               server.job(topic, "dead~1"),
+               server.request("PATCH", f"/jobs/{topic}/dead~1", '{"body": "ours"}', JSON).expect(200),
+               *server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"]]
+    assert len(answers) == 4 and not any("body" in answer for answer in answers)
+    server.run(topic, "dead~1").expect(202)
+    assert until(lambda: receiver.of(topic), 5, "the delivery")[0].body == b"ours"
+
+
 def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topic):
     assert server.post({"topic": topic, "jobId": "a"}).fields() == ["url"]
     assert server.request("PUT", f"/jobs/{topic}/a", "{}", JSON).fields() == ["url"]
@@ -267,6 +278,25 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
     assert job["headers"] == {"x-a": "***", "X-B": "***", "User-Agent": "***"}
     listed = server.get(f"/jobs?state=delayed&topic={topic}&urlHost={receiver.url().split('/')[2]}").expect(200)["jobs"]
     assert listed == [job]
+
+
+def test_the_headers_of_a_topic_go_only_where_its_url_leads(server, receiver, topic):
+    """Who may schedule may not read what an admin has put there."""
+    elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
+    put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
+    for job_id, url in (("other", elsewhere), ("same", receiver.url("/same"))):
+        server.schedule(topic=topic, jobId=job_id, url=url, headers={"X-Own": "1"}, delay=60)
+    server.schedule(topic=topic, jobId="none", delay=60)
+    shown = {job_id: server.job(topic, job_id)["headers"] for job_id in ("other", "same", "none")}
+    assert shown == {"other": {"X-Own": "***"}, "same": {"X-Own": "***", "Authorization": "***"}, "none": {"Authorization": "***"}}
+    for job_id in shown:
+        server.run(topic, job_id).expect(202)
+        until(lambda: receiver.of(topic, job_id), 5, job_id)
+    came = {job_id: receiver.of(topic, job_id)[0].headers.get("authorization") for job_id in shown}
+    assert came == {"other": None, "same": "Bearer secret", "none": "Bearer secret"}
+    patch(server, topic, {"url": None}).expect(200)
+    server.schedule(topic=topic, jobId="any", url=elsewhere)
+    assert until(lambda: receiver.of(topic, "any"), 5, "any")[0].headers["authorization"] == "Bearer secret"
 
 
 def test_a_job_that_lost_its_topics_url_is_dead_until_it_has_one(server, receiver, topic):

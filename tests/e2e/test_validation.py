@@ -42,6 +42,7 @@ FIELDS = [
     ("headers", {"headers": headers_of(51)}), ("headers", {"headers": headers_of(5, 2000)}), ("headers", {"headers": []}),
     ("headers.X", {"headers": {"X": "a\r\nY: b"}}), ("headers.X", {"headers": {"X": "é"}}), ("headers.X", {"headers": {"X": 1}}),
     ("headers.X", {"headers": {"X": "a\u007fb"}}), ("headers.X", {"headers": {"X": None}}),
+    ("url", {"url": "http://127.0.0.1:9/?***"}), ("headers.X", {"headers": {"X": "***"}}), ("headers.content-type", {"headers": {"content-type": "***"}}),
     ("headers.X Y", {"headers": {"X Y": "1"}}), ("headers.", {"headers": {"": "1"}}), ("headers.X:", {"headers": {"X:": "1"}}),
     ("colour", {"colour": "red"}), ("job_id", {"job_id": "a"}), ("Topic", {"Topic": "a"}),
 ]
@@ -57,6 +58,21 @@ def test_each_error_names_its_field(server, field, members):
                                   "Upgrade", "Expect", "Proxy-Authorization", "Duepost-Topic", "Webhook-Id", "hOST"])
 def test_headers_that_are_not_the_clients_are_refused(server, name):
     assert server.post(spell(headers={"X-Fine": "1", name: "x"})).fields() == [f"headers.{name}"]
+
+
+def test_what_was_shown_is_not_taken_for_what_was_hidden(server, topic):
+    """Who reads a job, edits it and sends it back would have *** delivered."""
+    secret = {"url": "http://127.0.0.1:9/?key=1", "headers": {"Authorization": "Bearer secret", "Content-Type": "a/b"}}
+    server.schedule(topic=topic, jobId="a", delay=3600, **secret)
+    shown = server.job(topic, "a")
+    edited = {"url": shown["url"], "headers": shown["headers"], "delay": 7200}
+    text, kind = json.dumps(edited), {"Content-Type": "application/json"}
+    replies = [server.request("PUT", f"/jobs/{topic}/a", text, kind), server.request("PATCH", f"/jobs/{topic}/a", text, kind),
+               server.post({"topic": topic, **edited}), server.post([{"topic": topic, **edited}])]
+    told = [reply.expect(400)["errors"] for reply in replies[:3]] + [replies[3].expect(207)["results"][0]["errors"]]
+    assert told == [[{"field": "url", "detail": "must be the url itself; its query is only shown as ***"},
+                     {"field": "headers.Authorization", "detail": "must be the value itself; it is only shown as ***"}]] * 4
+    assert server.job(topic, "a") == shown
 
 
 def test_missing_members_are_named(server):
@@ -140,7 +156,7 @@ def test_max_body_is_an_option(start, topic):
 
 
 def test_a_chunked_body_over_the_limit_is_413(server):
-    head = b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     answer = server.raw(head + chunk * 17 + b"0\r\n\r\n", "POST", "/jobs", check=False)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")

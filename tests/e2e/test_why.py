@@ -81,3 +81,27 @@ def test_what_is_not_there_has_no_reason(server, start, topic):
     assert server.get(f"/jobs/{topic}/none/why?x=1").fields() == ["x"]
     server.request("POST", f"/jobs/{topic}/none/why").expect(405)
     start("--redis", "redis://127.0.0.1:1", ready=False).get(f"/jobs/{topic}/a/why").expect(503)
+
+
+BURY = """for i = 1, #ARGV, 3 do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  redis.call('ZADD', KEYS[2], 1000, ARGV[i])
+  if ARGV[i + 2] ~= '0' then redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 2] .. ' nonce') end
+end"""
+
+
+def test_all_say_the_same_of_a_death_whose_reason_is_in_no_record(start, redis):
+    """That of recover.lua, after its lost consumers, also once they are forgotten; and of what somebody else wrote."""
+    its = redis()
+    server = start(redis=its)
+    dead = {"lost": ('{"createdAt":1,"url":"http://a/"}', 5, "consumer_lost"), "changed": ('{"createdAt":1,"url":"http://a/"}', 0, "consumer_lost"),
+            "foreign": ("x", 0, "unreadable"), "foreign-lost": ("x", 4, "unreadable"),
+            "told": ('{"createdAt":1,"url":"http://a/","reason":"gone"}', 5, "gone")}
+    words = [str(word) for job_id, (record, losses, _) in dead.items() for word in (f"t/{job_id}", record, losses)]
+    keys = ["duepost:{0}:jobs", "duepost:{0}:dead", "duepost:{0}:crashes"]
+    assert its.command("EVAL", BURY, "3", *keys, *words) == b"$-1\r\n"
+    listed = {job["jobId"]: job["reason"] for job in server.get("/jobs?state=dead&topic=t").expect(200)["jobs"]}
+    assert listed == {job_id: reason for job_id, (_, _, reason) in dead.items()}
+    for job_id, reason in listed.items():
+        assert server.job("t", job_id)["reason"] == reason
+        assert f"({reason})" in why(server, "t", job_id)["detail"]

@@ -224,7 +224,7 @@ static void send_schedule(struct client *client, struct connection *connection)
                             order->delay_ms / 1000, order->delay_ms % 1000, has_more ? "," : "",
                             has_more ? order->more : "");
     int size = snprintf(text, sizeof text,
-                        "POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                        "POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                         "Content-Length: %d\r\n\r\n%s",
                         job_size, job);
     snprintf(connection->id, sizeof connection->id, "%s/%s", order->topic, order->job_id);
@@ -237,7 +237,7 @@ static void send_cancel(struct client *client, struct connection *connection)
 {
     char text[ROOM];
     take_cancel(client, connection->id);
-    int size = snprintf(text, sizeof text, "DELETE /jobs/%s HTTP/1.1\r\nHost: x\r\n\r\n", connection->id);
+    int size = snprintf(text, sizeof text, "DELETE /jobs/%s HTTP/1.1\r\nHost: localhost\r\n\r\n", connection->id);
     connection->is_cancel = true;
     send_request(client, connection, text, size);
 }

@@ -304,6 +304,8 @@ START_TEST(says_what_is_wrong_with_a_member)
          "headers.D: must be visible ASCII, space and tab\nheaders.E: must be visible ASCII, space and tab"},
         {"\"headers\":{\"X-A\":\"1\",\"x-a\":\"2\"}",
          "headers.x-a: must not stand there twice, in whatever case"},
+        {"\"headers\":{\"A\":\"***\",\"B\":\"****\"}",
+         "headers.A: must be the value itself; it is only shown as ***"},
         {"\"x\":1,\"Body\":2,\"y\\n\":{}",
          "x: is no member of a job\nBody: is no member of a job\ny\n: is no member of a job"},
     };
@@ -337,6 +339,8 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
                              "zzz: is no member of a job");
     ck_assert_int_eq(parse("{\"topic\":1,\"url\":null}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be a string\nurl: must be a string");
+    ck_assert_int_eq(parse("{\"topic\":\"t\",\"url\":\"http://h/?\\u002a**\"}"), STATUS_INVALID);
+    ck_assert_str_eq(said(), "url: must be the url itself; its query is only shown as ***");
     ck_assert_int_eq(parse("{}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: is required");
 }

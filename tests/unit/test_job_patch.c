@@ -34,6 +34,16 @@ static void tear_down(void)
     buffer_fini(&record);
 }
 
+static enum status patch_job(const char *id, const char *old, const char *change)
+{
+    struct job_patch patch = {slice_of(id), slice_of(old), slice_of(change), NOW_MS, 0};
+    buffer_clear(&text);
+    enum status status = job_patch(&patch, &text, &patched, &errors);
+    if (status == STATUS_OK)
+        job_patched_fini(&patched);
+    return status;
+}
+
 static enum status patch_at(const char *old, const char *change, int64_t due_ms)
 {
     struct job_patch patch = {SLICE("t/a"), slice_of(old), slice_of(change), NOW_MS, due_ms};
@@ -60,8 +70,8 @@ START_TEST(changes_what_the_patch_names)
         const char *patch, *record;
     } cases[] = {
         {"{}", RECORD},
-        {" { \"url\" : \"https:\\/\\/i\\/\" } ",
-         "{\"createdAt\":1699999990000,\"url\":\"https://i/\",\"delay\":60,\"retry\":2," HEADERS "," KEPT
+        {" { \"url\" : \"http:\\/\\/H:80\\/i\" } ",
+         "{\"createdAt\":1699999990000,\"url\":\"http://H:80/i\",\"delay\":60,\"retry\":2," HEADERS "," KEPT
          "," BODY},
         {"{\"delay\":5}", "+5000 " HEAD ",\"delay\":5,\"retry\":2," HEADERS "," KEPT "," BODY},
         {"{\"delay\":60}", "+60000 " RECORD},
@@ -110,7 +120,7 @@ END_TEST
 
 START_TEST(says_whether_there_is_a_new_url)
 {
-    ck_assert_int_eq(patch_at(RECORD, "{\"url\":\"http://i/\"}", 1), STATUS_OK);
+    ck_assert_int_eq(patch_at(RECORD, "{\"url\":\"http://h/i\"}", 1), STATUS_OK);
     ck_assert(patched.has_url);
     job_patched_fini(&patched);
     ck_assert_int_eq(patch_at(RECORD, "{\"retry\":1}", 1), STATUS_OK);
@@ -163,6 +173,47 @@ START_TEST(says_what_is_wrong)
 }
 END_TEST
 
+#define AGAIN "must be sent again, or be null, where url leads to another scheme, host or port"
+#define OTHER "\"url\":\"http://i/\""
+
+START_TEST(takes_nothing_hidden_to_another_origin)
+{
+    static const char typed[] = HEAD ",\"headers\":{\"content-type\":\"a/b\"}}";
+    static const char without_url[] = "{\"createdAt\":1,\"url\":\"\"," HEADERS "}";
+    static const char notice[] = HEAD ",\"body\":{\"job\":{}}}";
+    static const struct {
+        const char *id, *old, *patch, *said; /* "": it is done */
+    } cases[] = {
+        {"t/a", RECORD, "{" OTHER "}", "headers: " AGAIN},
+        {"t/a", RECORD, "{\"url\":\"https://h/\"}", "headers: " AGAIN},
+        {"t/a", RECORD, "{\"url\":\"http://h:81/\"}", "headers: " AGAIN},
+        {"t/a", RECORD, "{" OTHER ",\"headers\":{}}", "headers: " AGAIN},
+        {"t/a", RECORD, "{" OTHER ",\"headers\":{\"X-A\":\"3\",\"X-C\":\"4\"}}", "headers: " AGAIN},
+        {"t/a", RECORD, "{" OTHER ",\"headers\":{\"x-a\":null,\"X-\\u0042\":null}}", "headers: " AGAIN},
+        {"t/a", RECORD, "{" OTHER ",\"headers\":{\"x-a\":\"3\",\"X-B\":null}}", ""},
+        {"t/a", RECORD, "{" OTHER ",\"headers\":null}", ""},
+        {"t/a", RECORD, "{\"url\":\"http://H:80/elsewhere\"}", ""},
+        {"t/a", RECORD, "{\"url\":null}", ""}, /* to its topic's */
+        {"t/a", HEAD "}", "{" OTHER "}", ""},
+        {"t/a", HEAD "}", "{" OTHER "," HEADERS "}", ""},
+        {"t/a", typed, "{" OTHER "}", ""},
+        {"t/a", notice, "{" OTHER "}", ""},
+        {"t/a", without_url, "{" OTHER "}", "headers: " AGAIN},
+        {"t/a", without_url, "{" OTHER ",\"headers\":null}", ""},
+        {"t/dead~1", notice, "{" OTHER "}", "body: " AGAIN},
+        {"t/dead~1", notice, "{\"url\":\"http://h/x\"}", ""},
+        {"t/dead~1", notice, "{" OTHER ",\"body\":null}", ""},
+        {"t/dead~1", notice, "{" OTHER ",\"body\":1}", ""},
+        {"t/dead~1", RECORD, "{" OTHER "}", "headers: " AGAIN "\nbody: " AGAIN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum status status = patch_job(cases[i].id, cases[i].old, cases[i].patch);
+        ck_assert_int_eq(status, cases[i].said[0] ? STATUS_INVALID : STATUS_OK);
+        ck_assert_str_eq(said(), cases[i].said);
+    }
+}
+END_TEST
+
 START_TEST(compares_times_only_where_it_changes_them)
 {
     static const char mortal[] = HEAD ",\"delay\":1,\"ttl\":30}"; /* expires in 20 s */
@@ -201,6 +252,7 @@ Suite *suite(void)
     tcase_add_test(tests, keeps_why_it_is_dead);
     tcase_add_test(tests, says_whether_there_is_a_new_url);
     tcase_add_test(tests, says_what_is_wrong);
+    tcase_add_test(tests, takes_nothing_hidden_to_another_origin);
     tcase_add_test(tests, compares_times_only_where_it_changes_them);
     tcase_add_test(tests, leaves_foreign_records_alone);
     suite_add_tcase(suite, tests);

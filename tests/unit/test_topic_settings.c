@@ -104,6 +104,33 @@ START_TEST(a_job_gets_what_it_does_not_bring)
 }
 END_TEST
 
+START_TEST(headers_of_a_topic_go_where_its_url_leads)
+{
+    static const struct {
+        const char *settings, *url;
+        bool has_them;
+    } cases[] = {
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "", true},
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "http://U:80/elsewhere?x", true},
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "https://u/", false},
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "http://u:81/", false},
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "http://j/", false},
+        {"{\"url\":\"http://u/\",\"headers\":{\"X-A\":\"topic\"}}", "not written by us", false},
+        {"{\"headers\":{\"X-A\":\"topic\"}}", "http://j/", true},
+        {"{\"url\":\"http://u/\"}", "", false},
+    };
+    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job job = {
+            .url = slice_of(cases[i].url), .header_count = 1, .headers = {{SLICE("X-J"), SLICE("job")}}};
+        ck_assert_int_eq(topic_settings_parse(slice_of(cases[i].settings), &settings, &errors), STATUS_OK);
+        ck_assert_uint_eq(topic_defaults_headers(&settings, &job, headers), cases[i].has_them ? 2 : 1);
+        ck_assert(slice_equal(headers[0].name, SLICE("X-J")));
+        topic_settings_fini(&settings);
+    }
+}
+END_TEST
+
 START_TEST(names_what_is_wrong)
 {
     static const char *const cases[][2] = {
@@ -202,6 +229,7 @@ Suite *suite(void)
     tcase_add_test(tests, shows_no_secrets);
     tcase_add_test(tests, keeps_the_keys_that_sign_and_shows_what_is_public_of_them);
     tcase_add_test(tests, a_job_gets_what_it_does_not_bring);
+    tcase_add_test(tests, headers_of_a_topic_go_where_its_url_leads);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_as_the_rfc_says);
     tcase_add_test(tests, jitter_only_adds);

@@ -187,6 +187,36 @@ START_TEST(knows_names)
 }
 END_TEST
 
+START_TEST(compares_origins)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } cases[] = {
+        {"http://h/", "http://h/x?y", true},
+        {"http://h", "HTTP://H.:80/", true},
+        {"https://h:443/", "https://h/", true},
+        {"http://127.0.0.1/", "http://0x7f000001/", true},
+        {"http://[::1]:80/", "http://[0:0::1]/", true},
+        {"http://h/", "https://h/", false},
+        {"http://h:443/", "https://h/", false},
+        {"http://h/", "http://h:81/", false},
+        {"http://h/", "http://i/", false},
+        {"http://h/", "http://h.h/", false},
+        {"http://127.0.0.1/", "http://localhost/", false},
+        {"http://127.0.0.1/", "http://127.0.0.2/", false},
+    };
+    struct url a, b;
+    const char *detail;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(url_parse(slice_of(cases[i].a), &a, &detail), STATUS_OK);
+        ck_assert_int_eq(url_parse(slice_of(cases[i].b), &b, &detail), STATUS_OK);
+        ck_assert_msg(url_is_same_origin(&a, &b) == cases[i].is_same, "%s %s", cases[i].a, cases[i].b);
+        ck_assert_msg(url_is_same_origin(&b, &a) == cases[i].is_same, "%s %s", cases[i].b, cases[i].a);
+    }
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("url");
@@ -196,6 +226,7 @@ Suite *suite(void)
     tcase_add_test(tests, says_which_rule_is_broken);
     tcase_add_test(tests, is_bounded);
     tcase_add_test(tests, knows_names);
+    tcase_add_test(tests, compares_origins);
     suite_add_tcase(suite, tests);
     return suite;
 }

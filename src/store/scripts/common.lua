@@ -385,8 +385,8 @@ local function make_way(id)
   return true
 end
 
--- Gives a job up: its id is in no place any more. Where the topic's settings say so, another job tells of that;
--- one that tells of a death tells of none itself.
+-- Gives a job up: its id is in no place any more. Where the topic's settings say so, a notice, which is another job,
+-- tells of that; of its own death none does. See JOB_ID_NOTICE, too.
 local deaths = 0
 local function bury(id, record)
   call('ZADD', DEAD, integer(now), id)
