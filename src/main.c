@@ -37,7 +37,8 @@ int main(int argc, char **argv)
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
     job_startup();
-    if (options_load(options, &input, &problem) != STATUS_OK)
+    if (options_load(options, &input, &problem) != STATUS_OK ||
+        options_check_start(options, &problem) != STATUS_OK)
         return fail(options, EXIT_USAGE, &problem);
     if (!options_answer(options, stdout))
         return run(options, &input);

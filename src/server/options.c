@@ -336,6 +336,18 @@ enum status options_load(struct options *options, const struct options_input *in
     return status;
 }
 
+enum status options_check_start(struct options *options, struct problem *problem)
+{
+    struct loading loading = {.options = options, .problem = problem};
+    char what[400];
+    if (!options->tokens || token_table_count(options->tokens) > 0)
+        return STATUS_OK;
+    snprintf(what, sizeof what,
+             "%.250s holds no token; duepost token new NAME scopes=... makes one, and prints its line",
+             options->tokens_file);
+    return place_problem(&loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], what);
+}
+
 void options_log_warnings(const struct options *options)
 {
     for (size_t i = 0; i < options->warning_count; i++)

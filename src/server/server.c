@@ -15,6 +15,7 @@
 #include "server/front.h"
 #include "server/reactor.h"
 #include "server/reload.h"
+#include "server/token_file.h"
 
 enum { FILES_MIN = 1024 }; /* besides connections of clients and attempts */
 
@@ -102,6 +103,7 @@ static void on_drain_timeout(struct server *server)
 static void begin_stop(struct server *server)
 {
     server->is_stopping = true;
+    reload_use(server->reload, NULL, 0);
     if (server->reactor_count == 0) {
         stop_all(server);
         return;
@@ -130,7 +132,7 @@ static void on_signal(void *arg, bool readable, bool writable)
         return;
     if (info.ssi_signo == SIGHUP) {
         if (!server->is_stopping)
-            reload_run(server->reload, &server->options, server->reactors, server->reactor_count);
+            reload_run(server->reload);
     } else if (server->is_stopping) {
         end_at_once(server);
     } else {
@@ -213,6 +215,7 @@ static void start_reactors(struct server *server)
         };
         server->reactors[server->reactor_count++] = reactor_start(&reactor);
     }
+    reload_use(server->reload, server->reactors, server->reactor_count);
 }
 
 static void end_preflight(void *arg)
@@ -314,11 +317,10 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
         problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
         return STATUS_INVALID;
     }
-    if (options->tokens)
-        log_info("tokens_read", LOG_TEXT("file", options->tokens_file),
-                 LOG_NUMBER("count", token_table_count(options->tokens)));
     front_refuse(server->front, options->targets);
     refuse_redis(&server->redis, options->targets);
+    if (options->tokens)
+        token_file_log(options->tokens_file, options->tokens);
     return STATUS_OK;
 }
 
@@ -380,7 +382,7 @@ int server_run(struct options *options, const struct options_input *input)
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
-    server.reload = reload_new(server.loop, input, prepare, &server);
+    server.reload = reload_new(server.loop, input, &server.options, prepare, &server);
     server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);
