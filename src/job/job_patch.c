@@ -233,8 +233,8 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     errors->count = 0;
     if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
         return STATUS_FAILED;
-    enum status status = STATUS_INVALID;
-    if (job_parse_document(patch->text, errors)) {
+    enum status status = job_parse_document(patch->text, errors);
+    if (status == STATUS_OK) {
         read_values(patch->record, &old, NULL);
         read_values(patch->text, &values, errors);
         put_members(text, &old, &values);

@@ -135,7 +135,9 @@ static void read_on_dead(struct parse *parse, const char *name, struct slice val
 static void read_headers(struct parse *parse, const char *name, struct slice value)
 {
     struct topic_settings *settings = parse->settings;
-    settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->tree);
+    bool is_short = value.size < MEMBER_HEADERS_TEXT_MAX;
+    buffer_init(&settings->text, is_short ? value.size : MEMBER_HEADERS_TEXT_MAX);
+    settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->text);
 }
 
 static void read_secrets(struct parse *parse, const char *name, struct slice value)
@@ -199,7 +201,10 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
     char detail[96];
     memset(settings, 0, sizeof *settings);
     errors->count = 0;
-    if (json_check(text, &limits, &fault) != STATUS_OK) {
+    enum status status = json_check(text, &limits, &fault);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
         job_errors_add(errors, "", detail);
     } else if (!json_open(text, &top) || top.close != '}') {
@@ -214,7 +219,7 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
 
 void topic_settings_fini(struct topic_settings *settings)
 {
-    json_decref(settings->tree);
+    buffer_fini(&settings->text);
 }
 
 bool topic_settings_are_paused(struct slice text)
@@ -229,31 +234,58 @@ bool topic_settings_are_paused(struct slice text)
 
 /* ---- merging ---- */
 
-/* RFC 7396, 2. What is no object replaces; depth is bounded by json_check. */
-static void merge(json_t *target, json_t *patch)
+/* RFC 7396, 2. What is no object replaces; depth is bounded by json_check. False: there is no memory. */
+static bool merge(json_t *target, json_t *patch)
 {
     const char *name;
     json_t *value;
     json_object_foreach(patch, name, value)
     {
         json_t *there = json_object_get(target, name);
-        if (json_is_null(value)) {
+        bool is_done = true;
+        if (json_is_null(value))
             json_object_del(target, name);
-        } else if (!json_is_object(value)) {
-            json_object_set(target, name, value);
-        } else {
-            if (!json_is_object(there))
-                json_object_set_new(target, name, json_object());
-            merge(json_object_get(target, name), value);
-        }
+        else if (!json_is_object(value))
+            is_done = json_object_set(target, name, value) == 0;
+        else if (!json_is_object(there))
+            is_done = json_object_set_new(target, name, json_object()) == 0;
+        if (is_done && json_is_object(value))
+            is_done = merge(json_object_get(target, name), value);
+        if (!is_done)
+            return false;
     }
+    return true;
+}
+
+/* Of an object that json_check took. Then jansson refuses only what no number of its own can hold, or has no
+ * memory, which it does not always call so. */
+static enum status load_object(struct slice text, size_t flags, json_t **object)
+{
+    struct json_cursor top;
+    json_error_t error;
+    if (!json_open(text, &top) || top.close != '}')
+        return STATUS_INVALID;
+    *object = json_loadb(text.data, text.size, flags, &error);
+    if (*object)
+        return STATUS_OK;
+    return json_error_code(&error) == json_error_numeric_overflow ? STATUS_INVALID : STATUS_NO_MEMORY;
+}
+
+static enum status merge_trees(json_t *settings, json_t *change, struct buffer *out)
+{
+    char *merged = settings && merge(settings, change)
+                       ? json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS))
+                       : NULL;
+    if (merged)
+        buffer_append(out, slice_of(merged));
+    free(merged);
+    return merged ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
                                  struct job_errors *errors)
 {
     struct json_fault fault;
-    json_error_t ignored;
     errors->count = 0;
     if (patch.size > TOPIC_PATCH_BYTES_MAX) {
         char detail[48];
@@ -261,22 +293,21 @@ enum status topic_settings_merge(struct slice text, struct slice patch, struct b
         job_errors_add(errors, "", detail);
         return STATUS_INVALID;
     }
-    json_t *change = json_check(patch, &limits, &fault) == STATUS_OK
-                         ? json_loadb(patch.data, patch.size, JSON_ALLOW_NUL, &ignored)
-                         : NULL;
-    json_t *settings = text.size ? json_loadb(text.data, text.size, 0, &ignored) : json_object();
-    bool is_object = json_is_object(change) && json_is_object(settings);
-    if (is_object) {
-        merge(settings, change);
-        char *merged = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
-        buffer_append(out, slice_of(merged));
-        free(merged);
-    } else {
+    json_t *change = NULL, *settings = NULL;
+    enum status status = json_check(patch, &limits, &fault);
+    if (status == STATUS_OK)
+        status = load_object(patch, JSON_ALLOW_NUL, &change);
+    if (status == STATUS_OK && text.size)
+        status = load_object(text, 0, &settings);
+    else if (status == STATUS_OK)
+        settings = json_object();
+    if (status == STATUS_OK)
+        status = merge_trees(settings, change, out);
+    if (status == STATUS_INVALID)
         job_errors_add(errors, "", "must be a JSON object");
-    }
     json_decref(change);
     json_decref(settings);
-    return is_object ? STATUS_OK : STATUS_INVALID;
+    return status;
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
