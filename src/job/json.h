@@ -52,6 +52,9 @@ bool json_next_named(struct json_cursor *, struct buffer *name, struct slice *va
 /* The same for the next item of an array. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 
+/* How many members an object has; 0 of any other value. */
+size_t json_count_members(struct slice object);
+
 /* Whether value, as they give it, is a string; one that has escapes. */
 bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);

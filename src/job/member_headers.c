@@ -64,17 +64,6 @@ static bool read_header(struct reading *reading, struct slice key, struct slice 
     return reading->bytes <= JOB_HEADER_BYTES_MAX;
 }
 
-static size_t count_members(struct slice object)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    size_t count = 0;
-    bool is_open = json_open(object, &cursor);
-    while (is_open && json_next_member(&cursor, &key, &value))
-        count++;
-    return count;
-}
-
 size_t member_headers(struct job_errors *errors, const char *name, struct slice value,
                       struct job_header *headers, struct buffer *text)
 {
@@ -86,7 +75,7 @@ size_t member_headers(struct job_errors *errors, const char *name, struct slice 
         job_errors_add(errors, name, "must be an object of strings");
         return 0;
     }
-    if (count_members(value) > JOB_HEADERS_MAX) {
+    if (json_count_members(value) > JOB_HEADERS_MAX) {
         job_errors_add(errors, name, "must have at most 50 headers");
         return 0;
     }
