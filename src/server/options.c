@@ -163,6 +163,18 @@ static void fill_defaults(struct loading *loading)
     default_data(loading);
 }
 
+/* Of a file that holds a secret. */
+static void warn_of_readers(struct options *options, enum option_id id)
+{
+    struct stat file;
+    char text[128];
+    if (stat(options->settings[id].text, &file) != 0 || !(file.st_mode & S_IROTH))
+        return;
+    snprintf(text, sizeof text, "everybody on this host may read the file of %s: chmod o-r",
+             option_table[id].name);
+    options_warn(options, text);
+}
+
 static enum status read_password(const struct loading *loading)
 {
     struct options *options = loading->options;
@@ -189,6 +201,8 @@ static enum status read_password(const struct loading *loading)
                                "the file must hold one line, the password");
     else
         options->redis_address.password = slice_dup(line);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_REDIS_PASSWORD_FILE);
     if (content.size)
         explicit_bzero(content.data, content.size);
     buffer_fini(&content);
@@ -207,6 +221,8 @@ static enum status read_signing_keys(const struct loading *loading)
     if (status == STATUS_OK &&
         (status = signing_keys_parse(buffer_slice(&content), &options->signing_keys, &what)) != STATUS_OK)
         problem_set(&problem, "%.200s, %.250s", setting->text, what.text);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_SIGNING_SECRET_FILE);
     if (content.size)
         explicit_bzero(content.data, content.size);
     buffer_fini(&content);
@@ -254,7 +270,6 @@ static enum status read_certificate(const struct loading *loading)
 {
     struct options *options = loading->options;
     struct problem problem;
-    struct stat key;
     if (!options->tls_cert && !options->tls_key)
         return STATUS_OK;
     if (!options->tls_key)
@@ -265,8 +280,7 @@ static enum status read_certificate(const struct loading *loading)
                              "needs tls-cert, too");
     if (http_tls_load(options->tls_cert, options->tls_key, &options->tls, &problem) != STATUS_OK)
         return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT], problem.text);
-    if (stat(options->tls_key, &key) == 0 && key.st_mode & S_IROTH)
-        options_warn(options, "everybody on this host may read the file of tls-key: chmod o-r");
+    warn_of_readers(options, OPTION_TLS_KEY);
     return STATUS_OK;
 }
 
