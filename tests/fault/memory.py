@@ -98,6 +98,7 @@ class Site:
         try:
             text = body if isinstance(body, (str, type(None))) else json.dumps(body)
             headers = {"Authorization": f"Bearer {self.token}", **({"Content-Type": media} if text else {})}
+            link.connect()
             try:
                 link.request(method, target, text, headers)
             except (BrokenPipeError, ConnectionResetError):
