@@ -250,8 +250,6 @@ static enum status make_settings(struct change *change, struct job_errors *error
     buffer_init_fallible(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
     if (change->kind == CHANGE_MERGE)
         status = topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors);
-    if (merged.failed)
-        status = STATUS_NO_MEMORY;
     if (status == STATUS_OK)
         status = topic_settings_parse(change->kind == CHANGE_MERGE ? buffer_slice(&merged) : body, &settings,
                                       errors);

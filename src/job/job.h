@@ -103,9 +103,6 @@ struct job_errors {
     struct job_error items[JOB_ERRORS_MAX];
 };
 
-/* Once, before any thread: what job_parse uses is not thread-safe at its first use. */
-void job_startup(void);
-
 /* Reads a client's job. now_ms is for the bounds of its times. INVALID: errors says
  * everything that is wrong. NO_MEMORY: errors says nothing. job needs no fini then. OK: job borrows text.
  * A missing jobId is left empty. Targets are not checked here. */

@@ -8,7 +8,6 @@
  *
  * It runs on each request: no tree is built. */
 #include <assert.h>
-#include <jansson.h>
 #include <stdio.h>
 
 #include "job/job_errors.h"
@@ -284,9 +283,4 @@ enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms
 {
     struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors, .is_changed = true};
     return parse_named(&parse, id, text);
-}
-
-void job_startup(void)
-{
-    json_object_seed(0);
 }

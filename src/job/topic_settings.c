@@ -1,13 +1,10 @@
 #include "job/topic_settings.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/member.h"
-
-enum { REAL_DIGITS = 15 };
 
 static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 
@@ -230,84 +227,6 @@ bool topic_settings_are_paused(struct slice text)
         return false;
     topic_settings_fini(&settings);
     return settings.is_paused;
-}
-
-/* ---- merging ---- */
-
-/* RFC 7396, 2. What is no object replaces; depth is bounded by json_check. False: there is no memory. */
-static bool merge(json_t *target, json_t *patch)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(patch, name, value)
-    {
-        json_t *there = json_object_get(target, name);
-        bool is_done = true;
-        if (json_is_null(value))
-            json_object_del(target, name);
-        else if (!json_is_object(value))
-            is_done = json_object_set(target, name, value) == 0;
-        else if (!json_is_object(there))
-            is_done = json_object_set_new(target, name, json_object()) == 0;
-        if (is_done && json_is_object(value))
-            is_done = merge(json_object_get(target, name), value);
-        if (!is_done)
-            return false;
-    }
-    return true;
-}
-
-/* Of an object that json_check took. Then jansson refuses only what no number of its own can hold, or has no
- * memory, which it does not always call so. */
-static enum status load_object(struct slice text, size_t flags, json_t **object)
-{
-    struct json_cursor top;
-    json_error_t error;
-    if (!json_open(text, &top) || top.close != '}')
-        return STATUS_INVALID;
-    *object = json_loadb(text.data, text.size, flags, &error);
-    if (*object)
-        return STATUS_OK;
-    return json_error_code(&error) == json_error_numeric_overflow ? STATUS_INVALID : STATUS_NO_MEMORY;
-}
-
-static enum status merge_trees(json_t *settings, json_t *change, struct buffer *out)
-{
-    char *merged = settings && merge(settings, change)
-                       ? json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS))
-                       : NULL;
-    if (merged)
-        buffer_append(out, slice_of(merged));
-    free(merged);
-    return merged ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
-                                 struct job_errors *errors)
-{
-    struct json_fault fault;
-    errors->count = 0;
-    if (patch.size > TOPIC_PATCH_BYTES_MAX) {
-        char detail[48];
-        snprintf(detail, sizeof detail, "must be at most %d bytes", TOPIC_PATCH_BYTES_MAX);
-        job_errors_add(errors, "", detail);
-        return STATUS_INVALID;
-    }
-    json_t *change = NULL, *settings = NULL;
-    enum status status = json_check(patch, &limits, &fault);
-    if (status == STATUS_OK)
-        status = load_object(patch, JSON_ALLOW_NUL, &change);
-    if (status == STATUS_OK && text.size)
-        status = load_object(text, 0, &settings);
-    else if (status == STATUS_OK)
-        settings = json_object();
-    if (status == STATUS_OK)
-        status = merge_trees(settings, change, out);
-    if (status == STATUS_INVALID)
-        job_errors_add(errors, "", "must be a JSON object");
-    json_decref(change);
-    json_decref(settings);
-    return status;
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)

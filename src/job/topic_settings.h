@@ -39,6 +39,9 @@ struct topic_settings {
     bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
 };
 
+/* Once, before any thread: what topic_settings_merge uses is not thread-safe at its first use. */
+void topic_settings_startup(void);
+
 /* Reads what a client sends, or what topic_settings_write wrote, for which it needs no memory that it may not
  * get. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing. The settings need no
  * fini then. OK: they borrow text. */
