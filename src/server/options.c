@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +9,7 @@
 #include "server/options_table.h"
 #include "server/token_file.h"
 
-enum { REACTORS_MAX = 4, CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
+enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
 
 /* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
 struct loading {
@@ -118,49 +117,6 @@ static enum status read_file(struct loading *loading)
         status = place_problem(loading, OPTION_CONFIG, named, problem.text);
     buffer_fini(&content);
     return status;
-}
-
-/* Redis wants a core, too; and fewer reactors make larger batches, so fewer fsyncs. */
-static void default_reactors(struct loading *loading)
-{
-    cpu_set_t cores;
-    char text[16];
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) - 1 : 1;
-    count = count < 1 ? 1 : count > REACTORS_MAX ? REACTORS_MAX : count;
-    snprintf(text, sizeof text, "%d", count);
-    option_layer_set(&loading->defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
-}
-
-static void default_data(struct loading *loading)
-{
-    char *const *environment = loading->input->environment;
-    const char *state = environment_get(environment, "STATE_DIRECTORY");
-    const char *base = environment_get(environment, "XDG_STATE_HOME");
-    const char *home = environment_get(environment, "HOME");
-    struct buffer path;
-    struct slice first, rest;
-    buffer_init(&path, 4096);
-    if (state) { /* systemd separates several by colons */
-        slice_cut(slice_of(state), ':', &first, &rest);
-        buffer_append(&path, first);
-    } else if (base && base[0] == '/') { /* the specification has relative ones ignored */
-        buffer_printf(&path, "%s/duepost", base);
-    } else if (home) {
-        buffer_printf(&path, "%s/.local/state/duepost", home);
-    }
-    if (path.size)
-        option_layer_set(&loading->defaults, OPTION_DATA, buffer_slice(&path), OPTION_SOURCE_DEFAULT, 0);
-    buffer_fini(&path);
-}
-
-static void fill_defaults(struct loading *loading)
-{
-    for (enum option_id id = 0; id < OPTION_COUNT; id++)
-        if (option_table[id].fallback)
-            option_layer_set(&loading->defaults, id, slice_of(option_table[id].fallback),
-                             OPTION_SOURCE_DEFAULT, 0);
-    default_reactors(loading);
-    default_data(loading);
 }
 
 /* Of a file that holds a secret. */
@@ -321,7 +277,7 @@ static enum status load(struct loading *loading)
     const struct options_input *input = loading->input;
     if (options_read_flags(&loading->flags, input->argc, input->argv, loading->problem) != STATUS_OK)
         return STATUS_INVALID;
-    fill_defaults(loading);
+    options_fill_defaults(&loading->defaults, input->environment);
     if (use_layer(loading, &loading->defaults) != STATUS_OK)
         return STATUS_INVALID;
     /* Somebody who asks for help may have a configuration that does not work. */
