@@ -181,7 +181,7 @@ def test_a_trace_goes_on_with_each_attempt(server, receiver, topic):
 def test_a_tracestate_in_several_lines_is_one_list(server, receiver, topic):
     body = json.dumps({"topic": topic, "jobId": "a", "url": receiver.url()})
     lines = ["tracestate: a=1, b=2", f"traceparent: {TRACE}", "TraceState:", "tracestate:c=3 ,", "Tracestate: d=4"]
-    head = "\r\n".join(["POST /jobs HTTP/1.1", "Host: a", "Connection: close", "Content-Type: application/json", f"Content-Length: {len(body)}", *lines])
+    head = "\r\n".join(["POST /jobs HTTP/1.1", "Host: 127.0.0.1", "Connection: close", "Content-Type: application/json", f"Content-Length: {len(body)}", *lines])
     assert b" 201 " in server.raw(f"{head}\r\n\r\n{body}".encode(), "POST", "/jobs")
     assert came(receiver, topic, "a")[0].headers["tracestate"] == "a=1,b=2,c=3,d=4"
 
