@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "job/job.h"
+#include "job/topic_settings.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -36,8 +36,9 @@ int main(int argc, char **argv)
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
-    job_startup();
-    if (options_load(options, &input, &problem) != STATUS_OK)
+    topic_settings_startup();
+    if (options_load(options, &input, &problem) != STATUS_OK ||
+        options_check_start(options, &problem) != STATUS_OK)
         return fail(options, EXIT_USAGE, &problem);
     if (!options_answer(options, stdout))
         return run(options, &input);

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 
 enum {
+    SCRATCH_ALWAYS = 4 * 1024, /* enough to say that there is no memory */
     SCRATCH_MAX = 64 * 1024 * 1024,
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
@@ -174,6 +175,14 @@ static void on_gone(void *arg, struct http_request *request)
         exchange_free(exchange);
 }
 
+/* What is there from the start cannot fail when memory is short: then, too, something has to be said. */
+static void init_answers(struct buffer *buffer, size_t max_bytes, size_t always_bytes)
+{
+    buffer_init(buffer, max_bytes);
+    buffer_reserve(buffer, always_bytes);
+    buffer->may_fail = true;
+}
+
 struct api *api_new(const struct api_options *options)
 {
     struct api *api = NEW(struct api);
@@ -181,8 +190,8 @@ struct api *api_new(const struct api_options *options)
     api->options = *options;
     api->listen_host = slice_dup(options->listen_host);
     api->options.listen_host = slice_of(api->listen_host);
-    buffer_init_fallible(&api->scratch, SCRATCH_MAX);
-    buffer_init_fallible(&api->members, MEMBERS_MAX);
+    init_answers(&api->scratch, SCRATCH_MAX, SCRATCH_ALWAYS);
+    init_answers(&api->members, MEMBERS_MAX, MEMBERS_MAX);
     api->batches = job_batches_new(options->loop);
     for (size_t i = 0; i < API_KEY_BUCKETS; i++)
         list_init(&api->keys[i]);

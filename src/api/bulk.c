@@ -117,9 +117,9 @@ static void act(struct bulk_item *item)
 /* The calls borrow the ids until their callbacks. */
 static bool keep_ids(struct bulk *bulk, const struct slice *ids, size_t count)
 {
-    bulk->items = NEW_ARRAY(struct bulk_item, count);
+    bulk->items = calloc(count + 1, sizeof *bulk->items);
     buffer_reserve(&bulk->ids, bulk->ids.max);
-    if (bulk->ids.failed)
+    if (!bulk->items || bulk->ids.failed)
         return false;
     for (size_t i = 0; i < count; i++) {
         bulk->items[i] = (struct bulk_item){bulk, {bulk->ids.data + bulk->ids.size, ids[i].size}};

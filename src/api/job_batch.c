@@ -67,6 +67,7 @@ static void note(struct job_batch *batch, size_t index, unsigned status, struct 
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
+    assert(!batch->exchange->api->members.failed); /* its memory is there from the start */
     /* Errors may be ten times as long as what they are about. */
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
@@ -183,13 +184,18 @@ static void send_some(struct job_batch *batch)
 
 /* ---- its text ---- */
 
-static void add_job(struct job_batch *batch, struct slice text)
+static enum status add_job(struct job_batch *batch, struct slice text)
 {
     if (batch->count == batch->capacity) {
-        batch->capacity = batch->capacity ? 2 * batch->capacity : 128;
-        batch->jobs = memory_resize(batch->jobs, batch->capacity * sizeof *batch->jobs);
+        size_t capacity = batch->capacity ? 2 * batch->capacity : 128;
+        struct batch_job *jobs = realloc(batch->jobs, capacity * sizeof *jobs);
+        if (!jobs)
+            return STATUS_NO_MEMORY;
+        batch->jobs = jobs;
+        batch->capacity = capacity;
     }
     batch->jobs[batch->count++] = (struct batch_job){.text = text};
+    return STATUS_OK;
 }
 
 static void cut_some(struct job_batch *batch)
@@ -200,10 +206,10 @@ static void cut_some(struct job_batch *batch)
     for (size_t bytes = 0; bytes < STEP_BYTES && status == STATUS_OK; bytes += text.size + PIECE_BYTES) {
         status = job_cutter_next(&batch->cutter, &text, &errors);
         if (status == STATUS_OK && text.size)
-            add_job(batch, text);
+            status = add_job(batch, text);
     }
-    if (status == STATUS_INVALID) {
-        problem_answer_errors(batch->exchange, "request", &errors);
+    if (status == STATUS_INVALID || status == STATUS_NO_MEMORY) {
+        problem_answer_invalid(batch->exchange, status, "request", &errors);
     } else if (status == STATUS_NOT_FOUND) {
         access_charge(batch->exchange, batch->count);
         list_remove(&batch->link);
@@ -295,7 +301,7 @@ void job_batch_begin(struct exchange *exchange)
     batch->batches = batches;
     batch->exchange = exchange;
     job_cutter_init(&batch->cutter, http_request_body(exchange->request), exchange->has_lines);
-    buffer_init(&batch->said, SAID_MAX);
+    buffer_init_fallible(&batch->said, SAID_MAX);
     list_append(&batches->cutting, &batch->link);
     wake(batches);
 }

@@ -114,7 +114,7 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
     if (status == STATUS_FAILED)
         problem_answer_conflict(exchange, "This job's record is not one that duepost wrote.", stored);
     else if (status != STATUS_OK)
-        problem_answer_errors(exchange, "job", &errors);
+        problem_answer_invalid(exchange, status, "job", &errors);
     if (status != STATUS_OK)
         return false;
     if (patched->has_url && !target_check(exchange, patched->job.url)) {

@@ -128,6 +128,9 @@ unsigned problem_write_status(struct buffer *members, const struct api *api, str
     case STATUS_FULL:
         write_full(members, api->options.max_jobs);
         return 507;
+    case STATUS_NO_MEMORY:
+        problem_write(members, "There is no memory for that; nothing changed.");
+        return 503;
     case STATUS_UNKNOWN:
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", consequence);
         return 503;
@@ -165,6 +168,15 @@ void problem_answer_errors(struct exchange *exchange, const char *what, const st
     struct buffer *members = api_members(exchange->api);
     problem_write_errors(members, what, errors);
     problem_answer_members(exchange, 400, buffer_slice(members));
+}
+
+void problem_answer_invalid(struct exchange *exchange, enum status status, const char *what,
+                            const struct job_errors *errors)
+{
+    if (status == STATUS_INVALID)
+        problem_answer_errors(exchange, what, errors);
+    else
+        problem_answer_status(exchange, status, "");
 }
 
 void problem_answer_conflict(struct exchange *exchange, const char *detail, const struct store_job *job)

@@ -26,6 +26,9 @@ void problem_answer(struct exchange *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);    /* 400 */
 void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *); /* 409 */
+
+/* What a parser says that is not OK: 400 where it is INVALID. */
+void problem_answer_invalid(struct exchange *, enum status, const char *what, const struct job_errors *);
 void problem_answer_status(struct exchange *, enum status, const char *consequence);
 
 /* 503, and nothing changed: more than there is room for. */

@@ -1,4 +1,7 @@
 /* replace.c - PUT /jobs/<topic>/<jobId>: a job in the place of another one, or a new one. */
+#include <assert.h>
+#include <stdio.h>
+
 #include "api/audit.h"
 #include "api/etag.h"
 #include "api/handlers.h"
@@ -9,11 +12,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { RECORD_MAX = 64 * 1024 * 1024 };
+enum { RECORD_MAX = 64 * 1024 * 1024, OPENING_MAX = 40 };
 
 struct replacement {
     struct exchange *exchange;
-    struct buffer record; /* without its opening, which the script writes */
+    struct buffer record; /* behind OPENING_MAX bytes for its opening, which the script writes */
 };
 
 static void replacement_free(struct replacement *replacement)
@@ -22,25 +25,32 @@ static void replacement_free(struct replacement *replacement)
     free(replacement);
 }
 
+/* The record as it stands in Redis now. */
+static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
+{
+    char opening[OPENING_MAX + 1];
+    int size = snprintf(opening, sizeof opening, "{\"createdAt\":%lld,", (long long)created_ms);
+    assert(size > 0 && size <= OPENING_MAX);
+    size_t first = OPENING_MAX - (size_t)size;
+    memcpy(replacement->record.data + first, opening, (size_t)size);
+    return slice_skip(buffer_slice(&replacement->record), first);
+}
+
 static void answer_placed(const struct replacement *replacement, const struct store_replaced *place)
 {
     struct exchange *exchange = replacement->exchange;
-    struct buffer record, *body = exchange_scratch(exchange);
+    struct buffer *body = exchange_scratch(exchange);
     struct etag etag;
-    buffer_init(&record, RECORD_MAX);
-    buffer_printf(&record, "{\"createdAt\":%lld,", (long long)place->created_ms);
-    buffer_append(&record, buffer_slice(&replacement->record));
     struct store_job job = {
         .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
         .at_ms = place->due_ms,
-        .record = buffer_slice(&record),
+        .record = complete_record(replacement, place->created_ms),
     };
     struct http_header header = etag_header(&job, &etag);
     buffer_append_byte(body, '{');
     view_write_placed(body, exchange->key, JOB_STATE_DELAYED, place->due_ms);
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, place->was_there ? 200 : 201, &header, 1, buffer_slice(body));
-    buffer_fini(&record);
 }
 
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
@@ -70,11 +80,13 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
 
 static void replace(struct exchange *exchange, struct job *job)
 {
+    static const char opening[OPENING_MAX];
     struct trace_context trace;
     struct replacement *replacement = NEW(struct replacement);
     replacement->exchange = exchange;
     buffer_init_fallible(&replacement->record, RECORD_MAX);
     trace_context_take(exchange->request, &trace, job);
+    buffer_append(&replacement->record, slice_from(opening, OPENING_MAX));
     job_write(job, &replacement->record);
     if (replacement->record.failed) {
         problem_answer(exchange, 503, "There is no memory for the job; nothing changed.");
@@ -84,7 +96,7 @@ static void replace(struct exchange *exchange, struct job *job)
     struct store_replace call = {
         .id = exchange->key,
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
-        .record = buffer_slice(&replacement->record),
+        .record = slice_skip(buffer_slice(&replacement->record), OPENING_MAX),
         .tags = buffer_slice(&exchange->seen),
     };
     store_replace(exchange->api->options.store, &call, on_replaced, replacement);
@@ -95,8 +107,9 @@ void replace_handle(struct exchange *exchange)
     struct job job;
     struct job_errors errors;
     struct slice body = http_request_body(exchange->request);
-    if (job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors) != STATUS_OK) {
-        problem_answer_errors(exchange, "job", &errors);
+    enum status status = job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors);
+    if (status != STATUS_OK) {
+        problem_answer_invalid(exchange, status, "job", &errors);
         return;
     }
     if (target_check(exchange, job.url) && etag_read_match(exchange) && !problem_answer_unready(exchange))

@@ -29,6 +29,12 @@ void submission_fini(struct submission *submission)
 
 /* ---- before it is sent ---- */
 
+static unsigned write_no_memory(struct buffer *members)
+{
+    problem_write(members, "There is no memory for the job; nothing changed.");
+    return 503;
+}
+
 /* 0: nothing stands against it. Else members say what does, and there is no job. */
 static unsigned judge(const struct submission *submission, struct job *job, struct buffer *members)
 {
@@ -36,7 +42,12 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
     struct job_errors errors;
     struct problem why;
     unsigned status = 0;
-    if (job_parse(submission->text, clock_wall_ms(), job, &errors) != STATUS_OK) {
+    switch (job_parse(submission->text, clock_wall_ms(), job, &errors)) {
+    case STATUS_OK:
+        break;
+    case STATUS_NO_MEMORY:
+        return write_no_memory(members);
+    default:
         problem_write_errors(members, "job", &errors);
         return 400;
     }
@@ -68,8 +79,7 @@ bool submission_check(struct submission *submission, struct job *job, struct ver
     unsigned status = judge(submission, job, members);
     if (status == 0 && !make_room(submission)) {
         job_fini(job);
-        problem_write(members, "There is no memory for the job; nothing changed.");
-        status = 503;
+        status = write_no_memory(members);
     }
     *verdict = (struct verdict){.status = status, .members = buffer_slice(members)};
     return status == 0;
@@ -90,31 +100,21 @@ static void say_placed(const struct submission *submission, unsigned status, con
     say(submission, status, job->id, members);
 }
 
-/* The id is taken: by the same job, or by another one? */
-static bool is_same_job(const struct submission *submission, struct slice record)
+/* The id is taken: OK by the same job, EXISTS by another one. */
+static enum status compare(const struct submission *submission, struct slice record)
 {
     struct job asked, there;
     struct job_errors errors;
     bool is_same = false;
-    if (job_parse(submission->text, clock_wall_ms(), &asked, &errors) != STATUS_OK)
-        return false;
+    enum status status = job_parse(submission->text, clock_wall_ms(), &asked, &errors);
+    if (status != STATUS_OK)
+        return status == STATUS_NO_MEMORY ? status : STATUS_EXISTS;
     if (job_read(submission->key, record, &there) == STATUS_OK) {
         is_same = job_is_same(&asked, &there);
         job_fini(&there);
     }
     job_fini(&asked);
-    return is_same;
-}
-
-static void say_exists(const struct submission *submission, const struct store_job *job)
-{
-    if (is_same_job(submission, job->record)) {
-        say_placed(submission, 200, job);
-        return;
-    }
-    struct buffer *members = api_members(submission->api);
-    problem_write_conflict(members, "Another job has this id.", job);
-    say(submission, 409, (struct slice){NULL, 0}, members);
+    return is_same ? STATUS_OK : STATUS_EXISTS;
 }
 
 /* What repeating a request does whose outcome is unknown. */
@@ -142,6 +142,23 @@ static void say_failure(const struct submission *submission, enum status status)
     else
         http_status = problem_write_status(members, submission->api, submission->key, status, consequence);
     say(submission, http_status, (struct slice){NULL, 0}, members);
+}
+
+static void say_exists(const struct submission *submission, const struct store_job *job)
+{
+    struct buffer *members;
+    switch (compare(submission, job->record)) {
+    case STATUS_OK:
+        say_placed(submission, 200, job);
+        break;
+    case STATUS_NO_MEMORY:
+        say_failure(submission, STATUS_NO_MEMORY);
+        break;
+    default:
+        members = api_members(submission->api);
+        problem_write_conflict(members, "Another job has this id.", job);
+        say(submission, 409, (struct slice){NULL, 0}, members);
+    }
 }
 
 static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)

@@ -102,7 +102,10 @@ static void answer_page(struct page *page, struct store_topic_cursor next)
         buffer_append_byte(body, '"');
     }
     buffer_append_byte(body, '}');
-    exchange_answer_json(page->exchange, 200, NULL, 0, buffer_slice(body));
+    if (body->failed)
+        problem_answer(page->exchange, 503, "There is no memory for so many; ask for fewer.");
+    else
+        exchange_answer_json(page->exchange, 200, NULL, 0, buffer_slice(body));
     page_end(page);
 }
 
@@ -158,7 +161,7 @@ void topics_handle(struct exchange *exchange)
         return;
     struct page *page = NEW(struct page);
     page->exchange = exchange;
-    buffer_init(&page->body, PAGE_MAX);
+    buffer_init_fallible(&page->body, PAGE_MAX);
     buffer_init(&page->after, AFTER_MAX);
     buffer_append(&page->body, SLICE("{\"topics\":["));
     read_page(page, exchange->parameters->topics.from);
@@ -237,29 +240,28 @@ static void check_target(const struct exchange *exchange, const char *name, stru
         job_errors_add(errors, name, TARGET_REFUSED);
 }
 
-/* The new settings, as they are written. False: errors says what is wrong. */
-static bool make_settings(struct change *change, struct job_errors *errors)
+/* The new settings, as they are written. INVALID: errors says what is wrong. */
+static enum status make_settings(struct change *change, struct job_errors *errors)
 {
     struct topic_settings settings;
     struct slice body = http_request_body(change->exchange->request);
     struct buffer merged;
-    bool is_valid;
-    buffer_init(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
+    enum status status = STATUS_OK;
+    buffer_init_fallible(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
     if (change->kind == CHANGE_MERGE)
-        is_valid =
-            topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors) == STATUS_OK &&
-            topic_settings_parse(buffer_slice(&merged), &settings, errors) == STATUS_OK;
-    else
-        is_valid = topic_settings_parse(body, &settings, errors) == STATUS_OK;
+        status = topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors);
+    if (status == STATUS_OK)
+        status = topic_settings_parse(change->kind == CHANGE_MERGE ? buffer_slice(&merged) : body, &settings,
+                                      errors);
     buffer_clear(&change->new_settings);
-    if (is_valid) {
+    if (status == STATUS_OK) {
         check_target(change->exchange, "url", settings.url, errors);
         check_target(change->exchange, "onDead", settings.on_dead, errors);
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }
     buffer_fini(&merged);
-    return is_valid && errors->count == 0;
+    return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
 }
 
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -276,8 +278,8 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
     }
     buffer_clear(&change->old_settings);
     buffer_append(&change->old_settings, topic->settings);
-    if (change->kind != CHANGE_RESET && !make_settings(change, &errors)) {
-        problem_answer_errors(exchange, "topic", &errors);
+    if (change->kind != CHANGE_RESET && (status = make_settings(change, &errors)) != STATUS_OK) {
+        problem_answer_invalid(exchange, status, "topic", &errors);
         change_end(change);
         return;
     }

@@ -32,6 +32,8 @@ const char *status_name(enum status status)
         return "unavailable";
     case STATUS_UNKNOWN:
         return "unknown";
+    case STATUS_NO_MEMORY:
+        return "no_memory";
     case STATUS_FAILED:
         return "failed";
     }

@@ -21,6 +21,7 @@ enum status {
     STATUS_FULL,        /* a bound was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
     STATUS_UNKNOWN,     /* sent, but no answer came: done or not done */
+    STATUS_NO_MEMORY,   /* for what a client sized; nothing changed */
     STATUS_FAILED,      /* the system refused: a file, a socket, a process */
 };
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli/remote.h"
+#include "cli/table.h"
 #include "job/signature.h"
 
 enum { FILE_MAX = 64 * 1024, ANSWER_MAX = 64 * 1024, HEADER_MAX = SIGNATURE_MAX + 64, HEADERS = 4 };
@@ -54,15 +55,18 @@ static bool post(const char *url, const struct signed_sample *made, struct probl
     const struct remote_options options = {.authorization = ""};
     const char *const lines[HEADERS] = {made->lines[0], made->lines[1], made->lines[2], made->lines[3]};
     struct remote *remote = remote_new(&options);
-    struct buffer answer;
+    struct buffer answer, shown;
     long status = 0;
     buffer_init(&answer, ANSWER_MAX);
+    buffer_init(&shown, ANSWER_MAX);
     bool is_posted = remote_post(remote, url, lines, HEADERS, sample, &answer, &status, problem) == STATUS_OK;
+    table_append_shown(&shown, buffer_slice(&answer));
     if (is_posted)
-        printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&answer)));
+        printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&shown)));
     if (is_posted && status / 100 != 2)
         problem_set(problem, "the receiver did not take it");
     buffer_fini(&answer);
+    buffer_fini(&shown);
     remote_free(remote);
     return is_posted && status / 100 == 2;
 }

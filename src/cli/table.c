@@ -27,14 +27,24 @@ static size_t width_of(const char *cell)
     return width;
 }
 
+/* C1, too: in UTF-8 they are 0xc2 and a byte up to 0x9f, and some terminals obey them. */
+void table_append_shown(struct buffer *out, struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        bool is_c1 = byte == 0xc2 && i + 1 < text.size && (unsigned char)text.data[i + 1] < 0xa0;
+        buffer_append_byte(out, byte < 0x20 || byte == 0x7f || is_c1 ? '?' : text.data[i]);
+        i += is_c1;
+    }
+}
+
 void table_add(struct table *table, const char *cell)
 {
     size_t column = table->cells % table->columns;
     size_t width = width_of(cell ? cell : "");
     if (width > table->widths[column])
         table->widths[column] = width;
-    for (const char *at = cell ? cell : ""; *at; at++)
-        buffer_append_byte(&table->text, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+    table_append_shown(&table->text, slice_of(cell ? cell : ""));
     buffer_append_byte(&table->text, '\0');
     table->cells++;
 }

@@ -16,7 +16,10 @@ struct table {
 void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 
-/* The next cell, row by row. Control bytes show as '?'. NULL is an empty one. */
+/* A text as it may be shown on a terminal: without control bytes, for which '?' stands. */
+void table_append_shown(struct buffer *, struct slice text);
+
+/* The next cell, row by row, as table_append_shown shows it. NULL is an empty one. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);
 

@@ -49,6 +49,32 @@ bool http_request_has_header(const struct http_request *request, const char *nam
                                          NULL) == MHD_YES;
 }
 
+struct joining {
+    struct slice name;
+    struct buffer *joined;
+    bool is_first;
+};
+
+static enum MHD_Result join_line(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t size)
+{
+    struct joining *joining = arg;
+    (void)kind;
+    if (!slice_equal_nocase(slice_from(name, name_size), joining->name))
+        return MHD_YES;
+    if (!joining->is_first)
+        buffer_append_byte(joining->joined, ',');
+    joining->is_first = false;
+    buffer_append(joining->joined, slice_trim(slice_from(value ? value : "", size)));
+    return MHD_YES;
+}
+
+void http_request_join_header(const struct http_request *request, const char *name, struct buffer *joined)
+{
+    struct joining joining = {slice_of(name), joined, true};
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, join_line, &joining);
+}
+
 struct slice http_request_body(const struct http_request *request)
 {
     return buffer_slice(&request->body);

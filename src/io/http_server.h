@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/buffer.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/http_tls.h"
@@ -73,6 +74,9 @@ struct slice http_request_method(const struct http_request *);
 struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
 bool http_request_has_header(const struct http_request *, const char *name);
+
+/* All lines of a header that is a list (RFC 9110, 5.3), in their order, with commas between. */
+void http_request_join_header(const struct http_request *, const char *name, struct buffer *joined);
 struct slice http_request_body(const struct http_request *);
 
 /* The address that the connection comes from, as text: the client's, or that of what stands in between. */

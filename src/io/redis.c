@@ -315,12 +315,21 @@ static void adopt_context(struct redis_link *link, redisAsyncContext *context)
     redisAsyncSetConnectCallback(context, on_connected);
 }
 
+static void connect_address(struct redis_link *link, const char *address)
+{
+    struct redis_place place = {.port = link->port};
+    snprintf(place.host, sizeof place.host, "%s", address);
+    if (link->events.on_place)
+        link->events.on_place(link->events.arg, &place);
+    adopt_context(link, redisAsyncConnect(address, link->port));
+}
+
 static void on_resolved(void *arg, const char *address, const char *why)
 {
     struct redis_link *link = arg;
     link->resolver = NULL;
     if (address) {
-        adopt_context(link, redisAsyncConnect(address, link->port));
+        connect_address(link, address);
         return;
     }
     set_why(link, why);
@@ -337,7 +346,7 @@ static void connect_host(struct redis_link *link, const char *host, uint16_t por
 {
     link->port = port;
     if (is_literal(host))
-        adopt_context(link, redisAsyncConnect(host, port));
+        connect_address(link, host);
     else
         link->resolver = resolver_start(link->loop, host, on_resolved, link);
 }

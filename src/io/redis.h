@@ -36,10 +36,10 @@ struct redis_address {
     char *path;                /* of the unix socket */
     struct redis_place *seeds; /* who know where the primary is; owned */
     size_t seed_count;
-    bool is_cluster;           /* they are nodes of a Cluster; else Sentinels */
-    char *service;             /* the name by which Sentinels know it */
-    char *user;     /* NULL: the default user */
-    char *password; /* NULL: no AUTH */
+    bool is_cluster; /* they are nodes of a Cluster; else Sentinels */
+    char *service;   /* the name by which Sentinels know it */
+    char *user;      /* NULL: the default user */
+    char *password;  /* NULL: no AUTH */
     uint32_t database;
 };
 
@@ -56,6 +56,8 @@ struct redis_link_events {
      * a Redis that is none is left again. False: not known yet. */
     bool (*find)(void *find_arg, struct redis_place *);
     void *find_arg;
+    /* May be NULL. It connects there now; the host is an address. */
+    void (*on_place)(void *arg, const struct redis_place *);
     /* May be NULL. An error came as a reply, before its callback: what it says may concern more than that. */
     void (*on_error)(void *arg, struct slice error);
 };

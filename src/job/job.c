@@ -1,7 +1,6 @@
 #include "job/job.h"
 
 #include <assert.h>
-#include <jansson.h>
 
 #include "job/json.h"
 #include "job/member.h"
@@ -39,8 +38,6 @@ bool attempt_error_parse(struct slice word, enum attempt_error *error)
 
 void job_fini(struct job *job)
 {
-    json_decref(job->tree);
-    job->tree = NULL;
     buffer_fini(&job->text);
 }
 
@@ -141,9 +138,14 @@ struct slice job_content_type(const struct job *job, struct slice payload)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault ignored;
-    if (json_is_text(job->body) && json_check(payload, &limits, &ignored) != STATUS_OK)
+    switch (json_is_text(job->body) ? json_check(payload, &limits, &ignored) : STATUS_OK) {
+    case STATUS_OK:
+        return SLICE("application/json");
+    case STATUS_NO_MEMORY:
+        return (struct slice){NULL, 0};
+    default:
         return SLICE("text/plain; charset=utf-8");
-    return SLICE("application/json");
+    }
 }
 
 const struct slice *job_header(const struct job *job, struct slice name)

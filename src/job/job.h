@@ -14,8 +14,6 @@
 #include "base/status.h"
 #include "job/retry_schedule.h"
 
-struct json_t;
-
 enum {
     JOB_TOPIC_MAX = 128,                          /* bytes */
     JOB_ID_MAX = 128,                             /* bytes */
@@ -68,7 +66,7 @@ struct job_header {
     struct slice name, value;
 };
 
-/* Slices point into the text that was read, into tree and into text. */
+/* Slices point into the text that was read and into text. */
 struct job {
     struct slice topic, job_id;
     struct slice url;  /* empty: that of the topic */
@@ -91,8 +89,7 @@ struct job {
     struct slice reason;                    /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 
-    struct json_t *tree; /* owned */
-    struct buffer text;  /* owned: strings of a record that had escapes */
+    struct buffer text; /* owned: strings that had escapes */
 };
 
 /* One broken rule. */
@@ -106,11 +103,8 @@ struct job_errors {
     struct job_error items[JOB_ERRORS_MAX];
 };
 
-/* Once, before any thread: what job_parse uses is not thread-safe at its first use. */
-void job_startup(void);
-
 /* Reads a client's job. now_ms is for the bounds of its times. INVALID: errors says
- * everything that is wrong, and job needs no fini. OK: job borrows text.
+ * everything that is wrong. NO_MEMORY: errors says nothing. job needs no fini then. OK: job borrows text.
  * A missing jobId is left empty. Targets are not checked here. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
@@ -150,7 +144,7 @@ int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, i
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
 /* The Content-Type of that, unless headers name one: JSON, or text/plain for a string
- * whose text is not JSON that we would take as a body. */
+ * whose text is not JSON that we would take as a body. Empty: there is no memory to tell. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
 /* The value of the header with this name, in any case; NULL when there is none. */

@@ -44,7 +44,10 @@ static enum status check(struct job_cutter *cutter, struct slice job, struct job
     struct json_fault fault;
     if (cutter->jobs++ == JOB_CUTTER_MAX)
         return refuse_count(errors);
-    if (json_check(job, &limits, &fault) != STATUS_OK && !fault.is_json)
+    enum status status = json_check(job, &limits, &fault);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK && !fault.is_json)
         return refuse_at(cutter, errors, fault.detail, job.data + fault.offset);
     return STATUS_OK;
 }

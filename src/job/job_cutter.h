@@ -23,7 +23,8 @@ struct job_cutter {
 void job_cutter_init(struct job_cutter *, struct slice text, bool has_lines);
 
 /* OK: *job is the text of the next one, without white space around it; empty: of a blank line, which is none.
- * NOT_FOUND: that was the last one. INVALID: the text is not sound, errors says why. */
+ * NOT_FOUND: that was the last one. INVALID: the text is not sound, errors says why.
+ * NO_MEMORY: that cannot be told. */
 enum status job_cutter_next(struct job_cutter *, struct slice *job, struct job_errors *) MUST_USE;
 
 #endif

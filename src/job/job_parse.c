@@ -3,15 +3,13 @@
  *   1. json_check says whether the text is sound, and within its limits
  *   2. its members are found; body stays as it is, because it has to arrive byte for byte
  *   3. each member's reader checks its rules, in the order of the table; numbers are read from their
- *      text, exactly, and headers by jansson
+ *      text, exactly
  *   4. members that the table does not name are reported
  *
- * It runs on each request: no tree is built but of headers. */
+ * It runs on each request: no tree is built. */
 #include <assert.h>
-#include <jansson.h>
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
@@ -158,7 +156,7 @@ static void read_headers(struct parse *parse, const char *name, struct slice val
 {
     struct job *job = parse->job;
     job->has_headers = true;
-    job->header_count = member_headers(parse->errors, name, value, job->headers, &job->tree);
+    job->header_count = member_headers(parse->errors, name, value, job->headers, &job->text);
 }
 
 /* In the order of the API's table, which is the order of errors. */
@@ -223,22 +221,21 @@ static void read_members(struct parse *parse, struct slice text)
         report_unknown(parse, text, &name);
 }
 
-bool job_parse_document(struct slice text, struct job_errors *errors)
+enum status job_parse_document(struct slice text, struct job_errors *errors)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault fault;
     struct json_cursor top;
     char detail[sizeof errors->items[0].detail];
-    if (json_check(text, &limits, &fault) != STATUS_OK) {
+    enum status status = json_check(text, &limits, &fault);
+    if (status == STATUS_INVALID) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
         job_errors_add(errors, "", detail);
-        return false;
-    }
-    if (!json_open(text, &top) || top.close != '}') {
+    } else if (status == STATUS_OK && (!json_open(text, &top) || top.close != '}')) {
         job_errors_add(errors, "", "must be an object");
-        return false;
+        status = STATUS_INVALID;
     }
-    return true;
+    return status;
 }
 
 static enum status parse_text(struct parse *parse, struct slice text)
@@ -246,12 +243,17 @@ static enum status parse_text(struct parse *parse, struct slice text)
     struct job *job = parse->job;
     struct job_errors *errors = parse->errors;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-    buffer_init(&job->text, text.size);
-    if (job_parse_document(text, errors))
+    buffer_init_fallible(&job->text, text.size);
+    enum status status = job_parse_document(text, errors);
+    if (status == STATUS_OK)
         read_members(parse, text);
-    if (errors->count > 0)
+    if (job->text.failed)
+        status = STATUS_NO_MEMORY;
+    else if (status == STATUS_OK && errors->count > 0)
+        status = STATUS_INVALID;
+    if (status != STATUS_OK)
         job_fini(job);
-    return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+    return status;
 }
 
 enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
@@ -281,10 +283,4 @@ enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms
 {
     struct parse parse = {.now_ms = now_ms, .job = job, .errors = errors, .is_changed = true};
     return parse_named(&parse, id, text);
-}
-
-void job_startup(void)
-{
-    json_set_alloc_funcs(memory_new, free); /* else a text that is sound would be refused */
-    json_object_seed(0);
 }

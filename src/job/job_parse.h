@@ -6,8 +6,9 @@
 
 #define JOB_EXPIRES_TOO_SOON "must be later than the job is due"
 
-/* Whether text is a sound JSON object within the limits of a job; else errors has one more. */
-bool job_parse_document(struct slice text, struct job_errors *);
+/* Whether text is a sound JSON object within the limits of a job. INVALID: errors has one more. NO_MEMORY:
+ * that cannot be told. */
+enum status job_parse_document(struct slice text, struct job_errors *) MUST_USE;
 
 /* job_parse_named for a job that was accepted before: when it is due and expires does not count from now, so
  * these are not compared. Errors that are there stay, and make it INVALID. */

@@ -31,7 +31,7 @@ static const enum member rivals[MEMBERS] = {
     [EXPIRES_AT] = TTL,
 };
 
-enum { NAME_MAX_BYTES = 256 };
+enum { NAME_MAX_BYTES = 256, PATCH_HEADERS_MAX = 100, PATCH_HEADER_BYTES_MAX = 16 * 1024 };
 
 /* As they are spelt; empty: there is none. */
 struct values {
@@ -104,6 +104,16 @@ static bool has_key(struct slice object, struct slice wanted)
         if (slice_equal_nocase(key, wanted))
             return true;
     return false;
+}
+
+/* The old headers are looked for in it one by one. It may name all of them, and as many new ones. */
+static void bound_headers(struct slice *patch, struct job_errors *errors)
+{
+    if (!patch->size ||
+        (patch->size <= PATCH_HEADER_BYTES_MAX && json_count_members(*patch) <= PATCH_HEADERS_MAX))
+        return;
+    job_errors_add(errors, names[HEADERS], "must name at most 100 headers, in at most 16384 bytes");
+    *patch = (struct slice){NULL, 0};
 }
 
 static void put_headers(struct buffer *out, struct slice old, struct slice patch)
@@ -233,10 +243,11 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     errors->count = 0;
     if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
         return STATUS_FAILED;
-    enum status status = STATUS_INVALID;
-    if (job_parse_document(patch->text, errors)) {
+    enum status status = job_parse_document(patch->text, errors);
+    if (status == STATUS_OK) {
         read_values(patch->record, &old, NULL);
         read_values(patch->text, &values, errors);
+        bound_headers(&values.of[HEADERS], errors);
         put_members(text, &old, &values);
         status = job_parse_changed(patch->id, buffer_slice(text), patch->now_ms, &patched->job, errors);
     }

@@ -113,6 +113,17 @@ bool json_next_member(struct json_cursor *cursor, struct slice *key, struct slic
     return cursor->at < cursor->end && take_value(cursor, value);
 }
 
+size_t json_count_members(struct slice object)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    size_t count = 0;
+    bool is_object = json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value))
+        count++;
+    return count;
+}
+
 /* ---- strings ---- */
 
 bool json_is_text(struct slice value)

@@ -10,19 +10,20 @@
 enum { JSON_DEPTH_MAX = 64 }; /* the most that limits may ask for */
 
 struct json_limits {
-    size_t depth;    /* arrays and objects within each other */
-    size_t members;  /* of one object */
+    size_t depth;   /* arrays and objects within each other */
+    size_t members; /* of one object */
 };
 
 /* Where and why a text is not sound. */
 struct json_fault {
-    size_t offset;       /* bytes */
-    const char *detail;  /* a literal: "is not valid JSON", "nests too deep", ... */
-    bool is_json;        /* so far: what is wrong is forbidden by us, not by JSON's grammar */
+    size_t offset;      /* bytes */
+    const char *detail; /* a literal: "is not valid JSON", "nests too deep", ... */
+    bool is_json;       /* so far: what is wrong is forbidden by us, not by JSON's grammar */
 };
 
 /* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no key
- * twice in one object (compared after their escapes), the limits. */
+ * twice in one object (compared after their escapes), the limits. NO_MEMORY: so far nothing is wrong, and
+ * there is no fault. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
 /* Finds a member of the top object of a text that json_check accepted: *value is
@@ -50,6 +51,9 @@ bool json_next_named(struct json_cursor *, struct buffer *name, struct slice *va
 
 /* The same for the next item of an array. */
 bool json_next_item(struct json_cursor *, struct slice *value);
+
+/* How many members an object has; 0 of any other value. */
+size_t json_count_members(struct slice object);
 
 /* Whether value, as they give it, is a string; one that has escapes. */
 bool json_is_text(struct slice value);

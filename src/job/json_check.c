@@ -15,6 +15,7 @@ struct scanner {
     const struct json_limits *limits;
     const char *fault; /* a literal */
     bool is_json;      /* see struct json_fault */
+    bool has_no_memory;
     struct frame frames[JSON_DEPTH_MAX];
     size_t depth;
     struct json_keys keys;
@@ -194,7 +195,10 @@ static bool scan_key(struct scanner *scanner)
     if (!scan_string(scanner, true, &has_escapes))
         return false;
     struct slice key = slice_from(first, (size_t)(scanner->at - first));
-    json_keys_add(&scanner->keys, key, has_escapes, (size_t)(scanner->end - first));
+    if (!json_keys_add(&scanner->keys, key, has_escapes, (size_t)(scanner->end - first))) {
+        scanner->has_no_memory = true;
+        return false;
+    }
     if (skip_space(scanner) != ':')
         return not_json(scanner);
     scanner->at++;
@@ -275,11 +279,14 @@ enum status json_check(struct slice text, const struct json_limits *limits, stru
     scanner.limits = limits;
     scanner.fault = NULL;
     scanner.is_json = false;
+    scanner.has_no_memory = false;
     scanner.depth = 0;
     json_keys_init(&scanner.keys);
 
     bool is_sound = scan_text(&scanner);
     *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault, scanner.is_json};
     json_keys_fini(&scanner.keys);
+    if (scanner.has_no_memory)
+        return STATUS_NO_MEMORY;
     return is_sound ? STATUS_OK : STATUS_INVALID;
 }

@@ -1,6 +1,7 @@
 #include "job/json_keys.h"
 
-#include "base/memory.h"
+#include <stdlib.h>
+
 #include "job/json.h"
 
 enum { FEW = 16 }; /* compared each with each; more are sorted */
@@ -20,35 +21,41 @@ void json_keys_fini(struct json_keys *keys)
     buffer_fini(&keys->unescaped);
 }
 
-static void grow(struct json_keys *keys)
+static bool grow(struct json_keys *keys)
 {
     bool is_inline = keys->items == keys->inline_items;
-    keys->capacity *= 2;
-    keys->items = memory_resize(is_inline ? NULL : keys->items, keys->capacity * sizeof *keys->items);
+    struct json_key *items =
+        realloc(is_inline ? NULL : keys->items, 2 * keys->capacity * sizeof *keys->items);
+    if (!items)
+        return false;
     if (is_inline)
-        memcpy(keys->items, keys->inline_items, sizeof keys->inline_items);
+        memcpy(items, keys->inline_items, sizeof keys->inline_items);
+    keys->items = items;
+    keys->capacity *= 2;
+    return true;
 }
 
 static struct slice unescape(struct json_keys *keys, struct slice string, size_t text_left)
 {
     if (!keys->unescaped.data) { /* texts without escapes are no longer: this is all there will be */
-        buffer_init(&keys->unescaped, text_left);
+        buffer_init_fallible(&keys->unescaped, text_left);
         buffer_reserve(&keys->unescaped, text_left);
     }
     return json_text(string, &keys->unescaped);
 }
 
-void json_keys_add(struct json_keys *keys, struct slice string, bool has_escapes, size_t text_left)
+bool json_keys_add(struct json_keys *keys, struct slice string, bool has_escapes, size_t text_left)
 {
     struct slice text = slice_from(string.data + 1, string.size - 2);
     if (has_escapes)
         text = unescape(keys, string, text_left);
+    if (keys->unescaped.failed || (keys->count == keys->capacity && !grow(keys)))
+        return false;
     struct json_key key = {text.data, text.size, 0, string.data};
     if (key.size)
         memcpy(&key.head, key.data, key.size < sizeof key.head ? key.size : sizeof key.head);
-    if (keys->count == keys->capacity)
-        grow(keys);
     keys->items[keys->count++] = key;
+    return true;
 }
 
 static int order(const struct json_key *a, const struct json_key *b)

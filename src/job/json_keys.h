@@ -6,14 +6,15 @@
 #define DUEPOST_JOB_JSON_KEYS_H
 
 #include "base/buffer.h"
+#include "base/status.h"
 
 enum { JSON_KEYS_INLINE = 64 }; /* before the heap is asked */
 
 struct json_key {
     const char *data; /* without escapes */
     size_t size;
-    uint64_t head;    /* its first bytes: nearly every comparison ends here */
-    const char *at;   /* where it stands in the text */
+    uint64_t head;  /* its first bytes: nearly every comparison ends here */
+    const char *at; /* where it stands in the text */
 };
 
 struct json_keys {
@@ -27,8 +28,8 @@ void json_keys_init(struct json_keys *);
 void json_keys_fini(struct json_keys *);
 
 /* Borrows string, a key with its quotes. text_left is the size of the text from there on, which
- * bounds what keys with escapes may still need. */
-void json_keys_add(struct json_keys *, struct slice string, bool has_escapes, size_t text_left);
+ * bounds what keys with escapes may still need. False: there is no memory for it. */
+bool json_keys_add(struct json_keys *, struct slice string, bool has_escapes, size_t text_left) MUST_USE;
 
 /* Takes away the keys from number first on. Where one of them stands a second time, or NULL. */
 const char *json_keys_take(struct json_keys *, size_t first);

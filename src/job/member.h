@@ -20,10 +20,12 @@ void member_schedule(struct job_errors *, const char *name, struct slice value, 
 bool member_url(struct job_errors *, const char *name, struct slice text);
 
 /* An object of at most JOB_HEADERS_MAX headers, none of them refused, into headers, which has room for as
- * many; what is told is their number. Hidden values are refused, as in urls. They borrow *tree, jansson's,
- * which the caller releases; NULL where there is none. */
+ * many; what is told is their number. Hidden values are refused, as in urls. They borrow value, and those with
+ * escapes text, all of whose room is reserved then, so that it never moves. text has room for value, or for
+ * MEMBER_HEADERS_TEXT_MAX; it fails where there is no memory, and what is told then is of no use. */
+enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 size_t member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
-                      struct json_t **tree);
+                      struct buffer *text);
 
 /* What stands for a value that is not shown. */
 #define MEMBER_HIDDEN "***"

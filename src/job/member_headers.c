@@ -1,7 +1,6 @@
 /* member_headers.c - headers, in jobs and in the settings of topics. */
-#include <jansson.h>
-
 #include "job/header.h"
+#include "job/json.h"
 #include "job/member.h"
 
 const struct slice *member_find_header(const struct job_header *headers, size_t count, struct slice name)
@@ -12,66 +11,79 @@ const struct slice *member_find_header(const struct job_header *headers, size_t 
     return NULL;
 }
 
+/* What takes more than this with its quotes has too many bytes, however it is spelt: \u0061 is one. */
+enum { SPELT_MAX = 6 * JOB_HEADER_BYTES_MAX + 4 };
+
+struct reading {
+    struct job_errors *errors;
+    struct job_header *headers;
+    size_t count, bytes;
+    struct buffer *text;
+};
+
 /* What is wrong with one header, or NULL. */
-static const char *check_header(const struct job_header *headers, size_t count, struct slice name,
-                                json_t *value)
+static const char *check_header(const struct reading *reading, const struct job_header *header, bool is_text)
 {
-    if (!header_name_is_valid(name))
+    if (!header_name_is_valid(header->name))
         return "must be a token, as header names are";
-    if (header_is_refused(name))
+    if (header_is_refused(header->name))
         return "must not be set by a job";
-    if (member_find_header(headers, count, name))
+    if (member_find_header(reading->headers, reading->count, header->name))
         return "must not stand there twice, in whatever case";
-    if (!json_is_string(value))
+    if (!is_text)
         return "must be a string";
-    struct slice text = slice_from(json_string_value(value), json_string_length(value));
-    if (!header_value_is_valid(text))
+    if (!header_value_is_valid(header->value))
         return "must be visible ASCII, space and tab";
-    if (slice_equal(text, SLICE(MEMBER_HIDDEN)))
+    if (slice_equal(header->value, SLICE(MEMBER_HIDDEN)))
         return "must be the value itself; it is only shown as ***";
     return NULL;
 }
 
-/* Once json_check took a text, only a number that no float can hold stops jansson; NUL is for the rules of
- * each string. */
-static json_t *load_object(struct slice value)
+static struct slice read_string(struct reading *reading, struct slice string)
 {
-    json_error_t ignored;
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL;
-    return value.data[0] == '{' ? json_loadb(value.data, value.size, flags, &ignored) : NULL;
+    if (json_has_escapes(string) && !reading->text->data)
+        buffer_reserve(reading->text, reading->text->max);
+    return json_text(string, reading->text);
 }
 
-static void read_header(struct job_errors *errors, struct job_header *headers, size_t *count,
-                        struct slice name, json_t *value)
+/* False: they are too many bytes by now. */
+static bool read_header(struct reading *reading, struct slice key, struct slice value)
 {
-    const char *detail = check_header(headers, *count, name, value);
+    bool is_text = json_is_text(value);
+    if (key.size + (is_text ? value.size : 0) > SPELT_MAX)
+        return false;
+    struct job_header header = {read_string(reading, key), {NULL, 0}};
+    if (is_text)
+        header.value = read_string(reading, value);
+    const char *detail = check_header(reading, &header, is_text);
     if (detail)
-        job_errors_add_named(errors, "headers.", name, detail);
+        job_errors_add_named(reading->errors, "headers.", header.name, detail);
     else
-        headers[(*count)++] =
-            (struct job_header){name, slice_from(json_string_value(value), json_string_length(value))};
+        reading->headers[reading->count++] = header;
+    reading->bytes += header.name.size + header.value.size;
+    return reading->bytes <= JOB_HEADER_BYTES_MAX;
 }
 
 size_t member_headers(struct job_errors *errors, const char *name, struct slice value,
-                      struct job_header *headers, struct json_t **tree)
+                      struct job_header *headers, struct buffer *text)
 {
-    size_t count = 0, bytes = 0;
-    *tree = load_object(value);
-    if (!*tree) {
+    struct reading reading = {.errors = errors, .headers = headers, .text = text};
+    struct json_cursor cursor;
+    struct slice key, item;
+    bool is_small = true;
+    if (!json_open(value, &cursor) || cursor.close != '}') {
         job_errors_add(errors, name, "must be an object of strings");
         return 0;
     }
-    if (json_object_size(*tree) > JOB_HEADERS_MAX) {
+    if (json_count_members(value) > JOB_HEADERS_MAX) {
         job_errors_add(errors, name, "must have at most 50 headers");
         return 0;
     }
-    for (void *at = json_object_iter(*tree); at; at = json_object_iter_next(*tree, at))
-        read_header(errors, headers, &count, slice_of(json_object_iter_key(at)), json_object_iter_value(at));
-    for (size_t i = 0; i < count; i++)
-        bytes += headers[i].name.size + headers[i].value.size;
-    if (bytes > JOB_HEADER_BYTES_MAX)
+    while (is_small && json_next_member(&cursor, &key, &item))
+        is_small = read_header(&reading, key, item);
+    if (!is_small)
         job_errors_add(errors, name, "must have at most 8192 bytes in all");
-    return count;
+    return reading.count;
 }
 
 bool member_header_is_shown(struct slice name)

@@ -174,12 +174,12 @@ void signature_write(const struct signing_keys *keys, struct slice webhook_id, i
                      struct slice body, struct buffer *out)
 {
     struct buffer content;
-    buffer_init(&content, webhook_id.size + body.size + 32);
+    buffer_init_fallible(&content, webhook_id.size + body.size + 32);
     buffer_append(&content, webhook_id);
     buffer_printf(&content, ".%lld.", (long long)seconds);
     buffer_append(&content, body);
-    assert(!content.failed);
-    for (size_t i = 0; i < keys->count; i++) {
+    out->failed |= content.failed;
+    for (size_t i = 0; i < keys->count && !out->failed; i++) {
         if (i)
             buffer_append_byte(out, ' ');
         if (keys->items[i].is_private)

@@ -44,7 +44,8 @@ enum status signing_keys_parse(struct slice text, struct signing_keys *, struct 
  * anew, at another millisecond. It has no '.', which jobId may have, and which would move what is signed. */
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE]);
 
-/* The value of webhook-signature: one for each key, in their order, with spaces between. */
+/* The value of webhook-signature: one for each key, in their order, with spaces between. The buffer fails
+ * where there is no memory for a copy of body. */
 void signature_write(const struct signing_keys *, struct slice webhook_id, int64_t seconds, struct slice body,
                      struct buffer *);
 

@@ -11,8 +11,8 @@ struct token_table;
 
 enum { TOKENS_MAX = 1000, TOKENS_FILE_BYTES_MAX = 1 << 20 };
 
-/* A line each; blank ones and those that begin with '#' are nothing. INVALID: problem begins with path and
- * line. */
+/* A line each; blank ones and those that begin with '#' are nothing. A table without a token is one: it lets
+ * nobody in. INVALID: problem begins with path and line. */
 enum status token_table_parse(const char *path, struct slice text, struct token_table **,
                               struct problem *) MUST_USE;
 

@@ -1,13 +1,10 @@
 #include "job/topic_settings.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/member.h"
-
-enum { REAL_DIGITS = 15 };
 
 static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 
@@ -135,7 +132,9 @@ static void read_on_dead(struct parse *parse, const char *name, struct slice val
 static void read_headers(struct parse *parse, const char *name, struct slice value)
 {
     struct topic_settings *settings = parse->settings;
-    settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->tree);
+    bool is_short = value.size < MEMBER_HEADERS_TEXT_MAX;
+    buffer_init(&settings->text, is_short ? value.size : MEMBER_HEADERS_TEXT_MAX);
+    settings->header_count = member_headers(parse->errors, name, value, settings->headers, &settings->text);
 }
 
 static void read_secrets(struct parse *parse, const char *name, struct slice value)
@@ -199,7 +198,10 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
     char detail[96];
     memset(settings, 0, sizeof *settings);
     errors->count = 0;
-    if (json_check(text, &limits, &fault) != STATUS_OK) {
+    enum status status = json_check(text, &limits, &fault);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
         job_errors_add(errors, "", detail);
     } else if (!json_open(text, &top) || top.close != '}') {
@@ -214,7 +216,7 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
 
 void topic_settings_fini(struct topic_settings *settings)
 {
-    json_decref(settings->tree);
+    buffer_fini(&settings->text);
 }
 
 bool topic_settings_are_paused(struct slice text)
@@ -225,58 +227,6 @@ bool topic_settings_are_paused(struct slice text)
         return false;
     topic_settings_fini(&settings);
     return settings.is_paused;
-}
-
-/* ---- merging ---- */
-
-/* RFC 7396, 2. What is no object replaces; depth is bounded by json_check. */
-static void merge(json_t *target, json_t *patch)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(patch, name, value)
-    {
-        json_t *there = json_object_get(target, name);
-        if (json_is_null(value)) {
-            json_object_del(target, name);
-        } else if (!json_is_object(value)) {
-            json_object_set(target, name, value);
-        } else {
-            if (!json_is_object(there))
-                json_object_set_new(target, name, json_object());
-            merge(json_object_get(target, name), value);
-        }
-    }
-}
-
-enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
-                                 struct job_errors *errors)
-{
-    struct json_fault fault;
-    json_error_t ignored;
-    errors->count = 0;
-    if (patch.size > TOPIC_PATCH_BYTES_MAX) {
-        char detail[48];
-        snprintf(detail, sizeof detail, "must be at most %d bytes", TOPIC_PATCH_BYTES_MAX);
-        job_errors_add(errors, "", detail);
-        return STATUS_INVALID;
-    }
-    json_t *change = json_check(patch, &limits, &fault) == STATUS_OK
-                         ? json_loadb(patch.data, patch.size, JSON_ALLOW_NUL, &ignored)
-                         : NULL;
-    json_t *settings = text.size ? json_loadb(text.data, text.size, 0, &ignored) : json_object();
-    bool is_object = json_is_object(change) && json_is_object(settings);
-    if (is_object) {
-        merge(settings, change);
-        char *merged = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
-        buffer_append(out, slice_of(merged));
-        free(merged);
-    } else {
-        job_errors_add(errors, "", "must be a JSON object");
-    }
-    json_decref(change);
-    json_decref(settings);
-    return is_object ? STATUS_OK : STATUS_INVALID;
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)

@@ -14,10 +14,10 @@ enum {
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
     TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* of a text */
-    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* spaces and all; it becomes a tree, which costs more than the text */
+    TOPIC_PATCH_BYTES_MAX = 64 * 1024, /* spaces and all; it becomes a tree, which costs more than the text */
 };
-#define TOPIC_RATE_PER_MIN_MS INT64_C(1)
-#define TOPIC_RATE_PER_MAX_MS (INT64_C(86400) * 1000)
+#define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
+#define TOPIC_RATE_PER_MAX_MS  (INT64_C(86400) * 1000)
 #define TOPIC_RETENTION_MIN_MS INT64_C(1000)
 #define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
 
@@ -31,7 +31,7 @@ struct topic_settings {
     struct slice url;               /* of jobs that bring none; empty: not set. Borrowed from the text */
     struct job_header headers[JOB_HEADERS_MAX]; /* of each job that has none with the same name */
     size_t header_count;
-    struct json_t *tree;             /* owned: what headers borrow */
+    struct buffer text;              /* owned: headers that had escapes */
     struct signing_keys secrets;     /* sign its jobs; none: those of all topics do */
     struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
     int64_t retention_ms;            /* for which a job can be read after its end; 0: not set */
@@ -39,8 +39,12 @@ struct topic_settings {
     bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
 };
 
-/* Reads what a client sends, or what topic_settings_write wrote. INVALID: errors says everything that is
- * wrong, and the settings need no fini. OK: they borrow text. */
+/* Once, before any thread: what topic_settings_merge uses is not thread-safe at its first use. */
+void topic_settings_startup(void);
+
+/* Reads what a client sends, or what topic_settings_write wrote, for which it needs no memory that it may not
+ * get. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing. The settings need no
+ * fini then. OK: they borrow text. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
@@ -55,7 +59,7 @@ void topic_settings_show(const struct topic_settings *, struct buffer *);
 bool topic_settings_are_paused(struct slice text);
 
 /* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object, or
- * over TOPIC_PATCH_BYTES_MAX. */
+ * over TOPIC_PATCH_BYTES_MAX. NO_MEMORY: out may hold a part of it. */
 enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
                                  struct job_errors *) MUST_USE;
 

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +9,7 @@
 #include "server/options_table.h"
 #include "server/token_file.h"
 
-enum { REACTORS_MAX = 4, CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
+enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20, TEXTS_MAX = 1 << 24 };
 
 /* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
 struct loading {
@@ -120,47 +119,16 @@ static enum status read_file(struct loading *loading)
     return status;
 }
 
-/* Redis wants a core, too; and fewer reactors make larger batches, so fewer fsyncs. */
-static void default_reactors(struct loading *loading)
+/* Of a file that holds a secret. */
+static void warn_of_readers(struct options *options, enum option_id id)
 {
-    cpu_set_t cores;
-    char text[16];
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) - 1 : 1;
-    count = count < 1 ? 1 : count > REACTORS_MAX ? REACTORS_MAX : count;
-    snprintf(text, sizeof text, "%d", count);
-    option_layer_set(&loading->defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
-}
-
-static void default_data(struct loading *loading)
-{
-    char *const *environment = loading->input->environment;
-    const char *state = environment_get(environment, "STATE_DIRECTORY");
-    const char *base = environment_get(environment, "XDG_STATE_HOME");
-    const char *home = environment_get(environment, "HOME");
-    struct buffer path;
-    struct slice first, rest;
-    buffer_init(&path, 4096);
-    if (state) { /* systemd separates several by colons */
-        slice_cut(slice_of(state), ':', &first, &rest);
-        buffer_append(&path, first);
-    } else if (base && base[0] == '/') { /* the specification has relative ones ignored */
-        buffer_printf(&path, "%s/duepost", base);
-    } else if (home) {
-        buffer_printf(&path, "%s/.local/state/duepost", home);
-    }
-    if (path.size)
-        option_layer_set(&loading->defaults, OPTION_DATA, buffer_slice(&path), OPTION_SOURCE_DEFAULT, 0);
-    buffer_fini(&path);
-}
-
-static void fill_defaults(struct loading *loading)
-{
-    for (enum option_id id = 0; id < OPTION_COUNT; id++)
-        if (option_table[id].fallback)
-            option_layer_set(&loading->defaults, id, slice_of(option_table[id].fallback),
-                             OPTION_SOURCE_DEFAULT, 0);
-    default_reactors(loading);
-    default_data(loading);
+    struct stat file;
+    char text[128];
+    if (stat(options->settings[id].text, &file) != 0 || !(file.st_mode & S_IROTH))
+        return;
+    snprintf(text, sizeof text, "everybody on this host may read the file of %s: chmod o-r",
+             option_table[id].name);
+    options_warn(options, text);
 }
 
 static enum status read_password(const struct loading *loading)
@@ -189,6 +157,8 @@ static enum status read_password(const struct loading *loading)
                                "the file must hold one line, the password");
     else
         options->redis_address.password = slice_dup(line);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_REDIS_PASSWORD_FILE);
     if (content.size)
         explicit_bzero(content.data, content.size);
     buffer_fini(&content);
@@ -207,6 +177,8 @@ static enum status read_signing_keys(const struct loading *loading)
     if (status == STATUS_OK &&
         (status = signing_keys_parse(buffer_slice(&content), &options->signing_keys, &what)) != STATUS_OK)
         problem_set(&problem, "%.200s, %.250s", setting->text, what.text);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_SIGNING_SECRET_FILE);
     if (content.size)
         explicit_bzero(content.data, content.size);
     buffer_fini(&content);
@@ -254,7 +226,6 @@ static enum status read_certificate(const struct loading *loading)
 {
     struct options *options = loading->options;
     struct problem problem;
-    struct stat key;
     if (!options->tls_cert && !options->tls_key)
         return STATUS_OK;
     if (!options->tls_key)
@@ -265,8 +236,7 @@ static enum status read_certificate(const struct loading *loading)
                              "needs tls-cert, too");
     if (http_tls_load(options->tls_cert, options->tls_key, &options->tls, &problem) != STATUS_OK)
         return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT], problem.text);
-    if (stat(options->tls_key, &key) == 0 && key.st_mode & S_IROTH)
-        options_warn(options, "everybody on this host may read the file of tls-key: chmod o-r");
+    warn_of_readers(options, OPTION_TLS_KEY);
     return STATUS_OK;
 }
 
@@ -307,7 +277,7 @@ static enum status load(struct loading *loading)
     const struct options_input *input = loading->input;
     if (options_read_flags(&loading->flags, input->argc, input->argv, loading->problem) != STATUS_OK)
         return STATUS_INVALID;
-    fill_defaults(loading);
+    options_fill_defaults(&loading->defaults, input->environment);
     if (use_layer(loading, &loading->defaults) != STATUS_OK)
         return STATUS_INVALID;
     /* Somebody who asks for help may have a configuration that does not work. */
@@ -334,6 +304,18 @@ enum status options_load(struct options *options, const struct options_input *in
     if (status != STATUS_OK)
         options_fini(options);
     return status;
+}
+
+enum status options_check_start(struct options *options, struct problem *problem)
+{
+    struct loading loading = {.options = options, .problem = problem};
+    char what[400];
+    if (!options->tokens || token_table_count(options->tokens) > 0)
+        return STATUS_OK;
+    snprintf(what, sizeof what,
+             "%.250s holds no token; duepost token new NAME scopes=... makes one, and prints its line",
+             options->tokens_file);
+    return place_problem(&loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], what);
 }
 
 void options_log_warnings(const struct options *options)

@@ -147,6 +147,9 @@ struct options_input {
 enum status options_load(struct options *, const struct options_input *, struct problem *) MUST_USE;
 void options_fini(struct options *);
 
+/* INVALID: what is fine later, but at the start rather a mistake, is a file of tokens that holds none. */
+enum status options_check_start(struct options *, struct problem *) MUST_USE;
+
 /* --help, --version and --print-config: writes the answer and returns true; there is nothing else to do. */
 bool options_answer(const struct options *, FILE *out);
 

@@ -32,8 +32,9 @@ const struct option option_table[OPTION_COUNT] = {
                 "further topics=orders-*,mail and rate=1000/s (or /m, /h; with each duepost process). A\n"
                 "line that begins with # is a comment. \"duepost token new NAME scopes=...\" prints a new\n"
                 "token and its line: the file holds digests, and no token. A request sends its token as\n"
-                "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again; when it is wrong then, what\n"
-                "was read before stays.",
+                "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again, also when other options are\n"
+                "wrong; when the file itself is wrong then, what was read before stays, and when no token\n"
+                "is left in it, nobody gets in.",
             .may_reload = true,
         },
     [OPTION_HOSTS] =

@@ -55,7 +55,9 @@ void option_layer_set(struct option_layer *, enum option_id, struct slice text, 
                       unsigned line);
 void option_layer_fini(struct option_layer *);
 
-/* options_flags.c, options_environment.c, options_file.c: one source each. The problem names the place. */
+/* options_defaults.c, options_flags.c, options_environment.c, options_file.c: one source each. The problem names
+ * the place. */
+void options_fill_defaults(struct option_layer *, char *const *environment);
 enum status options_read_flags(struct option_layer *, int argc, char *const *argv, struct problem *) MUST_USE;
 void options_read_environment(struct option_layer *, char *const *environment, struct options *);
 enum status options_read_file(struct option_layer *, const char *path, struct slice content,

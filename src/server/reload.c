@@ -1,20 +1,32 @@
 #include "server/reload.h"
 
 #include "base/memory.h"
+#include "server/token_file.h"
 
 enum { NAMES_MAX = 1024 };
+
+static void begin(struct reload *);
 
 struct reload {
     struct loop *loop;
     const struct options_input *input;
+    struct options **live;
     reload_prepare_fn *prepare;
     void *arg;
-    struct options *old; /* reactors may still look at it */
-    size_t waiting;      /* for so many of them */
+    struct reactor *const *reactors;
+    size_t reactor_count; /* 0: they do not run yet, or no more */
+    bool is_wanted;       /* as soon as they run, and none is waited for */
+
+    /* What reactors may still look at, and how many of them. */
+    struct options *old;
+    struct token_table *old_tokens;
+    size_t waiting;
 };
 
 static void free_old(struct reload *reload)
 {
+    token_table_release(reload->old_tokens);
+    reload->old_tokens = NULL;
     if (!reload->old)
         return;
     options_fini(reload->old);
@@ -25,14 +37,24 @@ static void free_old(struct reload *reload)
 static void count_reloaded(void *arg)
 {
     struct reload *reload = arg;
-    if (--reload->waiting == 0)
-        free_old(reload);
+    if (--reload->waiting > 0)
+        return;
+    free_old(reload);
+    if (reload->is_wanted)
+        begin(reload);
 }
 
 static void on_reloaded(void *arg)
 {
     struct reload *reload = arg;
     loop_post(reload->loop, count_reloaded, reload);
+}
+
+static void tell_reactors(struct reload *reload)
+{
+    reload->waiting = reload->reactor_count;
+    for (size_t i = 0; i < reload->reactor_count; i++)
+        reactor_reload(reload->reactors[i], *reload->live, on_reloaded, reload);
 }
 
 static void log_changes(const struct options *live, const struct options *fresh)
@@ -46,14 +68,6 @@ static void log_changes(const struct options *live, const struct options *fresh)
         log_warning("options_need_a_restart", LOG_SLICE("options", buffer_slice(&fixed)));
     buffer_fini(&changed);
     buffer_fini(&fixed);
-}
-
-struct reload *reload_new(struct loop *loop, const struct options_input *input, reload_prepare_fn *prepare,
-                          void *arg)
-{
-    struct reload *reload = NEW(struct reload);
-    *reload = (struct reload){.loop = loop, .input = input, .prepare = prepare, .arg = arg};
-    return reload;
 }
 
 /* NULL: they are wrong, and that was logged. */
@@ -71,26 +85,76 @@ static struct options *load(struct reload *reload)
     return NULL;
 }
 
-void reload_run(struct reload *reload, struct options **live, struct reactor *const *reactors, size_t count)
+static void take_options(struct reload *reload, struct options *fresh)
+{
+    log_changes(*reload->live, fresh);
+    options_log_warnings(fresh);
+    log_set_level(fresh->log_level);
+    reload->old = *reload->live;
+    *reload->live = fresh;
+    tell_reactors(reload);
+}
+
+/* From the file that was named last without a mistake. What is wrong with the other options must not keep a
+ * token that was revoked; reactors look into live options only when they are told to. */
+static void take_tokens_only(struct reload *reload)
+{
+    struct options *live = *reload->live;
+    struct token_table *fresh;
+    struct problem warning, problem;
+    if (!live->tokens_file)
+        return;
+    if (token_file_read(live->tokens_file, &fresh, &warning, &problem) != STATUS_OK) {
+        log_error("tokens_not_read", LOG_TEXT("why", problem.text));
+        return;
+    }
+    token_file_log(live->tokens_file, fresh);
+    if (warning.text[0])
+        log_warning("configuration", LOG_TEXT("what", warning.text));
+    reload->old_tokens = live->tokens;
+    live->tokens = fresh;
+    tell_reactors(reload);
+}
+
+static void begin(struct reload *reload)
+{
+    reload->is_wanted = false;
+    struct options *fresh = load(reload);
+    if (fresh)
+        take_options(reload, fresh);
+    else
+        take_tokens_only(reload);
+}
+
+struct reload *reload_new(struct loop *loop, const struct options_input *input, struct options **live,
+                          reload_prepare_fn *prepare, void *arg)
+{
+    struct reload *reload = NEW(struct reload);
+    *reload = (struct reload){.loop = loop, .input = input, .live = live, .prepare = prepare, .arg = arg};
+    return reload;
+}
+
+void reload_use(struct reload *reload, struct reactor *const *reactors, size_t count)
+{
+    reload->reactors = reactors;
+    reload->reactor_count = count;
+    if (count == 0)
+        reload->is_wanted = false;
+    else if (reload->is_wanted)
+        begin(reload);
+}
+
+void reload_run(struct reload *reload)
 {
     struct problem problem;
     if (log_reopen(&problem) != STATUS_OK)
         log_error("log_not_reopened", LOG_TEXT("why", problem.text));
-    if (reload->old || count == 0) {
-        log_warning("options_not_reloaded", LOG_TEXT("why", "duepost is still busy starting or reloading"));
-        return;
+    if (reload->waiting > 0 || reload->reactor_count == 0) {
+        reload->is_wanted = true;
+        log_info("options_reloaded_later", LOG_TEXT("why", "duepost is still busy starting or reloading"));
+    } else {
+        begin(reload);
     }
-    struct options *fresh = load(reload);
-    if (!fresh)
-        return;
-    log_changes(*live, fresh);
-    options_log_warnings(fresh);
-    log_set_level(fresh->log_level);
-    reload->old = *live;
-    *live = fresh;
-    reload->waiting = count;
-    for (size_t i = 0; i < count; i++)
-        reactor_reload(reactors[i], fresh, on_reloaded, reload);
 }
 
 void reload_free(struct reload *reload)

@@ -1,7 +1,5 @@
 #include "server/server.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +12,9 @@
 #include "server/embedded_redis.h"
 #include "server/front.h"
 #include "server/reactor.h"
+#include "server/redis_addresses.h"
 #include "server/reload.h"
+#include "server/token_file.h"
 
 enum { FILES_MIN = 1024 }; /* besides connections of clients and attempts */
 
@@ -27,6 +27,7 @@ struct server {
     struct loop *loop;
     struct front *front;
     struct redis_address redis; /* where it is */
+    struct redis_addresses *redis_addresses;
     char *prefix;
     struct embedded_redis *embedded;
     struct store_options store;
@@ -102,6 +103,7 @@ static void on_drain_timeout(struct server *server)
 static void begin_stop(struct server *server)
 {
     server->is_stopping = true;
+    reload_use(server->reload, NULL, 0);
     if (server->reactor_count == 0) {
         stop_all(server);
         return;
@@ -130,7 +132,7 @@ static void on_signal(void *arg, bool readable, bool writable)
         return;
     if (info.ssi_signo == SIGHUP) {
         if (!server->is_stopping)
-            reload_run(server->reload, &server->options, server->reactors, server->reactor_count);
+            reload_run(server->reload);
     } else if (server->is_stopping) {
         end_at_once(server);
     } else {
@@ -213,6 +215,7 @@ static void start_reactors(struct server *server)
         };
         server->reactors[server->reactor_count++] = reactor_start(&reactor);
     }
+    reload_use(server->reload, server->reactors, server->reactor_count);
 }
 
 static void end_preflight(void *arg)
@@ -278,32 +281,6 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
-static void refuse_place(const char *host, uint16_t port, struct target_policy *targets)
-{
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    if (getaddrinfo(host, NULL, &hints, &found) != 0)
-        return;
-    for (const struct addrinfo *item = found; item; item = item->ai_next) {
-        struct address address = {.is_v6 = item->ai_family == AF_INET6};
-        if (address.is_v6)
-            memcpy(address.bytes, &((const struct sockaddr_in6 *)(const void *)item->ai_addr)->sin6_addr, 16);
-        else
-            memcpy(address.bytes, &((const struct sockaddr_in *)(const void *)item->ai_addr)->sin_addr, 4);
-        target_policy_refuse(targets, &address, port);
-    }
-    freeaddrinfo(found);
-}
-
-/* Jobs may not lead to the Redis that they are kept in. It is the one of the start, whatever a reload says;
- * what Sentinels or a Cluster name later, the stores refuse (store_is_redis). */
-static void refuse_redis(const struct redis_address *redis, struct target_policy *targets)
-{
-    if (redis->host)
-        refuse_place(redis->host, redis->port, targets);
-    for (size_t i = 0; i < redis->seed_count; i++)
-        refuse_place(redis->seeds[i].host, redis->seeds[i].port, targets);
-}
-
 /* Completes options, at the start and when they are read again. */
 static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
@@ -314,11 +291,10 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
         problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
         return STATUS_INVALID;
     }
-    if (options->tokens)
-        log_info("tokens_read", LOG_TEXT("file", options->tokens_file),
-                 LOG_NUMBER("count", token_table_count(options->tokens)));
     front_refuse(server->front, options->targets);
-    refuse_redis(&server->redis, options->targets);
+    redis_addresses_refuse(server->redis_addresses, &server->redis, options->targets);
+    if (options->tokens)
+        token_file_log(options->tokens_file, options->tokens);
     return STATUS_OK;
 }
 
@@ -362,6 +338,7 @@ static void close_all(struct server *server)
 {
     embedded_redis_free(server->embedded);
     redis_address_fini(&server->redis);
+    redis_addresses_free(server->redis_addresses);
     free(server->prefix);
     reload_free(server->reload);
     options_fini(server->options);
@@ -380,7 +357,8 @@ int server_run(struct options *options, const struct options_input *input)
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
-    server.reload = reload_new(server.loop, input, prepare, &server);
+    server.reload = reload_new(server.loop, input, &server.options, prepare, &server);
+    server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "server/options_table.h"
 
 static void check_mode(const char *path, struct problem *warning)
@@ -23,4 +24,12 @@ enum status token_file_read(const char *path, struct token_table **tokens, struc
         check_mode(path, warning);
     buffer_fini(&text);
     return status;
+}
+
+void token_file_log(const char *path, const struct token_table *tokens)
+{
+    size_t count = token_table_count(tokens);
+    log_info("tokens_read", LOG_TEXT("file", path), LOG_NUMBER("count", count));
+    if (count == 0)
+        log_warning("no_tokens", LOG_TEXT("what", "the file of tokens holds none: nobody gets in"));
 }

@@ -9,4 +9,7 @@
 enum status token_file_read(const char *path, struct token_table **, struct problem *warning,
                             struct problem *) MUST_USE;
 
+/* Says what was read, and what it means when that is nothing. */
+void token_file_log(const char *path, const struct token_table *);
+
 #endif

@@ -73,7 +73,11 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
 static void give_jobs(const struct walk *walk, enum status status, const struct redis_reply *reply,
                       size_t count, struct store_cursor next)
 {
-    struct store_job *jobs = NEW_ARRAY(struct store_job, count);
+    struct store_job *jobs = calloc(count + 1, sizeof *jobs);
+    if (!jobs) {
+        walk->fn.jobs(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t at = FIRST_JOB + i * JOB_PARTS;
         jobs[i].state = walk->list.state;
@@ -91,7 +95,11 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
 static void give_ids(const struct walk *walk, enum status status, const struct redis_reply *reply,
                      size_t count, struct store_cursor next)
 {
-    struct slice *ids = NEW_ARRAY(struct slice, count);
+    struct slice *ids = calloc(count + 1, sizeof *ids);
+    if (!ids) {
+        walk->fn.ids(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         ids[i] = redis_reply_text(redis_reply_at(reply, FIRST_JOB + i));
     walk->fn.ids(walk->arg, status, ids, count, next);

@@ -248,7 +248,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
     job_write(&job, &run->new_record);
     job_fini(&job);
     if (run->old_record.failed || run->new_record.failed)
-        return STATUS_FAILED;
+        return STATUS_NO_MEMORY;
     return is_expired ? STATUS_EXPIRED : STATUS_OK;
 }
 
@@ -292,8 +292,8 @@ void store_run(struct store *store, struct slice id, struct store_when when, sto
     when_format(when, run->when);
     run->fn = fn;
     run->arg = arg;
-    buffer_init(&run->old_record, RECORD_MAX);
-    buffer_init(&run->new_record, RECORD_MAX);
+    buffer_init_fallible(&run->old_record, RECORD_MAX);
+    buffer_init_fallible(&run->new_record, RECORD_MAX);
     run->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

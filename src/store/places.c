@@ -3,6 +3,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/local_address.h"
 #include "io/resolver.h"
 #include "job/target.h"
 
@@ -25,8 +26,11 @@ struct places {
 static void refuse(struct place *place, const char *text)
 {
     struct address address;
-    if (address_parse(slice_of(text), &address))
-        target_policy_refuse(place->places->refused, &address, place->redis.port);
+    if (!address_parse(slice_of(text), &address))
+        return;
+    target_policy_refuse(place->places->refused, &address, place->redis.port);
+    if (address_is_local(address.is_v6, address.bytes))
+        target_policy_refuse(place->places->refused, NULL, place->redis.port);
 }
 
 static void on_resolved(void *arg, const char *address, const char *why)
@@ -65,7 +69,9 @@ void places_note(struct places *places, const struct redis_place *redis)
 
 bool places_have(const struct places *places, const struct address *address, uint16_t port)
 {
-    return target_policy_refuses(places->refused, address, port, false);
+    bool is_local =
+        target_policy_asks_local(places->refused, port) && address_is_local(address->is_v6, address->bytes);
+    return target_policy_refuses(places->refused, address, port, is_local);
 }
 
 struct places *places_new(struct loop *loop)

@@ -1,7 +1,8 @@
 /* places.h - addresses of Redis that were learned while running, where no job may lead.
  *
- * Those that the operator named are in the target policy from the start. What Sentinels or a Cluster name
- * later is noted here: each place once, a host name by its first address. */
+ * Those that the operator named are in the target policy, as far as their names could be looked up. Noted
+ * here is what Sentinels or a Cluster name later, and where a connection goes: each place once, a host name
+ * by its first address. Where that is this very host's, its port is refused on all addresses of this host. */
 #ifndef DUEPOST_STORE_PLACES_H
 #define DUEPOST_STORE_PLACES_H
 

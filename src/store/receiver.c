@@ -91,7 +91,11 @@ static void on_receivers(void *arg, enum status status, const struct redis_reply
     int64_t version = redis_reply_integer(redis_reply_at(reply, 2));
     if (status == STATUS_OK) {
         count = (redis_reply_size(reply) - FIRST_RECEIVER) / RECEIVER_PARTS;
-        receivers = NEW_ARRAY(struct store_receiver, count);
+        receivers = calloc(count + 1, sizeof *receivers);
+        if (!receivers) {
+            status = STATUS_NO_MEMORY;
+            count = 0;
+        }
         for (size_t i = 0; i < count; i++) {
             size_t at = FIRST_RECEIVER + i * RECEIVER_PARTS;
             receivers[i] = read_receiver(redis_reply_text(redis_reply_at(reply, at)),

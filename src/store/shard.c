@@ -125,6 +125,12 @@ static void on_error(void *arg, struct slice error)
     shard->events.on_error(shard->events.arg, error);
 }
 
+static void on_place(void *arg, const struct redis_place *place)
+{
+    const struct shard *shard = arg;
+    shard->events.on_place(shard->events.arg, place);
+}
+
 static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us, loop_fn *on_up,
                                        void (*on_down)(void *, const char *))
 {
@@ -132,6 +138,7 @@ static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us,
         .on_up = on_up,
         .on_down = on_down,
         .arg = shard,
+        .on_place = on_place,
         .find = shard->events.find,
         .find_arg = shard->events.find_arg,
         .on_error = shard->events.on_error ? on_error : NULL,

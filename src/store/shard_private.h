@@ -41,7 +41,8 @@ struct claim {
 struct shard_events {
     loop_fn *on_change; /* shard_is_ready or the facts may be different */
     /* The other three are NULL where nothing else says where the primary is. */
-    void (*on_error)(void *arg, struct slice error); /* in a reply of Redis's */
+    void (*on_place)(void *arg, const struct redis_place *); /* a connection goes there */
+    void (*on_error)(void *arg, struct slice error);         /* in a reply of Redis's */
     loop_fn *on_doubt; /* a connection was lost, or replicas do not follow: who is the primary? */
     bool (*find)(void *find_arg, struct redis_place *);
     void *find_arg;

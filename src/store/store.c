@@ -79,6 +79,12 @@ static void on_node(void *arg, const struct redis_place *place)
     places_note(store->places, place);
 }
 
+static void on_place(void *arg, const struct redis_place *place)
+{
+    const struct member *member = arg;
+    places_note(member->store->places, place);
+}
+
 /* What a node of the Cluster says in errors about who serves a shard. */
 static void on_error(void *arg, struct slice error)
 {
@@ -233,7 +239,7 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
 static void start_shard(struct store *store, size_t number)
 {
     struct member *member = &store->members[number];
-    struct shard_events events = {.on_change = on_shard_change, .arg = member};
+    struct shard_events events = {.on_change = on_shard_change, .on_place = on_place, .arg = member};
     if (store->cluster) {
         events.on_error = on_error;
         events.on_doubt = on_doubt;

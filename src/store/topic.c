@@ -56,7 +56,12 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
     size_t count = 0;
     if (status == STATUS_OK) {
         count = (redis_reply_size(reply) - FIRST_TOPIC) / TOPIC_PARTS;
-        topics = NEW_ARRAY(struct store_topic, count);
+        topics = calloc(count + 1, sizeof *topics);
+        if (!topics) {
+            walk->fn(walk->arg, STATUS_NO_MEMORY, NULL, 0, false, next);
+            free(walk);
+            return;
+        }
         for (size_t i = 0; i < count; i++)
             topics[i] = read_topic(reply, FIRST_TOPIC + i * TOPIC_PARTS);
         next = next_of(walk, redis_reply_integer(redis_reply_at(reply, 1)) == 1, topics + count - 1);

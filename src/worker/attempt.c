@@ -21,6 +21,7 @@
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
+    NO_MEMORY_WAIT_MS = 5000,      /* for others to give some back */
 };
 
 /* ---- the lease ---- */
@@ -134,6 +135,24 @@ static int64_t with_jitter(const struct attempt *attempt, int64_t wait_ms)
     return topic_settings_wait_ms(attempt->settings, wait_ms, random);
 }
 
+/* Given back without an attempt, or without what would be recorded of it: the job is POSTed later. */
+static void give_up_memory(struct attempt *attempt)
+{
+    log_error("no_memory_for_job", LOG_SLICE("job", attempt->lease.id),
+              LOG_NUMBER("retry_in_ms", NO_MEMORY_WAIT_MS));
+    permit_drop(&attempt->permit);
+    attempt->is_held = true;
+    attempt->wait_ms = NO_MEMORY_WAIT_MS;
+    attempt->next_step = ATTEMPT_STEP_RELEASE;
+}
+
+static void give_back(struct attempt *attempt)
+{
+    attempt->is_running = false;
+    give_up_memory(attempt);
+    attempt_record(attempt);
+}
+
 static void decide(struct attempt *attempt, const struct http_outcome *http)
 {
     struct job *job = &attempt->job;
@@ -161,8 +180,10 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     job->wait_ms = outcome.verdict == VERDICT_RETRY ? outcome.wait_ms : 0;
     job->reason = outcome.reason;
     job_write(job, &attempt->outcome);
-    assert(!attempt->outcome.failed);
-    log_failure(attempt, &outcome);
+    if (attempt->outcome.failed)
+        give_up_memory(attempt);
+    else
+        log_failure(attempt, &outcome);
 }
 
 static enum metrics_result metrics_result_of(const struct http_outcome *http)
@@ -236,6 +257,8 @@ static void post(struct attempt *attempt)
     attempt->is_running = true;
     attempt->post = attempt_request_post(attempt, topic_defaults_timeout_ms(attempt->settings, &attempt->job),
                                          may_send, on_done);
+    if (!attempt->post)
+        give_back(attempt);
 }
 
 /* Somebody else wrote this record, or it is of a later version: kept as it is, dead in the open. */
@@ -244,6 +267,8 @@ static void bury_unreadable(struct attempt *attempt)
     log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
     buffer_append(&attempt->outcome, buffer_slice(&attempt->record));
     attempt->next_step = ATTEMPT_STEP_BURY;
+    if (attempt->outcome.failed)
+        give_up_memory(attempt);
     attempt_record(attempt);
 }
 
@@ -253,10 +278,12 @@ static void bury_unsent(struct attempt *attempt, struct slice reason)
     struct job *job = &attempt->job;
     job->reason = reason;
     job_write(job, &attempt->outcome);
-    assert(!attempt->outcome.failed);
-    log_warning("job_dead", LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", job->attempts),
-                LOG_SLICE("reason", job->reason));
     attempt->next_step = ATTEMPT_STEP_BURY;
+    if (attempt->outcome.failed)
+        give_up_memory(attempt);
+    else
+        log_warning("job_dead", LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", job->attempts),
+                    LOG_SLICE("reason", job->reason));
     attempt_record(attempt);
 }
 
@@ -331,15 +358,17 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->claimed_ms = now_ms;
     attempt->lease.nonce = *nonce;
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
-    buffer_init(&attempt->record, RECORD_MAX);
-    buffer_init(&attempt->outcome, RECORD_MAX);
+    buffer_init_fallible(&attempt->record, RECORD_MAX);
+    buffer_init_fallible(&attempt->outcome, RECORD_MAX);
     buffer_init(&attempt->line, ATTEMPT_LINE_MAX);
-    buffer_init(&attempt->payload, RECORD_MAX);
+    buffer_init_fallible(&attempt->payload, RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
     if (claimed->settings.size)
         read_settings(attempt, claimed->settings);
-    if (!read_job(attempt, &url))
+    if (attempt->record.failed)
+        give_back(attempt);
+    else if (!read_job(attempt, &url))
         bury_unreadable(attempt);
     else if (job_is_expired(&attempt->job, now_ms))
         bury_unsent(attempt, SLICE("expired"));

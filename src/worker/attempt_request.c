@@ -104,6 +104,7 @@ static void sign(const struct attempt *attempt, struct slice payload, struct hea
     add_header(lines, SLICE("webhook-id"), slice_of(id));
     add_header(lines, SLICE("webhook-timestamp"), buffer_slice(&number));
     add_header(lines, SLICE("webhook-signature"), buffer_slice(&signature));
+    lines->text->failed |= signature.failed;
     buffer_fini(&signature);
 }
 
@@ -115,8 +116,11 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     char digits[16];
     struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
     buffer_append_number(&number, job->attempts + 1);
-    if (!member_find_header(headers, count, SLICE("Content-Type")))
-        add_header(lines, SLICE("Content-Type"), job_content_type(job, payload));
+    if (!member_find_header(headers, count, SLICE("Content-Type"))) {
+        struct slice type = job_content_type(job, payload);
+        add_header(lines, SLICE("Content-Type"), type);
+        lines->text->failed |= type.size == 0;
+    }
     if (!member_find_header(headers, count, SLICE("User-Agent")))
         add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     add_header(lines, SLICE("Duepost-Topic"), job->topic);
@@ -137,6 +141,8 @@ struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_
     struct header_lines lines = {.text = &attempt->header_text};
     struct slice headers[HEADER_LINES_MAX];
     write_headers(attempt, payload, &lines);
+    if (attempt->payload.failed || attempt->header_text.failed)
+        return NULL;
     for (size_t i = 0; i < lines.count; i++)
         headers[i] =
             slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);

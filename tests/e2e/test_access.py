@@ -2,13 +2,16 @@
 
 import json
 import re
+import signal
+import subprocess
 import time
 
 import pytest
 
 import contract
-from duepost import Duepost, run
+from duepost import BINARY, Duepost, environment, run
 from patience import SLOW, until
+import scratch
 from tokens import SCOPES, TokenFile
 
 MINE, THEIRS = "mine-1", "theirs"
@@ -298,18 +301,79 @@ def test_it_is_read_again_on_sighup(start):
     assert "event=tokens_read" in server.log() and "count=2" in server.log()
 
 
-@pytest.mark.parametrize("text", ["", "root nonsense", "# nothing left\n"])
-def test_while_it_is_wrong_the_old_one_stays(start, text):
+@pytest.mark.parametrize("text", ["", "# nothing left\n"])
+def test_when_nothing_is_left_in_it_nobody_gets_in(start, text):
     tokens = TokenFile()
     root = tokens.add("root")
     server = start("--tokens", str(tokens.path), token=root)
+    server.get("/topics").expect(200)
     tokens.path.write_text(text)
-    server.reload("options_not_reloaded")
+    server.reload()
+    assert "level=warning event=no_tokens" in server.log()
+    server.get("/topics").expect(401)
+    server.with_token(None).get("/topics").expect(401)
+    server.with_token("").get("/topics").expect(401)
+    server.get("/healthz").expect(200)
+    new = tokens.add("new")
+    server.reload()
+    server.with_token(new).get("/topics").expect(200)
+
+
+def test_without_a_token_in_it_nothing_starts():
+    tokens = TokenFile()
+    result = run("--listen", "127.0.0.1:0", "--data", str(scratch.directory("data")), "--tokens", str(tokens.path))
+    assert result.returncode == 2 and "listening" not in result.stdout
+    assert "holds no token" in result.stderr and "duepost token new" in result.stderr
+
+
+@pytest.mark.parametrize("fault", ["listen on everything\n", "tls-cert = /nowhere\ntls-key = /nowhere\n"])
+def test_a_token_is_revoked_whatever_is_wrong_with_the_other_options(start, tmp_path, fault):
+    tokens, file = TokenFile(), tmp_path / "duepost.conf"
+    root, leaked = tokens.add("root"), tokens.add("leaked")
+    file.write_text(f"tokens = {tokens.path}\n")
+    server = start("--config", str(file), "--reactors", "2", token=root)
+    server.with_token(leaked).get("/topics").expect(200)
+    file.write_text(f"tokens = {tokens.path}\n{fault}")
+    tokens.remove("leaked")
+    server.reload("tokens_read")
+    assert "event=options_not_reloaded" in server.log()
+    until(lambda: server.with_token(leaked).get("/topics").status == 401, 5, "revoked")
+    server.get("/topics").expect(200)
+
+
+def test_sighup_before_anything_is_served_is_not_forgotten(redis):
+    tokens, log, behind = TokenFile(), scratch.file("log"), redis(tcp=True)
+    tokens.add("root"), tokens.add("leaked")
+    behind.freeze()
+    with log.open("w") as file:
+        process = subprocess.Popen([BINARY, "--listen", "127.0.0.1:0", "--redis", behind.address, "--tokens", str(tokens.path)],
+                                   env=environment(), stdout=subprocess.DEVNULL, stderr=file)
+    try:
+        until(lambda: "event=tokens_read" in log.read_text(), 10, "the first options")
+        tokens.remove("leaked")
+        process.send_signal(signal.SIGHUP)
+        until(lambda: "event=options_reloaded_later " in log.read_text(), 10, "heard")
+        behind.thaw()
+        until(lambda: "event=options_reloaded " in log.read_text(), 10, "done")
+        assert log.read_text().count("event=tokens_read") == 2 and "count=1" in log.read_text()
+        process.terminate()
+        assert process.wait(10 * SLOW) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_while_it_is_wrong_the_old_one_stays(start):
+    tokens = TokenFile()
+    root = tokens.add("root")
+    server = start("--tokens", str(tokens.path), token=root)
+    tokens.path.write_text("root nonsense")
+    server.reload("tokens_not_read")
     assert str(tokens.path) in server.log()
     server.get("/topics").expect(200)
     server.with_token(None).get("/topics").expect(401)
     tokens.path.unlink()
-    server.reload("options_not_reloaded")
+    server.reload("tokens_not_read")
     server.get("/topics").expect(200)
 
 

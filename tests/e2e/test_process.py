@@ -190,6 +190,14 @@ def test_stdout_has_one_line(start):
 SECRETS = ["s3cretheader", "s3cretquery", "s3cretbody", "s3cretpassword"]
 
 
+def test_who_may_read_the_password_is_told(start, redis):
+    behind = redis(password="s3cretpassword")
+    password = behind.directory / "password"
+    password.write_text("s3cretpassword\n")
+    password.chmod(0o644)
+    assert "may read the file of redis-password-file: chmod o-r" in start("--redis-password-file", str(password), redis=behind).log()
+
+
 @pytest.mark.parametrize("form", ["logfmt", "json"])
 def test_the_log_has_a_line_an_event_and_no_secrets(start, redis, receiver, topic, form):
     behind = redis(password="s3cretpassword")

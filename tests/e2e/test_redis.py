@@ -156,6 +156,36 @@ def test_it_starts_without_redis_and_waits_for_it(start, redis, receiver, topic)
     server.wait_for_state(topic, "a", None)
 
 
+def test_a_name_that_is_not_found_is_waited_for(start, topic):
+    server = start(redis="redis://no..name:6379", ready=False)
+    assert "Name or service not known" in server.get("/readyz").expect(503)["detail"]
+    server.post({"topic": topic, "url": "http://127.0.0.1:9/"}).expect(503)
+    server.reload()
+    assert server.log().count("event=redis_name_not_found") == 2
+    server.get("/healthz").expect(200)
+    assert server.terminate(20) == 0
+
+
+def test_what_is_damaged_is_mended_and_told(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    for job_id in ("lost", "doubled", "gone"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=3600)
+    keys = "duepost:{0}:"
+    assert behind.command("ZREM", f"{keys}bucket:{topic}", f"{topic}/lost") == b":1\r\n"
+    assert behind.command("ZADD", f"{keys}dead", "1000", f"{topic}/doubled") == b":1\r\n"
+    assert behind.command("HDEL", f"{keys}jobs", f"{topic}/gone") == b":1\r\n"
+    server.wait_for_state(topic, "lost", None)
+    assert receiver.count(topic) == 1
+    until(lambda: "event=mending_done" in server.log(), 10, "mended")
+    log = server.log()
+    assert "level=error event=books_are_off" in log
+    for what in ("lost", "doubled", "empty"):
+        job_id = "gone" if what == "empty" else what
+        assert f'event=mended what="{what} {topic}/{job_id}"' in log
+    assert server.job(topic, "doubled")["state"] == "delayed" and server.job(topic, "gone") is None
+
+
 def test_an_answer_lost_on_the_way_is_an_unknown_outcome(start, redis, receiver, topic):
     """Redis gets the request and does not answer; repeating it does not schedule twice."""
     behind = redis()

@@ -11,6 +11,7 @@ import time
 
 from duepost import BINARY
 from patience import SLOW, until
+from receiver import Answer
 import scratch
 
 SHARED = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -119,6 +120,17 @@ def test_a_files_keys_sign_what_no_topics_keys_do(start, receiver, topic):
     assert SHARED[6:] not in server.log() and OTHER[6:] not in server.log()
 
 
+def test_who_may_read_the_file_is_told(start):
+    file = scratch.file("keys")
+    file.write_text(f"{SHARED}\n")
+    file.chmod(0o640)
+    server = start("--signing-secret-file", str(file))
+    assert "chmod o-r" not in server.log()
+    file.chmod(0o644)
+    server.reload()
+    assert "may read the file of signing-secret-file: chmod o-r" in server.log()
+
+
 def test_a_client_cannot_sign_in_our_name(server, receiver, topic):
     for name in ("webhook-id", "Webhook-Signature", "WEBHOOK-TIMESTAMP"):
         reply = server.post({"topic": topic, "url": receiver.url(), "headers": {name: "x"}})
@@ -142,6 +154,10 @@ def test_a_sample_shows_what_is_signed(receiver):
     receiver.script("", 400)
     code, _, wrong = sign_test(receiver.url("/sample"), str(file))
     assert code == 1 and "did not take it" in wrong
+    hostile = "\x1b]0;owned\x07\x7f\u009b2J\r\nwell \u00e4\u00e9"
+    receiver.script("", Answer(200, (), hostile.encode()))
+    code, said, _ = sign_test(receiver.url("/sample"), str(file))
+    assert code == 0 and "answer   200 ?]0;owned???2J??well \u00e4\u00e9\n" in said
     assert sign_test(receiver.url())[0] == 2
     file.write_text("secret-but-no-key")
     code, _, wrong = sign_test(receiver.url(), str(file))
@@ -160,6 +176,14 @@ def test_a_trace_goes_on_with_each_attempt(server, receiver, topic):
     assert all(re.fullmatch(TRACE.replace("00f067aa0ba902b7", "[0-9a-f]{16}"), parent) for parent in parents)
     assert len({TRACE, *parents}) == 3
     assert all(a.headers["tracestate"] == "a=1,b=2" for a in arrivals)
+
+
+def test_a_tracestate_in_several_lines_is_one_list(server, receiver, topic):
+    body = json.dumps({"topic": topic, "jobId": "a", "url": receiver.url()})
+    lines = ["tracestate: a=1, b=2", f"traceparent: {TRACE}", "TraceState:", "tracestate:c=3 ,", "Tracestate: d=4"]
+    head = "\r\n".join(["POST /jobs HTTP/1.1", "Host: 127.0.0.1", "Connection: close", "Content-Type: application/json", f"Content-Length: {len(body)}", *lines])
+    assert b" 201 " in server.raw(f"{head}\r\n\r\n{body}".encode(), "POST", "/jobs")
+    assert came(receiver, topic, "a")[0].headers["tracestate"] == "a=1,b=2,c=3,d=4"
 
 
 def test_what_is_no_trace_is_passed_over_and_a_jobs_own_header_wins(server, receiver, topic):

@@ -76,6 +76,20 @@ def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis
         assert server.wait_for_state(topic, f"p{port}", "dead")["reason"] == "target_refused"
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_redis_on_this_host_is_refused_on_each_of_its_addresses(start, redis, receiver, topic, name):
+    behind = redis(tcp=True, options=("--bind", "0.0.0.0"))
+    server = start(redis=f"redis://{name}:{behind.port}", allow="0.0.0.0/0,::/0,localhost")
+    server.reload()
+    for host in ("127.0.0.1", "127.0.0.2", "127.9.9.9", "[::ffff:127.0.0.3]", "0.0.0.0"):
+        assert server.post({"topic": topic, "url": f"http://{host}:{behind.port}/", "delay": 60}).fields() == ["url"], host
+    server.schedule(topic=topic, jobId="name", url=f"http://localhost:{behind.port}/")
+    assert server.wait_for_state(topic, "name", "dead")["reason"] == "target_refused"
+    server.schedule(topic=topic, jobId="well", url=receiver.url())
+    server.wait_for_state(topic, "well", None)
+    assert receiver.count(topic) == 1
+
+
 @pytest.mark.parametrize("listen, hosts", [
     ("0.0.0.0:0", ["127.0.0.1", "127.0.0.2", "127.2", "0", "[::ffff:127.0.0.1]"]),
     ("[::]:0", ["[::1]", "[::]", "127.0.0.1", "[::ffff:127.0.0.9]", "0.0.0.0"])])

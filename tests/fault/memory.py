@@ -2,7 +2,10 @@
 
 What is small and ours ends the process with a line that says so; what a client sizes is refused. Never is an
 answer wrong, and after a restart every job is there that was accepted. A story is told once for each n, until it
-needs fewer allocations than that."""
+needs fewer allocations than that.
+
+Then the same for large allocations only, whose size somebody else chose, once and for good: nothing of ours may
+end the process for one of those."""
 
 import http.client
 import itertools
@@ -12,33 +15,39 @@ import re
 import signal
 import struct
 
+from memory_stories import FAR, LARGE_BODY, LARGE_STORIES, LISTED, LONG_BODY, REFUSED, STORIES
 from node import Node
 from patience import SLOW, until
 from receiver import Receiver
 from redis_server import RedisServer
+from tokens import TokenFile
 import place
 import scratch
 
-LONG_BODY = {"text": "x" * 20000}
-REFUSED = (413, 503)
+LARGE = 64 * 1024  # from here on it counts as chosen by somebody else
 MAX = 3000  # allocations of a story, far more than there are
-FAR = 3600
+DEAD = 20
 
 
 class Plan:
     """What memory_preload.c reads."""
 
+    FORMAT = "qqqqq"
+
     def __init__(self):
+        size = struct.calcsize(self.FORMAT)
         self.path = scratch.file("plan")
-        self.path.write_bytes(bytes(24))
+        self.path.write_bytes(bytes(size))
         with self.path.open("r+b") as file:
-            self.memory = mmap.mmap(file.fileno(), 24)
+            self.memory = mmap.mmap(file.fileno(), size)
 
-    def fail(self, number):
-        self.memory[:] = struct.pack("qqq", 0, number, 0)
+    def fail(self, number, at_least=0, lasting=False):
+        self.memory[:] = struct.pack(self.FORMAT, 0, number, 0, at_least, lasting)
 
-    def has_failed(self):
-        return struct.unpack("qqq", self.memory[:])[2] > 0
+    def stop(self):
+        """Whether there was a failure."""
+        self.memory[8:16] = bytes(8)
+        return struct.unpack(self.FORMAT, self.memory[:])[2] > 0
 
 
 def is_library(said):
@@ -53,13 +62,17 @@ class Gone(Exception):
 
 
 class Site:
-    def __init__(self, report):
+    def __init__(self, report, body):
         self.report = report
-        self.plan, self.redis, self.receiver = Plan(), RedisServer(), Receiver()
+        self.known = body  # of the jobs that the stories find
+        self.plan, self.redis, self.receiver, tokens = Plan(), RedisServer(), Receiver(), TokenFile()
         self.numbers = itertools.count(1)
         self.later = []  # checks of what takes the time of a lease
+        self.dead = []  # topics with one dead job each, and its receiver will not have it
+        self.at_least = 0
+        self.token = tokens.add("root")
         self.deaths = self.libraries = self.refused = self.unanswered = 0
-        self.node = Node(0, "--reactors", "1", redis=self.redis.address,
+        self.node = Node(0, "--reactors", "1", "--breaker", "off", "--tokens", str(tokens.path), redis=self.redis.address,
                          extra={"LD_PRELOAD": place.tool("libfault_memory_preload.so"),
                                 "MEMORY_PLAN": str(self.plan.path)})
         self.node.start()
@@ -81,7 +94,12 @@ class Site:
         link = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=15 * SLOW)
         try:
             text = body if isinstance(body, (str, type(None))) else json.dumps(body)
-            link.request(method, target, text, {"Content-Type": media} if text else {})
+            headers = {"Authorization": f"Bearer {self.token}", **({"Content-Type": media} if text else {})}
+            link.connect()
+            try:
+                link.request(method, target, text, headers)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before all of it was sent
             answer = link.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException):
@@ -90,6 +108,8 @@ class Site:
         finally:
             link.close()
         if answer.status in REFUSED:
+            if "json" in answer.headers.get("Content-Type", ""):  # libmicrohttpd has words of its own
+                json.loads(data)
             self.refused += 1
             raise Gone
         return answer.status, data
@@ -97,19 +117,27 @@ class Site:
     def expect(self, condition, what):
         self.report.expect(condition, what)
 
-    def tell(self, story, number):
+    def expect_json(self, method, target, statuses=(200,), body=None):
+        """What the answer says, which is one of these."""
+        status, data = self.ask(method, target, body)
+        self.expect(status in statuses, f"{method} {target}: {status} {data[:300]!r}")
+        return json.loads(data)
+
+    def tell(self, story, number, lasting=False):
         """False: the story is over before its allocation number so many."""
+        if not self.dead:
+            self.prepare_dead()
         before = len(self.node.log())
-        self.plan.fail(number)
+        self.plan.fail(number, self.at_least, lasting)
         job_id = self.new_id()
         try:
             check = story(self, job_id)
         except Gone:
             check = None
-        has_failed = self.plan.has_failed()
-        self.plan.fail(0)
+        has_failed = self.plan.stop()
         if has_failed:
-            self.look_after(f"{story.__name__}, allocation {number}", before)
+            kind = f"of {self.at_least} bytes and more, " * bool(self.at_least) + "and all behind it, " * lasting
+            self.look_after(f"{story.__name__}, {kind}allocation {number}", before)
         if check:
             check()
         return has_failed
@@ -127,11 +155,10 @@ class Site:
         said = self.node.log()[before:]
         code = self.node.process.returncode
         self.deaths += 1
-        if code == -signal.SIGABRT and ("out of memory" in said or "Assertion" in said):
-            pass
-        elif is_library(said):
+        is_ours = code == -signal.SIGABRT and ("duepost: out of memory" in said or "Assertion" in said)
+        if not is_ours and is_library(said):
             self.libraries += 1
-        else:
+        elif not is_ours or self.at_least:
             self.expect(False, f"{what}: ended by {code}: {said[-2000:]}")
         self.node.kill()
         self.node.start()
@@ -139,14 +166,17 @@ class Site:
 
     # What a check needs.
 
-    def job(self, job_id):
+    def retried(self, ask):
         """Asked until there is an answer: the last failure may still be felt."""
         def answer():
             try:
-                return self.ask("GET", f"/jobs/memory/{job_id}")
+                return ask()
             except Gone:
                 return None
-        status, data = until(answer, 20, f"whether there is {job_id}")
+        return until(answer, 20, "an answer")
+
+    def job(self, job_id, topic="memory"):
+        status, data = self.retried(lambda: self.ask("GET", f"/jobs/{topic}/{job_id}"))
         return json.loads(data) if status == 200 else None
 
     def schedule(self, job_id, **members):
@@ -154,97 +184,76 @@ class Site:
                                                    "body": LONG_BODY, **members})
         assert status == 201, (status, data)
 
+    def await_dead(self, topic):
+        until(lambda: (self.job("dead", topic) or {}).get("state") == "dead", 30, lambda: f"{topic}/dead dead, not {self.job('dead', topic)}")
 
-def post(site, job_id):
-    site.schedule(job_id)
+    def take_dead(self):
+        """Its topic; at the end it is to be dead again."""
+        topic = self.dead.pop()
+        self.later.append(lambda: self.await_dead(topic))
+        return topic
 
-    def check():
-        job = site.job(job_id)
-        site.expect(job and job["body"] == LONG_BODY, f"post: {job_id} was accepted and is {job}")
-    return check
+    def prepare_dead(self):
+        self.dead = [f"dying-{next(self.numbers)}" for _ in range(DEAD)]
+        for topic in self.dead:
+            self.receiver.script(topic, *[410] * 10)
+            self.schedule("dead", topic=topic, delay=0, body=self.known)
+        for topic in self.dead:
+            self.await_dead(topic)
 
-
-def post_many(site, job_id):
-    jobs = [{"topic": "memory", "jobId": f"{job_id}-{i}", "url": site.url(), "delay": FAR} for i in range(20)]
-    status, data = site.ask("POST", "/jobs", jobs)
-    assert status == 207, (status, data)
-    accepted = [job["jobId"] for job, result in zip(jobs, json.loads(data)["results"]) if result["status"] == 201]
-    odd = [result for result in json.loads(data)["results"] if result["status"] not in (201, *REFUSED)]
-    site.expect(not odd, f"post_many: {odd}")
-
-    def check():
-        for name in accepted:
-            site.expect(site.job(name), f"post_many: {name} was accepted and is gone")
-    return check
-
-
-def read(site, _):
-    status, data = site.ask("GET", "/jobs/memory/known")
-    site.expect(status == 200 and json.loads(data)["body"] == LONG_BODY, f"read: {status} {data[:200]!r}")
+    def prepare(self):
+        """What the stories find."""
+        self.schedule("known", body=self.known)
+        for i in range(LISTED):
+            self.schedule(f"{i}", topic="listed", body=self.known)
+        self.prepare_dead()
 
 
-def list_jobs(site, _):
-    status, data = site.ask("GET", "/jobs?topic=listed&state=delayed&limit=50")
-    names = [job["jobId"] for job in json.loads(data)["jobs"]] if status == 200 else []
-    site.expect(len(names) == 20, f"list: {status}, {len(names)} of 20")
+def tell_each(site, report, step):
+    """Each step-th allocation, of any size."""
+    for story in STORIES:
+        told = 0
+        for number in range(1 + report.seed % step, MAX, step):
+            told += 1
+            if not site.tell(story, number):
+                break
+        report.say(f"{story.__name__}: told {told} times, up to allocation {number}")
 
 
-def patch(site, job_id):
-    status, data = site.ask("PATCH", "/jobs/memory/known", {"headers": {"X-Number": job_id}})
-    assert status == 200, (status, data)
-
-    def check():
-        job = site.job("known")
-        site.expect(job["headers"]["X-Number"] == "***" or job["headers"]["X-Number"] == job_id, f"patch: {job['headers']}")
-    return check
-
-
-def cancel(site, job_id):
-    site.schedule(job_id)
-    status, data = site.ask("DELETE", f"/jobs/memory/{job_id}")
-    assert status in (200, 204), (status, data)
-    return lambda: site.expect(site.job(job_id) is None, f"cancel: {job_id} is still there")
+def tell_large(site, report, step):
+    """Each step-th large one, and the first, or each, with all behind it."""
+    site.at_least = LARGE
+    for story in LARGE_STORIES:
+        site.tell(story, 1, lasting=True)
+        told = 0
+        for number in range(1 + report.seed % step, MAX, step):
+            told += 1
+            if not site.tell(story, number) or (step == 1 and not site.tell(story, number, lasting=True)):
+                break
+        report.say(f"{story.__name__}: told {told} times, up to large allocation {number}")
 
 
-def deliver(site, job_id):
-    """A failed attempt first, so that the retry is recorded, too."""
-    site.receiver.script("memory", 503, 200, job_id=job_id)
-    site.schedule(job_id, delay=0, retrySchedule=[0.05], retry=5)
+def end(site, report):
+    site.look_after("the end", 0)
+    for check in site.later:
+        check()
+    report.say(f"{site.deaths} ended, {site.libraries} of them by a library without a word, {site.refused} refused, "
+               f"{site.unanswered} connections without an answer")
 
-    def check():
-        until(lambda: site.job(job_id) is None, 30, lambda: f"deliver: gone, and not {site.job(job_id)}\n{site.node.log()[-3000:]}")
-        site.expect(len(site.receiver.of("memory", job_id)) >= 2, f"deliver: {job_id} is gone, and was not delivered")
-    site.later.append(check)
 
-    def is_over():
-        return not site.node.is_alive() or any(a.attempt > 1 for a in site.receiver.of("memory", job_id))
+def story_of(report, tell, body):
+    site = Site(report, body)
     try:
-        until(is_over, 2, "")
-    except AssertionError:
-        pass  # its claim was lost, or so; there is a lease to wait for
-
-
-STORIES = (post, post_many, read, list_jobs, patch, cancel, deliver)
+        site.prepare()
+        tell(site)
+        end(site, report)
+        return site
+    finally:
+        site.stop()
 
 
 def run(report):
-    site = Site(report)
-    try:
-        site.schedule("known")
-        for i in range(20):
-            site.ask("POST", "/jobs", {"topic": "listed", "jobId": f"{i}", "url": site.url(), "delay": FAR})
-        step = report.amount(17, 1)
-        for story in STORIES:
-            told = 0
-            for number in range(1 + report.seed % step, MAX, step):
-                told += 1
-                if not site.tell(story, number):
-                    break
-            report.say(f"{story.__name__}: told {told} times, up to allocation {number}")
-        site.look_after("the end", 0)
-        for check in site.later:
-            check()
-        report.say(f"{site.deaths} ended, {site.libraries} of them by a library without a word, {site.refused} refused, {site.unanswered} connections without an answer")
-        report.expect(site.deaths > 0, "no allocation of ours has failed")
-    finally:
-        site.stop()
+    site = story_of(report, lambda site: tell_each(site, report, report.amount(23, 1)), LONG_BODY)
+    report.expect(site.deaths > 0, "no allocation of ours has failed")
+    site = story_of(report, lambda site: tell_large(site, report, report.amount(6, 1)), LARGE_BODY)
+    report.expect(site.refused > 0, "no large allocation was refused")

@@ -1,8 +1,9 @@
-/* memory_preload.c - memory that runs out once, for programs started with this in LD_PRELOAD.
+/* memory_preload.c - memory that runs out, for programs started with this in LD_PRELOAD.
  *
- * The file MEMORY_PLAN holds three numbers, which the test changes while the program runs: how many
- * allocations there were since it last set this to 0, which of them fails (0: none), how many failed. Who
- * called the one that fails is told on stderr. libc's own go by other names and are not seen. */
+ * The file MEMORY_PLAN holds five numbers, which the test changes while the program runs: how many
+ * allocations there were since it last set this to 0, which of them fails (0: none), how many failed, of how
+ * many bytes at least those are that count, and whether (1) all behind that one fail, too. Who called one
+ * that fails is told on stderr. libc's own go by other names and are not seen. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 enum { CALLERS_MAX = 12 };
 
 struct plan {
-    atomic_llong count, failing, failed;
+    atomic_llong count, failing, failed, at_least, is_lasting;
 };
 
 static struct plan *plan;
@@ -44,9 +45,12 @@ static void tell_callers(void)
     backtrace_symbols_fd(callers, backtrace(callers, CALLERS_MAX), STDERR_FILENO);
 }
 
-static int fails(void)
+static int fails(size_t size)
 {
-    if (!plan || atomic_fetch_add(&plan->count, 1) + 1 != atomic_load(&plan->failing))
+    if (!plan || size < (size_t)atomic_load(&plan->at_least))
+        return 0;
+    long long number = atomic_fetch_add(&plan->count, 1) + 1, failing = atomic_load(&plan->failing);
+    if (number != failing && !(failing && number > failing && atomic_load(&plan->is_lasting)))
         return 0;
     atomic_fetch_add(&plan->failed, 1);
     tell_callers();
@@ -56,15 +60,15 @@ static int fails(void)
 
 void *malloc(size_t size)
 {
-    return fails() ? NULL : __libc_malloc(size);
+    return fails(size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : __libc_calloc(count, size);
+    return fails(count * size) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return fails() ? NULL : __libc_realloc(old, size);
+    return fails(size) ? NULL : __libc_realloc(old, size);
 }

@@ -396,6 +396,48 @@ START_TEST(bounds_schedules_and_headers)
 }
 END_TEST
 
+/* As many bytes as may be, each of them spelt in six. */
+START_TEST(reads_headers_however_they_are_spelt)
+{
+    for (int extra = 0; extra <= 1; extra++) {
+        buffer_clear(&text);
+        buffer_append(&text, SLICE("{" NEEDED ",\"headers\":{\"\\u0048\":\""));
+        for (int i = 0; i < JOB_HEADER_BYTES_MAX / 2 - 1; i++)
+            buffer_append(&text, SLICE("\\u0061"));
+        buffer_append(&text, SLICE("\",\"i\":\""));
+        for (int i = 0; i < JOB_HEADER_BYTES_MAX / 2 - 1 + extra; i++)
+            buffer_append(&text, SLICE("\\u0062"));
+        buffer_append(&text, SLICE("\"}}"));
+        ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors),
+                         extra ? STATUS_INVALID : STATUS_OK);
+        if (extra)
+            break;
+        ck_assert_uint_eq(job.header_count, 2);
+        ck_assert(slice_equal(job.headers[0].name, SLICE("H")));
+        ck_assert_uint_eq(job.headers[0].value.size, JOB_HEADER_BYTES_MAX / 2 - 1);
+        ck_assert(slice_ends_with(job.headers[0].value, SLICE("aaa")));
+        ck_assert(slice_starts_with(job.headers[1].value, SLICE("bbb")));
+        job_fini(&job);
+    }
+    ck_assert_str_eq(said(), "headers: must have at most 8192 bytes in all");
+}
+END_TEST
+
+START_TEST(what_is_no_header_may_be_of_any_size)
+{
+    buffer_append(&text, SLICE("{" NEEDED ",\"headers\":{\"h\":[0"));
+    for (int i = 0; i < 50000; i++)
+        buffer_append(&text, SLICE(",0"));
+    buffer_append(&text, SLICE("],\"n\":1e999}}"));
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(said(), "headers.h: must be a string\nheaders.n: must be a string");
+    buffer_clear(&text);
+    buffer_printf(&text, "{" NEEDED ",\"headers\":{\"h\":\"%0*d\"}}", 300000, 0);
+    ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
+    ck_assert_str_eq(said(), "headers: must have at most 8192 bytes in all");
+}
+END_TEST
+
 START_TEST(keeps_a_bounded_number_of_errors)
 {
     buffer_append(&text, SLICE("{\"a\":0"));
@@ -445,6 +487,8 @@ Suite *suite(void)
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);
     tcase_add_test(tests, says_what_is_wrong_with_the_document);
     tcase_add_test(tests, bounds_schedules_and_headers);
+    tcase_add_test(tests, reads_headers_however_they_are_spelt);
+    tcase_add_test(tests, what_is_no_header_may_be_of_any_size);
     tcase_add_test(tests, keeps_a_bounded_number_of_errors);
     tcase_add_test(tests, cuts_long_names_between_characters);
     suite_add_tcase(suite, tests);

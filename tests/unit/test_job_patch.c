@@ -214,6 +214,30 @@ START_TEST(takes_nothing_hidden_to_another_origin)
 }
 END_TEST
 
+START_TEST(bounds_what_is_to_be_merged)
+{
+    static char patch[32 * 1024];
+    for (int count = 100; count <= 101; count++) {
+        size_t size = (size_t)snprintf(patch, sizeof patch, "{\"retry\":-1,\"headers\":{\"X-0\":null");
+        for (int i = 1; i < count; i++)
+            size += (size_t)snprintf(patch + size, sizeof patch - size, ",\"X-%d\":null", i);
+        snprintf(patch + size, sizeof patch - size, "}}");
+        ck_assert_int_eq(patch_at(RECORD, patch, 1), STATUS_INVALID);
+        ck_assert_str_eq(said(), count == 100
+                                     ? "retry: must be an integer from 0 to 100"
+                                     : "headers: must name at most 100 headers, in at most 16384 bytes\n"
+                                       "retry: must be an integer from 0 to 100");
+    }
+    for (int extra = 0; extra <= 1; extra++) {
+        snprintf(patch, sizeof patch, "{\"headers\":{\"X\":null%*s}}", 16384 - 10 + extra, "");
+        ck_assert_int_eq(patch_at(RECORD, patch, 1), extra ? STATUS_INVALID : STATUS_OK);
+        if (!extra)
+            job_patched_fini(&patched);
+    }
+    ck_assert_str_eq(said(), "headers: must name at most 100 headers, in at most 16384 bytes");
+}
+END_TEST
+
 START_TEST(compares_times_only_where_it_changes_them)
 {
     static const char mortal[] = HEAD ",\"delay\":1,\"ttl\":30}"; /* expires in 20 s */
@@ -253,6 +277,7 @@ Suite *suite(void)
     tcase_add_test(tests, says_whether_there_is_a_new_url);
     tcase_add_test(tests, says_what_is_wrong);
     tcase_add_test(tests, takes_nothing_hidden_to_another_origin);
+    tcase_add_test(tests, bounds_what_is_to_be_merged);
     tcase_add_test(tests, compares_times_only_where_it_changes_them);
     tcase_add_test(tests, leaves_foreign_records_alone);
     suite_add_tcase(suite, tests);

@@ -20,6 +20,7 @@ START_TEST(names_every_status)
         [STATUS_FULL] = "full",
         [STATUS_UNAVAILABLE] = "unavailable",
         [STATUS_UNKNOWN] = "unknown",
+        [STATUS_NO_MEMORY] = "no_memory",
         [STATUS_FAILED] = "failed",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

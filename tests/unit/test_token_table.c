@@ -74,13 +74,17 @@ START_TEST(a_name_or_a_token_stands_there_once)
 }
 END_TEST
 
-START_TEST(no_token_at_all_is_a_mistake)
+START_TEST(a_table_without_a_token_finds_none)
 {
     struct buffer text;
     buffer_init(&text, TOKENS_FILE_BYTES_MAX);
-    parse(&text, "FILE holds no token; duepost token new");
-    buffer_append(&text, SLICE("# later\n"));
-    parse(&text, "FILE holds no token");
+    token_table_release(parse(&text, NULL));
+    buffer_append(&text, SLICE("# all revoked\n\n"));
+    struct token_table *table = parse(&text, NULL);
+    ck_assert_uint_eq(token_table_count(table), 0);
+    ck_assert_ptr_null(token_table_find(table, SLICE("")));
+    ck_assert_ptr_null(token_table_find(table, SLICE("secret-a")));
+    token_table_release(table);
     buffer_fini(&text);
 }
 END_TEST
@@ -125,7 +129,7 @@ Suite *suite(void)
     tcase_add_test(tests, each_token_is_found_and_no_other);
     tcase_add_test(tests, a_wrong_line_is_told_by_its_number);
     tcase_add_test(tests, a_name_or_a_token_stands_there_once);
-    tcase_add_test(tests, no_token_at_all_is_a_mistake);
+    tcase_add_test(tests, a_table_without_a_token_finds_none);
     tcase_add_test(tests, there_is_a_bound);
     tcase_add_test(tests, it_lives_as_long_as_somebody_holds_it);
     suite_add_tcase(suite, tests);

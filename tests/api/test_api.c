@@ -1,0 +1,54 @@
+/* What has to be there before memory is short. */
+#include "api/api.h"
+#include "api/exchange.h"
+#include "api/problem.h"
+#include "support/suite.h"
+
+START_TEST(what_is_said_of_a_lack_of_memory_needs_none)
+{
+    struct loop *loop = loop_new();
+    struct api_options options = {.loop = loop};
+    struct api *api = api_new(&options);
+    struct buffer *members = api_members(api), *scratch = &api->scratch;
+    const char *room = members->data, *answer = scratch->data;
+    ck_assert(members->may_fail && scratch->may_fail);
+    problem_write(members, "There is no memory for the answer; what was asked for may have been done.");
+    problem_write_head(scratch, 503, buffer_slice(members));
+    ck_assert(room && answer);
+    ck_assert_ptr_eq(members->data, room);
+    ck_assert_ptr_eq(scratch->data, answer);
+    api_free(api);
+    loop_free(loop);
+}
+END_TEST
+
+/* So that a verdict of a batch is never cut. */
+START_TEST(all_errors_of_a_job_have_room)
+{
+    struct loop *loop = loop_new();
+    struct api_options options = {.loop = loop};
+    struct api *api = api_new(&options);
+    struct buffer *members = api_members(api);
+    const char *room = members->data;
+    static struct job_errors errors = {.count = JOB_ERRORS_MAX};
+    for (size_t i = 0; i < JOB_ERRORS_MAX; i++) {
+        memset(errors.items[i].field, '\x01', sizeof errors.items[i].field - 1);
+        memset(errors.items[i].detail, '\x01', sizeof errors.items[i].detail - 1);
+    }
+    problem_write_errors(members, "job", &errors);
+    ck_assert(!members->failed);
+    ck_assert_ptr_eq(members->data, room);
+    api_free(api);
+    loop_free(loop);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("api");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, what_is_said_of_a_lack_of_memory_needs_none);
+    tcase_add_test(tests, all_errors_of_a_job_have_room);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
