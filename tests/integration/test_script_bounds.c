@@ -175,6 +175,46 @@ START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
 }
 END_TEST
 
+enum { READ_AT_ONCE = 4 }; /* records of 1 MiB */
+
+static void store_large_ones(const char *beginning, int count)
+{
+    char *record = memory_new(LARGE);
+    memset(record, 'r', LARGE);
+    memcpy(record, beginning, strlen(beginning));
+    for (int i = 0; i < count; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t/%d", i);
+        store_large(id, record);
+    }
+    free(record);
+}
+
+/* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
+START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
+{
+    static const char *const tell[] = {"jobs", "ids", "count"}, *const hosts[] = {"h", "other", ""};
+    store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
+    for (size_t i = 0; i < 9; i++) {
+        const char *host = hosts[i / 3];
+        if (!host[0] && strcmp(tell[i % 3], "jobs") != 0)
+            continue; /* no record is needed */
+        const char *words[] = {"list",  "dead",    "",     "100",  "",   "",
+                               "10000", "4194304", "-inf", "+inf", host, tell[i % 3]};
+        redisReply *page = script_run(redis, 12, words);
+        ck_assert_str_eq(page->element[2]->str, "t/3");
+        ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : READ_AT_ONCE);
+        freeReplyObject(page);
+        words[4] = "1";
+        words[5] = "t/3";
+        page = script_run(redis, 12, words);
+        ck_assert_str_eq(page->element[2]->str, "");
+        ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
+        freeReplyObject(page);
+    }
+}
+END_TEST
+
 /* Of five jobs of 1 MiB each whose topic keeps what ends, four end in one call. */
 START_TEST(ends_move_a_few_mib_at_a_time)
 {
@@ -423,6 +463,7 @@ Suite *suite(void)
     tcase_add_test(group, a_script_that_redis_forgot_is_named_and_works_again_with_its_text);
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
+    tcase_add_test(group, a_list_reads_a_few_mib_of_records_at_a_time);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
