@@ -190,6 +190,18 @@ static void store_large_ones(const char *beginning, int count)
     free(record);
 }
 
+/* How often Redis ran a command since the last CONFIG RESETSTAT. */
+static long calls_of(const char *command)
+{
+    char field[64];
+    redisReply *reply = redis_command(redis, "INFO commandstats");
+    snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+    const char *found = strstr(reply->str, field);
+    long calls = found ? strtol(found + strlen(field), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return calls;
+}
+
 /* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
 START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
 {
@@ -212,6 +224,24 @@ START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
         freeReplyObject(page);
     }
+}
+END_TEST
+
+/* Only what may be the record that the caller read: that one came with the call. */
+START_TEST(run_reads_no_record_for_which_it_has_no_use)
+{
+    store_large_ones("", 3);
+    redis_do(redis, "ZADD " KEY "leases 1 t/1");
+    redis_do(redis, "HSET " KEY "holders:t t/1 %s", "n1 1");
+    redis_do(redis, "ZREM " KEY "dead t/1 t/2");
+    redis_do(redis, "ZADD " KEY "bucket:t 1 t/2");
+    redis_do(redis, "CONFIG RESETSTAT");
+    check_answer("run t/0 0 '' '' t/1 0 '' '' t/2 0 '' '' t/3 0 '' ''", "-3 -2 1 -1");
+    ck_assert_int_eq(calls_of("hget"), 0);
+    redis_do(redis, "HSET " KEY "jobs t/0 {r}");
+    check_answer("run t/0 0 {x} {f}", "-3");
+    ck_assert_int_eq(calls_of("hget"), 1);
+    check_answer("run t/0 0 {r} {f}", "now");
 }
 END_TEST
 
@@ -464,6 +494,7 @@ Suite *suite(void)
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
     tcase_add_test(group, a_list_reads_a_few_mib_of_records_at_a_time);
+    tcase_add_test(group, run_reads_no_record_for_which_it_has_no_use);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
