@@ -338,6 +338,57 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
 }
 END_TEST
 
+/* ---- many topics ---- */
+
+enum { TOPICS = 600, TOPICS_LOOK = 100, TOPIC_PARTS = 11, FIRST_TOPIC = 3 };
+
+/* Names that begin alike, some being the beginning of others. */
+static void name_topic(int number, char name[64])
+{
+    snprintf(name, 64, "a-name-that-begins-as-%s-do%.*d", number % 2 ? "all-others" : "others",
+             1 + number % 7, number);
+}
+
+START_TEST(pages_of_topics_are_in_order_and_whole)
+{
+    char name[64], last[64] = "";
+    int seen = 0;
+    for (int i = 0; i < TOPICS; i++) {
+        name_topic(i, name);
+        redis_do(redis, "ZADD " KEY "due %d %s", i * 7919 % TOPICS, name);
+        redis_do(redis, "HSET " KEY "topics %s {}", name);
+    }
+    for (bool has_more = true; has_more;) {
+        const char *const words[] = {"topics", "", last, "7", "10000"};
+        redisReply *page = script_run(redis, 5, words);
+        has_more = page->element[1]->integer == 1;
+        ck_assert_uint_le(page->elements, FIRST_TOPIC + PAGE * TOPIC_PARTS);
+        for (size_t i = FIRST_TOPIC; i < page->elements; i += TOPIC_PARTS, seen++) {
+            ck_assert_int_gt(strcmp(page->element[i]->str, last), 0);
+            snprintf(last, sizeof last, "%s", page->element[i]->str);
+        }
+        freeReplyObject(page);
+    }
+    ck_assert_int_eq(seen, TOPICS);
+}
+END_TEST
+
+START_TEST(of_too_many_settings_a_page_of_topics_looks_at_some)
+{
+    char name[64];
+    for (int i = 0; i < TOPICS; i++) {
+        name_topic(i, name);
+        redis_do(redis, "HSET " KEY "topics %s {}", name);
+    }
+    const char *const words[] = {"topics", "", "", "1000", "100"};
+    redisReply *page = script_run(redis, 5, words);
+    ck_assert_int_eq(page->element[2]->integer, 1);
+    ck_assert_uint_ge(page->elements, FIRST_TOPIC + TOPICS_LOOK * TOPIC_PARTS);
+    ck_assert_uint_le(page->elements, FIRST_TOPIC + 3 * TOPICS_LOOK * TOPIC_PARTS);
+    freeReplyObject(page);
+}
+END_TEST
+
 /* ---- more receivers than are kept ---- */
 
 enum { RECEIVERS = 10100, KEPT = 10000, REPORTED_AT_ONCE = 100, REPORT_WORDS = 8 };
@@ -497,6 +548,8 @@ Suite *suite(void)
     tcase_add_test(group, run_reads_no_record_for_which_it_has_no_use);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
+    tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
+    tcase_add_test(group, of_too_many_settings_a_page_of_topics_looks_at_some);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);
     suite_add_tcase(suite, group);

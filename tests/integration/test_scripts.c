@@ -580,6 +580,9 @@ START_TEST(topics_tells_what_there_is)
          "0 0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
          NULL},
         {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1 0 0 0", NULL},
+        /* More settings than entries to look at. */
+        {"topics: a={\"paused\":true} b={\"paused\":true}\n", "topics '' a 9 1",
+         "0 1 b {\"paused\":true} 0 0 0 0 -1 -1 0 0 0", NULL},
         /* Held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
