@@ -86,6 +86,7 @@ struct lease_item {
     struct batch_item item;
     const struct lease *lease;
     int64_t wait_ms;      /* retry, release */
+    int64_t claimed_ms;   /* release */
     struct slice record;  /* retry, bury */
     struct slice attempt; /* complete, retry, bury */
     struct shard *shard;  /* complete */
@@ -130,8 +131,10 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
 
 static void add_release(const struct batch_item *item, struct script_call *call)
 {
+    const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
-    script_call_number(call, ((const struct lease_item *)item)->wait_ms);
+    script_call_number(call, entry->wait_ms);
+    script_call_number(call, entry->claimed_ms);
 }
 
 static void add_bury(const struct batch_item *item, struct script_call *call)
@@ -203,11 +206,12 @@ void shard_bury(struct shard *shard, const struct lease *lease, struct slice rec
     batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, attempt, fn, arg)->item);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, shard_done_fn *fn,
-                   void *arg)
+void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
+                   shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = lease_item_new(lease, nothing, nothing, fn, arg);
     item->wait_ms = wait_ms;
+    item->claimed_ms = claimed_ms;
     batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
 }
 

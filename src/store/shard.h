@@ -61,10 +61,11 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct s
 void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
                 shard_done_fn *, void *arg);
 
-/* Ends it without an attempt. wait_ms: the job is held back for so long; SHARD_NO_WAIT: it is due as it was.
- */
+/* Ends it without an attempt. wait_ms: nothing was sent, and the job is held back for so long; SHARD_NO_WAIT:
+ * it is due as it was. claimed_ms: now_ms of its claim. */
 enum { SHARD_NO_WAIT = -1 };
-void shard_release(struct shard *, const struct lease *, int64_t wait_ms, shard_done_fn *, void *arg);
+void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
+                   void *arg);
 
 /* STALE: the lease is lost. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);

@@ -233,6 +233,14 @@ local function spend_tokens(topic, number)
   if step and number > 0 then call('HSET', RATES, topic, integer(spent + number * step)) end
 end
 
+-- Of one claim, at since, ms, so many attempts have not begun. What the time since then has let through already, for the
+-- first of them, does not come back, too: attempts that do begin keep to the rate exactly.
+local function return_tokens(topic, number, since)
+  local step, _, spent = rate_of(topic)
+  local unused = step and number * step - math.max(0, now_us - since * 1000) or 0
+  if unused > 0 then call('HSET', RATES, topic, integer(spent - unused)) end
+end
+
 -- Until when a topic whose first job is due may not be served: 'inf' while it is paused or its number in
 -- flight is at its limit, else by its rate; nothing when it may.
 local function held_until(topic)
