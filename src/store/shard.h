@@ -77,9 +77,12 @@ void shard_on_receivers(struct shard *, loop_fn *, void *arg);
 /* Waits up to a second for the doorbell. status is OK whether it rang or not. */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
-/* A connection that deliveries need came up: what could not be recorded or claimed can be now, and Redis may
- * have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
+/* The connection of claims and outcomes came up: what could not be recorded or claimed can be now, and Redis
+ * may have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
 void shard_on_up(struct shard *, loop_fn *, void *arg);
+
+/* The doorbell's connection came up, which says nothing about the other. One listener. */
+void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */
 

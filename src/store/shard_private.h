@@ -72,6 +72,10 @@ struct shard {
         void *arg;
     } on_up[STORE_UP_LISTENERS];
     struct {
+        loop_fn *fn;
+        void *arg;
+    } on_bell_up;
+    struct {
         shard_wake_fn *fn;
         void *arg;
     } on_wake;
