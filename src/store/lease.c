@@ -2,16 +2,18 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
-    LEASE_CALLS_MAX = 4, /* of one kind under way at once */
-    CLAIM_SHARE = 16,    /* jobs of one topic in a row */
-    FIRST_CLAIMED = 4,   /* where the jobs begin in a claim's reply */
-    CLAIMED_PARTS = 3,   /* id, due, record */
+    LEASE_CALLS_MAX = 4,     /* of one kind under way at once */
+    CLAIM_SHARE = 16,        /* jobs of one topic in a row */
+    FIRST_CLAIMED = 4,       /* where the jobs begin in a claim's reply */
+    CLAIMED_PARTS = 3,       /* id, due, record */
+    ABANDON_LOOK_MAX = 5000, /* leases */
 };
 
 /* ---- claim ---- */
@@ -19,7 +21,7 @@ enum {
 void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
 {
     assert(!shard->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
-    shard->claim = (struct claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
+    shard->claim = (struct claim){.is_wanted = true, .max = max, .shard = shard, .fn = fn, .arg = arg};
 }
 
 /* To the jobs of this topic. */
@@ -57,14 +59,50 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
         .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
         .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
     };
+    if (status == STATUS_UNKNOWN)
+        claim->shard->lost_claim = claim->nonce;
     claim->fn(claim->arg, status, &claimed);
     free(claim);
+}
+
+struct abandonment {
+    struct shard *shard;
+    struct nonce nonce;
+};
+
+/* Unless another claim was lost meanwhile, it is tried again before the next one. */
+static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct abandonment *abandonment = arg;
+    struct shard *shard = abandonment->shard;
+    if (status != STATUS_OK && !shard->lost_claim.text[0])
+        shard->lost_claim = abandonment->nonce;
+    if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
+        log_info("claim_abandoned", LOG_NUMBER("shard", shard->number),
+                 LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
+    free(abandonment);
+}
+
+/* What the lost claim may have leased is nobody's: it goes back before the next claim, which may get it. If
+ * Redis runs that claim later still, or we die before this, the leases end, and recovery finds them. */
+static void abandon_lost_claim(struct shard *shard)
+{
+    if (!shard->lost_claim.text[0])
+        return;
+    struct abandonment *abandonment = NEW(struct abandonment);
+    struct script_call *call = shard_call(shard, SCRIPT_ABANDON);
+    *abandonment = (struct abandonment){shard, shard->lost_claim};
+    shard->lost_claim.text[0] = '\0';
+    script_call_text(call, slice_of(abandonment->nonce.text));
+    script_call_number(call, ABANDON_LOOK_MAX);
+    script_call_send(call, shard->worker, on_abandoned, abandonment);
 }
 
 void claim_flush(struct shard *shard)
 {
     if (!shard->claim.is_wanted)
         return;
+    abandon_lost_claim(shard);
     struct claim *claim = NEW(struct claim);
     struct script_call *call = shard_call(shard, SCRIPT_CLAIM);
     *claim = shard->claim;

@@ -33,6 +33,7 @@ struct claim {
     bool is_wanted; /* leaves at the end of this turn */
     size_t max;
     struct nonce nonce;
+    struct shard *shard;
     shard_claim_fn *fn;
     void *arg;
 };
@@ -63,7 +64,8 @@ struct shard {
     struct redis_link *subscriber;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
-    uint64_t claims; /* counts up, for nonces */
+    uint64_t claims;         /* counts up, for nonces */
+    struct nonce lost_claim; /* may have leased jobs that nobody knows of; empty: none */
     char nonce_prefix[17];
     struct facts *facts;
     struct hook *gather;

@@ -766,6 +766,30 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 }
 END_TEST
 
+START_TEST(abandon_gives_back_what_one_claim_has_leased)
+{
+    static const char abandon[] = "abandon n1 9", stale[] = "abandon nx 9";
+    static const char three[] = "holders:t: t/a=n1,now-3 t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
+                                "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/a@now+5 t/b@now+6 u/a@now+7\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, abandon, "0", NULL}, {DELAYED, abandon, "0", NULL}, {COME, abandon, "0", NULL},
+        {READY, abandon, "0", NULL}, {LEASED, abandon, "1", READY}, {LEASED, stale, "0", NULL},
+        {LEASED, "abandon n 9", "0", NULL}, {LEASED_AGAIN, abandon, "0", NULL},
+        {LEASED_AGAIN, "abandon n2 9", "1", LOST}, {EXPIRED, abandon, "1", READY}, {LOST, abandon, "0", NULL},
+        {LOST_THRICE, abandon, "0", NULL}, {DEAD, abandon, "0", NULL}, {DEAD_BY_LOSSES, abandon, "0", NULL},
+        {three, abandon, "2",
+         "bucket:t: t/a@now-3\nbucket:u: u/a@now-1\nholders:t: t/b=n2,now-2\n"
+         "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6\nready: t\nturns: t@1 u@2\n"},
+        /* It looks at so many. */
+        {three, "abandon n1 2", "1",
+         "bucket:t: t/a@now-3\nholders:t: t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
+         "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6 u/a@now+7\nready: t\nturns: t@1\n"},
+        /* The clock went back since the claim. */
+        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+14000\n", abandon, "1 wake now+9000",
+         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
+}
+END_TEST
+
 #define RENEWED(nonce)                                                                                       \
     "holders:t: t/a=" nonce ",now-1000\n"                                                                    \
     "jobs: t/a={r}\n"                                                                                        \
@@ -1257,6 +1281,7 @@ Suite *suite(void)
     tcase_add_test(group, bury_keeps_a_dead_job);
     tcase_add_test(group, release_gives_a_lease_back_and_nothing_else);
     tcase_add_test(group, release_holds_a_job_back);
+    tcase_add_test(group, abandon_gives_back_what_one_claim_has_leased);
     tcase_add_test(group, release_gives_a_rate_back_the_turns_of_what_it_holds_back);
     tcase_add_test(group, renew_lets_a_held_lease_live_on);
     tcase_add_test(group, of_two_items_of_one_id_the_first_that_holds_the_lease_counts);

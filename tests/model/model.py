@@ -58,6 +58,7 @@ class Consumer:
         self.attempts = []
         self.is_frozen = self.is_cut = False
         self.renew_at_us = 0
+        self.lost_nonce = None  # of a claim whose reply never came
 
 
 class CarryWorker:
@@ -311,6 +312,11 @@ class World:
             return
         self.nonces += 1
         nonce = f"n{self.nonces:x}"
+        if consumer.lost_nonce:
+            self.abandon(consumer.lost_nonce)
+        consumer.lost_nonce = nonce if loses_reply else None
+        if loses_reply and self.chance.random() < 0.3:
+            self.abandon(nonce)  # before Redis runs the claim
         most_bytes = self.chance.choice((1, 80, 1_000_000))
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
         claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
@@ -328,6 +334,10 @@ class World:
             self.past.append((claim.id, nonce))
             if not loses_reply:
                 consumer.attempts.append(Attempt(claim, nonce, self.pool.now, self.boot_us, life))
+
+    def abandon(self, nonce):
+        most = self.chance.choice((1, 2, MANY))
+        self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
 
     def post(self, attempt):
         life = attempt.life
@@ -770,6 +780,8 @@ CONTROLS = {
     "rate forgets what was spent": [("common", "math.max(now_us, math.min(spent, now_us + ahead))", "now_us")],
     "a held job keeps its turn": [("release", "if wait >= 0 then note_unsent", "if false then note_unsent")],
     "a turn comes back beside the time": [("common", " - math.max(0, now_us - since * 1000) or 0", " or 0")],
+    "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
+    "abandons and forgets": [("abandon", "    put(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],

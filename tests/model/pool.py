@@ -420,6 +420,16 @@ class Pool:
             if unused > 0:
                 self.spent[topic] = spent - unused
 
+    def abandon(self, nonce, most):
+        leases = sorted((at, job_id) for job_id, at in self.leases.items())[:most]
+        ids = [job_id for _, job_id in leases if self.holders[job_id][0] == nonce]
+        for job_id in ids:
+            due = self.holders[job_id][1]
+            self.take(job_id)
+            self.put(job_id, due)
+        self.finish()
+        return [len(ids)]
+
     def renew(self, items):
         answers = []
         for job_id, nonce in items:
