@@ -112,6 +112,9 @@ void shard_doubt(const struct shard *);
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
+/* Reads a job. STATUS_NOT_FOUND: also one that has ended, unless may_be_kept. */
+void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
+
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 
