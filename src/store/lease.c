@@ -1,91 +1,15 @@
-/* lease.c - what a consumer does: claim, renew, and the ends of a lease. */
-#include <assert.h>
-#include <stdio.h>
-
+/* lease.c - renewals of a lease, and its ends: five kinds of item that differ in their arguments only. */
 #include "base/memory.h"
-#include "base/test_point.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
-enum {
-    LEASE_CALLS_MAX = 4, /* of one kind under way at once */
-    CLAIM_SHARE = 16,    /* jobs of one topic in a row */
-    FIRST_CLAIMED = 4,   /* where the jobs begin in a claim's reply */
-    CLAIMED_PARTS = 3,   /* id, due, record */
-};
-
-/* ---- claim ---- */
-
-void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
-{
-    assert(!shard->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
-    shard->claim = (struct claim){.is_wanted = true, .max = max, .fn = fn, .arg = arg};
-}
-
-/* To the jobs of this topic. */
-static void give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
-{
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
-            slice_starts_with(jobs[i].id, topic))
-            jobs[i].settings = settings;
-}
-
-static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
-{
-    struct claim *claim = arg;
-    struct shard_claimed jobs[STORE_CLAIM_MAX];
-    size_t count = 0;
-    if (status == STATUS_OK)
-        count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
-    assert(count <= claim->max);
-    for (size_t i = 0; i < count; i++) {
-        size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
-        jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
-        jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
-        jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
-        jobs[i].settings = SLICE("");
-    }
-    for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
-        give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
-                      redis_reply_text(redis_reply_at(reply, at + 1)));
-    struct shard_claim claimed = {
-        .nonce = &claim->nonce,
-        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
-        .jobs = jobs,
-        .count = count,
-        .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
-        .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
-    };
-    claim->fn(claim->arg, status, &claimed);
-    free(claim);
-}
-
-void claim_flush(struct shard *shard)
-{
-    if (!shard->claim.is_wanted)
-        return;
-    struct claim *claim = NEW(struct claim);
-    struct script_call *call = shard_call(shard, SCRIPT_CLAIM);
-    *claim = shard->claim;
-    metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
-    shard->claim.is_wanted = false;
-    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", shard->nonce_prefix,
-             (unsigned long long)++shard->claims);
-    script_call_number(call, (int64_t)claim->max);
-    script_call_text(call, slice_of(claim->nonce.text));
-    script_call_number(call, STORE_LEASE_MS);
-    script_call_number(call, CLAIM_SHARE);
-    script_call_number(call, BATCH_BYTES_MAX);
-    script_call_send(call, shard->worker, on_claimed, claim);
-}
-
-/* ---- renewals and ends: five kinds of item that differ in their arguments only ---- */
+enum { LEASE_CALLS_MAX = 4 }; /* of one kind under way at once */
 
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
     int64_t wait_ms;      /* retry, release */
+    int64_t claimed_ms;   /* release */
     struct slice record;  /* retry, bury */
     struct slice attempt; /* complete, retry, bury */
     struct shard *shard;  /* complete */
@@ -130,8 +54,10 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
 
 static void add_release(const struct batch_item *item, struct script_call *call)
 {
+    const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
-    script_call_number(call, ((const struct lease_item *)item)->wait_ms);
+    script_call_number(call, entry->wait_ms);
+    script_call_number(call, entry->claimed_ms);
 }
 
 static void add_bury(const struct batch_item *item, struct script_call *call)
@@ -203,45 +129,16 @@ void shard_bury(struct shard *shard, const struct lease *lease, struct slice rec
     batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, attempt, fn, arg)->item);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, shard_done_fn *fn,
-                   void *arg)
+void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
+                   shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = lease_item_new(lease, nothing, nothing, fn, arg);
     item->wait_ms = wait_ms;
+    item->claimed_ms = claimed_ms;
     batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
 }
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
     batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
-}
-
-/* ---- the doorbell ---- */
-
-struct bell_wait {
-    struct redis_link *link;
-    shard_done_fn *fn;
-    void *arg;
-};
-
-static void on_bell(void *arg, const struct redis_reply *reply)
-{
-    struct bell_wait *wait = arg;
-    TEST_POINT("after", "wait_bell");
-    bool failed = !reply || redis_reply_kind(reply) == REDIS_KIND_ERROR;
-    script_leave_link(wait->link, reply);
-    wait->fn(wait->arg, failed ? STATUS_UNAVAILABLE : STATUS_OK);
-    free(wait);
-}
-
-void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
-{
-    struct bell_wait *wait = NEW(struct bell_wait);
-    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), SLICE("1")};
-    wait->link = shard->bell;
-    wait->fn = fn;
-    wait->arg = arg;
-    TEST_POINT("before", "wait_bell");
-    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
-    redis_send(shard->bell, 3, argv, on_bell, wait);
 }

@@ -10,6 +10,7 @@
 
 /* In the order of their names, as embed.cmake finds them. */
 enum script_id {
+    SCRIPT_ABANDON,
     SCRIPT_ATTEMPTS,
     SCRIPT_AUDIT,
     SCRIPT_BURY,

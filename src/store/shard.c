@@ -80,11 +80,18 @@ static void on_reads_down(void *arg, const char *why)
     tell_change(shard);
 }
 
-static void on_delivery_up(void *arg)
+static void on_worker_up(void *arg)
 {
     struct shard *shard = arg;
     for (size_t i = 0; i < STORE_UP_LISTENERS && shard->on_up[i].fn; i++)
         shard->on_up[i].fn(shard->on_up[i].arg);
+}
+
+static void on_bell_up(void *arg)
+{
+    const struct shard *shard = arg;
+    if (shard->on_bell_up.fn)
+        shard->on_bell_up.fn(shard->on_bell_up.arg);
 }
 
 static void on_worker_down(void *arg, const char *why)
@@ -204,8 +211,8 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     init_key(shard, &shard->wake_channel, "wake");
     shard->changes = connect_link(shard, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
     shard->reads = connect_link(shard, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
-    shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_delivery_up, on_worker_down);
-    shard->bell = connect_link(shard, BELL_DEADLINE_US, on_delivery_up, on_bell_down);
+    shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_worker_up, on_worker_down);
+    shard->bell = connect_link(shard, BELL_DEADLINE_US, on_bell_up, on_bell_down);
     shard->subscriber = connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
     shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options, number == 0,
                              tell_change, shard);
@@ -306,6 +313,12 @@ void shard_on_up(struct shard *shard, loop_fn *fn, void *arg)
     assert(i < STORE_UP_LISTENERS);
     shard->on_up[i].fn = fn;
     shard->on_up[i].arg = arg;
+}
+
+void shard_on_bell_up(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_bell_up.fn = fn;
+    shard->on_bell_up.arg = arg;
 }
 
 void shard_on_receivers(struct shard *shard, loop_fn *fn, void *arg)

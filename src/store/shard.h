@@ -61,10 +61,11 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct s
 void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
                 shard_done_fn *, void *arg);
 
-/* Ends it without an attempt. wait_ms: the job is held back for so long; SHARD_NO_WAIT: it is due as it was.
- */
+/* Ends it without an attempt. wait_ms: nothing was sent, and the job is held back for so long; SHARD_NO_WAIT:
+ * it is due as it was. claimed_ms: now_ms of its claim. */
 enum { SHARD_NO_WAIT = -1 };
-void shard_release(struct shard *, const struct lease *, int64_t wait_ms, shard_done_fn *, void *arg);
+void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
+                   void *arg);
 
 /* STALE: the lease is lost. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
@@ -76,9 +77,12 @@ void shard_on_receivers(struct shard *, loop_fn *, void *arg);
 /* Waits up to a second for the doorbell. status is OK whether it rang or not. */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
-/* A connection that deliveries need came up: what could not be recorded or claimed can be now, and Redis may
- * have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
+/* The connection of claims and outcomes came up: what could not be recorded or claimed can be now, and Redis
+ * may have come back without what it confirmed last. At most STORE_UP_LISTENERS. */
 void shard_on_up(struct shard *, loop_fn *, void *arg);
+
+/* The doorbell's connection came up, which says nothing about the other. One listener. */
+void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */
 

@@ -33,6 +33,7 @@ struct claim {
     bool is_wanted; /* leaves at the end of this turn */
     size_t max;
     struct nonce nonce;
+    struct shard *shard;
     shard_claim_fn *fn;
     void *arg;
 };
@@ -64,7 +65,8 @@ struct shard {
     struct redis_link *subscriber;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
-    uint64_t claims; /* counts up, for nonces */
+    uint64_t claims;         /* counts up, for nonces */
+    struct nonce lost_claim; /* may have leased jobs that nobody knows of; empty: none */
     char nonce_prefix[17];
     struct facts *facts;
     struct hook *gather;
@@ -72,6 +74,10 @@ struct shard {
         loop_fn *fn;
         void *arg;
     } on_up[STORE_UP_LISTENERS];
+    struct {
+        loop_fn *fn;
+        void *arg;
+    } on_bell_up;
     struct {
         shard_wake_fn *fn;
         void *arg;
@@ -106,6 +112,9 @@ void shard_doubt(const struct shard *);
 
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
+
+/* Reads a job. STATUS_NOT_FOUND: also one that has ended, unless may_be_kept. */
+void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);

@@ -32,12 +32,6 @@ struct store {
     } on_change;
 };
 
-const char *job_state_word(enum job_state state)
-{
-    static const char *const words[] = {"delayed", "ready", "leased", "dead", "delivered", "cancelled"};
-    return words[state];
-}
-
 /* ---- which shard ---- */
 
 size_t store_shards(const struct store *store)

@@ -91,7 +91,7 @@ void attempt_record(struct attempt *attempt)
         shard_bury(shard, &attempt->lease, record, line, on_recorded, attempt);
         break;
     case ATTEMPT_STEP_RELEASE:
-        shard_release(shard, &attempt->lease, attempt->wait_ms, on_recorded, attempt);
+        shard_release(shard, &attempt->lease, attempt->wait_ms, attempt->claimed_ms, on_recorded, attempt);
         break;
     }
 }

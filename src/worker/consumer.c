@@ -268,6 +268,7 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
     list_init(&lane->unrecorded);
     lane->retry = timer_new(loop, on_up, lane);
     shard_on_up(lane->shard, on_up, lane);
+    shard_on_bell_up(lane->shard, on_up, lane);
 }
 
 struct consumer *consumer_new(struct loop *loop, const struct consumer_options *options)

@@ -154,7 +154,7 @@ def test_shards_without_data_are_there_at_once(start, cluster):
 
 
 def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
-    servers = [start("--breaker-wait", "60s", redis=cluster.address) for _ in range(2)]
+    servers = [start("--prefix", "breaker:", "--breaker-wait", "60s", redis=cluster.address) for _ in range(2)]
     names = topics(topic)
     sick = Receiver()
     try:
@@ -175,7 +175,7 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
         for name in names:
             servers[0].run(name, "held").expect(202)
-        until(lambda: len(sick.arrivals) == 20 + SHARDS, 40, lambda: len(sick.arrivals))
+        until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
             servers[0].cancel(names[number % SHARDS], f"f{number}").expect(200)
     finally:

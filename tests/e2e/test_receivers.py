@@ -488,6 +488,24 @@ def test_many_held_jobs_delay_nobody_else(start, receiver, topic):
 
 # ---- faults ----
 
+def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic):
+    server, healthy = start("--breaker-wait", "60s"), Receiver()
+    try:
+        open_breaker(server, receiver, topic)
+        settings(server, topic, rate={"jobs": 1, "per": 3})
+        for i in range(5):
+            server.schedule(topic=topic, jobId=f"held{i}", url=receiver.url())
+        server.schedule(topic=topic, jobId="a", url=healthy.url())
+        until(lambda: healthy.count(topic) == 1, 5, "the healthy receiver's job, behind five that are held")
+        server.schedule(topic=topic, jobId="b", url=healthy.url())
+        until(lambda: healthy.count(topic) == 2, 6, "the next one")
+        first, second = (arrived.at_ms for arrived in healthy.of(topic))
+        assert second - first > 2500  # the rate itself holds
+        assert receiver.count(topic) == FAILURES
+    finally:
+        healthy.stop()
+
+
 def test_without_the_word_of_redis_jobs_are_held_by_what_is_known(start, redis, receiver, topic):
     """A new connection to Redis after its death: what it knew is there again, or was lost with it."""
     kept = redis()

@@ -85,6 +85,41 @@ def test_a_killed_process_leaves_its_work_to_the_other(start, redis, receiver, t
     assert [a.attempt for a in receiver.of(topic, "leased")] == [1, 1]
 
 
+def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):
+    """Each second, more often than leases that nobody renews need to be seen as lost."""
+    behind = redis()
+    one = start(redis=behind)
+    receiver.script(topic, HANG)
+    one.schedule(topic=topic, jobId="leased", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    start("--reactors", "1", redis=behind)
+    receiver.script(topic, 200)
+    one.kill()
+    cut_at = 0
+
+    def is_back():
+        nonlocal cut_at
+        if time.monotonic() > cut_at + 1:
+            cut_at = time.monotonic()
+            clients = behind.command("CLIENT", "LIST").decode()
+            for number in re.findall(r"\bid=(\d+) .*\bcmd=blpop\b", clients):
+                behind.command("CLIENT", "KILL", "ID", number)
+        return receiver.count(topic) == 2
+    until(is_back, 20, "the leased job again")
+
+
+def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, redis, receiver, topic):
+    """It fails behind its leases, at a key that is no hash: as if its answer had been lost."""
+    behind = redis()
+    server = start("--reactors", "1", redis=behind)
+    behind.command("SET", "duepost:{0}:receivers", "no hash")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", "leased")
+    behind.command("DEL", "duepost:{0}:receivers")
+    until(lambda: receiver.count(topic) == 1, 3, "the job, before its lease could end")
+    assert "leases_recovered" not in server.log() and "claim_abandoned" in server.log()
+
+
 def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redis, receiver, topic):
     """It is frozen for longer than a lease, at some point of a burst."""
     behind = redis()

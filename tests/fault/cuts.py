@@ -9,13 +9,14 @@ import control
 from judge import Judge
 from lane import Lane, side_by_side, summed
 from nemesis import RECONNECT_US, now_us
-from patience import until
+from patience import SLOW, until
 from premises import Site
 from proxy import Proxy
 from redis import Redis
 from verdict import Fault
 
 LANES = 12
+UNHEARD_US = 2_500_000  # until what was claimed unheard comes: before its lease could end
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
@@ -35,7 +36,11 @@ def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
         lane.await_settled(40)
         passed = proxy.passed
         lane.faults = [Fault("cut", at, at + 1_000_000) for at in proxy.cuts]
-        return passed, lane.verdict(retry_ms=100)
+        said = lane.verdict(retry_ms=100)
+        if cut_before:
+            said.broken += [f"came {(arrival.at_us - proxy.cuts[0]) / 1e6:.1f} s after its claim's reply was cut"
+                            for arrival in lane.arrivals("a")[:1] if arrival.at_us - proxy.cuts[0] > UNHEARD_US * SLOW]
+        return passed, said
     finally:
         lane.stop()
         proxy.stop()

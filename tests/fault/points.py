@@ -105,6 +105,7 @@ class Story:
             pass
         if not self.can_go_on(node):
             return
+        self.break_a_claim(node)
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
@@ -133,6 +134,14 @@ class Story:
         deadline = time.monotonic() + 12 * SLOW
         while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
             time.sleep(0.02)
+
+    def break_a_claim(self, node):
+        """Behind its leases it fails, at a key that is no hash: as if its answer had been lost."""
+        key, leases = self.lane.keys + "receivers", self.lane.keys + "leases"
+        self.lane.ask("SET", key, "no hash")
+        if self.lane.schedule(node, "unheard") == 201:
+            until(lambda: self.lane.ask("ZSCORE", leases, f"{self.lane.name}/unheard") or not self.can_go_on(node), 10, "its claim")
+        self.lane.ask("DEL", key)
 
     def can_go_on(self, node):
         return node.is_alive() and not is_stopped(node.pid)

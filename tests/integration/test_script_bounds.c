@@ -103,10 +103,12 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("audit", "5 1 3 1 1 1 0 0 0 0");
     check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
+    check_answer("abandon n5 9", "1");
+    check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1", "1 t/b");
     check_answer("renew 5000 t/a n5", "1");
     check_answer("retry t/a n5 5000 {longer} line", "1");
-    check_answer("release u/a n1 -1", "1");
+    check_answer("release u/a n1 -1 now", "1");
     check_answer("bury u/b n1 {d} ''", "1");
     check_answer("run t/c 0 {r} {f}", "now");
     check_answer("complete t/b n1 ''", "1");
@@ -172,6 +174,76 @@ START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
     ck_assert_int_eq(reply->element[7]->integer, -2);
     freeReplyObject(reply);
     free(record);
+}
+END_TEST
+
+enum { READ_AT_ONCE = 4 }; /* records of 1 MiB */
+
+static void store_large_ones(const char *beginning, int count)
+{
+    char *record = memory_new(LARGE);
+    memset(record, 'r', LARGE);
+    memcpy(record, beginning, strlen(beginning));
+    for (int i = 0; i < count; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t/%d", i);
+        store_large(id, record);
+    }
+    free(record);
+}
+
+/* How often Redis ran a command since the last CONFIG RESETSTAT. */
+static long calls_of(const char *command)
+{
+    char field[64];
+    redisReply *reply = redis_command(redis, "INFO commandstats");
+    snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+    const char *found = strstr(reply->str, field);
+    long calls = found ? strtol(found + strlen(field), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return calls;
+}
+
+/* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
+START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
+{
+    static const char *const tell[] = {"jobs", "ids", "count"}, *const hosts[] = {"h", "other", ""};
+    store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
+    for (size_t i = 0; i < 9; i++) {
+        const char *host = hosts[i / 3];
+        if (!host[0] && strcmp(tell[i % 3], "jobs") != 0)
+            continue; /* no record is needed */
+        const char *words[] = {"list",  "dead",    "",     "100",  "",   "",
+                               "10000", "4194304", "-inf", "+inf", host, tell[i % 3]};
+        redisReply *page = script_run(redis, 12, words);
+        ck_assert_str_eq(page->element[2]->str, "t/3");
+        ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : READ_AT_ONCE);
+        freeReplyObject(page);
+        words[4] = "1";
+        words[5] = "t/3";
+        page = script_run(redis, 12, words);
+        ck_assert_str_eq(page->element[2]->str, "");
+        ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
+        freeReplyObject(page);
+    }
+}
+END_TEST
+
+/* Only what may be the record that the caller read: that one came with the call. */
+START_TEST(run_reads_no_record_for_which_it_has_no_use)
+{
+    store_large_ones("", 3);
+    redis_do(redis, "ZADD " KEY "leases 1 t/1");
+    redis_do(redis, "HSET " KEY "holders:t t/1 %s", "n1 1");
+    redis_do(redis, "ZREM " KEY "dead t/1 t/2");
+    redis_do(redis, "ZADD " KEY "bucket:t 1 t/2");
+    redis_do(redis, "CONFIG RESETSTAT");
+    check_answer("run t/0 0 '' '' t/1 0 '' '' t/2 0 '' '' t/3 0 '' ''", "-3 -2 1 -1");
+    ck_assert_int_eq(calls_of("hget"), 0);
+    redis_do(redis, "HSET " KEY "jobs t/0 {r}");
+    check_answer("run t/0 0 {x} {f}", "-3");
+    ck_assert_int_eq(calls_of("hget"), 1);
+    check_answer("run t/0 0 {r} {f}", "now");
 }
 END_TEST
 
@@ -265,6 +337,57 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
         ck_assert_msg(i % 2 || seen[i] == 1, "t/%d was shown %d times", i, seen[i]);
         ck_assert_int_le(seen[i], 1);
     }
+}
+END_TEST
+
+/* ---- many topics ---- */
+
+enum { TOPICS = 600, TOPICS_LOOK = 100, TOPIC_PARTS = 11, FIRST_TOPIC = 3 };
+
+/* Names that begin alike, some being the beginning of others. */
+static void name_topic(int number, char name[64])
+{
+    snprintf(name, 64, "a-name-that-begins-as-%s-do%.*d", number % 2 ? "all-others" : "others",
+             1 + number % 7, number);
+}
+
+START_TEST(pages_of_topics_are_in_order_and_whole)
+{
+    char name[64], last[64] = "";
+    int seen = 0;
+    for (int i = 0; i < TOPICS; i++) {
+        name_topic(i, name);
+        redis_do(redis, "ZADD " KEY "due %d %s", i * 7919 % TOPICS, name);
+        redis_do(redis, "HSET " KEY "topics %s {}", name);
+    }
+    for (bool has_more = true; has_more;) {
+        const char *const words[] = {"topics", "", last, "7", "10000"};
+        redisReply *page = script_run(redis, 5, words);
+        has_more = page->element[1]->integer == 1;
+        ck_assert_uint_le(page->elements, FIRST_TOPIC + PAGE * TOPIC_PARTS);
+        for (size_t i = FIRST_TOPIC; i < page->elements; i += TOPIC_PARTS, seen++) {
+            ck_assert_int_gt(strcmp(page->element[i]->str, last), 0);
+            snprintf(last, sizeof last, "%s", page->element[i]->str);
+        }
+        freeReplyObject(page);
+    }
+    ck_assert_int_eq(seen, TOPICS);
+}
+END_TEST
+
+START_TEST(of_too_many_settings_a_page_of_topics_looks_at_some)
+{
+    char name[64];
+    for (int i = 0; i < TOPICS; i++) {
+        name_topic(i, name);
+        redis_do(redis, "HSET " KEY "topics %s {}", name);
+    }
+    const char *const words[] = {"topics", "", "", "1000", "100"};
+    redisReply *page = script_run(redis, 5, words);
+    ck_assert_int_eq(page->element[2]->integer, 1);
+    ck_assert_uint_ge(page->elements, FIRST_TOPIC + TOPICS_LOOK * TOPIC_PARTS);
+    ck_assert_uint_le(page->elements, FIRST_TOPIC + 3 * TOPICS_LOOK * TOPIC_PARTS);
+    freeReplyObject(page);
 }
 END_TEST
 
@@ -423,8 +546,12 @@ Suite *suite(void)
     tcase_add_test(group, a_script_that_redis_forgot_is_named_and_works_again_with_its_text);
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
+    tcase_add_test(group, a_list_reads_a_few_mib_of_records_at_a_time);
+    tcase_add_test(group, run_reads_no_record_for_which_it_has_no_use);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
+    tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
+    tcase_add_test(group, of_too_many_settings_a_page_of_topics_looks_at_some);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);
     suite_add_tcase(suite, group);

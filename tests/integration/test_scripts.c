@@ -222,6 +222,7 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
         {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 '' t/b", "ERR", NULL},
+        {LEASED, "release t/a n1 5 soon", "ERR", NULL}, {LEASED, "release t/a n1 soon now", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
         {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
@@ -580,6 +581,9 @@ START_TEST(topics_tells_what_there_is)
          "0 0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
          NULL},
         {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1 0 0 0", NULL},
+        /* More settings than entries to look at. */
+        {"topics: a={\"paused\":true} b={\"paused\":true}\n", "topics '' a 9 1",
+         "0 1 b {\"paused\":true} 0 0 0 0 -1 -1 0 0 0", NULL},
         /* Held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
@@ -613,7 +617,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     check_hour(two,
                (const char *const[]){"complete t/a n2 ''", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
                " 0 1 1");
-    check_hour(two, (const char *const[]){"release t/a n1", "cancel t/b ''", NULL}, " 0 0 0");
+    check_hour(two, (const char *const[]){"release t/a n1 -1 now", "cancel t/b ''", NULL}, " 0 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0");
     /* Twelve parts, this one included: NOW_MS is in part 5666666. */
     check_hour("hour:t: 5666654d=9 5666655d=1 5666666d=2 5666660r=3 5666661r=4 5666666x=5 5666667d=9\n",
@@ -688,11 +692,11 @@ END_TEST
 
 START_TEST(release_gives_a_lease_back_and_nothing_else)
 {
-    static const char stale[] = "release t/a nx -1", release[] = "release t/a n1 -1";
+    static const char stale[] = "release t/a nx -1 now", release[] = "release t/a n1 -1 now";
     CHECK_EXAMPLES( //
         {ABSENT, release, "0", NULL}, {DELAYED, release, "0", NULL}, {COME, release, "0", NULL},
         {READY, release, "0", NULL}, {LEASED, release, "1", READY}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1", "1", LOST},
+        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1 now", "1", LOST},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, release, "1", READY}, {EXPIRED, stale, "0", NULL},
         {LOST, release, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, release, "0", NULL},
         {LOST_THRICE, stale, "0", NULL}, {DEAD, release, "0", NULL}, {DEAD_BY_LOSSES, release, "0", NULL},
@@ -707,16 +711,81 @@ END_TEST
 
 START_TEST(release_holds_a_job_back)
 {
-    static const char stale[] = "release t/a nx 5000", release[] = "release t/a n1 5000";
+    static const char stale[] = "release t/a nx 5000 now", release[] = "release t/a n1 5000 now";
     CHECK_EXAMPLES( //
         {LEASED, release, "1 wake now+5001", HELD_BACK}, {LEASED, stale, "0", NULL},
-        {LEASED, "release t/a n1 0", "1 wake now+1", "bucket:t: t/a@now+1\ndue: t@now+1\njobs: t/a={r}\n"},
+        {LEASED, "release t/a n1 0 now", "1 wake now+1",
+         "bucket:t: t/a@now+1\ndue: t@now+1\njobs: t/a={r}\n"},
         {LEASED_AGAIN, release, "0", NULL},
-        {LEASED_AGAIN, "release t/a n2 5000", "1 wake now+5001",
+        {LEASED_AGAIN, "release t/a n2 5000 now", "1 wake now+5001",
          "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\njobs: t/a={r}\n"},
         {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
         /* The clock went back since its claim. */
         {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
+         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
+}
+END_TEST
+
+/* Five attempts a second, three at once; what n1 claimed then, now has been spent up to these us. */
+#define FIVE_EACH_S       "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
+#define SPENT(us, places) places "rates: t=" us "\ntopics: t=" FIVE_EACH_S "\n"
+#define TWO_LEASED                                                                                           \
+    "holders:t: t/a=n1,now-9 t/b=n1,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n"
+#define TWO_HELD_BACK "bucket:t: t/a@now+501 t/b@now+501\ndue: t@now+501\njobs: t/a={1} t/b={2}\n"
+
+START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
+{
+    static const char two[] = "release t/a n1 500 now t/b n1 500 now";
+    CHECK_EXAMPLES( //
+        {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501",
+         SPENT("1700000000200912", TWO_HELD_BACK)},
+        /* That is less the time since the claim, once for both. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-100 t/b n1 500 now-100",
+         "1 1 wake now+501", SPENT("1700000000300912", TWO_HELD_BACK)},
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-400 t/b n1 500 now-400",
+         "1 1 wake now+501", SPENT("1700000000600456", TWO_HELD_BACK)},
+        /* The clock stepped back. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now+9 t/b n1 500 now+9",
+         "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
+        /* Two claims. */
+        {SPENT("1700000000600456", "holders:t: t/a=n1,now-9 t/b=n2,now-9\njobs: t/a={1} t/b={2}\nleases: "
+                                   "t/a@now+9 t/b@now+9\n"),
+         "release t/a n1 500 now-100 t/b n2 500 now-50", "1 1 wake now+501",
+         SPENT("1700000000351368", TWO_HELD_BACK)},
+        /* It may have been sent; or another has it. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now t/b n2 500 now", "1 0 wake now+78",
+         SPENT("1700000000600456",
+               "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
+               "t/b={2}\nleases: t/b@now+9\n")},
+        /* A healthy job has its turn in the next whole ms. */
+        {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
+         "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
+         "release t/a n1 500 now", "1 wake now+1",
+         "bucket:t: t/b@now-9 t/a@now+501\ndue: t@now+1\njobs: t/a={1} t/b={2}\nrates: t=1700000000123912\n"
+         "topics: t=" ONE_EACH_2_S "\n"}, );
+}
+END_TEST
+
+START_TEST(abandon_gives_back_what_one_claim_has_leased)
+{
+    static const char abandon[] = "abandon n1 9", stale[] = "abandon nx 9";
+    static const char three[] = "holders:t: t/a=n1,now-3 t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
+                                "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/a@now+5 t/b@now+6 u/a@now+7\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, abandon, "0", NULL}, {DELAYED, abandon, "0", NULL}, {COME, abandon, "0", NULL},
+        {READY, abandon, "0", NULL}, {LEASED, abandon, "1", READY}, {LEASED, stale, "0", NULL},
+        {LEASED, "abandon n 9", "0", NULL}, {LEASED_AGAIN, abandon, "0", NULL},
+        {LEASED_AGAIN, "abandon n2 9", "1", LOST}, {EXPIRED, abandon, "1", READY}, {LOST, abandon, "0", NULL},
+        {LOST_THRICE, abandon, "0", NULL}, {DEAD, abandon, "0", NULL}, {DEAD_BY_LOSSES, abandon, "0", NULL},
+        {three, abandon, "2",
+         "bucket:t: t/a@now-3\nbucket:u: u/a@now-1\nholders:t: t/b=n2,now-2\n"
+         "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6\nready: t\nturns: t@1 u@2\n"},
+        /* It looks at so many. */
+        {three, "abandon n1 2", "1",
+         "bucket:t: t/a@now-3\nholders:t: t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
+         "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6 u/a@now+7\nready: t\nturns: t@1\n"},
+        /* The clock went back since the claim. */
+        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+14000\n", abandon, "1 wake now+9000",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
 }
 END_TEST
@@ -749,7 +818,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED},
-        {LEASED, "release t/a nx -1 t/a n1 -1 t/a n1 5", "0 1 0", READY},
+        {LEASED, "release t/a nx -1 now t/a n1 -1 now t/a n1 5 now", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
 END_TEST
@@ -782,7 +851,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
-        {BUSY, "release u/a n1 -1 t/b n2 -1", "1 1",
+        {BUSY, "release u/a n1 -1 now t/b n2 -1 now", "1 1",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "bucket:u: u/a@now-7\n"
          "holders:t: t/a=n1,now-9\n"
@@ -1212,6 +1281,8 @@ Suite *suite(void)
     tcase_add_test(group, bury_keeps_a_dead_job);
     tcase_add_test(group, release_gives_a_lease_back_and_nothing_else);
     tcase_add_test(group, release_holds_a_job_back);
+    tcase_add_test(group, abandon_gives_back_what_one_claim_has_leased);
+    tcase_add_test(group, release_gives_a_rate_back_the_turns_of_what_it_holds_back);
     tcase_add_test(group, renew_lets_a_held_lease_live_on);
     tcase_add_test(group, of_two_items_of_one_id_the_first_that_holds_the_lease_counts);
     tcase_add_test(group, the_end_of_a_lease_makes_room_below_the_limit);

@@ -478,6 +478,22 @@ inline release(c, wait)
 }
 byte release_due;
 
+/* What was claimed by a call whose answer never came. A consumer's death looks the same here: its jobs may come
+ * back so, too, which is more than happens. */
+inline abandon(id)
+{
+  abandon_due = R(id).holder_due;
+  take(id);
+#ifdef BUG_ABANDON_EARLY
+  put(id, 0);
+#else
+  put(id, abandon_due);
+#endif
+  abandon_due = 0;
+  finish()
+}
+byte abandon_due;
+
 inline renew(c)
 {
   if
@@ -678,6 +694,10 @@ proctype keep()
 end:
   do
   :: atomic { CAN_CARRY -> carry() }
+  :: atomic { R(0).holder == NOBODY -> abandon(0) }
+#if JOBS > 1
+  :: atomic { R(1).holder == NOBODY -> abandon(1) }
+#endif
   :: atomic { CAN_RECOVER(0) ->
       if
       :: recover(0, 0)

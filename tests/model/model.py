@@ -43,9 +43,9 @@ def expect(is_kept, *words):
 
 
 class Attempt:
-    def __init__(self, claim, nonce, sent_us, life):
+    def __init__(self, claim, nonce, claimed_ms, sent_us, life):
         self.id, self.due, self.record = claim
-        self.nonce = nonce
+        self.nonce, self.claimed_ms = nonce, claimed_ms
         self.renewed_us = sent_us  # by the consumer's own clock, before the claim or renewal was sent
         self.life = life
         self.is_posting = False
@@ -58,6 +58,7 @@ class Consumer:
         self.attempts = []
         self.is_frozen = self.is_cut = False
         self.renew_at_us = 0
+        self.lost_nonce = None  # of a claim whose reply never came
 
 
 class CarryWorker:
@@ -102,7 +103,7 @@ class World:
         self.lives = {}  # id -> the life that is in the pool
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
-        self.begun = {}  # topic -> (us, number) of its claims since its rate was set or the clock stepped
+        self.begun = {}  # topic -> nonce -> (us, number): its claims since its rate was set or the clock stepped
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -154,7 +155,7 @@ class World:
     # ---- what has to hold ----
 
     def read_keyspace(self):
-        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept")]
+        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates")]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due", "kept_until")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
@@ -162,8 +163,8 @@ class World:
         commands += [("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, attempts, kept, leases, dead, due, kept_until, turns, ready = replies[:10]
-        buckets, holders = replies[10:10 + len(TOPICS)], replies[10 + len(TOPICS):-1]
+        jobs, crashes, attempts, kept, rates, leases, dead, due, kept_until, turns, ready = replies[:11]
+        buckets, holders = replies[11:11 + len(TOPICS)], replies[11 + len(TOPICS):-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -175,7 +176,8 @@ class World:
         return {
             "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "due": scores(due), "turns": turns,
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
-            "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
+            "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
+            "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
             "holders": {name: (nonce, int(at)) for part in holders
                         for name, (nonce, at) in notes(part).items()},
             "places": sum(len(part) for part in buckets),
@@ -310,6 +312,11 @@ class World:
             return
         self.nonces += 1
         nonce = f"n{self.nonces:x}"
+        if consumer.lost_nonce:
+            self.abandon(consumer.lost_nonce)
+        consumer.lost_nonce = nonce if loses_reply else None
+        if loses_reply and self.chance.random() < 0.3:
+            self.abandon(nonce)  # before Redis runs the claim
         most_bytes = self.chance.choice((1, 80, 1_000_000))
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
         claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
@@ -319,14 +326,18 @@ class World:
         flat += [word for pair in told for word in pair]
         self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
-            self.check_rate(topic, sum(topic_of(claim.id) == topic for claim in claims))
+            self.check_rate(topic, nonce, sum(topic_of(claim.id) == topic for claim in claims))
         for claim in claims:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
             expect(life.due <= self.pool.now, claim.id, "was claimed early:", life.due, self.pool.now)
             self.past.append((claim.id, nonce))
             if not loses_reply:
-                consumer.attempts.append(Attempt(claim, nonce, self.boot_us, life))
+                consumer.attempts.append(Attempt(claim, nonce, self.pool.now, self.boot_us, life))
+
+    def abandon(self, nonce):
+        most = self.chance.choice((1, 2, MANY))
+        self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
 
     def post(self, attempt):
         life = attempt.life
@@ -566,14 +577,19 @@ class World:
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
     def step_release(self):
+        """What is held goes back at once, mostly."""
         consumer = self.some_consumer()
+        if self.chance.random() < 0.7:
+            self.claim(consumer, False)
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting]
         if unsent and self.can_call(consumer):
-            items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000))) for attempt in unsent]
+            items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000)), attempt.claimed_ms)
+                     for attempt in unsent]
             items *= self.chance.choice((1, 1, 2))
-            for (job_id, _, wait), is_done in zip(items, self.call_items("release", (), items)):
+            for (job_id, nonce, wait, _), is_done in zip(items, self.call_items("release", (), items)):
                 if is_done and wait >= 0:
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
+                    self.unbegin(topic_of(job_id), nonce)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt.is_posting]
 
     def step_crash(self):
@@ -633,26 +649,35 @@ class World:
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
-        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
+        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5})
         self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
 
-    def check_rate(self, topic, number):
+    def check_rate(self, topic, nonce, number):
         """In any time t at most burst + t / step attempts begin."""
         rate = self.pool.rate_of(topic)
         if not rate or not number:
             return
         step, ahead, _ = rate
-        begun = self.begun.setdefault(topic, [])
-        begun.append((self.pool.now_us, number))
+        begun = self.begun.setdefault(topic, {})
+        begun[nonce] = (self.pool.now_us, number)
         total = 0
-        for at, count in reversed(begun):
+        for at, count in reversed(begun.values()):
             total += count
-            expect(total <= (ahead + begun[-1][0] - at) / step, topic, "is over its rate:", begun)
+            expect(total <= (ahead + self.pool.now_us - at) / step, topic, "is over its rate:", begun)
+
+    def unbegin(self, topic, nonce):
+        """What is held back has not begun. What another rate, or clock, let begin may get more back than this one took."""
+        begun = self.begun.get(topic, {})
+        if nonce in begun:
+            at, number = begun[nonce]
+            begun[nonce] = (at, number - 1)
+        else:
+            self.begun.pop(topic, None)
 
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 2, "time": 12, "settings": 3, "sweep": 4,
+        "learn": 14, "record": 14, "stray": 3, "release": 4, "time": 12, "settings": 3, "sweep": 4,
     }
     TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -753,6 +778,10 @@ CONTROLS = {
     "pause ignored": [("common", "settings_of(topic).paused or ", "")],
     "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],
     "rate forgets what was spent": [("common", "math.max(now_us, math.min(spent, now_us + ahead))", "now_us")],
+    "a held job keeps its turn": [("release", "if wait >= 0 then note_unsent", "if false then note_unsent")],
+    "a turn comes back beside the time": [("common", " - math.max(0, now_us - since * 1000) or 0", " or 0")],
+    "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
+    "abandons and forgets": [("abandon", "    put(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("common", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],

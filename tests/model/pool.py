@@ -359,7 +359,7 @@ class Pool:
         self.ring()
         return claims
 
-    def end(self, items, finish_item, verdicts=("lease", "late")):
+    def end(self, items, finish_item, verdicts=("lease", "late"), finish_call=lambda: None):
         answers = []
         for item in items:
             job_id, nonce = item[:2]
@@ -367,6 +367,7 @@ class Pool:
             answers.append(int(is_held))
             if is_held:
                 finish_item(*item)
+        finish_call()
         self.finish()
         return answers
 
@@ -397,11 +398,37 @@ class Pool:
         return self.end(items, finish_item)
 
     def release(self, items):
-        def finish_item(job_id, nonce, wait):
+        unsent = collections.Counter()
+
+        def finish_item(job_id, nonce, wait, claimed):
             due = self.holders[job_id][1]
             self.take(job_id)
             self.put(job_id, due if wait < 0 else max(due, self.soonest + wait))
-        return self.end(items, finish_item, ("lease",))
+            unsent[topic_of(job_id), nonce, claimed] += wait >= 0
+
+        def finish_call():
+            for (topic, _, claimed), number in unsent.items():
+                self.give_back(topic, number, claimed)
+        return self.end(items, finish_item, ("lease",), finish_call)
+
+    def give_back(self, topic, number, claimed):
+        """Turns of a claim; the time since then counts against them once."""
+        rate = self.rate_of(topic)
+        if rate:
+            step, _, spent = rate
+            unused = number * step - max(0, self.now_us - claimed * 1000)
+            if unused > 0:
+                self.spent[topic] = spent - unused
+
+    def abandon(self, nonce, most):
+        leases = sorted((at, job_id) for job_id, at in self.leases.items())[:most]
+        ids = [job_id for _, job_id in leases if self.holders[job_id][0] == nonce]
+        for job_id in ids:
+            due = self.holders[job_id][1]
+            self.take(job_id)
+            self.put(job_id, due)
+        self.finish()
+        return [len(ids)]
 
     def renew(self, items):
         answers = []
@@ -475,5 +502,5 @@ class Pool:
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
             "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
-            "ready": self.bell,
+            "ready": self.bell, "rates": self.spent,
         }

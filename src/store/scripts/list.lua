@@ -3,7 +3,8 @@
 --
 -- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
--- ARGV[7] the most entries to look at   [8] the most bytes of records and settings
+-- ARGV[7] the most entries to look at   [8] the most bytes of records, told or only looked at, and settings; the first
+--      record may be longer
 -- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
 -- ARGV[12] what to tell: 'jobs', 'ids' or 'count'
@@ -52,18 +53,19 @@ local function add(id, score, record)
   replies[#replies + 1] = id
   if tell == 'ids' then return end
   local settings_text = settings_text_of(topic_of(id))
-  bytes_left = bytes_left - #record - #settings_text
+  bytes_left = bytes_left - #settings_text
   replies[#replies + 1] = tonumber(score)
   replies[#replies + 1] = record
   replies[#replies + 1] = losses_of(id)
   replies[#replies + 1] = settings_text
 end
 
--- Whether the entry is told; records are read only where they are needed.
+-- Whether the entry is told; records are read only where they are needed, and each that is read counts.
 local needs_record = tell == 'jobs' or host ~= ''
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
   local record = needs_record and call('HGET', JOBS, id)
+  if record then bytes_left = bytes_left - #record end
   if not needs_record or record and has_host(id, record) then add(id, score, record) end
 end
 

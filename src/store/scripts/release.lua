@@ -1,12 +1,25 @@
 #!lua flags=allow-oom
 -- release.lua - leases given back unused: due again at the time they were due at, or held back for a while.
 --
--- ARGV from 2: id, nonce, ms to hold it back from now, or -1, ...     Returns {now_us, 1 done or 0 stale, ...}.
-check(2, 3, 3)
-local verdicts, claims = fence(2, 3)
+-- ARGV from 2: id, nonce, ms to hold it back from now, or -1, time of its claim, ms, ...
+-- Returns {now_us, 1 done or 0 stale, ...}.
+check(2, 4, 3)
+for i = 5, #ARGV, 4 do
+  if not string.match(ARGV[i], '^%d+$') then error('not a number') end
+end
+local verdicts, claims = fence(2, 4)
+
+-- What is held back was not sent; what is given back without a wait may have been, and has had its turn in a rate.
+local unsent = {}
+local function note_unsent(topic, nonce, since)
+  local key = nonce .. ' ' .. topic
+  unsent[key] = unsent[key] or {topic = topic, number = 0, since = since}
+  unsent[key].number = unsent[key].number + 1
+end
+
 local replies = {now_us}
-for i = 2, #ARGV, 3 do
-  local number, id = (i + 1) / 3, ARGV[i]
+for i = 2, #ARGV, 4 do
+  local number, id = (i + 2) / 4, ARGV[i]
   local has_lease = verdicts[number] == 'lease'
   replies[number + 1] = has_lease and 1 or 0
   if has_lease then
@@ -14,7 +27,9 @@ for i = 2, #ARGV, 3 do
     take(id)
     -- A clock that stepped back makes no job early.
     put(id, wait < 0 and due or math.max(tonumber(due), soonest + wait))
+    if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
   end
 end
+for _, claim in pairs(unsent) do return_tokens(claim.topic, claim.number, claim.since) end
 finish()
 return replies

@@ -6,16 +6,20 @@
 -- Returns {now_us, result ...}: the due time, -1 no such job, -2 leased, -3 dead and changed.
 check(2, 4, 2)
 local replies = {now_us}
+
+-- Of the records in the pool, which may be long, only one as long as the caller's is read: no more than the call brought.
+local function has_changed(id, size, record) return size ~= #record or call('HGET', JOBS, id) ~= record end
+
 for i = 2, #ARGV, 4 do
   local id = ARGV[i]
-  local record = call('HGET', JOBS, id)
+  local size = call('HSTRLEN', JOBS, id)
   local state, score = locate(id)
   local result
-  if not record then
+  if size == 0 then
     result = -1
   elseif state == 'leased' then
     result = -2
-  elseif state == 'dead' and record ~= ARGV[i + 2] then
+  elseif state == 'dead' and has_changed(id, size, ARGV[i + 2]) then
     result = -3
   elseif state == 'ready' then
     result = tonumber(score)

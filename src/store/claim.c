@@ -1,0 +1,114 @@
+/* claim.c - due jobs for a consumer, and what becomes of those of which it never heard. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "store/shard_private.h"
+
+enum {
+    SHARE = 16,              /* jobs of one topic in a row */
+    FIRST_CLAIMED = 4,       /* where the jobs begin in a claim's reply */
+    CLAIMED_PARTS = 3,       /* id, due, record */
+    ABANDON_LOOK_MAX = 5000, /* leases */
+};
+
+void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
+{
+    assert(!shard->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
+    shard->claim = (struct claim){.is_wanted = true, .max = max, .shard = shard, .fn = fn, .arg = arg};
+}
+
+/* To the jobs of this topic. */
+static void give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
+            slice_starts_with(jobs[i].id, topic))
+            jobs[i].settings = settings;
+}
+
+static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct claim *claim = arg;
+    struct shard_claimed jobs[STORE_CLAIM_MAX];
+    size_t count = 0;
+    if (status == STATUS_OK)
+        count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
+    assert(count <= claim->max);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
+        jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
+        jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
+        jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
+        jobs[i].settings = SLICE("");
+    }
+    for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
+        give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
+                      redis_reply_text(redis_reply_at(reply, at + 1)));
+    struct shard_claim claimed = {
+        .nonce = &claim->nonce,
+        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
+        .jobs = jobs,
+        .count = count,
+        .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+        .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
+    };
+    if (status == STATUS_UNKNOWN)
+        claim->shard->lost_claim = claim->nonce;
+    claim->fn(claim->arg, status, &claimed);
+    free(claim);
+}
+
+struct abandonment {
+    struct shard *shard;
+    struct nonce nonce;
+};
+
+/* Unless another claim was lost meanwhile, it is tried again before the next one. */
+static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct abandonment *abandonment = arg;
+    struct shard *shard = abandonment->shard;
+    if (status != STATUS_OK && !shard->lost_claim.text[0])
+        shard->lost_claim = abandonment->nonce;
+    if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
+        log_info("claim_abandoned", LOG_NUMBER("shard", shard->number),
+                 LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
+    free(abandonment);
+}
+
+/* What the lost claim may have leased is nobody's: it goes back before the next claim, which may get it. If
+ * Redis runs that claim later still, or we die before this, the leases end, and recovery finds them. */
+static void abandon_lost_claim(struct shard *shard)
+{
+    if (!shard->lost_claim.text[0])
+        return;
+    struct abandonment *abandonment = NEW(struct abandonment);
+    struct script_call *call = shard_call(shard, SCRIPT_ABANDON);
+    *abandonment = (struct abandonment){shard, shard->lost_claim};
+    shard->lost_claim.text[0] = '\0';
+    script_call_text(call, slice_of(abandonment->nonce.text));
+    script_call_number(call, ABANDON_LOOK_MAX);
+    script_call_send(call, shard->worker, on_abandoned, abandonment);
+}
+
+void claim_flush(struct shard *shard)
+{
+    if (!shard->claim.is_wanted)
+        return;
+    abandon_lost_claim(shard);
+    struct claim *claim = NEW(struct claim);
+    struct script_call *call = shard_call(shard, SCRIPT_CLAIM);
+    *claim = shard->claim;
+    metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
+    shard->claim.is_wanted = false;
+    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", shard->nonce_prefix,
+             (unsigned long long)++shard->claims);
+    script_call_number(call, (int64_t)claim->max);
+    script_call_text(call, slice_of(claim->nonce.text));
+    script_call_number(call, STORE_LEASE_MS);
+    script_call_number(call, SHARE);
+    script_call_number(call, BATCH_BYTES_MAX);
+    script_call_send(call, shard->worker, on_claimed, claim);
+}

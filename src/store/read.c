@@ -1,0 +1,61 @@
+/* read.c - jobs as they are. */
+#include "base/memory.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+
+struct read {
+    struct batch_item item;
+    struct shard *shard;
+    struct slice id;
+    bool may_be_kept;
+    store_read_fn *fn;
+    void *arg;
+};
+
+void shard_read(struct shard *shard, struct slice id, bool may_be_kept, store_read_fn *fn, void *arg)
+{
+    struct read *read = NEW(struct read);
+    read->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
+    read->shard = shard;
+    read->id = id;
+    read->may_be_kept = may_be_kept;
+    read->fn = fn;
+    read->arg = arg;
+    batch_add(&shard->batches[SHARD_BATCH_READ], &read->item);
+}
+
+void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    shard_read(store_shard_of(store, id), id, false, fn, arg);
+}
+
+void store_read_kept(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    shard_read(store_shard_of(store, id), id, true, fn, arg);
+}
+
+static void read_add_item(const struct batch_item *item, struct script_call *call)
+{
+    script_call_text(call, ((const struct read *)item)->id);
+}
+
+static void read_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                          const struct redis_reply *result)
+{
+    struct read *read = (struct read *)item;
+    struct store_job job = {.id = read->id, .now_ms = now_us / 1000};
+    if (status == STATUS_OK && redis_reply_integer(result) == REPLY_AGAIN) {
+        batch_add(&read->shard->batches[SHARD_BATCH_READ], item);
+        return;
+    }
+    if (status == STATUS_OK && redis_reply_size(result) == 0)
+        status = STATUS_NOT_FOUND;
+    else if (status == STATUS_OK && !reply_read_job(result, &job))
+        status = STATUS_UNKNOWN;
+    if (status == STATUS_OK && job.until_ms && !read->may_be_kept)
+        status = STATUS_NOT_FOUND;
+    read->fn(read->arg, status, status == STATUS_OK ? &job : NULL);
+    free(read);
+}
+
+const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, false, NULL, read_add_item, read_end_item};

@@ -1,0 +1,108 @@
+/* run.c - jobs that become due now, or when it is told.
+ *
+ * Only C writes records, so a dead job's is read, written again without its attempts, and swapped
+ * if it is still the one that was read; else once more. */
+#include "base/memory.h"
+#include "job/job.h"
+#include "store/shard_private.h"
+#include "store/when.h"
+
+struct run {
+    struct batch_item item;
+    struct shard *shard;
+    struct slice id;
+    char when[WHEN_SIZE];
+    struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
+    int tries;
+    store_run_fn *fn;
+    void *arg;
+};
+
+enum {
+    RUN_TRIES_MAX = 5,
+    RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
+    RUN_NOT_FOUND = -1,
+    RUN_LEASED = -2,
+    RUN_CHANGED = -3,
+};
+
+static void run_end(struct run *run, enum status status, int64_t due_ms)
+{
+    run->fn(run->arg, status, due_ms);
+    buffer_fini(&run->old_record);
+    buffer_fini(&run->new_record);
+    free(run);
+}
+
+static void run_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct run *run = (const struct run *)item;
+    script_call_text(call, run->id);
+    script_call_text(call, slice_of(run->when));
+    script_call_text(call, buffer_slice(&run->old_record));
+    script_call_text(call, buffer_slice(&run->new_record));
+}
+
+static enum status write_fresh_record(struct run *run, const struct store_job *stored)
+{
+    struct job job;
+    buffer_clear(&run->old_record);
+    buffer_clear(&run->new_record);
+    buffer_append(&run->old_record, stored->record);
+    if (job_read(run->id, stored->record, &job) != STATUS_OK)
+        return STATUS_FAILED;
+    bool is_expired = job_is_expired(&job, stored->now_ms);
+    job.attempts = 0;
+    job.reason = (struct slice){NULL, 0};
+    job_write(&job, &run->new_record);
+    job_fini(&job);
+    if (run->old_record.failed || run->new_record.failed)
+        return STATUS_NO_MEMORY;
+    return is_expired ? STATUS_EXPIRED : STATUS_OK;
+}
+
+static void on_run_read(void *arg, enum status status, const struct store_job *job)
+{
+    struct run *run = arg;
+    if (status == STATUS_OK && job->state == JOB_STATE_DEAD)
+        status = write_fresh_record(run, job);
+    if (status != STATUS_OK) {
+        run_end(run, status, 0);
+        return;
+    }
+    run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + BATCH_ITEM_OVERHEAD;
+    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
+}
+
+static void run_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                         const struct redis_reply *result)
+{
+    struct run *run = (struct run *)item;
+    int64_t code = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
+        shard_read(run->shard, run->id, false, on_run_read, run);
+        return;
+    }
+    if (status == STATUS_OK && code < 0)
+        status = code == RUN_NOT_FOUND ? STATUS_NOT_FOUND
+                 : code == RUN_LEASED  ? STATUS_LEASED
+                                       : STATUS_UNAVAILABLE;
+    run_end(run, status, code);
+}
+
+const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run_add_item, run_end_item};
+
+void store_run(struct store *store, struct slice id, struct store_when when, store_run_fn *fn, void *arg)
+{
+    struct run *run = NEW(struct run);
+    run->shard = store_shard_of(store, id);
+    run->id = id;
+    when_format(when, run->when);
+    run->fn = fn;
+    run->arg = arg;
+    buffer_init_fallible(&run->old_record, RECORD_MAX);
+    buffer_init_fallible(&run->new_record, RECORD_MAX);
+    run->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
+    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
+}

@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- abandon.lua - what a claim has leased whose answer never came: nobody delivers it, so it is due again as it was, and
+-- not only when its leases end. A claim that Redis runs after this leaves its leases to recover.
+--
+-- ARGV[2] nonce of the claim   [3] the most leases to look at; those beyond are left to recover, too
+-- Returns {now_us, how many jobs}.
+local nonce = ARGV[2]
+local ids = call('ZRANGE', LEASES, 0, tonumber(ARGV[3]) - 1)
+local number = 0
+probe()
+for i = 1, #ids do
+  local claim = call('HGET', holders_of(topic_of(ids[i])), ids[i])
+  if claim and string.match(claim, '^%S+') == nonce then
+    take(ids[i])
+    put(ids[i], string.match(claim, '%S+$'))
+    number = number + 1
+  end
+end
+finish()
+return {now_us, number}
