@@ -492,11 +492,11 @@ class World:
         self.check("audit", (), self.call("audit"), counts)
 
     def step_sweep(self):
-        """Sometimes an operator has just said that dead jobs stay no longer."""
+        """Sometimes an operator has just said that dead jobs stay no longer, or that they do."""
         if self.is_away:
             return
         if self.pool.dead and self.chance.random() < 0.5:
-            self.set(topic_of(self.chance.choice(sorted(self.pool.dead))), {"retention": 1.5})
+            self.set(topic_of(self.chance.choice(sorted(self.pool.dead))), self.chance.choice(({"retention": 1.5}, {})))
             self.pass_time(2_000_000)
         most, start = self.chance.choice((1, 2, 256)), self.chance.choice((0, 0, 1))
         until = dict(self.pool.kept_until)
