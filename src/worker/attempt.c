@@ -11,6 +11,7 @@
 #include "job/outcome.h"
 #include "job/url.h"
 #include "worker/attempt_request.h"
+#include "worker/http_result.h"
 
 /* Kept of a lease for the way of a request out of this process. */
 #define LEASE_SPARE_US INT64_C(1000000)
@@ -98,22 +99,6 @@ void attempt_record(struct attempt *attempt)
 
 /* ---- deciding ---- */
 
-static enum attempt_error error_of(enum http_error error)
-{
-    static const enum attempt_error errors[] = {
-        [HTTP_ERROR_NONE] = ATTEMPT_ERROR_NONE,
-        [HTTP_ERROR_DNS] = ATTEMPT_ERROR_DNS,
-        [HTTP_ERROR_CONNECT] = ATTEMPT_ERROR_CONNECT,
-        [HTTP_ERROR_TLS] = ATTEMPT_ERROR_TLS,
-        [HTTP_ERROR_TIMEOUT] = ATTEMPT_ERROR_TIMEOUT,
-        [HTTP_ERROR_RESET] = ATTEMPT_ERROR_RESET,
-        [HTTP_ERROR_REFUSED] = ATTEMPT_ERROR_TARGET_REFUSED,
-        [HTTP_ERROR_TOO_LARGE] = ATTEMPT_ERROR_ANSWER_TOO_LARGE,
-        [HTTP_ERROR_PROTOCOL] = ATTEMPT_ERROR_PROTOCOL,
-    };
-    return errors[error]; /* UNSENT and CROWDED, the last ones, are no attempts: handled before */
-}
-
 static void log_failure(const struct attempt *attempt, const struct outcome *outcome)
 {
     const struct attempt_result *result = &attempt->job.last_attempt;
@@ -156,12 +141,7 @@ static void give_back(struct attempt *attempt)
 static void decide(struct attempt *attempt, const struct http_outcome *http)
 {
     struct job *job = &attempt->job;
-    job->last_attempt = (struct attempt_result){
-        .at_ms = attempt->claimed_ms,
-        .duration_ms = http->duration_ms,
-        .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
-        .error = error_of(http->error),
-    };
+    job->last_attempt = http_result(http, attempt->claimed_ms);
     permit_end(&attempt->permit, &job->last_attempt);
     struct outcome outcome =
         outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->policy->schedule),
@@ -184,34 +164,6 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
         give_up_memory(attempt);
     else
         log_failure(attempt, &outcome);
-}
-
-static enum metrics_result metrics_result_of(const struct http_outcome *http)
-{
-    static const enum metrics_result errors[] = {
-        [HTTP_ERROR_DNS] = METRICS_RESULT_DNS,
-        [HTTP_ERROR_CONNECT] = METRICS_RESULT_CONNECT,
-        [HTTP_ERROR_TLS] = METRICS_RESULT_TLS,
-        [HTTP_ERROR_TIMEOUT] = METRICS_RESULT_TIMEOUT,
-        [HTTP_ERROR_RESET] = METRICS_RESULT_RESET,
-        [HTTP_ERROR_REFUSED] = METRICS_RESULT_TARGET_REFUSED,
-        [HTTP_ERROR_TOO_LARGE] = METRICS_RESULT_ANSWER_TOO_LARGE,
-        [HTTP_ERROR_PROTOCOL] = METRICS_RESULT_PROTOCOL,
-    };
-    if (http->error != HTTP_ERROR_NONE)
-        return errors[http->error];
-    switch (http->status / 100) {
-    case 2:
-        return METRICS_RESULT_DELIVERED;
-    case 3:
-        return METRICS_RESULT_3XX;
-    case 4:
-        return METRICS_RESULT_4XX;
-    case 5:
-        return METRICS_RESULT_5XX;
-    default:
-        return METRICS_RESULT_PROTOCOL; /* no status that HTTP knows */
-    }
 }
 
 /* Back into its bucket without an attempt; no longer than until it expires. */
@@ -238,7 +190,7 @@ static void on_done(void *arg, const struct http_outcome *http)
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
         hold(attempt, LOOKUPS_WAIT_MS);
     } else {
-        metrics_attempt(attempt->context->metrics, attempt->job.topic, metrics_result_of(http),
+        metrics_attempt(attempt->context->metrics, attempt->job.topic, http_result_metric(http),
                         http->duration_ms * 1000);
         decide(attempt, http);
         attempt_record(attempt);
