@@ -1,61 +1,18 @@
-#include "io/redis.h"
+/* A link from its first connection to its last. redis_commands.c has what is said over them. */
+#include "io/redis_private.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
-#include <hiredis/async.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/memory.h"
-#include "io/resolver.h"
 
 enum {
     RECONNECT_MIN_US = 50 * 1000,
     RECONNECT_MAX_US = 1000 * 1000,
     PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted so long was worth having */
-    ARGS_ON_STACK = 64,
-};
-
-/* A command between redis_send and its callback. */
-struct pending {
-    struct list link; /* in sent, in the order of the replies; or in unsent */
-    redis_reply_fn *fn;
-    void *arg;
-    int64_t sent_us; /* clock_boot_us */
-};
-
-struct subscription {
-    struct list link;
-    redis_message_fn *fn;
-    void *arg;
-};
-
-struct redis_link {
-    struct loop *loop;
-    const struct redis_address *address;
-    struct redis_link_events events;
-    int64_t deadline_us;
-    int64_t heard_us;           /* CLOCK_BOOTTIME when anything of an answer came last */
-    int64_t reconnect_us;       /* the next wait */
-    int64_t up_us;              /* since when it is up, clock_boot_us */
-    redisAsyncContext *context; /* NULL between connections */
-    struct watch *watch;
-    bool wants_read, wants_write;
-    bool is_dirty; /* commands wait in hiredis's buffer for the end of the turn */
-    bool is_up;
-    bool is_closing; /* redis_link_free is running */
-    char why[160];
-    struct list sent;
-    struct list unsent; /* get their NULL at the next turn */
-    struct list subscriptions;
-    struct resolver *resolver;
-    uint16_t port; /* that is connected to */
-    struct timer *reconnect;
-    struct timer *deadline; /* of the oldest command in sent, and of connecting */
-    struct timer *fail_unsent;
-    struct hook *send;
 };
 
 static void set_why(struct redis_link *link, const char *why)
@@ -129,30 +86,6 @@ static void on_turn_end(void *arg)
 
 /* ---- losing a connection ---- */
 
-static void fail(struct pending *pending)
-{
-    redis_reply_fn *fn = pending->fn;
-    void *arg = pending->arg;
-    list_remove(&pending->link);
-    free(pending);
-    fn(arg, NULL);
-}
-
-static void on_fail_unsent(void *arg)
-{
-    struct redis_link *link = arg;
-    struct list unsent;
-    list_move(&link->unsent, &unsent);
-    while (!list_is_empty(&unsent))
-        fail(LIST_ENTRY(unsent.next, struct pending, link));
-}
-
-static void drop_subscriptions(struct redis_link *link)
-{
-    for (struct list *entry; (entry = list_take(&link->subscriptions));)
-        free(LIST_ENTRY(entry, struct subscription, link));
-}
-
 /* The waits start over after a connection that lasted. Where one is given up as soon as it is used (a replica
  * takes connections, and no writes) the next is no better: without growing waits that would be a loop. */
 static int64_t next_wait_us(struct redis_link *link)
@@ -176,7 +109,7 @@ static void lost(struct redis_link *link)
     watch_free(link->watch);
     link->watch = NULL;
     timer_stop(link->deadline);
-    drop_subscriptions(link);
+    redis_link_drop_subscriptions(link);
     if (link->is_closing)
         return;
     timer_start(link->reconnect, wait_us);
@@ -257,8 +190,6 @@ static void on_hello(void *arg, const struct redis_reply *reply)
     link->events.on_up(link->events.arg);
 }
 
-static void send_now(struct redis_link *, size_t, const struct slice *, redis_reply_fn *, void *);
-
 static void say_hello(struct redis_link *link)
 {
     const struct redis_address *address = link->address;
@@ -268,16 +199,16 @@ static void say_hello(struct redis_link *link)
         argv[argc++] = slice_of(address->user);
     if (address->password) {
         argv[argc++] = slice_of(address->password);
-        send_now(link, argc, argv, on_hello, link);
+        redis_link_send(link, argc, argv, on_hello, link);
     }
     if (address->database) {
         char number[16];
         snprintf(number, sizeof number, "%u", address->database);
-        send_now(link, 2, (struct slice[]){SLICE("SELECT"), slice_of(number)}, on_hello, link);
+        redis_link_send(link, 2, (struct slice[]){SLICE("SELECT"), slice_of(number)}, on_hello, link);
     }
     if (link->events.find)
-        send_now(link, 1, (struct slice[]){SLICE("ROLE")}, on_hello, link);
-    send_now(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
+        redis_link_send(link, 1, (struct slice[]){SLICE("ROLE")}, on_hello, link);
+    redis_link_send(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
 }
 
 static void on_connected(const redisAsyncContext *context, int status)
@@ -382,7 +313,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     list_init(&link->subscriptions);
     link->reconnect = timer_new(loop, on_reconnect, link);
     link->deadline = timer_new(loop, on_deadline, link);
-    link->fail_unsent = timer_new(loop, on_fail_unsent, link);
+    link->fail_unsent = timer_new(loop, redis_link_fail_unsent, link);
     link->send = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, link);
     timer_start(link->reconnect, 0);
     return link;
@@ -397,7 +328,7 @@ void redis_link_free(struct redis_link *link)
         resolver_cancel(link->resolver);
     if (link->context)
         redisAsyncFree(link->context);
-    on_fail_unsent(link);
+    redis_link_fail_unsent(link);
     timer_free(link->reconnect);
     timer_free(link->deadline);
     timer_free(link->fail_unsent);
@@ -413,100 +344,4 @@ bool redis_link_is_up(const struct redis_link *link)
 const char *redis_link_why(const struct redis_link *link)
 {
     return link->why;
-}
-
-/* ---- commands ---- */
-
-static void on_reply(redisAsyncContext *context, void *reply, void *data)
-{
-    struct redis_link *link = context->data;
-    struct pending *pending = data;
-    redis_reply_fn *fn = pending->fn;
-    void *arg = pending->arg;
-    list_remove(&pending->link);
-    free(pending);
-    if (link->events.on_error && redis_reply_kind(reply) == REDIS_KIND_ERROR)
-        link->events.on_error(link->events.arg, redis_reply_text(reply));
-    fn(arg, reply);
-}
-
-static int send_argv(struct redis_link *link, redisCallbackFn *fn, void *data, size_t argc,
-                     const struct slice *argv)
-{
-    const char *texts_on_stack[ARGS_ON_STACK];
-    size_t sizes_on_stack[ARGS_ON_STACK];
-    assert(argc > 0);
-    bool is_small = argc <= ARGS_ON_STACK;
-    const char **texts = is_small ? texts_on_stack : NEW_ARRAY(const char *, argc);
-    size_t *sizes = is_small ? sizes_on_stack : NEW_ARRAY(size_t, argc);
-    for (size_t i = 0; i < argc; i++) {
-        texts[i] = argv[i].data ? argv[i].data : "";
-        sizes[i] = argv[i].size;
-    }
-    int result = redisAsyncCommandArgv(link->context, fn, data, (int)argc, texts, sizes);
-    if (!is_small) {
-        free(texts);
-        free(sizes);
-    }
-    return result;
-}
-
-static struct pending *pending_new(redis_reply_fn *fn, void *arg)
-{
-    struct pending *pending = NEW(struct pending);
-    pending->fn = fn;
-    pending->arg = arg;
-    list_init(&pending->link);
-    return pending;
-}
-
-static void fail_soon(struct redis_link *link, struct pending *pending)
-{
-    list_append(&link->unsent, &pending->link);
-    timer_start(link->fail_unsent, 0);
-}
-
-static void send_now(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn,
-                     void *arg)
-{
-    struct pending *pending = pending_new(fn, arg);
-    if (send_argv(link, on_reply, pending, argc, argv) != REDIS_OK) {
-        fail_soon(link, pending);
-        return;
-    }
-    pending->sent_us = clock_boot_us();
-    list_append(&link->sent, &pending->link);
-    if (!timer_is_running(link->deadline))
-        timer_start(link->deadline, link->deadline_us);
-}
-
-void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn, void *arg)
-{
-    if (link->is_up)
-        send_now(link, argc, argv, fn, arg);
-    else
-        fail_soon(link, pending_new(fn, arg));
-}
-
-static void on_message(redisAsyncContext *context, void *reply, void *data)
-{
-    (void)context;
-    const struct subscription *subscription = data;
-    const struct redis_reply *message = reply;
-    if (!message || redis_reply_size(message) != 3)
-        return;
-    if (slice_equal(redis_reply_text(redis_reply_at(message, 0)), SLICE("message")))
-        subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)),
-                         redis_reply_text(redis_reply_at(message, 2)));
-}
-
-void redis_subscribe(struct redis_link *link, struct slice channel, redis_message_fn *fn, void *arg)
-{
-    if (!link->is_up)
-        return;
-    struct subscription *subscription = NEW(struct subscription);
-    subscription->fn = fn;
-    subscription->arg = arg;
-    list_append(&link->subscriptions, &subscription->link);
-    send_argv(link, on_message, subscription, 2, (struct slice[]){SLICE("SUBSCRIBE"), channel});
 }
