@@ -12,7 +12,7 @@
 #include "job/job_patch.h"
 #include "job/topic_settings.h"
 
-enum { TRIES_MAX = 20, RECORD_MAX = 64 * 1024 * 1024, MORE_MAX = 1024 };
+enum { TRIES_MAX = 20, MORE_MAX = 1024 };
 
 struct patch {
     struct exchange *exchange;
@@ -176,7 +176,7 @@ void patch_handle(struct exchange *exchange)
         return;
     struct patch *patch = NEW(struct patch);
     patch->exchange = exchange;
-    buffer_init_fallible(&patch->record, RECORD_MAX);
+    buffer_init_fallible(&patch->record, JOB_RECORD_MAX);
     buffer_init(&patch->settings, TOPIC_SETTINGS_BYTES_MAX);
     read_job(patch);
 }

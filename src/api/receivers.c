@@ -4,14 +4,8 @@
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/query.h"
+#include "api/view.h"
 #include "job/timestamp.h"
-
-static void write_time(struct buffer *body, const char *name, int64_t ms)
-{
-    char text[TIMESTAMP_SIZE];
-    timestamp_format(ms, text);
-    buffer_printf(body, ",\"%s\":\"%s\"", name, text);
-}
 
 /* Its cause is a status or a word. */
 static void write_failure(struct buffer *body, const struct store_receiver *receiver)
@@ -38,14 +32,14 @@ static void write_receiver(struct buffer *body, const struct store_receiver *rec
                                            : "open",
                   (long long)receiver->failures);
     if (receiver->opened_ms > 0) {
-        write_time(body, "openSince", receiver->opened_ms);
-        write_time(body, "probeAt", receiver->probe_ms);
+        view_write_time(body, "openSince", receiver->opened_ms);
+        view_write_time(body, "probeAt", receiver->probe_ms);
     }
     if (receiver->limit > 0)
         buffer_printf(body, ",\"maxInFlight\":%lld", (long long)receiver->limit);
     if (receiver->failed_ms > 0)
         write_failure(body, receiver);
-    write_time(body, "reportedAt", receiver->reported_ms);
+    view_write_time(body, "reportedAt", receiver->reported_ms);
     buffer_append_byte(body, '}');
 }
 

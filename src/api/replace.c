@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { RECORD_MAX = 64 * 1024 * 1024, OPENING_MAX = 40 };
+enum { OPENING_MAX = 40 };
 
 struct replacement {
     struct exchange *exchange;
@@ -84,7 +84,7 @@ static void replace(struct exchange *exchange, struct job *job)
     struct trace_context trace;
     struct replacement *replacement = NEW(struct replacement);
     replacement->exchange = exchange;
-    buffer_init_fallible(&replacement->record, RECORD_MAX);
+    buffer_init_fallible(&replacement->record, JOB_RECORD_MAX);
     trace_context_take(exchange->request, &trace, job);
     buffer_append(&replacement->record, slice_from(opening, OPENING_MAX));
     job_write(job, &replacement->record);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "api/handlers.h"
+#include "base/hex.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
 #include "job/token.h"
@@ -100,17 +101,6 @@ void route_check_table(void)
              method++)
             assert(!method->name || (method->reach != REACH_UNDECIDED &&
                                      (method->scopes == 0) == (method->reach == REACH_FREE)));
-}
-
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    return -1;
 }
 
 /* What we compare it with is ASCII, so anything else can be refused here. */

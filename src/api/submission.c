@@ -12,14 +12,14 @@
 #include "base/random.h"
 #include "job/job_id.h"
 
-enum { STORED_MAX = 64 * 1024 * 1024, SPELLING_MAX = 4096, CONSEQUENCE_MAX = 320 };
+enum { SPELLING_MAX = 4096, CONSEQUENCE_MAX = 320 };
 
 void submission_init(struct submission *submission, const struct exchange *exchange, struct slice text,
                      submission_fn *fn, void *arg)
 {
     *submission =
         (struct submission){.api = exchange->api, .exchange = exchange, .text = text, .fn = fn, .arg = arg};
-    buffer_init_fallible(&submission->stored, STORED_MAX);
+    buffer_init_fallible(&submission->stored, JOB_RECORD_MAX);
 }
 
 void submission_fini(struct submission *submission)

@@ -9,6 +9,7 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/target_check.h"
+#include "api/view.h"
 #include "base/memory.h"
 #include "job/job_errors.h"
 #include "job/timestamp.h"
@@ -20,13 +21,6 @@ enum { TRIES_MAX = 5, PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = 256 };
 static const char nothing_changed[] = "Nothing was to be changed; ask again.";
 
 /* ---- what there is ---- */
-
-static void write_time(struct buffer *body, const char *name, int64_t ms)
-{
-    char text[TIMESTAMP_SIZE];
-    timestamp_format(ms, text);
-    buffer_printf(body, ",\"%s\":\"%s\"", name, text);
-}
 
 static void write_settings(struct buffer *body, struct slice text)
 {
@@ -51,7 +45,7 @@ static void write_hold(struct buffer *body, const struct store_topic *topic)
                   : topic->held_ms == STORE_TOPIC_HELD       ? "maxInFlight"
                                                              : "rate");
     if (topic->held_ms != STORE_TOPIC_HELD)
-        write_time(body, "heldUntil", topic->held_ms);
+        view_write_time(body, "heldUntil", topic->held_ms);
 }
 
 static void write_topic(struct buffer *body, const struct store_topic *topic, bool is_partial)
@@ -66,7 +60,7 @@ static void write_topic(struct buffer *body, const struct store_topic *topic, bo
                   (long long)topic->hour.delivered, (long long)topic->hour.retried,
                   (long long)topic->hour.dead);
     if (topic->due_ms >= 0)
-        write_time(body, "oldestDueAt", topic->due_ms);
+        view_write_time(body, "oldestDueAt", topic->due_ms);
     write_hold(body, topic);
     if (is_partial)
         buffer_append(body, SLICE(",\"isPartial\":true"));

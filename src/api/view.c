@@ -9,7 +9,7 @@
 #include "job/topic_defaults.h"
 #include "job/url.h"
 
-static void write_time(struct buffer *body, const char *name, int64_t ms)
+void view_write_time(struct buffer *body, const char *name, int64_t ms)
 {
     char text[TIMESTAMP_SIZE];
     timestamp_format(ms, text);
@@ -32,7 +32,7 @@ void view_write_place(struct buffer *body, enum job_state state, int64_t at_ms)
 {
     buffer_printf(body, ",\"state\":\"%s\"", job_state_word(state));
     if (state == JOB_STATE_DELAYED || state == JOB_STATE_READY)
-        write_time(body, "dueAt", at_ms);
+        view_write_time(body, "dueAt", at_ms);
 }
 
 void view_write_placed(struct buffer *body, struct slice key, enum job_state state, int64_t at_ms)
@@ -63,19 +63,19 @@ struct slice view_reason(const struct job *job)
 static void write_state(struct buffer *body, const struct store_job *stored, const struct job *job)
 {
     view_write_place(body, stored->state, stored->at_ms);
-    write_time(body, "createdAt", job->created_ms);
+    view_write_time(body, "createdAt", job->created_ms);
     if (job->has_ttl || job->has_expires_at)
-        write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
+        view_write_time(body, "expiresAt", job_expires_ms(job, job->created_ms));
     if (stored->state == JOB_STATE_DEAD) {
-        write_time(body, "deadAt", stored->at_ms);
+        view_write_time(body, "deadAt", stored->at_ms);
         write_text(body, "reason", view_reason(job));
     }
     if (stored->state == JOB_STATE_DELIVERED)
-        write_time(body, "deliveredAt", stored->at_ms);
+        view_write_time(body, "deliveredAt", stored->at_ms);
     if (stored->state == JOB_STATE_CANCELLED)
-        write_time(body, "cancelledAt", stored->at_ms);
+        view_write_time(body, "cancelledAt", stored->at_ms);
     if (stored->until_ms)
-        write_time(body, "keptUntil", stored->until_ms);
+        view_write_time(body, "keptUntil", stored->until_ms);
 }
 
 static void write_url(struct buffer *body, struct slice url)

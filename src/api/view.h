@@ -12,6 +12,9 @@ void view_write_place(struct buffer *, enum job_state, int64_t at_ms);
 /* The members that tell a new job's name and place. key: topic/jobId. */
 void view_write_placed(struct buffer *, struct slice key, enum job_state, int64_t at_ms);
 
+/* One more member: ,"name":"2026-11-22T10:00:00.000Z". */
+void view_write_time(struct buffer *, const char *name, int64_t ms);
+
 /* What became of an attempt, as members: "at", "durationMs", and "status" or "error". */
 void view_write_result(struct buffer *, const struct attempt_result *);
 

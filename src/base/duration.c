@@ -13,18 +13,12 @@ static const struct unit {
 
 enum { UNITS = sizeof units / sizeof *units };
 
-static bool ends_with(struct slice text, struct slice suffix)
-{
-    return text.size >= suffix.size &&
-           memcmp(text.data + text.size - suffix.size, suffix.data, suffix.size) == 0;
-}
-
 bool duration_parse(struct slice text, int64_t max_ms, int64_t *ms)
 {
     int64_t unit_ms = 1000;
     for (size_t i = 0; i < UNITS; i++) {
         struct slice suffix = slice_of(units[i].suffix);
-        if (text.size && ends_with(text, suffix)) {
+        if (text.size && slice_ends_with(text, suffix)) {
             unit_ms = units[i].ms;
             text.size -= suffix.size;
             break;

@@ -23,8 +23,9 @@ enum {
     JOB_HEADERS_MAX = 50,
     JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
     JOB_DEPTH_MAX = 32,
-    JOB_MEMBERS_MAX = 1000, /* in one object */
-    JOB_ERRORS_MAX = 64,    /* reported at once */
+    JOB_MEMBERS_MAX = 1000,            /* in one object */
+    JOB_ERRORS_MAX = 64,               /* reported at once */
+    JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)  /* 1 year */

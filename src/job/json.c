@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "base/hex.h"
+
 /* ---- values of an object or array ---- */
 
 static bool is_space(char byte)
@@ -134,14 +136,6 @@ bool json_is_text(struct slice value)
 bool json_has_escapes(struct slice string)
 {
     return string.size && memchr(string.data, '\\', string.size) != NULL;
-}
-
-static int hex_value(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    char folded = (char)(byte | 0x20);
-    return folded >= 'a' && folded <= 'f' ? folded - 'a' + 10 : -1;
 }
 
 static bool take_unit(struct slice *rest, unsigned *unit)

@@ -20,7 +20,6 @@ struct run {
 
 enum {
     RUN_TRIES_MAX = 5,
-    RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     RUN_NOT_FOUND = -1,
     RUN_LEASED = -2,
     RUN_CHANGED = -3,
@@ -101,8 +100,8 @@ void store_run(struct store *store, struct slice id, struct store_when when, sto
     when_format(when, run->when);
     run->fn = fn;
     run->arg = arg;
-    buffer_init_fallible(&run->old_record, RECORD_MAX);
-    buffer_init_fallible(&run->new_record, RECORD_MAX);
+    buffer_init_fallible(&run->old_record, JOB_RECORD_MAX);
+    buffer_init_fallible(&run->new_record, JOB_RECORD_MAX);
     run->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

@@ -20,9 +20,8 @@
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
 enum {
-    RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
-    HEADER_TEXT_MAX = 32 * 1024,   /* job's headers and ours */
-    NO_MEMORY_WAIT_MS = 5000,      /* for others to give some back */
+    HEADER_TEXT_MAX = 32 * 1024, /* job's headers and ours */
+    NO_MEMORY_WAIT_MS = 5000,    /* for others to give some back */
 };
 
 /* ---- the lease ---- */
@@ -310,10 +309,10 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->claimed_ms = now_ms;
     attempt->lease.nonce = *nonce;
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
-    buffer_init_fallible(&attempt->record, RECORD_MAX);
-    buffer_init_fallible(&attempt->outcome, RECORD_MAX);
+    buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
+    buffer_init_fallible(&attempt->outcome, JOB_RECORD_MAX);
     buffer_init(&attempt->line, ATTEMPT_LINE_MAX);
-    buffer_init_fallible(&attempt->payload, RECORD_MAX);
+    buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
     if (claimed->settings.size)

@@ -1,0 +1,15 @@
+/* hex.h - hexadecimal digits. */
+#ifndef DUEPOST_BASE_HEX_H
+#define DUEPOST_BASE_HEX_H
+
+/* Of a digit in either case; -1: it is none. */
+static inline int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
+}
+
+#endif
