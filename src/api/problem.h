@@ -14,6 +14,9 @@ void problem_write_errors(struct buffer *members, const char *what, const struct
 /* job is in the way. */
 void problem_write_conflict(struct buffer *members, const char *detail, const struct store_job *);
 
+/* The consequence where a request only reads. */
+#define PROBLEM_READ_ONLY "Nothing was to be changed; ask again."
+
 /* What the store says, for people, and the status that goes with it: 404, 503, 507. key: of the job or topic
  * that it is about, empty for all. consequence: what an unknown outcome means here. */
 unsigned problem_write_status(struct buffer *members, const struct api *, struct slice key, enum status,

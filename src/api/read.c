@@ -5,13 +5,11 @@
 #include "api/query.h"
 #include "api/view.h"
 
-static const char nothing_changed[] = "Nothing was to be changed; ask again.";
-
 static void on_read(void *arg, enum status status, const struct store_job *job)
 {
     struct exchange *exchange = arg;
     if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
+        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
@@ -31,7 +29,7 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
 {
     struct exchange *exchange = arg;
     if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
+        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
@@ -57,7 +55,7 @@ static void on_count(void *arg, enum status status, int64_t count, struct store_
 {
     struct exchange *exchange = arg;
     if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
+        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);

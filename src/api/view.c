@@ -7,6 +7,7 @@
 #include "job/seconds.h"
 #include "job/timestamp.h"
 #include "job/topic_defaults.h"
+#include "job/topic_settings.h"
 #include "job/url.h"
 
 void view_write_time(struct buffer *body, const char *name, int64_t ms)
@@ -175,4 +176,17 @@ void view_write_cursor(struct buffer *body, const struct store_cursor *next)
     buffer_append(body, SLICE(VIEW_CURSOR_OPENING));
     cursor_write(body, next);
     buffer_append_byte(body, '"');
+}
+
+void view_write_settings(struct buffer *body, struct slice text)
+{
+    struct topic_settings settings;
+    struct job_errors ignored;
+    buffer_append(body, SLICE(",\"settings\":"));
+    if (text.size == 0 || topic_settings_parse(text, &settings, &ignored) != STATUS_OK) {
+        buffer_append(body, SLICE("{}"));
+        return;
+    }
+    topic_settings_show(&settings, body);
+    topic_settings_fini(&settings);
 }

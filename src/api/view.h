@@ -1,4 +1,4 @@
-/* view.h - a job as the API shows it: without secrets. */
+/* view.h - jobs and settings as the API shows them: without secrets. */
 #ifndef DUEPOST_API_VIEW_H
 #define DUEPOST_API_VIEW_H
 
@@ -32,5 +32,8 @@ void view_write(struct buffer *, const struct store_job *, const struct retry_sc
 /* Where there is more, this, the cursor and a quote; nothing at the end. */
 #define VIEW_CURSOR_OPENING ",\"cursor\":\""
 void view_write_cursor(struct buffer *, const struct store_cursor *next);
+
+/* ,"settings":{...} of a topic, as they are stored. */
+void view_write_settings(struct buffer *, struct slice text);
 
 #endif

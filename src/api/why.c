@@ -12,8 +12,6 @@
 #include "job/timestamp.h"
 #include "job/topic_settings.h"
 
-static const char nothing_changed[] = "Nothing was to be changed; ask again.";
-
 enum { DETAIL_MAX = 1024 };
 
 struct finding {
@@ -227,7 +225,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     struct job_errors ignored;
     (void)count, (void)is_partial, (void)next;
     if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
+        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         free(why);
         return;
     }
@@ -265,7 +263,7 @@ static void on_read(void *arg, enum status status, const struct store_job *store
 {
     struct exchange *exchange = arg;
     if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, nothing_changed);
+        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         return;
     }
     struct why *why = NEW(struct why);
