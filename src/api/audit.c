@@ -29,6 +29,12 @@ void audit_job(const struct exchange *exchange, const char *event, enum status s
     tell(exchange, event, "job", exchange->key, status);
 }
 
+void audit_one_of_many(const struct exchange *exchange, const char *event, struct slice key,
+                       enum status status)
+{
+    tell(exchange, event, "job", key, status);
+}
+
 void audit_topic(const struct exchange *exchange, const char *event, enum status status)
 {
     tell(exchange, event, "topic", exchange->topic, status);

@@ -15,7 +15,10 @@ void audit_job(const struct exchange *, const char *event, enum status);
 void audit_topic(const struct exchange *, const char *event, enum status);
 void audit_receiver(const struct exchange *, const char *event, enum status);
 
-/* A page of a filter: so many jobs that are done, and of which it is unknown. */
+/* To a job that a filter has found. key: topic/jobId. */
+void audit_one_of_many(const struct exchange *, const char *event, struct slice key, enum status);
+
+/* A page of a filter, behind the lines of its jobs: so many are done, and of so many it is unknown. */
 void audit_jobs(const struct exchange *, const char *event, size_t done, size_t unknown);
 
 #endif

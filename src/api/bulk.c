@@ -69,11 +69,13 @@ static void bulk_end(struct bulk *bulk)
 }
 
 /* A job that is gone or leased meanwhile, or has expired, is matched and not done. */
-static void end_one(struct bulk *bulk, enum status status)
+static void end_one(const struct bulk_item *item, enum status status)
 {
+    struct bulk *bulk = item->bulk;
     bool is_skipped = status == STATUS_NOT_FOUND || status == STATUS_LEASED || status == STATUS_EXPIRED;
     bulk->done += status == STATUS_OK;
     bulk->failed += status != STATUS_OK && !is_skipped;
+    audit_one_of_many(bulk->exchange, bulk->is_redrive ? "job_redriven" : "job_cancelled", item->id, status);
     if (--bulk->pending == 0)
         bulk_end(bulk);
 }
@@ -85,7 +87,7 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
     (void)was_leased;
     if (status == STATUS_OK && job_key_parse(item->id, &topic, &job_id))
         metrics_ended(item->bulk->exchange->api->options.metrics, topic, METRICS_END_CANCELLED);
-    end_one(item->bulk, status);
+    end_one(item, status);
 }
 
 static void on_run(void *arg, enum status status, int64_t due_ms)
@@ -93,7 +95,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     const struct bulk_item *item = arg;
     if (status == STATUS_OK && due_ms > item->bulk->last_due_ms)
         item->bulk->last_due_ms = due_ms;
-    end_one(item->bulk, status);
+    end_one(item, status);
 }
 
 /* When the job with this number in the page is due. */

@@ -467,9 +467,12 @@ def test_who_changed_what_is_logged_whatever_the_level(start, receiver, topic):
         f"event=job_cancelled {who} job={topic}/a outcome=done",
         f"event=job_changed {who} job={topic}/b outcome=done",
         f"event=job_replaced {who} job={topic}/b outcome=done",
+        f"event=job_cancelled {who} job={topic}/c outcome=done",
+        f"event=job_cancelled {who} job={topic}/d outcome=done",
         f'event=jobs_cancelled {who} filter="state=delayed&topic={topic}&limit=2" done=2 unknown=0',
         f"event=settings_changed {who} topic={topic} outcome=done",
         f"event=settings_reset {who} topic={topic} outcome=done",
+        f"event=job_redriven {who} job={topic}/dead outcome=done",
         f'event=jobs_redriven {who} filter="topic={topic}" done=1 unknown=0',
         f"event=job_run {who} job={topic}/dead outcome=done",
     ]
