@@ -30,7 +30,7 @@ def test_each_attempt_says_how_it_went(server, receiver, topic):
     found = fail(server, receiver, topic, Answer(503, body=b"The order is locked."), CLOSE, Answer(404, delay=0.2), 302)
     assert [attempt.pop("attempt") for attempt in found] == [1, 2, 3, 4]
     for attempt, arrival in zip(found, receiver.of(topic)):
-        assert 0 <= arrival.at_ms - to_ms(attempt["at"]) < 1000
+        assert 0 <= arrival.at_ms - to_ms(attempt["at"]) < 5000
     assert found[2]["durationMs"] >= 200
     assert server.job(topic, "a")["lastAttempt"] == found[-1]
     assert [{name: value for name, value in attempt.items() if name not in ("at", "durationMs")} for attempt in found] == [
