@@ -193,7 +193,7 @@ def test_it_starts_without_redis_and_waits_for_it(start, redis, receiver, topic)
 
 def test_a_name_that_is_not_found_is_waited_for(start, topic):
     server = start(redis="redis://no..name:6379", ready=False)
-    assert "Name or service not known" in server.get("/readyz").expect(503)["detail"]
+    until(lambda: "Name or service not known" in server.get("/readyz").expect(503)["detail"], 5, lambda: server.get("/readyz").body)
     server.post({"topic": topic, "url": "http://127.0.0.1:9/"}).expect(503)
     server.reload()
     assert server.log().count("event=redis_name_not_found") == 2

@@ -29,6 +29,7 @@ SHARE = 2
 SLOTS = 3
 SPARE_US = 1_000_000  # a consumer begins no POST so shortly before its lease ends
 STUCK_US = 3_000_000
+LONG_US = 60_000_000  # from here on time passes in large steps
 MANY = 100
 START_US = 1_900_000_000_000_000
 
@@ -121,11 +122,11 @@ class World:
     def is_away(self):
         return self.boot_us < self.away_until_us
 
-    def pass_time(self, us):
-        """Timers run when they are due, except those of frozen ones."""
+    def pass_time(self, us, step_us=250_000):
+        """Timers run when they are due, or a step later, except those of frozen ones."""
         end_us = self.boot_us + us
         while self.boot_us < end_us:
-            self.boot_us = min(self.boot_us + 250_000, end_us)
+            self.boot_us = min(self.boot_us + step_us, end_us)
             self.set_clock()
             for worker in self.workers:
                 self.run_carry_worker(worker)
@@ -715,7 +716,9 @@ class World:
                 if known:
                     self.record(known, False, False)
             first = min(self.pool.bucket.values(), default=0)
-            self.pass_time(min(max(first - self.pool.now, 1000), 4_000_000) * 1000)
+            left_us = min(max(first - self.pool.now, 1000), 4_000_000) * 1000
+            # A clock that went back makes that an hour, in which nothing is to be done.
+            self.pass_time(left_us, 250_000 if left_us < LONG_US else 5_000_000)
         raise Broken("still in the pool: " + str(self.pool.jobs))
 
 
@@ -826,7 +829,7 @@ def main():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2 ** 32))
     options.add_argument("--steps", type=int, default=12000, help="in all")
     options.add_argument("--run-steps", type=int, default=600, help="in one run, which begins with nothing")
-    options.add_argument("--control-steps", type=int, default=12000,
+    options.add_argument("--control-steps", type=int, default=36000,
                          help="within which each bug has to be found")
     options = options.parse_args()
     print(f"seed {options.seed}", flush=True)
