@@ -5,6 +5,8 @@
 #ifndef DUEPOST_API_API_H
 #define DUEPOST_API_API_H
 
+#include <stdatomic.h>
+
 #include "base/metrics.h"
 #include "io/http_limits.h"
 #include "io/http_server.h"
@@ -26,6 +28,7 @@ struct api_options {
     struct token_table *tokens; /* NULL: everybody may do everything */
     struct slice listen_host;   /* where we listen, as it was set; copied */
     struct slice hosts;         /* further names of this host, with commas between them; see origin.h */
+    const atomic_size_t *awaited; /* of this process's reactors those that never were ready; NULL: none */
     struct http_limits *limits; /* for numbers only; the servers keep them */
     struct metrics_board *board;
     struct metrics *metrics; /* this reactor's, of the board */

@@ -25,6 +25,10 @@ void ready_handle(struct exchange *exchange)
     struct buffer *body = exchange_scratch(exchange);
     struct problem why;
     bool is_ready = store_is_ready(options->store, &why);
+    if (is_ready && options->awaited && atomic_load(options->awaited) > 0) {
+        problem_set(&why, "duepost is starting");
+        is_ready = false;
+    }
     if (exchange->api->is_draining) {
         problem_set(&why, "duepost is stopping");
         is_ready = false;

@@ -99,6 +99,7 @@ static struct api_options api_options(const struct reactor *reactor)
         .listen_host = slice_of(options->listen.host),
         .hosts = slice_of(options->hosts),
         .limits = reactor->options.limits,
+        .awaited = reactor->options.awaited,
         .board = reactor->options.board,
         .metrics = reactor->metrics,
     };
@@ -181,6 +182,7 @@ static void on_store_change(void *arg)
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;
+    atomic_fetch_sub(reactor->options.awaited, 1);
     reactor->options.on_ready(reactor->options.arg);
 }
 

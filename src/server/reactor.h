@@ -5,6 +5,8 @@
 #ifndef DUEPOST_SERVER_REACTOR_H
 #define DUEPOST_SERVER_REACTOR_H
 
+#include <stdatomic.h>
+
 #include "base/metrics.h"
 #include "server/options.h"
 #include "store/store.h"
@@ -21,6 +23,7 @@ struct reactor_options {
     size_t index;                      /* of this reactor's metrics on the board */
     size_t count;                      /* of all reactors, which share max_in_flight and carrying */
     bool is_alone;                     /* see carry_worker.h */
+    atomic_size_t *awaited;            /* borrowed: of all reactors those that never were ready */
     /* Called in the reactor's thread, once each: when it can promise what it confirms for the first time,
      * and when a drain has come to its end. */
     loop_fn *on_ready;

@@ -35,6 +35,7 @@ struct server {
     struct metrics_board *board;
     struct reactor **reactors;
     size_t reactor_count, ready_count, drained_count;
+    atomic_size_t awaited; /* reactors that never were ready; they read it */
     bool is_listening_told;
     struct watch *signals;
     int signal_fd;
@@ -198,6 +199,7 @@ static void start_reactors(struct server *server)
     const struct options *options = server->options;
     size_t count = (size_t)options->reactors;
     server->reactors = NEW_ARRAY(struct reactor *, count);
+    atomic_init(&server->awaited, count);
     for (size_t i = 0; i < count; i++) {
         struct reactor_options reactor = {
             .options = options,
@@ -209,6 +211,7 @@ static void start_reactors(struct server *server)
             .index = i,
             .count = count,
             .is_alone = server->embedded != NULL,
+            .awaited = &server->awaited,
             .on_ready = on_reactor_ready,
             .on_drained = on_reactor_drained,
             .arg = server,
