@@ -1,0 +1,111 @@
+#include "worker/pace.h"
+
+#include "base/clock.h"
+#include "support/suite.h"
+
+static struct loop *loop;
+static struct pace *pace;
+static struct timer *reply, *deadline;
+static int steps, steps_wanted;
+static int64_t last_us, shortest_us;
+
+static void on_deadline(void *arg)
+{
+    (void)arg;
+    ck_abort_msg("%d of %d steps", steps, steps_wanted);
+}
+
+static void on_reply(void *arg)
+{
+    (void)arg;
+    if (steps < steps_wanted) {
+        pace_again(pace);
+        return;
+    }
+    pace_end(pace);
+    loop_stop(loop);
+}
+
+/* Counts, and lets 2 ms pass until the reply. */
+static void step(void *arg)
+{
+    (void)arg;
+    int64_t now_us = clock_boot_us();
+    if (steps++ > 0 && now_us - last_us < shortest_us)
+        shortest_us = now_us - last_us;
+    last_us = now_us;
+    timer_start(reply, 2000);
+}
+
+static void set_up(void)
+{
+    loop = loop_new();
+    pace = pace_new(loop, step, NULL);
+    reply = timer_new(loop, on_reply, NULL);
+    deadline = timer_new(loop, on_deadline, NULL);
+    timer_start(deadline, INT64_C(20000000));
+    steps = 0;
+    shortest_us = INT64_MAX;
+}
+
+static void tear_down(void)
+{
+    pace_free(pace);
+    timer_free(reply);
+    timer_free(deadline);
+    loop_free(loop);
+}
+
+START_TEST(full_steps_follow_each_other_with_pauses_of_nine_times_their_length)
+{
+    steps_wanted = 4;
+    pace_run(pace);
+    loop_run(loop);
+    ck_assert_int_eq(steps, 4);
+    ck_assert_int_ge(shortest_us, 20000);
+}
+END_TEST
+
+START_TEST(a_sweep_that_runs_or_pauses_is_not_begun_twice)
+{
+    steps_wanted = 2;
+    pace_run(pace);
+    pace_run(pace);
+    ck_assert_int_eq(steps, 1);
+    pace_again(pace);
+    pace_run(pace);
+    ck_assert_int_eq(steps, 1);
+}
+END_TEST
+
+START_TEST(one_that_has_ended_can_be_begun_anew)
+{
+    pace_run(pace);
+    pace_again(pace);
+    pace_end(pace);
+    pace_run(pace);
+    ck_assert_int_eq(steps, 2);
+}
+END_TEST
+
+START_TEST(a_slow_reply_makes_no_long_pause)
+{
+    ck_assert_int_eq(pace_pause_us(0), 0);
+    ck_assert_int_eq(pace_pause_us(1000), 9000);
+    ck_assert_int_eq(pace_pause_us(5000), 45000);
+    ck_assert_int_eq(pace_pause_us(3000000), 45000);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *all = suite_create("pace");
+    TCase *tests = tcase_create("pace");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, full_steps_follow_each_other_with_pauses_of_nine_times_their_length);
+    tcase_add_test(tests, a_sweep_that_runs_or_pauses_is_not_begun_twice);
+    tcase_add_test(tests, one_that_has_ended_can_be_begun_anew);
+    tcase_add_test(tests, a_slow_reply_makes_no_long_pause);
+    suite_add_tcase(all, tests);
+    return all;
+}
