@@ -8,6 +8,7 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/route.h"
+#include "api/tally.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -193,6 +194,7 @@ struct api *api_new(const struct api_options *options)
     init_answers(&api->scratch, SCRATCH_MAX, SCRATCH_ALWAYS);
     init_answers(&api->members, MEMBERS_MAX, MEMBERS_MAX);
     api->batches = job_batches_new(options->loop);
+    api->tally = tally_new(options->loop, options->tally);
     for (size_t i = 0; i < API_KEY_BUCKETS; i++)
         list_init(&api->keys[i]);
     return api;
@@ -220,6 +222,7 @@ void api_free(struct api *api)
     buffer_fini(&api->scratch);
     buffer_fini(&api->members);
     job_batches_free(api->batches);
+    tally_free(api->tally);
     free(api->listen_host);
     free(api);
 }

@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 struct api;
+struct tally_board;
 
 struct api_options {
     struct loop *loop;
@@ -31,6 +32,7 @@ struct api_options {
     const atomic_size_t *awaited; /* of this process's reactors those that never were ready; NULL: none */
     struct http_limits *limits; /* for numbers only; the servers keep them */
     struct metrics_board *board;
+    struct tally_board *tally; /* of all reactors */
     struct metrics *metrics; /* this reactor's, of the board */
 };
 

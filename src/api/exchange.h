@@ -14,6 +14,7 @@
 struct exchange;
 struct job_batch;
 struct job_batches;
+struct tally;
 
 typedef void exchange_fn(struct exchange *);
 
@@ -26,6 +27,7 @@ struct api {
     struct buffer scratch; /* for the body of one answer */
     struct buffer members; /* of what is said of one job, or of a problem */
     struct job_batches *batches;
+    struct tally *tally;               /* requests that wait for numbers of Redis */
     size_t large_count;                /* requests that is_large */
     struct list keys[API_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
 };

@@ -1,6 +1,7 @@
 /* metrics.c - GET /metrics */
 #include "api/handlers.h"
 #include "api/problem.h"
+#include "api/tally.h"
 
 static void write_jobs(struct buffer *body, const struct store_counts *counts)
 {
@@ -20,7 +21,7 @@ static void write_jobs(struct buffer *body, const struct store_counts *counts)
 static void write_up(struct buffer *body, bool is_up)
 {
     buffer_printf(body,
-                  "# HELP duepost_redis_up Whether Redis answered this very request.\n"
+                  "# HELP duepost_redis_up Whether Redis answered when it was asked last, at most about a second ago.\n"
                   "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
                   is_up);
 }
@@ -64,5 +65,5 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
 
 void metrics_handle(struct exchange *exchange)
 {
-    store_audit(exchange->api->options.store, on_audited, exchange);
+    tally_ask(exchange->api->tally, exchange->api->options.store, on_audited, exchange);
 }

@@ -101,6 +101,7 @@ static struct api_options api_options(const struct reactor *reactor)
         .limits = reactor->options.limits,
         .awaited = reactor->options.awaited,
         .board = reactor->options.board,
+        .tally = reactor->options.tally,
         .metrics = reactor->metrics,
     };
 }

@@ -20,6 +20,7 @@ struct reactor_options {
     int health_fd;                     /* taken; -1 without --health-listen */
     struct http_limits *limits;        /* borrowed, of all reactors */
     struct metrics_board *board;       /* borrowed */
+    struct tally_board *tally;         /* borrowed */
     size_t index;                      /* of this reactor's metrics on the board */
     size_t count;                      /* of all reactors, which share max_in_flight and carrying */
     bool is_alone;                     /* see carry_worker.h */

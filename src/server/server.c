@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "server/embedded_redis.h"
@@ -33,6 +34,7 @@ struct server {
     struct store_options store;
     struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
     struct metrics_board *board;
+    struct tally_board *tally;
     struct reactor **reactors;
     size_t reactor_count, ready_count, drained_count;
     atomic_size_t awaited; /* reactors that never were ready; they read it */
@@ -208,6 +210,7 @@ static void start_reactors(struct server *server)
             .health_fd = front_take_health(server->front, i),
             .limits = front_limits(server->front),
             .board = server->board,
+            .tally = server->tally,
             .index = i,
             .count = count,
             .is_alone = server->embedded != NULL,
@@ -352,6 +355,7 @@ static void close_all(struct server *server)
     close(server->signal_fd);
     free(server->reactors);
     metrics_board_free(server->board);
+    tally_board_free(server->tally);
     loop_free(server->loop);
 }
 
@@ -363,6 +367,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.reload = reload_new(server.loop, input, &server.options, prepare, &server);
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
+    server.tally = tally_board_new();
     server.timer = timer_new(server.loop, on_timer, &server);
     catch_signals(&server);
     raise_file_limit(options);

@@ -1,8 +1,10 @@
 """The numbers for Prometheus move as jobs do, and Prometheus can read them."""
 
+import concurrent.futures
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -62,6 +64,22 @@ def test_topics_beyond_a_hundred_are_counted_as_one(start):
     assert len(accepted) == 101 and sum(accepted.values()) == 300
     assert accepted['duepost_jobs_accepted_total{topic="_other"}'] == 100
     assert numbers(server)['duepost_jobs{state="delayed"}'] == 300
+
+
+def test_scrapes_share_one_count_a_second(start, redis):
+    """However many ask, over all reactors: an idle process makes some five calls of scripts a second besides."""
+    kept = redis()
+    server = start("--reactors", "2", redis=kept)
+
+    def calls():
+        return int(re.search(rb"cmdstat_evalsha:calls=(\d+)", kept.command("INFO", "commandstats"))[1])
+
+    before, begin = calls(), time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: numbers(server), range(600)))
+    allowed = 15 * (time.monotonic() - begin + 1)
+    assert all(answer['duepost_jobs{state="delayed"}'] == 0 for answer in answers)
+    assert calls() - before <= allowed
 
 
 def test_without_redis_there_are_numbers_still(start, redis):

@@ -1,0 +1,26 @@
+/* tally.h - the numbers of Redis that GET /metrics shows, for all reactors of a process.
+ *
+ * However many clients ask, a process counts at most once a second. Requests that come within that second get
+ * the same numbers; requests that come while Redis is counting wait for the result. */
+#ifndef DUEPOST_API_TALLY_H
+#define DUEPOST_API_TALLY_H
+
+#include "store/store.h"
+
+struct tally_board; /* the last count of the process; any thread may use it */
+struct tally;       /* the requests of one reactor that wait for a count */
+
+struct tally_board *tally_board_new(void);
+void tally_board_free(struct tally_board *); /* NULL is fine */
+
+/* Borrows both. */
+struct tally *tally_new(struct loop *, struct tally_board *);
+
+/* Drops the requests that wait. Call it after the store is gone. NULL is fine. */
+void tally_free(struct tally *);
+
+/* Calls fn once, and never before it returns, with the numbers of the last count or of the next one. status is
+ * not OK where Redis did not answer that count. */
+void tally_ask(struct tally *, struct store *, store_audit_fn *, void *arg);
+
+#endif
