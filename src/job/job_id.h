@@ -10,7 +10,7 @@ bool topic_is_valid(struct slice);
 /* The same, and also ~ and : */
 bool job_id_is_valid(struct slice);
 
-/* One that begins so names a notice: bury() in common.lua makes it, and its body holds all of a dead job,
+/* One that begins so names a notice: bury() in scripts/lib makes it, and its body holds all of a dead job,
  * what the API does not show included. So nobody is shown the body of a job with such an id, whoever made it.
  */
 #define JOB_ID_NOTICE "dead~"

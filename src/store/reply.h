@@ -7,7 +7,7 @@
 /* What several scripts return in place of an item's result. */
 enum {
     REPLY_AGAIN = -2,       /* the call has read as many records as it may: the item goes again */
-    REPLY_NOT_AS_SEEN = -4, /* see is_as_seen in common.lua */
+    REPLY_NOT_AS_SEEN = -4, /* see is_as_seen in scripts/lib/tag.lua */
     REPLY_NO_URL = -5,      /* see lacks_url there */
 };
 

@@ -256,7 +256,7 @@ inline replicate()
   lag = 0
 }
 
-/* ---- parts of the scripts: common.lua ---- */
+/* ---- parts of the scripts: lib ---- */
 
 inline offer()
 {

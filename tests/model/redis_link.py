@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -104,15 +105,26 @@ class Redis:
 
 
 def script_texts(folder, changes=()):
-    """The scripts as they are embedded. changes: (file, old text, new text), to seed a bug."""
-    texts = {path.stem: path.read_text() for path in pathlib.Path(folder).glob("*.lua")}
+    """The scripts as they are embedded. changes: (file, such as "run" or "lib/offer", old text, new text), to seed a bug."""
+    folder = pathlib.Path(folder)
+    texts = {str(path.relative_to(folder).with_suffix("")): path.read_text() for path in folder.rglob("*.lua")}
     for name, old, new in changes:
         if texts[name].count(old) != 1:
             raise ValueError(f"{name}.lua holds {texts[name].count(old)} times: {old}")
         texts[name] = texts[name].replace(old, new)
-    common = texts.pop("common")
+
+    def helpers(text, order):
+        uses = re.search(r"^-- uses: (.+)$", text, re.MULTILINE)
+        for name in uses.group(1).split() if uses else ():
+            helper = f"lib/{name}"
+            if helper not in order:
+                helpers(texts[helper], order)
+                order.append(helper)
+        return order
+
     scripts = {}
     for name, text in texts.items():
-        flags, rest = text.split("\n", 1) if text.startswith("#!") else ("#!lua", text)
-        scripts[name] = f"{flags}\n{common}{rest}"
+        if not name.startswith("lib/"):
+            flags, rest = text.split("\n", 1) if text.startswith("#!") else ("#!lua", text)
+            scripts[name] = f"{flags}\n" + "".join(texts[helper] for helper in helpers(text, [])) + rest
     return scripts

@@ -4,6 +4,7 @@
 --
 -- ARGV[2] nonce of the claim   [3] the most leases to look at; those beyond are left to recover, too
 -- Returns {now_us, how many jobs}.
+-- uses: probe take
 local nonce = ARGV[2]
 local ids = call('ZRANGE', LEASES, 0, tonumber(ARGV[3]) - 1)
 local number = 0

@@ -3,6 +3,7 @@
 --
 -- ARGV[2] id
 -- Returns {now_us, lines as in attempt_line.h}; {now_us}: no such job.
+-- uses: attempts clock kept
 local id = ARGV[2]
 if call('HEXISTS', JOBS, id) == 1 then return {now_us, call('HGET', ATTEMPTS, id) or ''} end
 local state, _, _, _, lines = kept_job(id)

@@ -2,6 +2,7 @@
 -- bury.lua - jobs that are given up: dead, kept, readable.
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
+-- uses: attempts bury check fence take
 check(2, 4)
 local verdicts = fence(2, 4)
 local replies = {now_us}
@@ -16,5 +17,6 @@ for i = 2, #ARGV, 4 do
     bury(id, ARGV[i + 2])
   end
 end
+write_counts()
 finish()
 return replies

@@ -4,6 +4,7 @@
 -- ARGV from 2: id, what has to be there (see is_as_seen), ...
 -- Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job, -2 this call has looked at enough:
 -- ask again, -4 not as seen.
+-- uses: check keep tag take
 check(2, 2)
 
 local function cancel(id, tags)

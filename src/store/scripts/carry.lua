@@ -9,6 +9,7 @@
 -- ARGV[7] lease, ms
 -- Returns {now_us, owner, beat, next due time or -1, 1 when there are leases to recover, topics offered};
 -- the last three are of use to the owner only.
+-- uses: idempotency lost places probe
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7])
 local CARRY = base .. 'carry'

@@ -5,6 +5,7 @@
 -- ARGV from 2: id, its tag (see is_as_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
 -- Returns {now_us, result ...}: the due time, 0 where it stays; -2 when this call has looked at enough: ask again,
 -- -3 leased, -4 not as seen, NO_URL.
+-- uses: check crashes tag take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end

@@ -6,6 +6,7 @@
 -- ARGV[6] the most bytes of records (one job is always given)
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
 -- record; then the settings of those topics among them that have some: topic, settings, ...}.
+-- uses: attempts crashes places probe
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records

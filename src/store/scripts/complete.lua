@@ -3,6 +3,7 @@
 --
 -- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...
 -- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
+-- uses: check fence hour keep take
 check(2, 3)
 local verdicts = fence(2, 3)
 local replies = {now_us}
@@ -42,5 +43,6 @@ if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
   forget_attempts(gone)
 end
+write_counts()
 finish()
 return replies

@@ -1,14 +1,37 @@
-# Puts each script, with what all share in front of it, into a C table. Redis names a script by the
-# SHA-1 of its text, which CMake computes here from the very bytes that are embedded.
+# Puts each script into a C table, behind the helpers of lib/ that it uses and no others: Redis builds every helper of a
+# script anew in each call. A line "-- uses: a b" at the head of a script or a helper names lib/a.lua and lib/b.lua; each
+# comes once, behind what it uses itself. Redis names a script by the SHA-1 of its text, which CMake computes here from the
+# very bytes that are embedded.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
-list(REMOVE_ITEM scripts ${script_folder}/common.lua)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${script_folder}/common.lua)
+file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers})
+
+# Appends to the list named order the helpers that text uses, each behind those that it uses itself.
+function(duepost_helpers text order)
+  if(text MATCHES "\n-- uses: ([a-z_ ]+)\n")
+    string(REPLACE " " ";" used "${CMAKE_MATCH_1}")
+    foreach(name ${used})
+      if(NOT name IN_LIST ${order})
+        file(READ ${script_folder}/lib/${name}.lua helper)
+        duepost_helpers("${helper}" ${order})
+        list(APPEND ${order} ${name})
+      endif()
+    endforeach()
+  endif()
+  set(${order} "${${order}}" PARENT_SCOPE)
+endfunction()
 
 # A script's first line may be its flags ("#!lua ..."), which must stay first.
 function(duepost_script path out_text)
   file(READ ${path} text)
-  file(READ ${script_folder}/common.lua common)
+  set(names "")
+  duepost_helpers("${text}" names)
+  set(helper_texts "")
+  foreach(name ${names})
+    file(READ ${script_folder}/lib/${name}.lua helper)
+    string(APPEND helper_texts "${helper}")
+  endforeach()
   string(REGEX MATCH "^#![^\n]*\n" flags "${text}")
   if(flags)
     string(LENGTH "${flags}" skip)
@@ -16,7 +39,7 @@ function(duepost_script path out_text)
   else()
     set(flags "#!lua\n")
   endif()
-  set(${out_text} "${flags}${common}${text}" PARENT_SCOPE)
+  set(${out_text} "${flags}${helper_texts}${text}" PARENT_SCOPE)
 endfunction()
 
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")

@@ -10,6 +10,7 @@
 -- ARGV[12] what to tell: 'jobs', 'ids' or 'count'
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
 -- id, score, record, lost consumers, settings of its topic or ''; or ids; or nothing}.
+-- uses: clock crashes order settings topic
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell = ARGV[9], ARGV[10], ARGV[11], ARGV[12]

@@ -8,6 +8,7 @@
 -- attempts of no job; a job that is kept until nobody knows when goes with the next sweep; a topic without an
 -- entry gets one.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
+-- uses: attempts crashes kept locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 16
 local replies = {now_us, '0'}

@@ -3,6 +3,7 @@
 --
 -- ARGV[2] our format   [3] our number of shards   [4] 1: data that says neither gets ours
 -- Returns {now_us, format, shards} of the data; 0 where it says neither.
+-- uses: clock probe
 local META = base .. 'meta'
 probe()
 if ARGV[4] == '1' then

@@ -5,6 +5,7 @@
 -- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
 -- settings of its topic or ''}; of one that has ended and is kept, these, the state and time of its end, and {..., until
 -- when, line of its last attempt or ''}; or -2 when the answer has become too long: ask again.
+-- uses: crashes kept locate record settings
 local replies = {now_us}
 
 local function read_kept(id)

@@ -4,6 +4,7 @@
 -- ARGV[2] a receiver, or empty for a page   [3] the version to go on behind   [4] the most receivers
 -- Returns {now_us, version of the last one there is, version of the last one looked at, then for each: name, record}.
 -- The records are report.lua's; what that would forget is not told.
+-- uses: clock
 local KEPT_MS = 3600000
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported'
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])

@@ -7,6 +7,7 @@
 -- ARGV[5] a seed
 -- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to
 -- renew first. Else {now_us, number, id, ...}.
+-- uses: bury crashes lost probe take
 local lease_ms = tonumber(ARGV[2])
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
@@ -30,5 +31,6 @@ for i = 1, #ids do
     put(id, due)
   end
 end
+write_counts()
 finish()
 return {now_us, #ids, unpack(ids)}

@@ -3,6 +3,7 @@
 --
 -- ARGV from 2: id, nonce, ms to hold it back from now, or -1, time of its claim, ms, ...
 -- Returns {now_us, 1 done or 0 stale, ...}.
+-- uses: check fence take
 check(2, 4, 3)
 for i = 5, #ARGV, 4 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end

@@ -2,6 +2,7 @@
 -- renew.lua - leases live on.
 --
 -- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done or 0 lost, ...}.
+-- uses: check clock fence
 check(3, 2)
 local verdicts = fence(3, 2, true)
 local deadline = integer(now + tonumber(ARGV[2]))

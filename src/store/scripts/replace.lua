@@ -10,6 +10,7 @@
 --   tags    what has to be there, see is_as_seen
 -- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
 -- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
+-- uses: check death tag url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 

@@ -2,6 +2,7 @@
 -- retry.lua - failed attempts: each job waits for its next one, from now.
 --
 -- ARGV from 2: id, nonce, wait in ms, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
+-- uses: attempts check fence hour take
 check(2, 5, 3)
 local verdicts = fence(2, 5)
 local replies = {now_us}
@@ -17,5 +18,6 @@ for i = 2, #ARGV, 5 do
     put(id, soonest + tonumber(ARGV[i + 2]))
   end
 end
+write_counts()
 finish()
 return replies

@@ -4,6 +4,7 @@
 --
 -- ARGV from 2: id, when (as in schedule.lua), the record that was read, the record to write, ...
 -- Returns {now_us, result ...}: the due time, -1 no such job, -2 leased, -3 dead and changed.
+-- uses: check crashes locate take when
 check(2, 4, 2)
 local replies = {now_us}
 

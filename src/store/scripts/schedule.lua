@@ -11,6 +11,7 @@
 -- Returns {now_us, result ...}: a due time, -1 when the pool is full, {state, due, record} of the job
 -- that has the id, or -2 when there is one but the answer has become too long: ask again. For a key that is
 -- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request. NO_URL.
+-- uses: check death idempotency locate url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 local replies, scheduled = {now_us}, {}

@@ -3,6 +3,7 @@
 --
 -- ARGV from 2: topic, the text that was read, or empty, the text to write, or empty for none, ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
+-- uses: places probe
 probe()
 local replies = {now_us}
 for i = 2, #ARGV, 3 do

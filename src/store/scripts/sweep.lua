@@ -5,6 +5,7 @@
 -- ARGV[2] the most jobs to remove or, of the dead, to look at   [3] how many of the dead to pass over
 -- Returns {now_us, how many that had ended, how many dead ones are gone, how many of the dead to pass over in the next
 -- step, 0 at the end}. When others change the dead meanwhile some are missed, and found by the next walk.
+-- uses: keep probe
 local most, from = tonumber(ARGV[2]), tonumber(ARGV[3])
 probe()
 

@@ -7,6 +7,7 @@
 -- Returns {now_us, 1 when there are more behind, 1 when not all entries were looked at, then for each topic: name,
 -- settings or '', delayed, ready, leased, dead, due time of the first job or -1, until when its first job is held:
 -- -1 not at all, -2 until something ends, else ms; delivered, retried and died within the last hour}.
+-- uses: hour offer order record topic
 local one, after, most, look = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local is_partial = 0
 

@@ -1,0 +1,23 @@
+-- attempts.lua - the last attempts of jobs.
+-- uses: has
+
+local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
+
+-- The last attempts of a job, the oldest first. An empty line is none.
+local ATTEMPTS_MAX = 10
+local function with_attempt(lines, line)
+  if line == '' then return lines end
+  lines = lines .. line .. '\n'
+  local _, number = string.gsub(lines, '\n', '\n')
+  for _ = ATTEMPTS_MAX + 1, number do lines = string.sub(lines, string.find(lines, '\n', 1, true) + 1) end
+  return lines
+end
+
+local function note_attempt(id, line)
+  if line ~= '' then call('HSET', ATTEMPTS, id, with_attempt(call('HGET', ATTEMPTS, id) or '', line)) end
+end
+
+-- These jobs are gone, or begin anew.
+local function forget_attempts(ids)
+  if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
+end

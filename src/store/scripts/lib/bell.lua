@@ -1,0 +1,12 @@
+-- bell.lua - the only writer of the doorbell, ready.
+-- uses: offer
+
+local READY = base .. 'ready'
+
+-- At most one name waits in ready: it wakes one consumer, whose claim rings for the next one.
+local function ring()
+  if call('LLEN', READY) == 0 then
+    local first = call('ZRANGE', TURNS, 0, 0)[1]
+    if first then call('RPUSH', READY, first) end
+  end
+end

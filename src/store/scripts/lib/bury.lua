@@ -1,0 +1,19 @@
+-- bury.lua - gives a job up.
+-- uses: hour places
+
+-- Gives a job up: its id is in no place any more. Where the topic's settings say so, a notice, which is another job,
+-- tells of that; of its own death none does. See JOB_ID_NOTICE, too.
+local deaths = 0
+local function bury(id, record)
+  call('ZADD', DEAD, integer(now), id)
+  local topic = topic_of(id)
+  count(topic, 'x', 1)
+  local url, job_id = settings_of(topic).onDead, string.sub(id, #topic + 2)
+  if not url or string.sub(job_id, 1, 5) == 'dead~' then return end
+  deaths = deaths + 1
+  local notice = topic .. '/dead~' .. integer(now_us) .. '~' .. deaths
+  local body = '{"topic":"' .. topic .. '","jobId":"' .. job_id .. '","deadAt":' .. integer(now) .. ',"job":' .. record .. '}'
+  if call('HSETNX', JOBS, notice, '{"createdAt":' .. integer(now) .. ',"url":"' .. url .. '","body":' .. body .. '}') == 1 then
+    put(notice, now)
+  end
+end

@@ -1,0 +1,15 @@
+-- calendar.lua - the due ZSET: topic -> when to offer it next.
+-- uses: keys
+
+local DUE = base .. 'due'
+
+-- The carry worker sleeps until the first time in due, whichever script moves that forward.
+local first_before, first_after
+local function note_due(at)
+  first_before = first_before or tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf')
+  if not first_after or tonumber(at) < tonumber(first_after) then first_after = at end
+end
+
+local function wake()
+  if first_after and tonumber(first_after) < first_before then call('PUBLISH', base .. 'wake', first_after) end
+end

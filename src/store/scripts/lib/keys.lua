@@ -1,0 +1,10 @@
+-- keys.lua - names of the keys, which share one hash tag, and how Redis is called.
+--
+-- KEYS[1] is <prefix>{<shard>}:jobs; every other key is derived from it.
+
+local call = redis.call
+local JOBS = KEYS[1]
+local base = string.sub(JOBS, 1, -5)
+local LEASES, DEAD = base .. 'leases', base .. 'dead'
+local function bucket_of(topic) return base .. 'bucket:' .. topic end
+local function holders_of(topic) return base .. 'holders:' .. topic end

@@ -1,0 +1,14 @@
+-- record.lua - records that a call reads, bounded in bytes.
+-- uses: keys
+
+-- What one call reads of records, so that it does not take long; the first of them it may.
+local record_bytes_left = 4 * 1024 * 1024
+local function has_read_enough() return record_bytes_left <= 0 end
+
+-- The record of a job, for the answer to an item, or to look at; nothing when this call has read enough.
+local function answer_record(id)
+  if has_read_enough() then return end
+  local record = call('HGET', JOBS, id)
+  record_bytes_left = record_bytes_left - #record
+  return record
+end

@@ -1,0 +1,14 @@
+-- take.lua - takes an id from its place.
+-- uses: places
+
+-- Takes an id from the one place where it is, and says which that was.
+local function take(id)
+  local topic = topic_of(id)
+  touch(topic)
+  if call('ZREM', LEASES, id) == 1 then
+    call('HDEL', holders_of(topic), id)
+    return 'leased'
+  end
+  if call('ZREM', bucket_of(topic), id) == 1 then return 'waiting' end
+  if call('ZREM', DEAD, id) == 1 then return 'dead' end
+end
