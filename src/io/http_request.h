@@ -29,7 +29,6 @@ struct http_server {
     size_t suspended;     /* waiting or answered */
     bool is_quiesced;
     bool has_closed; /* a connection, in this run */
-    bool is_gapless; /* this libmicrohttpd leaves a head as it came: see head_is_gapless */
 };
 
 enum request_state {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/http_head.h"
 #include "io/http_request.h"
 
 enum {
@@ -144,10 +145,11 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (options->tls ? MHD_USE_TLS : 0), 0,
         NULL, NULL, http_request_advance, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)MEMORY_BYTES, MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server,
-        MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, http_head_strictness(), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
+        MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
+        http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
 }
 
 /* Else it grows to megabytes for each client that does not read, and all of this host's connections come to
@@ -173,7 +175,6 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->options = *options;
     if (options->tls)
         http_tls_share(options->tls);
-    server->is_gapless = strncmp(MHD_get_version(), "0.9.", 4) == 0;
     list_init(&server->waiting);
     list_init(&server->answered);
     server->deadlines = http_deadlines_new(loop, steps_ms);

@@ -10,6 +10,7 @@
 #include "api/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/http_trial.h"
 #include "server/embedded_redis.h"
 #include "server/front.h"
 #include "server/reactor.h"
@@ -307,7 +308,9 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
-    enum status status = front_open(options, &server->front, problem);
+    enum status status = http_trial_run(problem);
+    if (status == STATUS_OK)
+        status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)
         return status;
     server->redis = options->redis_address; /* these two outlive the options of the start */

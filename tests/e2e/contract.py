@@ -16,20 +16,24 @@ ANY = "any route"
 document = yaml.safe_load(PATH.read_text())
 seen = set()
 
-_resolver = jsonschema.RefResolver("", document)
 _validators = {}
 
 
 def _follow(node):
     while "$ref" in node:
-        node = _resolver.resolve(node["$ref"])[1]
+        names = node["$ref"].removeprefix("#/").split("/")
+        node = document
+        for name in names:
+            node = node[name]
     return node
 
 
 def validator(schema):
+    """Adds the components to the schema, so that references resolve within it. jsonschema's ways to look elsewhere differ by version."""
     if id(schema) not in _validators:
-        _validators[id(schema)] = jsonschema.Draft202012Validator(schema, resolver=_resolver)
-    return _validators[id(schema)]
+        whole = {**schema, "components": document["components"]}
+        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # a kept schema keeps its id
+    return _validators[id(schema)][1]
 
 
 def schema_of(name):

@@ -4,10 +4,16 @@ Each has a name, its bytes, and the statuses that may answer it; CLOSED is no an
 another request, which changes something: it stands where one reader sees a body, or nothing at all, and another a
 request. It must never run, but in LEGAL, where it is a request to any reader."""
 
+import ctypes
+
 SECOND = b"DELETE /jobs/raw/victim HTTP/1.1\r\nHost: localhost\r\n\r\n"
 JOB = b'{"topic":"raw","jobId":"first","url":"http://127.0.0.1:9/","delay":600}'
 TAKEN = (200, 201)
 CLOSED = None
+
+_library = ctypes.CDLL("libmicrohttpd.so.12")  # the one that duepost runs with
+_library.MHD_get_version.restype = ctypes.c_char_p
+IS_MICROHTTPD_0_9 = _library.MHD_get_version().startswith(b"0.9.")
 
 
 def request(first, *lines, body=b""):
@@ -104,7 +110,8 @@ CODING_SPELLINGS = [
 # Chunks (RFC 9112, section 7.1). Where a lenient reader goes on, it must not find SECOND.
 CHUNKS = [
     ("chunks", chunked(WHOLE + SECOND), TAKEN),
-    ("chunks with extensions", chunked(b"%x;a=b;c=\"d\"\r\n%s\r\n0;e\r\n\r\n" % (len(JOB), JOB) + SECOND), TAKEN),
+    # libmicrohttpd 1.0.1 takes the line end behind an extension for data, and then misses it at the end of the chunk.
+    ("chunks with extensions", chunked(b"%x;a=b;c=\"d\"\r\n%s\r\n0;e\r\n\r\n" % (len(JOB), JOB) + SECOND), TAKEN if IS_MICROHTTPD_0_9 else (400,)),
     ("chunks with capitals and zeros", chunked(b"000%X\r\n%s\r\n000\r\n\r\n" % (len(JOB), JOB) + SECOND), TAKEN),
     ("chunk size negative", chunked(b"-1\r\n" + SECOND + END), (400,)),
     ("chunk size with plus", chunked(b"+1\r\n{\r\n" + END + SECOND), (400,)),
@@ -153,6 +160,13 @@ LINES = [
     ("a folded value", get(b"X: y\r\n z") + SECOND, (400,)),
     ("a folded length", post(b"Content-Length:\r\n " + SIZE, body=SECOND), (400,)),
     ("a fold before the first header", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
+    ("a value folded with a tab", get(b"X: y\r\n\tz") + SECOND, (400,)),
+    ("a value folded before it begins", get(b"X:\r\n y") + SECOND, (400,)),
+    ("a fold in the last header", get(b"X: y\r\n ") + SECOND, (400,)),
+    ("a fold ended by LF", get(b"X: y\n z") + SECOND, (400,)),
+    ("a line of tabs", get(b"\t") + SECOND, (400,)),
+    ("CR and LF the wrong way", get(b"X: y\n\rContent-Length: " + SIZE) + SECOND, (400,)),
+    ("the last line ended by LF", b"GET /healthz HTTP/1.1\r\nHost: localhost\n\r\n" + SECOND, (400,)),
     ("a line of spaces", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n   \r\n\r\n" + SECOND, (400,)),
     ("a header without colon", get(b"Content-Length 47") + SECOND, (400,)),
     ("a header without name", get(b": 47") + SECOND, (400,)),
@@ -183,16 +197,20 @@ TARGETS = [
     ("two spaces before the version", b"GET /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
     ("a space behind the version", b"GET /healthz HTTP/1.1 \r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
     ("a tab for a space", b"GET\t/healthz\tHTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
+    ("a vertical tab for a space", b"GET\x0b/healthz\x0bHTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
+    ("a form feed for a space", b"GET /healthz\x0cHTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
+    ("a CR for a space", b"GET\r/healthz\rHTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
+    ("a tab behind the version", b"GET /healthz HTTP/1.1\t\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
     ("a space in front", b" GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, CLOSED)),
     ("a space in the target", b"GET /healthz HTTP/1.1 /x HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
     ("no target", b"GET HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
-    ("no method", b"/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505)),
+    ("no method", b"/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 505, CLOSED)),
     ("a method in small letters", b"get /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
     ("an unknown method", b"BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
     ("a method that is no token", b"GE(T /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400,)),
-    ("a very long method", b"G" * 20000 + b" /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 414, 431)),
+    ("a very long method", b"G" * 20000 + b" /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SECOND, (400, 414, 431, CLOSED)),
     ("a control byte in the target", get(target=b"/health\x01z") + SECOND, (400,)),
-    ("a NUL in the target", get(target=b"/healthz\x00/x") + SECOND, (400,)),
+    ("a NUL in the target", get(target=b"/healthz\x00/x") + SECOND, (400, CLOSED)),
     ("CR in the target", get(target=b"/healthz\rX: y") + SECOND, (400, 505)),
     ("DEL in the target", get(target=b"/healthz\x7f") + SECOND, (400,)),
     ("a fragment", get(b"Connection: close", target=b"/healthz#x") + SECOND, (404, 400)),
@@ -225,7 +243,7 @@ TARGETS = [
     ("another protocol", get(version=b"ICY/1.1") + SECOND, (400, 505)),
     ("the preface of HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00" + SECOND, (400, 505)),
     ("TLS", b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" + b"\x00" * 200 + b"\r\n\r\n", (400, 505, CLOSED)),
-    ("the protocol of proxies", b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n" + SECOND, (400, 505)),
+    ("the protocol of proxies", b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n" + SECOND, (400, 505, CLOSED)),
     ("nothing but letters", b"a" * 20000, (400, 414, 431, CLOSED)),
 ]
 
@@ -287,5 +305,6 @@ LEGAL = [
     ("behind an unknown path", get(target=b"/nothing") + SECOND, (404,)),
     ("behind length 0", request(b"POST /jobs/raw/nobody/run HTTP/1.1", b"Host: localhost", length(b"0")) + SECOND, (404,)),
     ("behind an empty line", b"\r\n" + get() + SECOND, (200,)),
+    ("behind values with spaces around", get(b"X: \t y \t", b"X:", b"X: \t", b"X: y\tz", b"X: y ") + SECOND, (200,)),
     ("behind 1.0 with keep-alive", get(b"Connection: keep-alive", version=b"HTTP/1.0") + SECOND, (200,)),
 ]

@@ -10,7 +10,7 @@ import contract
 from duepost import Duepost, parse
 from patience import SLOW
 from fronts import FRONTS
-from raw_requests import CLOSED, LEGAL, NEVER
+from raw_requests import CLOSED, LEGAL, NEVER, get
 
 VICTIM = {"topic": "raw", "jobId": "victim", "url": "http://127.0.0.1:9/", "delay": 3600}
 LAST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -27,26 +27,28 @@ def hasty():
     started.stop()
 
 
-def replies_in(data, is_head=False):
-    """One after the other, by their Content-Length."""
+def replies_in(data, head=None):
+    """One after the other, by their Content-Length. head: the number of the one without a body, which answers a HEAD."""
+    number = 0
     while data:
         reply = parse(data)
-        size = 0 if is_head else int(reply.headers.get("Content-Length", "0"))
-        data, reply.body, is_head = reply.body[size:], reply.body[:size], False
+        size = 0 if number == head else int(reply.headers.get("Content-Length", "0"))
+        data, reply.body = reply.body[size:], reply.body[:size]
+        number += 1
         yield reply
         if reply.status > 100 and "Content-Type" not in reply.headers:
             return  # libmicrohttpd's own, the last on its connection; its head may be there twice
 
 
-def converse(server, data):
-    """Sends data, and behind a first answer that keeps the connection one request more, so that the end is seen."""
+def converse(server, data, count=1):
+    """Sends data, and behind the answer number count, if that keeps the connection, one request more, so that the end is seen."""
     received, is_last_sent = b"", False
     with socket.create_connection((server.host, server.port), timeout=(DEADLINE + 5) * SLOW) as link:
         link.sendall(data)
         try:
             while piece := link.recv(65536):
                 received += piece
-                if not is_last_sent and b"\r\n\r\n" in received:
+                if not is_last_sent and received.count(b"\r\n\r\n") >= count:
                     is_last_sent = True
                     link.sendall(LAST)
         except (ConnectionResetError, BrokenPipeError):
@@ -72,7 +74,7 @@ def test_nothing_behind_it_runs(hasty, data, statuses):
     took = time.monotonic() - began
     assert victim_lived(hasty), received
     assert took < (DEADLINE + 1) * SLOW
-    replies = [reply for reply in replies_in(received, data.startswith(b"HEAD")) if reply.status != 100]
+    replies = [reply for reply in replies_in(received, 0 if data.startswith(b"HEAD") else None) if reply.status != 100]
     assert (replies[0].status if replies else CLOSED) in statuses, received
     if replies:
         first = replies[0]
@@ -80,6 +82,16 @@ def test_nothing_behind_it_runs(hasty, data, statuses):
         assert "Date" in first.headers
         assert len(replies) == 1 or first.headers.get("Connection") != "close"
     assert [reply.status for reply in replies[1:]] in ([], [200]), received
+
+
+@pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in NEVER])
+def test_nothing_behind_it_runs_later_on_a_connection(hasty, data, statuses):
+    """Its bytes come together with those of a sound request in front, in the middle of what has been read."""
+    received = converse(hasty, get() + data, 2)
+    assert victim_lived(hasty), received
+    first, *replies = [reply for reply in replies_in(received, 1 if data.startswith(b"HEAD") else None) if reply.status != 100]
+    assert first.status == 200
+    assert (replies[0].status if replies else CLOSED) in statuses, received
 
 
 @pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in LEGAL])

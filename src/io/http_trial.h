@@ -1,0 +1,14 @@
+/* http_trial.h - does the gate hold with the libmicrohttpd of this host?
+ *
+ * The same binary runs with several versions of libmicrohttpd, which parse a head before the gate sees it.
+ * The trial sends heads that HTTP readers read in different ways to an HTTP server of its own. None of them
+ * may reach the handler. */
+#ifndef DUEPOST_IO_HTTP_TRIAL_H
+#define DUEPOST_IO_HTTP_TRIAL_H
+
+#include "base/status.h"
+
+/* Blocks for some 3 ms. STATUS_FAILED: problem names the version and the head that passed. */
+enum status http_trial_run(struct problem *) MUST_USE;
+
+#endif

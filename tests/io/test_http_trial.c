@@ -1,0 +1,51 @@
+/* The trial has to refuse a libmicrohttpd that is not what the gate takes it for. MHD_get_version is ours
+ * here, so that the gate can be told another version than the one that parses. */
+#include "io/http_trial.h"
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <string.h>
+
+#include "support/suite.h"
+
+static const char *version; /* NULL: the true one */
+
+static const char *true_version(void)
+{
+    const char *(*get)(void);
+    *(void **)&get = dlsym(RTLD_NEXT, "MHD_get_version");
+    return get();
+}
+
+const char *MHD_get_version(void)
+{
+    return version ? version : true_version();
+}
+
+START_TEST(gate_holds_with_the_libmicrohttpd_of_this_host)
+{
+    struct problem problem = {""};
+    ck_assert_msg(http_trial_run(&problem) == STATUS_OK, "%s", problem.text);
+    ck_assert_msg(http_trial_run(&problem) == STATUS_OK, "%s", problem.text);
+}
+END_TEST
+
+START_TEST(library_that_parses_like_another_version_is_refused)
+{
+    struct problem problem = {""};
+    version = strncmp(true_version(), "0.9.", 4) == 0 ? "1.0.1" : "0.9.75";
+    ck_assert_int_eq(http_trial_run(&problem), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(problem.text, version));
+    ck_assert_ptr_nonnull(strstr(problem.text, " accepts a"));
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("http_trial");
+    TCase *tc = tcase_create("trial");
+    tcase_add_test(tc, gate_holds_with_the_libmicrohttpd_of_this_host);
+    tcase_add_test(tc, library_that_parses_like_another_version_is_refused);
+    suite_add_tcase(s, tc);
+    return s;
+}
