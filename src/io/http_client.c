@@ -64,8 +64,24 @@ static void note_lookup(const struct http_post *post)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
+/* Nothing has been sent yet. */
+static void begin_again(struct http_post *post)
+{
+    struct http_client *client = post->client;
+    detach(post);
+    http_post_prepare_again(post);
+    list_append(&client->running, &post->link);
+    client->has_new = true;
+    CURLMcode code = curl_multi_add_handle(client->multi, post->easy);
+    assert(code == CURLM_OK);
+}
+
 static void end_post(struct http_post *post, CURLcode code)
 {
+    if (post->is_stale && code != CURLE_OPERATION_TIMEDOUT) {
+        begin_again(post);
+        return;
+    }
     http_post_fill_outcome(post, code);
     note_lookup(post);
     detach(post);
@@ -225,6 +241,11 @@ static void shut_connection(void *arg, const void *what)
 struct freeze_guard *http_client_guard(struct http_client *client)
 {
     return client->guard;
+}
+
+bool http_client_is_stale(struct http_client *client, int local_port)
+{
+    return http_sockets_is_stale(client->sockets, local_port);
 }
 
 int http_client_close_socket(void *arg, curl_socket_t fd)

@@ -2,9 +2,9 @@
  *
  * A client belongs to one loop. Each http_post brings exactly one on_done, and
  * never inside the call that was given it. A request is put on the wire at most
- * once: whatever happens to its connection, it is never repeated here. Redirects
- * are not followed; netrc, cookies, and proxies other than the one in its options
- * are not used. */
+ * once: whatever happens to its connection, it is never repeated here. A kept-alive
+ * connection that its other end has closed is not used. Redirects are not followed; netrc, cookies, and
+ * proxies other than the one in its options are not used. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
@@ -18,9 +18,9 @@ struct http_client;
 struct http_post;
 
 struct http_client_options {
-    const char *ca_file;   /* certificates trusted besides the system's, or NULL */
-    const char *proxy;     /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
-    size_t max_idle;       /* kept-alive connections */
+    const char *ca_file; /* certificates trusted besides the system's, or NULL */
+    const char *proxy;   /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
+    size_t max_idle;     /* kept-alive connections */
 };
 
 enum { HTTP_ANSWER_MAX = 1024 }; /* bytes of an answer's body that are told */
@@ -31,12 +31,14 @@ enum http_error {
     HTTP_ERROR_CONNECT,
     HTTP_ERROR_TLS,
     HTTP_ERROR_TIMEOUT,
-    HTTP_ERROR_RESET,     /* the connection ended without an answer */
-    HTTP_ERROR_REFUSED,   /* may_connect refused every address, or the address of the reused connection */
-    HTTP_ERROR_TOO_LARGE, /* head over its cap; a body over its cap does not change the status */
-    HTTP_ERROR_PROTOCOL,  /* what came is no HTTP */
-    HTTP_ERROR_UNSENT,    /* may_send said no: nothing was handed to the network */
-    HTTP_ERROR_CROWDED,   /* too many names are being looked for; nothing was begun */
+    HTTP_ERROR_RESET,       /* the connection ended without an answer */
+    HTTP_ERROR_IDLE_CLOSED, /* the same of a reused one, before any line of an answer: most likely it was
+                               closed for being idle while the request was on its way */
+    HTTP_ERROR_REFUSED,     /* may_connect refused every address, or the address of the reused connection */
+    HTTP_ERROR_TOO_LARGE,   /* head over its cap; a body over its cap does not change the status */
+    HTTP_ERROR_PROTOCOL,    /* what came is no HTTP */
+    HTTP_ERROR_UNSENT,      /* may_send said no: nothing was handed to the network */
+    HTTP_ERROR_CROWDED,     /* too many names are being looked for; nothing was begun */
 };
 
 struct http_outcome {
@@ -45,16 +47,18 @@ struct http_outcome {
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
     int64_t duration_ms;    /* name lookup to end */
     bool was_sent;          /* the request was handed to the network, if only in part */
+    bool is_reused;         /* over a connection that an earlier post had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
     bool is_answer_cut;     /* there was more of it, or it did not come whole */
 };
 
 struct http_post_request {
-    struct slice url;                  /* http or https */
-    const struct slice *headers;       /* "Name: value" lines, checked by the caller */
+    struct slice url;            /* http or https */
+    const struct slice *headers; /* "Name: value" lines, checked by the caller */
     size_t header_count;
     struct slice body;
-    int64_t timeout_ms;                /* name lookup to end of answer */
+    int64_t timeout_ms; /* name lookup to end of answer */
+    bool needs_fresh;   /* kept-alive connections are not used */
     /* The two questions must not call back into the client.
      * Before a packet goes to address, for new and reused connections alike. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);

@@ -2,8 +2,8 @@
  *
  *   http_post_prepare       what changes from post to post
  *   on_open                 a socket for one address: may_connect is asked
- *   on_send                 a connection is there, new or reused: may_connect and may_send are asked
- *   on_header               head by head; the final one decides the status
+ *   on_send                 a connection is there, new or reused: may_connect and may_send are asked; one
+ * that has died idle is not used on_header               head by head; the final one decides the status
  *   on_body                 the beginning is kept; the rest is read so that the connection can be used again
  *   http_post_fill_outcome  what became of it, in http_post_outcome.c
  */
@@ -78,6 +78,11 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     const struct http_post_request *request = &post->request;
     struct sockaddr_storage address;
     post->local_port = local_port;
+    freeze_guard_leave(http_client_guard(post->client)); /* this is about another post than the one inside */
+    post->is_stale =
+        !post->was_opened && !post->outcome.was_sent && http_client_is_stale(post->client, local_port);
+    if (post->is_stale)
+        return CURL_PREREQFUNC_ABORT;
     TEST_POINT("before", "may_send");
     freeze_guard_enter(http_client_guard(post->client), post); /* until libcurl has sent */
     if (post->outcome.was_sent)
@@ -89,6 +94,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
         post->verdict = HTTP_ERROR_UNSENT;
     else
         post->outcome.was_sent = true;
+    post->outcome.is_reused = post->outcome.was_sent && !post->was_opened;
     if (post->verdict == HTTP_ERROR_NONE)
         return CURL_PREREQFUNC_OK;
     freeze_guard_leave(http_client_guard(post->client));
@@ -284,6 +290,7 @@ static void set_request(struct http_post *post, const struct http_post_request *
     SET(easy, CURLOPT_HTTPHEADER, post->lines);
     SET(easy, CURLOPT_POSTFIELDS, request->body.size ? request->body.data : "");
     SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+    SET(easy, CURLOPT_FRESH_CONNECT, (long)request->needs_fresh);
     SET(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
         (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
@@ -302,6 +309,7 @@ static void forget(struct http_post *post)
     post->has_retry_after = false;
     post->was_opened = false;
     post->was_refused = false;
+    post->is_stale = false;
 }
 
 void http_post_prepare(struct http_post *post, const struct http_post_request *request)
@@ -309,4 +317,14 @@ void http_post_prepare(struct http_post *post, const struct http_post_request *r
     forget(post);
     post->request = *request;
     set_request(post, request);
+}
+
+void http_post_prepare_again(struct http_post *post)
+{
+    struct http_post_request request = post->request;
+    curl_off_t spent_us = 0;
+    curl_easy_getinfo(post->easy, CURLINFO_TOTAL_TIME_T, &spent_us);
+    request.timeout_ms -= spent_us / 1000;
+    request.needs_fresh = true;
+    http_post_prepare(post, &request);
 }

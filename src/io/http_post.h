@@ -27,14 +27,15 @@ struct http_post {
     size_t head_bytes;
     size_t body_bytes;
     char answer[HTTP_ANSWER_MAX]; /* the first of them */
-    int status;    /* of the head that is being read */
-    bool has_head; /* the final one, whole */
-    bool is_ended; /* on_done is due */
+    int status;                   /* of the head that is being read */
+    bool has_head;                /* the final one, whole */
+    bool is_ended;                /* on_done is due */
     bool has_retry_after;
     int64_t retry_after_s; /* -1: a date, or nonsense */
     int local_port;        /* of the connection that it is about to be sent over */
     bool was_opened;       /* a socket, for an allowed address */
     bool was_refused;      /* an address, before connecting */
+    bool is_stale; /* the connection that it was about to be sent over: it begins again, on a fresh one */
 };
 
 /* ca_file and proxy are borrowed, and may be NULL. */
@@ -43,6 +44,9 @@ void http_post_free(struct http_post *);
 
 /* Makes it ready to be given to the multi handle. */
 void http_post_prepare(struct http_post *, const struct http_post_request *);
+
+/* The same once more, on a fresh connection, with what is left of its time. */
+void http_post_prepare_again(struct http_post *);
 
 /* After its end, while the easy handle still has the answer; in http_post_outcome.c. */
 void http_post_fill_outcome(struct http_post *, CURLcode);
@@ -55,6 +59,9 @@ void http_client_push(struct http_client *, struct http_post *);
 
 /* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
 void http_client_add_connection(struct http_client *, curl_socket_t);
+
+/* Of http_client.c: whether the kept-alive connection with this port at our end is of no use any more. */
+bool http_client_is_stale(struct http_client *, int local_port);
 
 /* Of http_client.c; arg is the client. */
 int http_client_close_socket(void *arg, curl_socket_t);

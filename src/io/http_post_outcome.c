@@ -73,6 +73,8 @@ void http_post_fill_outcome(struct http_post *post, CURLcode code)
         fill_answer(post, code);
     } else {
         outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);
+        if (outcome->error == HTTP_ERROR_RESET && outcome->is_reused && post->head_bytes == 0)
+            outcome->error = HTTP_ERROR_IDLE_CLOSED;
     }
     if (freeze_guard_has_struck(http_client_guard(post->client), post) && !post->has_head) {
         outcome->error = HTTP_ERROR_UNSENT;

@@ -1,5 +1,6 @@
 #include "io/http_sockets.h"
 
+#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 #include "base/memory.h"
 
+enum { PORTS = 65536 };
+
 /* Far above what heads and bodies of one answer may have. */
 enum { READS_UNCOUNTED = 64, FLOOD_BYTES = 256 * 1024 };
 
@@ -17,6 +20,9 @@ struct http_socket {
     struct watch *watch;
     int fd;
     bool is_connection;
+    bool is_idle;      /* a connection that libcurl does not use now */
+    bool is_stale;     /* it was idle when something came */
+    int local_port;    /* of a connection; 0: not asked for yet */
     unsigned reads;    /* times that it was readable, since nothing was waited for */
     uint64_t received; /* bytes, when they were READS_UNCOUNTED */
 };
@@ -27,6 +33,7 @@ struct http_sockets {
     void *arg;
     struct http_socket **by_fd;
     size_t count; /* of by_fd */
+    int *by_port; /* PORTS: a descriptor that had this local port when it was last looked for, or -1 */
 };
 
 static uint64_t bytes_received(int fd)
@@ -36,9 +43,9 @@ static uint64_t bytes_received(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* libcurl takes some of what a chunked answer may have, extensions of chunks for one, without an end and without
- * telling; only time would bound it, and read as fast as it comes it takes a whole core. Shut both ways the kernel
- * resets the connection when more comes. */
+/* libcurl takes some of what a chunked answer may have, extensions of chunks for one, without an end and
+ * without telling; only time would bound it, and read as fast as it comes it takes a whole core. Shut both
+ * ways the kernel resets the connection when more comes. */
 static void bound(struct http_socket *socket)
 {
     if (++socket->reads % READS_UNCOUNTED != 0)
@@ -50,9 +57,21 @@ static void bound(struct http_socket *socket)
         shutdown(socket->fd, SHUT_RDWR);
 }
 
+/* Shut, it reads as dead to libcurl, which closes it when it is about to use it. */
+static void give_up(struct http_socket *socket)
+{
+    socket->is_stale = true;
+    watch_set(socket->watch, false, false);
+    shutdown(socket->fd, SHUT_RDWR);
+}
+
 static void on_watch(void *arg, bool readable, bool writable)
 {
     struct http_socket *socket = arg;
+    if (socket->is_idle) {
+        give_up(socket);
+        return;
+    }
     if (readable && socket->is_connection)
         bound(socket);
     socket->sockets->on_ready(socket->sockets->arg, socket->fd, readable, writable);
@@ -99,7 +118,8 @@ void http_sockets_watch(struct http_sockets *sockets, int fd, bool read, bool wr
     struct http_socket *socket = is_wanted ? find_or_add(sockets, fd) : find(sockets, fd);
     if (!socket)
         return;
-    watch_set(socket->watch, read, write);
+    socket->is_idle = !is_wanted && socket->is_connection;
+    watch_set(socket->watch, read || (socket->is_idle && !socket->is_stale), write);
     socket->reads = is_wanted ? socket->reads : 0;
 }
 
@@ -128,6 +148,41 @@ static int port_of(int fd)
     return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port : address.in.sin_port);
 }
 
+static bool is_at_port(const struct http_socket *socket, int port)
+{
+    return socket && socket->is_connection && socket->local_port == port;
+}
+
+/* Each connection's port is asked for once. */
+static struct http_socket *find_by_port(struct http_sockets *sockets, int port)
+{
+    struct http_socket *found = sockets->by_port[port] < 0 ? NULL : find(sockets, sockets->by_port[port]);
+    if (is_at_port(found, port))
+        return found;
+    for (size_t fd = 0; fd < sockets->count; fd++) {
+        struct http_socket *socket = sockets->by_fd[fd];
+        if (socket && socket->is_connection && socket->local_port == 0) {
+            int its_port = port_of((int)fd);
+            socket->local_port = its_port > 0 ? its_port : 0;
+        }
+        if (is_at_port(socket, port))
+            sockets->by_port[port] = (int)fd;
+    }
+    return sockets->by_port[port] < 0 ? NULL : find(sockets, sockets->by_port[port]);
+}
+
+bool http_sockets_is_stale(struct http_sockets *sockets, int local_port)
+{
+    char byte;
+    if (local_port <= 0 || local_port >= PORTS)
+        return false;
+    const struct http_socket *socket = find_by_port(sockets, local_port);
+    if (!is_at_port(socket, local_port))
+        return false;
+    ssize_t size = recv(socket->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return socket->is_stale || size >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 void http_sockets_shut(struct http_sockets *sockets, int local_port)
 {
     for (size_t fd = 0; fd < sockets->count; fd++)
@@ -141,6 +196,9 @@ struct http_sockets *http_sockets_new(struct loop *loop, http_sockets_fn *on_rea
     sockets->loop = loop;
     sockets->on_ready = on_ready;
     sockets->arg = arg;
+    sockets->by_port = NEW_ARRAY(int, PORTS);
+    for (size_t port = 0; port < PORTS; port++)
+        sockets->by_port[port] = -1;
     return sockets;
 }
 
@@ -151,5 +209,6 @@ void http_sockets_free(struct http_sockets *sockets)
     for (size_t fd = 0; fd < sockets->count; fd++)
         forget(sockets, (int)fd);
     free(sockets->by_fd);
+    free(sockets->by_port);
     free(sockets);
 }

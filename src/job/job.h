@@ -2,10 +2,10 @@
  * in again.
  *
  * A record is JSON: the members that the client sent, spelt by us, then what we
- * keep with them (createdAt, attempts, lastAttempt, waitMs, reason, traceparent, tracestate), then body, byte
- * for byte as the client spelt it. topic and jobId are not in it: they are the field of the HASH under which
- * it is kept. A member that the client left out is left out, so that "the same job again" can be told from
- * another job under the same id. */
+ * keep with them (createdAt, attempts, uncounted, lastAttempt, waitMs, reason, traceparent, tracestate), then
+ * body, byte for byte as the client spelt it. topic and jobId are not in it: they are the field of the HASH
+ * under which it is kept. A member that the client left out is left out, so that "the same job again" can be
+ * told from another job under the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -61,6 +61,8 @@ struct attempt_result {
     int64_t duration_ms;
     int status; /* of the answer; 0 when error says why there is none */
     enum attempt_error error;
+    bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer; not
+                            recorded */
 };
 
 struct job_header {
@@ -85,6 +87,7 @@ struct job {
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed ones so far */
+    int uncounted;      /* of them those that count against no limit of retries, see outcome_decide */
     struct attempt_result last_attempt;
     int64_t wait_ms;                        /* from its end to the next one; 0: none, or not known */
     struct slice reason;                    /* why it is dead; empty otherwise */

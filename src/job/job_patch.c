@@ -168,6 +168,7 @@ static void keep(struct job *job, const struct job *old)
 {
     job->created_ms = old->created_ms;
     job->attempts = old->attempts;
+    job->uncounted = old->uncounted;
     job->last_attempt = old->last_attempt;
     job->wait_ms = old->wait_ms;
     job->reason = old->reason;

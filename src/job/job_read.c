@@ -136,6 +136,11 @@ static bool read_attempts(struct job *job, struct slice value)
     return read_int(value, INT32_MAX, &job->attempts);
 }
 
+static bool read_uncounted(struct job *job, struct slice value)
+{
+    return read_int(value, INT32_MAX, &job->uncounted) && job->uncounted <= job->attempts;
+}
+
 static bool read_attempt_member(struct job *job, struct slice name, struct slice value)
 {
     struct attempt_result *result = &job->last_attempt;
@@ -199,6 +204,7 @@ static const struct member {
     {{"\"timeout\"", 9}, read_timeout},
     {{"\"headers\"", 9}, read_headers},
     {{"\"attempts\"", 10}, read_attempts},
+    {{"\"uncounted\"", 11}, read_uncounted},
     {{"\"lastAttempt\"", 13}, read_last_attempt},
     {{"\"waitMs\"", 8}, read_wait},
     {{"\"reason\"", 8}, read_reason},

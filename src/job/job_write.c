@@ -78,6 +78,8 @@ static void put_kept(struct buffer *out, const struct job *job)
 {
     if (job->attempts)
         put_number(out, "attempts", job->attempts);
+    if (job->uncounted)
+        put_number(out, "uncounted", job->uncounted);
     if (job->last_attempt.at_ms)
         put_last_attempt(out, &job->last_attempt);
     if (job->wait_ms)

@@ -22,8 +22,11 @@ struct outcome outcome_decide(const struct job *job, const struct retry_schedule
         return (struct outcome){.verdict = VERDICT_COMPLETE};
     if (result->error == ATTEMPT_ERROR_NONE && result->status == 410)
         return bury(SLICE("gone"));
-    if (job->attempts >= job_max_retries(job, fallback))
+    if (result->error == ATTEMPT_ERROR_RESET && result->is_idle_closed && job->uncounted == 0)
+        return (struct outcome){.verdict = VERDICT_RETRY, .is_at_once = true};
+    int counted = job->attempts - job->uncounted;
+    if (counted >= job_max_retries(job, fallback))
         return bury(SLICE("retries_exhausted"));
-    int64_t wait_ms = job_wait_ms(job, fallback, job->attempts + 1);
+    int64_t wait_ms = job_wait_ms(job, fallback, counted + 1);
     return (struct outcome){.verdict = VERDICT_RETRY, .wait_ms = longer_wait(wait_ms, retry_after_ms)};
 }

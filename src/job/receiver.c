@@ -53,6 +53,8 @@ enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
 
 enum receiver_health receiver_health(const struct attempt_result *result)
 {
+    if (result->is_idle_closed)
+        return RECEIVER_UNTOLD;
     switch (result->error) {
     case ATTEMPT_ERROR_NONE:
         return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;

@@ -52,6 +52,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
         return STATUS_FAILED;
     bool is_expired = job_is_expired(&job, stored->now_ms);
     job.attempts = 0;
+    job.uncounted = 0;
     job.reason = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);

@@ -51,11 +51,14 @@ typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
  * same turn, behind them. */
 void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
 
+enum { SHARD_NO_WAIT = -1 };
+
 /* These end a lease; STALE: someone else holds or changed the job, nothing changed. attempt is what is kept
  * of the attempt (see attempt_line.h); empty: nothing. They borrow the lease's id, the record and attempt
  * until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, struct slice attempt, shard_done_fn *, void *arg);
+/* wait_ms: until the next attempt; SHARD_NO_WAIT: the job is due as it was. */
 void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record,
                  struct slice attempt, shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
@@ -63,7 +66,6 @@ void shard_bury(struct shard *, const struct lease *, struct slice record, struc
 
 /* Ends it without an attempt. wait_ms: nothing was sent, and the job is held back for so long; SHARD_NO_WAIT:
  * it is due as it was. claimed_ms: now_ms of its claim. */
-enum { SHARD_NO_WAIT = -1 };
 void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
                    void *arg);
 

@@ -155,7 +155,9 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     }
     job->attempts++;
     attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
-    attempt->wait_ms = outcome.wait_ms = with_jitter(attempt, outcome.wait_ms);
+    outcome.wait_ms = outcome.is_at_once ? 0 : with_jitter(attempt, outcome.wait_ms);
+    attempt->wait_ms = outcome.is_at_once ? SHARD_NO_WAIT : outcome.wait_ms;
+    job->uncounted += outcome.is_at_once;
     job->wait_ms = outcome.verdict == VERDICT_RETRY ? outcome.wait_ms : 0;
     job->reason = outcome.reason;
     job_write(job, &attempt->outcome);

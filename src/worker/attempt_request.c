@@ -134,6 +134,13 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     lines->starts[lines->count] = lines->text->size;
 }
 
+/* A kept-alive connection that was closed just then says nothing of the receiver: neither a probe nor the
+ * attempt after such a reset may meet one. */
+static bool needs_fresh(const struct attempt *attempt)
+{
+    return attempt->permit.probe || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
+}
+
 struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *))
 {
@@ -152,6 +159,7 @@ struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_
         .header_count = lines.count,
         .body = payload,
         .timeout_ms = timeout_ms,
+        .needs_fresh = needs_fresh(attempt),
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,

@@ -9,6 +9,7 @@ static enum attempt_error error_of(enum http_error error)
         [HTTP_ERROR_TLS] = ATTEMPT_ERROR_TLS,
         [HTTP_ERROR_TIMEOUT] = ATTEMPT_ERROR_TIMEOUT,
         [HTTP_ERROR_RESET] = ATTEMPT_ERROR_RESET,
+        [HTTP_ERROR_IDLE_CLOSED] = ATTEMPT_ERROR_RESET,
         [HTTP_ERROR_REFUSED] = ATTEMPT_ERROR_TARGET_REFUSED,
         [HTTP_ERROR_TOO_LARGE] = ATTEMPT_ERROR_ANSWER_TOO_LARGE,
         [HTTP_ERROR_PROTOCOL] = ATTEMPT_ERROR_PROTOCOL,
@@ -23,6 +24,7 @@ struct attempt_result http_result(const struct http_outcome *http, int64_t at_ms
         .duration_ms = http->duration_ms,
         .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
         .error = error_of(http->error),
+        .is_idle_closed = http->error == HTTP_ERROR_IDLE_CLOSED,
     };
 }
 
@@ -34,6 +36,7 @@ enum metrics_result http_result_metric(const struct http_outcome *http)
         [HTTP_ERROR_TLS] = METRICS_RESULT_TLS,
         [HTTP_ERROR_TIMEOUT] = METRICS_RESULT_TIMEOUT,
         [HTTP_ERROR_RESET] = METRICS_RESULT_RESET,
+        [HTTP_ERROR_IDLE_CLOSED] = METRICS_RESULT_RESET,
         [HTTP_ERROR_REFUSED] = METRICS_RESULT_TARGET_REFUSED,
         [HTTP_ERROR_TOO_LARGE] = METRICS_RESULT_ANSWER_TOO_LARGE,
         [HTTP_ERROR_PROTOCOL] = METRICS_RESULT_PROTOCOL,

@@ -46,7 +46,8 @@ class Raw:
 
 
 HANG = Raw(pieces=(), close=False)   # never an answer
-CLOSE = Raw(pieces=())               # closes on receipt
+CLOSE = Raw(pieces=())               # closes on receipt; over a connection that was kept this counts as no failure at first
+GARBAGE = Raw((b"220 smtp.example ESMTP\r\n",))
 
 
 class _Connection(asyncio.Protocol):
@@ -110,9 +111,16 @@ class _Connection(asyncio.Protocol):
         head += "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
         arrival.answered_at_ms = time.time() * 1000
         self.transport.write(head.encode() + b"\r\n" + answer.body)
+        if self.receiver._closes_idle_after is not None:
+            asyncio.get_running_loop().call_later(self.receiver._closes_idle_after, self.close_idle)
         if self.busy:
             self.busy = False
             self.take_requests()
+
+    def close_idle(self):
+        """A request that the kernel has, but nobody has read, is lost."""
+        if not self.transport.is_closing():
+            self.transport.abort()
 
     def send_pieces(self, raw, index):
         if index < len(raw.pieces):
@@ -123,7 +131,9 @@ class _Connection(asyncio.Protocol):
 
 
 class Receiver:
-    def __init__(self, hosts="127.0.0.1", port=0):
+    def __init__(self, hosts="127.0.0.1", port=0, closes_idle_after=None):
+        """closes_idle_after: seconds from an answer to the end of its connection."""
+        self._closes_idle_after = closes_idle_after
         self.arrivals = []
         self._scripts = {}
         self._by_topic = collections.defaultdict(list)

@@ -10,7 +10,7 @@ import pytest
 
 import duepost
 from patience import SLOW, until
-from receiver import CLOSE, Answer
+from receiver import GARBAGE, Answer
 
 
 def ask(server, *words, code=0, token=""):
@@ -62,12 +62,12 @@ def test_a_job_is_shown_explained_run_and_cancelled(server, receiver, topic):
 
 
 def test_attempts_are_listed(server, receiver, topic):
-    receiver.script(topic, Answer(503, body=b"The order\nis locked. " + "\u20ac".encode() * 200), CLOSE)
+    receiver.script(topic, Answer(503, body=b"The order\nis locked. " + "\u20ac".encode() * 200), GARBAGE)
     server.schedule(topic=topic, jobId="a:1", url=receiver.url(), retrySchedule=[0.02])
     server.wait_for_state(topic, "a:1", "dead")
     table = ask(server, "attempts", f"{topic}/a:1").splitlines()
     assert table[0].split() == ["ATTEMPT", "AT", "MS", "RESULT", "ANSWER"]
-    assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("1", "503"), ("2", "reset")]
+    assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("1", "503"), ("2", "protocol")]
     assert table[1].split(maxsplit=4)[4] == "The order?is locked. " + "\u20ac" * 26 + "..."
     listed = json.loads(ask(server, "attempts", f"{topic}/a:1", "--json"))
     assert [attempt["attempt"] for attempt in listed] == [1, 2]

@@ -10,7 +10,7 @@ import pytest
 
 from duepost import ROOT
 from patience import until
-from receiver import CLOSE
+from receiver import GARBAGE
 
 
 def numbers(server):
@@ -40,7 +40,7 @@ def test_metrics_hold_no_secrets(server, topic):
 
 def test_ends_and_errors_are_counted(start, receiver, topic):
     server = start()
-    receiver.script(topic, 404, CLOSE, 410)
+    receiver.script(topic, 404, GARBAGE, 410)
     for job_id, retries in ("refused", 0), ("cut", 0), ("gone", 5):
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retry=retries)
         server.wait_for_state(topic, job_id, "dead")
@@ -48,7 +48,7 @@ def test_ends_and_errors_are_counted(start, receiver, topic):
     server.cancel(topic, "cancelled").expect(200)
     server.cancel(topic, "gone").expect(200)
     expected = {f'duepost_attempts_total{{topic="{topic}",result="4xx"}}': 2,
-                f'duepost_attempts_total{{topic="{topic}",result="reset"}}': 1,
+                f'duepost_attempts_total{{topic="{topic}",result="protocol"}}': 1,
                 f'duepost_jobs_ended_total{{topic="{topic}",how="dead"}}': 3,
                 f'duepost_jobs_ended_total{{topic="{topic}",how="cancelled"}}': 2,
                 'duepost_jobs{state="delayed"}': 0, 'duepost_jobs{state="dead"}': 2, 'duepost_jobs{state="leased"}': 0,

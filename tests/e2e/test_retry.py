@@ -7,7 +7,7 @@ import pytest
 
 from clock import MovableClock
 from patience import SLOW, until, watch
-from receiver import CLOSE, Answer
+from receiver import CLOSE, Answer, Receiver
 from timestamp import to_ms
 
 DEFAULT_WAITS = [15, 180, 600, 1800, 1800, 3600, 7200, 21600, 54000]
@@ -111,6 +111,67 @@ def test_errors_are_retried_as_answers_are(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05, 0.05])
     server.wait_for_state(topic, "a", None)
     assert [a.attempt for a in receiver.of(topic)] == [1, 2, 3]
+
+
+@pytest.fixture
+def kept(start):
+    """(server, receiver, topic -> None: one connection between them is kept, and idle.)"""
+    receiver = Receiver()
+    server = start("--reactors", "1")
+
+    def keep(topic):
+        receiver.script(topic + ".first", 200)
+        server.schedule(topic=topic + ".first", jobId="first", url=receiver.url())
+        server.wait_for_state(topic + ".first", "first", None)
+    yield server, receiver, keep
+    receiver.stop()
+
+
+@pytest.mark.parametrize("members", [{"retry": 0}, {"retrySchedule": []}, {"retry": 1, "retrySchedule": [3600]}], ids=str)
+def test_a_connection_that_is_closed_while_idle_costs_no_retry(kept, topic, members):
+    server, receiver, keep = kept
+    keep(topic)
+    receiver.script(topic, CLOSE, Answer(500))
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), **members)
+    job = until(lambda: (job := server.job(topic, "a"))["attempts"] == 2 and job, 10, lambda: server.job(topic, "a"))
+    first, second = receiver.of(topic)
+    assert first.connection == receiver.of(topic + ".first")[0].connection != second.connection
+    assert (first.attempt, second.attempt) == (1, 2) and first.headers["duepost-job-id"] == second.headers["duepost-job-id"]
+    assert job["state"] == ("delayed" if members.get("retry") else "dead")
+    listed = server.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"]
+    assert [(one["attempt"], one.get("error"), one.get("status")) for one in listed] == [(1, "reset", None), (2, None, 500)]
+    assert to_ms(listed[1]["at"]) - first.at_ms < 1000 * SLOW
+
+
+def test_only_the_first_of_them_is_free(kept, topic):
+    server, receiver, keep = kept
+    keep(topic)
+    receiver.script(topic, CLOSE, job_id="a")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=0)
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["attempts"] == 2 and job["reason"] == "retries_exhausted" and receiver.count(topic) == 2
+    assert server.log().count("error=reset") == 2
+
+    # Run again it starts over, on a fresh connection.
+    keep(topic)
+    receiver.script(topic, 500, CLOSE, job_id="a")
+    server.run(topic, "a").expect(202)
+    until(lambda: receiver.count(topic) == 3, 5, "an attempt")
+    assert receiver.of(topic)[2].connection not in {a.connection for a in receiver.of(topic + ".first")}
+
+
+def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
+    """Some close right after an answer, without a word of it, as others do after their keep-alive timeout."""
+    receiver = Receiver(closes_idle_after=0.002)
+    server = start("--reactors", "1")
+    try:
+        server.schedule_many({"topic": topic, "jobId": str(i), "url": receiver.url(), "retry": 0, "delay": i / 1000} for i in range(1000))
+        until(lambda: server.get(f"/jobs/count?state=delayed&topic={topic}").expect(200)["count"] == 0, 20, "all are due")
+        until(lambda: len({a.job_id for a in receiver.of(topic)}) == 1000, 20, lambda: receiver.count(topic))
+        until(lambda: server.get(f"/jobs/count?state=leased&topic={topic}").expect(200)["count"] == 0, 5, "all are over")
+        assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
+    finally:
+        receiver.stop()
 
 
 def test_the_default_schedule_is_walked_to_death(start, redis, receiver, topic):

@@ -654,6 +654,9 @@ END_TEST
     "due: t@now+5001\n"                                                                                      \
     "jobs: t/a={e}\n"
 
+/* READY, with the record of a retry. */
+#define READY_E "bucket:t: t/a@now-1000\njobs: t/a={e}\nready: t\nturns: t@1\n"
+
 START_TEST(retry_lets_a_job_wait_from_now)
 {
     static const char stale[] = "retry t/a nx 5000 {e} ''", retry[] = "retry t/a n1 5000 {e} ''";
@@ -667,8 +670,9 @@ START_TEST(retry_lets_a_job_wait_from_now)
         {LOST_THRICE, retry, "1 wake now+5001", RETRIED}, {LOST_THRICE, stale, "0", NULL},
         {LOST_THRICE, "retry t/a n1 6999 {r} ''", "1",
          "bucket:t: t/a@now+7000\ndue: t@now+7000\njobs: t/a={r}\n"},
-        {DEAD, retry, "0", NULL}, {DEAD_BY_LOSSES, retry, "1 wake now+5001", RETRIED},
-        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+        {LEASED, "retry t/a n1 -1 {e} ''", "1", READY_E},
+        {LOST, "retry t/a n1 -1 {e} ''", "1", DUE_NOW("{e}")}, {DEAD, retry, "0", NULL},
+        {DEAD_BY_LOSSES, retry, "1 wake now+5001", RETRIED}, {DEAD_BY_LOSSES, stale, "0", NULL}, );
 }
 END_TEST
 

@@ -43,9 +43,10 @@ static struct fixture {
     char url[64];
     struct result results[POSTS_MAX];
     size_t wanted; /* results that end run() */
-    size_t done;
+    atomic_size_t done;
     atomic_int connections, requests, ended; /* seen by the receiver */
-    bool may_connect, may_send;
+    atomic_int half_closed;
+    bool may_connect, may_send, needs_fresh;
     int64_t freeze_us; /* what answering the question may_send takes */
     int connect_questions, send_questions;
     char last[4096]; /* the last request's text */
@@ -111,7 +112,7 @@ static void serve_ok(int fd, int number)
 static void on_deadline(void *arg)
 {
     (void)arg;
-    ck_abort_msg("%zu of %zu posts ended in time", fx.done, fx.wanted);
+    ck_abort_msg("%zu of %zu posts ended in time", (size_t)fx.done, fx.wanted);
 }
 
 static void stop_loop(void *arg)
@@ -196,6 +197,7 @@ static struct http_post *post_to(size_t index, const char *url, struct slice bod
         .header_count = 3,
         .body = body,
         .timeout_ms = timeout_ms,
+        .needs_fresh = fx.needs_fresh,
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,
@@ -669,7 +671,7 @@ START_TEST(request_is_never_repeated_when_a_kept_alive_connection_dies)
     ck_assert_int_eq(fx.requests, 3);
     post(3);
     run(1);
-    ck_error(&fx.results[3].outcome, HTTP_ERROR_RESET, true);
+    ck_error(&fx.results[3].outcome, HTTP_ERROR_IDLE_CLOSED, true);
     ck_assert_int_eq(fx.requests, 4);
     ck_assert_int_eq(fx.connections, 3);
     ck_assert_int_eq(fx.send_questions, 4);
@@ -684,8 +686,44 @@ START_TEST(request_is_never_repeated_on_a_new_connection)
         run(1);
     }
     ck_status(&fx.results[0].outcome, 200);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_RESET, true);
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_IDLE_CLOSED, true);
     ck_assert_int_eq(fx.requests, 2);
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+START_TEST(post_that_needs_it_gets_a_fresh_connection)
+{
+    receive_with(serve_ok);
+    post(0);
+    run(1);
+    fx.needs_fresh = true;
+    post(1);
+    run(1);
+    ck_status(&fx.results[1].outcome, 200);
+    ck_assert(!fx.results[1].outcome.is_reused);
+    ck_assert_int_eq(fx.connections, 2);
+}
+END_TEST
+
+/* The second answer on a connection breaks off. */
+static void serve_half(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-"));
+}
+
+START_TEST(what_has_begun_to_be_answered_was_not_closed_for_being_idle)
+{
+    receive_with(serve_half);
+    for (size_t i = 0; i < 2; i++) {
+        post(i);
+        run(1);
+    }
+    ck_error(&fx.results[1].outcome, HTTP_ERROR_PROTOCOL, true);
     ck_assert_int_eq(fx.connections, 1);
 }
 END_TEST
@@ -708,6 +746,47 @@ START_TEST(connection_that_died_idle_is_replaced)
             sched_yield();
     }
     ck_assert_int_eq(fx.requests, 3);
+    ck_assert_int_eq(fx.connections, 3);
+}
+END_TEST
+
+/* Its end comes before ours, so that nothing but what came tells. */
+static void serve_then_end(int fd, int number)
+{
+    static const char ends[][8] = {"", "HTTP", "\r\n"}; /* what comes with it */
+    if (!next_request(fd))
+        return;
+    wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    while (fx.done < (size_t)number)
+        sched_yield();
+    wire_send(fd, slice_of(ends[number % 3]));
+    shutdown(fd, SHUT_WR);
+    fx.half_closed++;
+    next_request(fd);
+}
+
+static void run_for(int64_t us)
+{
+    struct timer *soon = timer_new(fx.loop, stop_loop, NULL);
+    timer_start(soon, us);
+    loop_run(fx.loop);
+    timer_free(soon);
+}
+
+START_TEST(connection_that_was_closed_while_idle_is_never_used)
+{
+    receive_with(serve_then_end);
+    for (size_t i = 0; i < 12; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+        while (fx.half_closed != (int)i + 1)
+            sched_yield();
+        if (i % 2) /* else its end has come, but the loop has not told yet */
+            run_for(1000);
+    }
+    ck_assert_int_eq(fx.requests, 12);
+    ck_assert_int_eq(fx.connections, 12);
 }
 END_TEST
 
@@ -1004,6 +1083,7 @@ static void add_requests(TCase *tc)
     tcase_add_test(tc, headers_without_content_type_have_none);
     tcase_add_test(tc, large_body_with_nul_bytes_arrives_whole_without_expect);
     tcase_add_test(tc, connection_is_used_again);
+    tcase_add_test(tc, post_that_needs_it_gets_a_fresh_connection);
     tcase_add_test(tc, three_hundred_posts_are_in_flight_at_once);
     tcase_add_test(tc, proxy_of_the_environment_is_not_used);
 }
@@ -1031,6 +1111,8 @@ static void add_failures(TCase *tc)
     tcase_add_test(tc, request_is_never_repeated_when_a_kept_alive_connection_dies);
     tcase_add_test(tc, request_is_never_repeated_on_a_new_connection);
     tcase_add_test(tc, connection_that_died_idle_is_replaced);
+    tcase_add_test(tc, connection_that_was_closed_while_idle_is_never_used);
+    tcase_add_test(tc, what_has_begun_to_be_answered_was_not_closed_for_being_idle);
     tcase_add_test(tc, no_answer_is_a_timeout);
     tcase_add_test(tc, nobody_listening_is_a_connect_error);
     tcase_add_test(tc, plain_http_behind_https_is_a_tls_error);

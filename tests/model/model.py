@@ -356,7 +356,7 @@ class World:
         what = self.chance.choices(("complete", "retry", "bury"), (5, 3, 2))[0]
         record = attempt.record[:40] + f'"{attempt.nonce}":1}}'
         line = self.chance.choice(("", attempt.nonce))
-        more = {"complete": (line,), "retry": (self.chance.choice((0, 500, 4000)), record, line), "bury": (record, line)}
+        more = {"complete": (line,), "retry": (self.chance.choice((-1, 0, 500, 4000)), record, line), "bury": (record, line)}
         attempt.outcome = (what, more[what])
 
     def record(self, attempts, loses_reply, is_doubled):
@@ -389,7 +389,7 @@ class World:
         if script == "complete":
             life.ended = "delivered"
             del self.lives[attempt.id]
-        elif script == "retry":
+        elif script == "retry" and attempt.outcome[1][0] >= 0:
             life.due = self.pool.soonest + attempt.outcome[1][0]
 
     # ---- steps ----

@@ -381,11 +381,12 @@ class Pool:
 
     def retry(self, items):
         def finish_item(job_id, nonce, wait, record, line):
+            due = self.holders[job_id][1] if job_id in self.holders else self.now
             self.take(job_id)
             self.jobs[job_id] = record
             self.crashes.pop(job_id, None)
             self.note(job_id, line)
-            self.put(job_id, self.soonest + wait)
+            self.put(job_id, due if wait < 0 else self.soonest + wait)
         return self.end(items, finish_item)
 
     def bury(self, items):

@@ -55,7 +55,8 @@ START_TEST(writes_what_is_kept_with_a_job)
           "\"expiresAt\":\"1976-01-01T01:00:00+01:00\"}");
     job.created_ms = 1700000000000;
     job.attempts = 2;
-    job.last_attempt = (struct attempt_result){1700000000123, 45, 503, ATTEMPT_ERROR_NONE};
+    job.last_attempt = (struct attempt_result){
+        .at_ms = 1700000000123, .duration_ms = 45, .status = 503, .error = ATTEMPT_ERROR_NONE};
     job.wait_ms = 15000;
     job_write(&job, &record);
     ck_assert_str_eq(
@@ -66,7 +67,8 @@ START_TEST(writes_what_is_kept_with_a_job)
         "null}");
     buffer_clear(&record);
     job.wait_ms = 0;
-    job.last_attempt = (struct attempt_result){1700000000123, 0, 0, ATTEMPT_ERROR_TARGET_REFUSED};
+    job.last_attempt = (struct attempt_result){
+        .at_ms = 1700000000123, .duration_ms = 0, .error = ATTEMPT_ERROR_TARGET_REFUSED};
     job.reason = SLICE("target_refused");
     job.body.size = 0;
     job_write(&job, &record);
@@ -168,7 +170,8 @@ static void fill(struct job *out)
     fill_headers(out);
     out->created_ms = 1 + (int64_t)roll(INT64_C(1) << 31);
     out->attempts = (int)roll(3);
-    out->last_attempt = (struct attempt_result){(int64_t)roll(2) * 1700000000000, 0, 0, ATTEMPT_ERROR_NONE};
+    out->last_attempt = (struct attempt_result){
+        .at_ms = (int64_t)roll(2) * 1700000000000, .duration_ms = 0, .error = ATTEMPT_ERROR_NONE};
     if (out->last_attempt.at_ms) {
         out->last_attempt.duration_ms = (int64_t)roll(100000);
         out->wait_ms = (int64_t)roll(3) * 15000;

@@ -54,6 +54,27 @@ START_TEST(decides)
 }
 END_TEST
 
+START_TEST(the_first_reset_of_an_idle_connection_uses_up_no_retry)
+{
+    struct job job = {.has_retry = true, .retry = 1};
+    struct attempt_result result = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct attempt_result plain = {.error = ATTEMPT_ERROR_RESET};
+    struct outcome outcome = outcome_decide(&job, &fallback, &result, -1);
+    ck_assert(outcome.verdict == VERDICT_RETRY && outcome.is_at_once && outcome.wait_ms == 0);
+    outcome = outcome_decide(&job, &fallback, &plain, -1);
+    ck_assert(outcome.verdict == VERDICT_RETRY && !outcome.is_at_once && outcome.wait_ms == 10000);
+    job.attempts = job.uncounted = 1;
+    outcome = outcome_decide(&job, &fallback, &result, -1);
+    ck_assert(outcome.verdict == VERDICT_RETRY && !outcome.is_at_once && outcome.wait_ms == 10000);
+    job.attempts = 2;
+    ck_assert_int_eq(outcome_decide(&job, &fallback, &result, -1).verdict, VERDICT_BURY);
+    job = (struct job){.has_retry = true, .attempts = 1, .uncounted = 1};
+    ck_assert_int_eq(outcome_decide(&job, &no_waits, &result, -1).verdict, VERDICT_BURY);
+    job.attempts = job.uncounted = 0;
+    ck_assert(outcome_decide(&job, &no_waits, &result, -1).is_at_once);
+}
+END_TEST
+
 START_TEST(follows_the_schedule_of_the_job)
 {
     struct job job = {.has_schedule = true, .schedule = {1, {HOUR_MS * 48}}};
@@ -79,6 +100,7 @@ Suite *suite(void)
     Suite *suite = suite_create("outcome");
     TCase *tests = tcase_create("outcome");
     tcase_add_test(tests, decides);
+    tcase_add_test(tests, the_first_reset_of_an_idle_connection_uses_up_no_retry);
     tcase_add_test(tests, follows_the_schedule_of_the_job);
     tcase_add_test(tests, does_not_retry_without_a_wait);
     suite_add_tcase(suite, tests);

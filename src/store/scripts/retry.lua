@@ -1,21 +1,23 @@
 #!lua flags=allow-oom
--- retry.lua - failed attempts: each job waits for its next one, from now.
+-- retry.lua - failed attempts: each job waits for its next one, from now, or is due again as it was.
 --
--- ARGV from 2: id, nonce, wait in ms, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
+-- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: attempts check fence hour take
 check(2, 5, 3)
-local verdicts = fence(2, 5)
+local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 for i = 2, #ARGV, 5 do
   local number, id = (i + 3) / 5, ARGV[i]
   replies[number + 1] = verdicts[number] and 1 or 0
   if verdicts[number] then
+    local wait = tonumber(ARGV[i + 2])
+    local due = verdicts[number] == 'lease' and string.match(claims[number], '(%S+)$')
     take(id)
     forget_crashes(id)
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     count(topic_of(id), 'r', 1)
-    put(id, soonest + tonumber(ARGV[i + 2]))
+    put(id, wait < 0 and (due or now) or soonest + wait)
   end
 end
 write_counts()
