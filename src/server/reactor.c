@@ -11,7 +11,6 @@
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
-#include "worker/recovery.h"
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 
@@ -19,7 +18,6 @@ enum { IDLE_RECEIVERS_MIN = 256 };
 struct upkeep {
     struct reactor *reactor;
     size_t shard;
-    struct recovery *recovery;
     struct janitor *janitor;
     struct carry_worker *carry_worker;
 };
@@ -154,11 +152,10 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     struct shard *shard = store_shard(reactor->store, number);
     upkeep->reactor = reactor;
     upkeep->shard = number;
-    upkeep->recovery = recovery_new(shard, reactor->metrics);
     upkeep->janitor = janitor_new(shard, reactor->metrics);
     struct carry_worker_options carry_worker = {
         .shard = shard,
-        .recovery = upkeep->recovery,
+        .metrics = reactor->metrics,
         .janitor = upkeep->janitor,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
@@ -294,7 +291,6 @@ void reactor_cut(struct reactor *reactor)
 static void free_upkeep(struct upkeep *upkeep)
 {
     carry_worker_free(upkeep->carry_worker);
-    recovery_free(upkeep->recovery);
     janitor_free(upkeep->janitor);
 }
 

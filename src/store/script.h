@@ -19,6 +19,7 @@ enum script_id {
     SCRIPT_CHANGE,
     SCRIPT_CLAIM,
     SCRIPT_COMPLETE,
+    SCRIPT_FORGET,
     SCRIPT_LIST,
     SCRIPT_MEND,
     SCRIPT_OPEN,

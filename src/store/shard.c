@@ -111,6 +111,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
     (void)channel;
     if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
         shard->on_receivers.fn(shard->on_receivers.arg);
+    if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
+        shard->on_lock_left.fn(shard->on_lock_left.arg);
     if (shard->on_wake.fn && slice_to_number(text, INT64_MAX, &due_ms))
         shard->on_wake.fn(shard->on_wake.arg, (int64_t)due_ms);
 }
@@ -331,4 +333,10 @@ void shard_on_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
 {
     shard->on_wake.fn = fn;
     shard->on_wake.arg = arg;
+}
+
+void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_lock_left.fn = fn;
+    shard->on_lock_left.arg = arg;
 }

@@ -89,10 +89,11 @@ void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 /* ---- For the carry worker and the janitor ---- */
 
 struct shard_carry {
-    struct slice me;   /* this process */
-    bool is_tick;      /* raise the beat */
-    bool is_unwatched; /* nobody else can be alive: the beat need not be raised */
-    bool is_leaving;   /* give the lock back */
+    struct slice me;     /* this process */
+    bool is_tick;        /* raise the beat */
+    bool is_unwatched;   /* nobody else can be alive: the beat need not be raised */
+    bool is_leaving;     /* give the lock back */
+    int64_t patience_ms; /* without the lock: offer topics that are overdue by that */
     struct slice
         stuck_owner; /* take the lock over from this owner, if it is still at stuck_beat; else empty */
     int64_t stuck_beat;
@@ -102,17 +103,23 @@ struct shard_carried {
     int64_t now_us;
     struct slice owner; /* borrowed */
     int64_t beat;
-    int64_t next_due_ms; /* -1: nothing waits */
-    bool has_lost_leases;
-    bool is_full; /* as many topics as one call carries: there may be more */
+    int64_t next_due_ms;   /* -1: nothing waits */
+    int64_t until_lost_ms; /* until the first lease runs out; 0: there are lost ones; -1: there are none */
+    bool is_full;          /* as many topics as one call carries: there may be more */
+    bool has_keys_to_forget;
 };
 
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
 
-/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
-typedef void shard_recover_fn(void *arg, enum status, size_t count);
+/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. is_full:
+ * there may be more. */
+typedef void shard_recover_fn(void *arg, enum status, size_t count, bool is_full);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
+
+/* Forgets idempotency keys whose window is over, a bounded number. is_full: there may be more. */
+typedef void shard_forget_fn(void *arg, enum status, bool is_full);
+void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
 /* A bounded step of what removes jobs that have been kept for as long as their topic says: how many that was,
  * and where to go on, 0 at first and at the end. */
@@ -135,5 +142,8 @@ void shard_mend(struct shard *, struct slice walk, struct slice cursor, shard_me
 /* The earliest due time moved forward, somewhere. One listener. */
 typedef void shard_wake_fn(void *arg, int64_t due_ms);
 void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
+
+/* An owner has given the carry lock back. One listener. */
+void shard_on_lock_left(struct shard *, loop_fn *, void *arg);
 
 #endif

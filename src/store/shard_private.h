@@ -85,6 +85,10 @@ struct shard {
     struct {
         loop_fn *fn;
         void *arg;
+    } on_lock_left;
+    struct {
+        loop_fn *fn;
+        void *arg;
     } on_receivers;
 };
 

@@ -1,4 +1,4 @@
-/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, sweep, audit, mend. */
+/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, forget, sweep, audit, mend. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/shard_private.h"
@@ -6,6 +6,7 @@
 enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
     RECOVER_MAX = 256,
+    FORGET_MAX = 1000,
     MENDED_MAX = 64, /* told from one step */
     SWEEP_MAX = 256, /* jobs in one call */
 };
@@ -15,6 +16,7 @@ struct upkeep {
     union {
         shard_carry_fn *carry;
         shard_recover_fn *recover;
+        shard_forget_fn *forget;
         store_audit_fn *audit;
         shard_mend_fn *mend;
         shard_sweep_fn *sweep;
@@ -37,8 +39,9 @@ static void on_carried(void *arg, enum status status, const struct redis_reply *
         .owner = redis_reply_text(redis_reply_at(reply, 1)),
         .beat = redis_reply_integer(redis_reply_at(reply, 2)),
         .next_due_ms = redis_reply_integer(redis_reply_at(reply, 3)),
-        .has_lost_leases = redis_reply_integer(redis_reply_at(reply, 4)) != 0,
+        .until_lost_ms = redis_reply_integer(redis_reply_at(reply, 4)),
         .is_full = redis_reply_integer(redis_reply_at(reply, 5)) == CARRY_TOPICS_MAX,
+        .has_keys_to_forget = redis_reply_integer(redis_reply_at(reply, 6)) != 0,
     };
     upkeep->fn.carry(upkeep->arg, status, &carried);
     free(upkeep);
@@ -55,6 +58,7 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     script_call_text(call, carry->stuck_owner);
     script_call_number(call, carry->stuck_beat);
     script_call_number(call, STORE_LEASE_MS);
+    script_call_number(call, carry->patience_ms);
     script_call_send(call, shard->worker, on_carried, upkeep);
 }
 
@@ -64,7 +68,7 @@ static void on_recovered(void *arg, enum status status, const struct redis_reply
     int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
     if (status == STATUS_OK && count < 0)
         status = STATUS_STALE;
-    upkeep->fn.recover(upkeep->arg, status, status == STATUS_OK ? (size_t)count : 0);
+    upkeep->fn.recover(upkeep->arg, status, status == STATUS_OK ? (size_t)count : 0, count == RECOVER_MAX);
     free(upkeep);
 }
 
@@ -80,6 +84,22 @@ void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *f
     script_call_number(call, RECOVER_MAX);
     script_call_number(call, seed);
     script_call_send(call, shard->worker, on_recovered, upkeep);
+}
+
+static void on_forgotten(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    upkeep->fn.forget(upkeep->arg, status, redis_reply_integer(redis_reply_at(reply, 1)) == FORGET_MAX);
+    free(upkeep);
+}
+
+void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_FORGET);
+    upkeep->fn.forget = fn;
+    script_call_number(call, FORGET_MAX);
+    script_call_send(call, shard->worker, on_forgotten, upkeep);
 }
 
 static void on_swept(void *arg, enum status status, const struct redis_reply *reply)

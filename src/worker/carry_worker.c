@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "worker/forgetter.h"
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
@@ -13,6 +14,7 @@
 #define STEP_US      INT64_C(1000000) /* a larger difference between the clocks is a step */
 #define EARLY_US     INT64_C(200) /* a due timer aims this much behind the time, to hit it at the first try */
 #define RECONNECT_US INT64_C(100000)
+#define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
 
 enum { NAME_BYTES = 16 };
 
@@ -27,13 +29,17 @@ struct carry_worker {
     /* The last reply: Redis's clock beside ours. */
     bool has_clock;
     int64_t redis_us, boot_us;
+    bool is_first_time;   /* Redis has not answered yet, ever */
     int64_t disturbed_us; /* when the clocks last stepped, or Redis came (back) */
-    int64_t due_ms;       /* what the due timer waits for; -1: nothing */
+    int64_t due_ms;       /* the first due time that the due timer waits for; -1: nothing */
     int64_t woken_ms;     /* earliest wake-up since the call under way was sent; -1: none */
     /* A lock that is another's, as last seen to change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
+    struct recovery *recovery;
+    struct forgetter *forgetter;
     struct timer *tick, *due;
+    struct timer *lost; /* until leases count as lost, when that is before the next tick */
 };
 
 static void carry(struct carry_worker *worker, bool is_tick);
@@ -45,8 +51,16 @@ static int64_t redis_now_us(const struct carry_worker *worker)
     return worker->redis_us + clock_boot_us() - worker->boot_us;
 }
 
-/* Redis's clock against ours: a step, and every silence, gives live consumers the time of
- * one lease to renew before any lease counts as lost. */
+/* A step of the clocks, and every silence, gives live consumers the time of one lease to renew before any
+ * lease counts as lost. Where nobody else can be alive, none of those that are found at the start can be
+ * renewed. */
+static void note_disturbance(struct carry_worker *worker)
+{
+    if (!worker->options.is_alone || !worker->is_first_time)
+        worker->disturbed_us = clock_boot_us();
+}
+
+/* Redis's clock against ours. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us)
 {
     int64_t expected_us = worker->redis_us + worker->sent_us - worker->boot_us;
@@ -60,15 +74,25 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
     if (worker->has_clock)
         log_warning("redis_clock_stepped", LOG_NUMBER("shard", shard_number(worker->options.shard)),
                     LOG_NUMBER("ms", step_us / 1000));
+    note_disturbance(worker);
+    worker->is_first_time = false;
     worker->has_clock = true;
-    worker->disturbed_us = clock_boot_us();
     worker->redis_us = now_us;
     worker->boot_us = worker->sent_us;
 }
 
-static bool is_quiet(const struct carry_worker *worker)
+/* 0: it is over. */
+static int64_t quiet_left_us(const struct carry_worker *worker)
 {
-    return clock_boot_us() - worker->disturbed_us < STORE_LEASE_MS * INT64_C(1000);
+    int64_t left_us = worker->disturbed_us + STORE_LEASE_MS * INT64_C(1000) - clock_boot_us();
+    return left_us > 0 ? left_us : 0;
+}
+
+static bool may_recover(void *arg, int64_t *now_ms)
+{
+    const struct carry_worker *worker = arg;
+    *now_ms = redis_now_us(worker) / 1000;
+    return worker->is_owner && worker->has_clock && !worker->is_stopping && quiet_left_us(worker) == 0;
 }
 
 /* -1 is never. */
@@ -79,13 +103,36 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
+/* At most four times a second, however many jobs become due. */
+static void arm_standby(struct carry_worker *worker)
+{
+    int64_t after_us = worker->due_ms * 1000 - redis_now_us(worker) + PATIENCE_US;
+    timer_start(worker->due, after_us > PATIENCE_US ? after_us : PATIENCE_US);
+}
+
 static void arm_due(struct carry_worker *worker, int64_t due_ms)
 {
     worker->due_ms = due_ms;
     if (due_ms < 0)
         timer_stop(worker->due);
-    else
+    else if (worker->is_owner)
         timer_start(worker->due, due_ms * 1000 - redis_now_us(worker) + EARLY_US);
+    else
+        arm_standby(worker);
+}
+
+/* Of a lease that is renewed in time the end is never so near. */
+static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
+{
+    int64_t left_us = until_lost_ms * 1000 + EARLY_US;
+    if (until_lost_ms < 0)
+        return;
+    if (until_lost_ms == 0 && quiet_left_us(worker) == 0)
+        recovery_run(worker->recovery);
+    if (left_us < quiet_left_us(worker))
+        left_us = quiet_left_us(worker);
+    if (left_us < TICK_US)
+        timer_start(worker->lost, left_us);
 }
 
 /* ---- the lock ---- */
@@ -128,8 +175,20 @@ static void own(struct carry_worker *worker, const struct shard_carried *carried
     arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
     if (carried->is_full)
         worker->wants_carry = true;
-    if (carried->has_lost_leases && !is_quiet(worker))
-        recovery_run(worker->options.recovery, redis_now_us(worker) / 1000);
+    arm_lost(worker, carried->until_lost_ms);
+    if (carried->has_keys_to_forget)
+        forgetter_run(worker->forgetter);
+}
+
+/* Watches the owner, and what it leaves overdue. */
+static void stand_by(struct carry_worker *worker, const struct shard_carried *carried)
+{
+    become(worker, false);
+    timer_stop(worker->lost);
+    arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
+    if (carried->is_full)
+        worker->wants_carry = true;
+    watch_owner(worker, carried);
 }
 
 static void carry_what_is_wanted(struct carry_worker *worker)
@@ -156,9 +215,7 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     if (slice_equal(carried->owner, slice_of(worker->me))) {
         own(worker, carried);
     } else {
-        become(worker, false);
-        arm_due(worker, -1);
-        watch_owner(worker, carried);
+        stand_by(worker, carried);
     }
     carry_what_is_wanted(worker);
 }
@@ -177,6 +234,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
         .is_unwatched = worker->options.is_alone,
         .stuck_owner = slice_of(is_stuck ? worker->owner : ""),
         .stuck_beat = worker->beat,
+        .patience_ms = CARRY_PATIENCE_MS,
     };
     worker->is_carrying = true;
     worker->woken_ms = -1;
@@ -185,10 +243,19 @@ static void carry(struct carry_worker *worker, bool is_tick)
     shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
+/* A standby looks when it may take over, too. */
+static int64_t until_next_tick_us(const struct carry_worker *worker)
+{
+    if (worker->is_owner || !worker->owner[0])
+        return TICK_US;
+    int64_t left_us = worker->beat_seen_us + CARRY_STUCK_US - clock_boot_us();
+    return left_us > 0 && left_us < TICK_US ? left_us : TICK_US;
+}
+
 static void on_tick(void *arg)
 {
     struct carry_worker *worker = arg;
-    timer_start(worker->tick, TICK_US);
+    timer_start(worker->tick, until_next_tick_us(worker));
     carry(worker, true);
     if (worker->is_owner)
         janitor_tick(worker->options.janitor);
@@ -198,10 +265,16 @@ static void on_tick(void *arg)
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
-    if (!worker->is_owner)
-        return;
     carry(worker, false);
-    worker->options.on_due(worker->options.arg);
+    if (worker->is_owner)
+        worker->options.on_due(worker->options.arg);
+}
+
+static void on_lost(void *arg)
+{
+    const struct carry_worker *worker = arg;
+    if (worker->is_owner)
+        recovery_run(worker->recovery);
 }
 
 static void on_wake(void *arg, int64_t due_ms)
@@ -209,8 +282,15 @@ static void on_wake(void *arg, int64_t due_ms)
     struct carry_worker *worker = arg;
     if (worker->is_carrying)
         worker->woken_ms = earlier(worker->woken_ms, due_ms);
-    if (worker->is_owner && (worker->due_ms < 0 || due_ms < worker->due_ms))
+    if (worker->has_clock && (worker->due_ms < 0 || due_ms < worker->due_ms))
         arm_due(worker, due_ms);
+}
+
+static void on_lock_left(void *arg)
+{
+    struct carry_worker *worker = arg;
+    if (!worker->is_owner && !worker->is_stopping)
+        carry(worker, true);
 }
 
 /* However short Redis was away, it may have come back without the last renewals. */
@@ -218,7 +298,7 @@ static void on_up(void *arg)
 {
     struct carry_worker *worker = arg;
     worker->has_clock = false;
-    worker->disturbed_us = clock_boot_us();
+    note_disturbance(worker);
 }
 
 struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_worker_options *options)
@@ -230,9 +310,15 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
         snprintf(worker->me + 2 * i, 3, "%02x", name[i]);
     worker->options = *options;
     worker->due_ms = -1;
+    worker->is_first_time = true;
+    worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
+    worker->recovery = recovery_new(loop, options->shard, options->metrics, may_recover, worker);
+    worker->forgetter = forgetter_new(loop, options->shard);
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
+    worker->lost = timer_new(loop, on_lost, worker);
     shard_on_wake(options->shard, on_wake, worker);
+    shard_on_lock_left(options->shard, on_lock_left, worker);
     shard_on_up(options->shard, on_up, worker);
     timer_start(worker->tick, 0);
     return worker;
@@ -249,7 +335,8 @@ void carry_worker_stop(struct carry_worker *worker)
     worker->is_stopping = true;
     timer_stop(worker->tick);
     timer_stop(worker->due);
-    if (worker->is_owner)
+    timer_stop(worker->lost);
+    if (worker->is_owner || worker->is_carrying) /* which may take the lock yet */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 
@@ -259,5 +346,8 @@ void carry_worker_free(struct carry_worker *worker)
         return;
     timer_free(worker->tick);
     timer_free(worker->due);
+    timer_free(worker->lost);
+    recovery_free(worker->recovery);
+    forgetter_free(worker->forgetter);
     free(worker);
 }

@@ -3,22 +3,26 @@
  * Of all processes on one shard one is the owner of the lock at a time. It carries
  * exactly when the earliest time comes, and each second. A standby takes over when
  * it saw the owner's beat stand still for CARRY_STUCK_US of its own clock: the lock
- * moves by beat, not by expiry, because clocks jump. The owner also sees to it
- * that lost leases return and that the books are audited. */
+ * moves by beat, not by expiry, because clocks jump. An owner that stops gives the
+ * lock back, and wakes the standbys. The owner also sees to it that lost leases
+ * return, that idempotency keys are forgotten and that the books are audited.
+ *
+ * Carrying needs no lock, as it is harmless twice. So no job waits for the lock to
+ * move: a standby carries what is overdue by CARRY_PATIENCE_MS. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
 #include "store/shard.h"
 
 struct carry_worker;
-struct recovery;
 struct janitor;
 
-#define CARRY_STUCK_US INT64_C(3000000)
+#define CARRY_STUCK_US INT64_C(2000000)
+enum { CARRY_PATIENCE_MS = 250 };
 
 struct carry_worker_options {
     struct shard *shard;
-    struct recovery *recovery;
+    struct metrics *metrics;
     struct janitor *janitor;
     /* Nobody else can be alive on this Redis (it is our private one): take the lock at once. */
     bool is_alone;

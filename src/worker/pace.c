@@ -5,8 +5,8 @@
 
 enum {
     PAUSE_PER_STEP = 9, /* a tenth of the time is the sweep's */
-    /* Steps are sized so that Redis is done with one within 5 ms. A reply that took longer waited behind other
-     * work, which is no reason to pause for longer: sweeps also have to end when Redis is busy. */
+    /* Steps are sized so that Redis is done with one within 5 ms. A reply that took longer waited behind
+     * other work, which is no reason to pause for longer: sweeps also have to end when Redis is busy. */
     STEP_US_MAX = 5000,
 };
 

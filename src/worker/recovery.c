@@ -2,42 +2,68 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "worker/pace.h"
 
 struct recovery {
     struct shard *shard;
-    bool is_running;
     struct metrics *metrics;
+    recovery_may_fn *may_recover;
+    void *arg;
+    struct pace *pace;
+    size_t jobs; /* returned since recovery_run */
 };
 
-/* What one call leaves, the next tick of the carry worker finds. */
-static void on_recovered(void *arg, enum status status, size_t count)
+static void end(struct recovery *recovery)
 {
-    struct recovery *recovery = arg;
-    recovery->is_running = false;
-    if (status != STATUS_OK || count == 0)
-        return;
-    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, count);
-    log_warning("leases_recovered", LOG_NUMBER("shard", shard_number(recovery->shard)),
-                LOG_NUMBER("jobs", count));
+    pace_end(recovery->pace);
+    if (recovery->jobs > 0)
+        log_warning("leases_recovered", LOG_NUMBER("shard", shard_number(recovery->shard)),
+                    LOG_NUMBER("jobs", recovery->jobs));
+    recovery->jobs = 0;
 }
 
-struct recovery *recovery_new(struct shard *shard, struct metrics *metrics)
+static void on_recovered(void *arg, enum status status, size_t count, bool is_full)
+{
+    struct recovery *recovery = arg;
+    recovery->jobs += count;
+    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, count);
+    if (status == STATUS_OK && is_full)
+        pace_again(recovery->pace);
+    else
+        end(recovery);
+}
+
+static void step(void *arg)
+{
+    struct recovery *recovery = arg;
+    int64_t now_ms;
+    if (recovery->may_recover(recovery->arg, &now_ms))
+        shard_recover(recovery->shard, now_ms, on_recovered, recovery);
+    else
+        end(recovery);
+}
+
+struct recovery *recovery_new(struct loop *loop, struct shard *shard, struct metrics *metrics,
+                              recovery_may_fn *may_recover, void *arg)
 {
     struct recovery *recovery = NEW(struct recovery);
     recovery->shard = shard;
     recovery->metrics = metrics;
+    recovery->may_recover = may_recover;
+    recovery->arg = arg;
+    recovery->pace = pace_new(loop, step, recovery);
     return recovery;
 }
 
-void recovery_run(struct recovery *recovery, int64_t expected_ms)
+void recovery_run(struct recovery *recovery)
 {
-    if (recovery->is_running)
-        return;
-    recovery->is_running = true;
-    shard_recover(recovery->shard, expected_ms, on_recovered, recovery);
+    pace_run(recovery->pace);
 }
 
 void recovery_free(struct recovery *recovery)
 {
+    if (!recovery)
+        return;
+    pace_free(recovery->pace);
     free(recovery);
 }

@@ -1,4 +1,5 @@
-/* recovery.h - returns the jobs of consumers that were lost. */
+/* recovery.h - returns the jobs of consumers that were lost. In bounded steps, one after the other while
+ * there are more. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
@@ -6,13 +7,17 @@
 
 struct recovery;
 
-/* Borrows both. */
-struct recovery *recovery_new(struct shard *, struct metrics *);
+/* Whether leases that ran out count as lost now: live consumers have had the time to renew theirs. now_ms
+ * gets Redis's clock as far as we know; Redis does nothing when it has stepped since. Asked before each step.
+ */
+typedef bool recovery_may_fn(void *arg, int64_t *now_ms);
 
-/* There are lost leases, and live consumers have had the time to renew theirs. expected_ms: Redis's clock as
- * far as we know; Redis does nothing when it has stepped since. */
-void recovery_run(struct recovery *, int64_t expected_ms);
+/* Borrows all. */
+struct recovery *recovery_new(struct loop *, struct shard *, struct metrics *, recovery_may_fn *, void *arg);
 
-void recovery_free(struct recovery *);
+/* There are lost leases. Does nothing while a recovery is under way. */
+void recovery_run(struct recovery *);
+
+void recovery_free(struct recovery *); /* NULL is fine */
 
 #endif

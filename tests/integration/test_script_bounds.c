@@ -101,7 +101,8 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
     check_answer("audit", "5 1 3 1 1 1 0 0 0 0");
-    check_answer("carry me 1 256 '' 0 5000", "me 1 -1 1 0");
+    check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
+    check_answer("forget 9", "0");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
     check_answer("abandon n5 9", "1");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
@@ -504,8 +505,8 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     schedule_many("crowd", CROWD);
     schedule_many("others", OTHERS);
     redis_server_set_time(server, NOW_US + 61 * INT64_C(1000000));
-    const char *const carry[] = {"carry", "me", "1", "256", "", "0", "5000"};
-    redisReply *reply = run_timed(SCRIPT_CARRY, 7, carry);
+    const char *const carry[] = {"carry", "me", "1", "256", "", "0", "5000", "250"};
+    redisReply *reply = run_timed(SCRIPT_CARRY, 8, carry);
     ck_assert_int_eq(reply->element[5]->integer, 2); /* topics, not jobs */
     freeReplyObject(reply);
 

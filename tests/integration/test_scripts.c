@@ -473,7 +473,7 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
         {ABSENT, "settings t '' {\"paused\":true}", "1", PAUSED},
         {READY, "settings t '' {\"paused\":true}", "1", HELD BELL PAUSED},
         {DELAYED, "settings t '' {\"paused\":true}", "1", DELAYED PAUSED},
-        {HELD PAUSED, "carry x 2 10 '' '' 5000", "x 1 -1 0 0",
+        {HELD PAUSED, "carry x 2 10 '' '' 5000 250", "x 1 -1 -1 0 0",
          "bucket:t: t/a@now-1000\ncarry: at=now beat=1 owner=x\ndue: t@inf\njobs: t/a={r}\n" PAUSED},
         {HELD PAUSED, "schedule 0 86400000 t/b 0 \"x\"} -", "now",
          "bucket:t: t/a@now-1000 t/b@now\ndue: t@inf\njobs: t/a={r} t/b={\"createdAt\":now,\"x\"}\n" PAUSED},
@@ -1124,35 +1124,42 @@ START_TEST(lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases)
 }
 END_TEST
 
-#define TICK "carry me 1 256 '' 0 5000"
-#define MINE "carry: at=now beat=1 owner=me\n"
+#define TICK     "carry me 1 256 '' 0 5000 250"
+#define MINE     "carry: at=now beat=1 owner=me\n"
+#define KEY_KEPT "idempotency: a=x\nwindows: a@now+1\n"
+#define KEY_OVER "idempotency: a=x\nwindows: a@now\n"
 
 START_TEST(carry_offers_the_topics_whose_time_has_come)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, TICK, "me 1 -1 0 0", MINE},
-        {DELAYED, TICK, "me 1 now+60000 0 0",
+        {ABSENT, TICK, "me 1 -1 -1 0 0", MINE},
+        {DELAYED, TICK, "me 1 now+60000 -1 0 0",
          "bucket:t: t/a@now+60000\n" MINE "due: t@now+60000\njobs: t/a={r}\n"},
-        {COME, TICK, "me 1 -1 0 1", "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
-        {READY, TICK, "me 1 -1 0 0", "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
-        {LEASED, TICK, "me 1 -1 0 0", MINE LEASED}, {EXPIRED, TICK, "me 1 -1 1 0", MINE EXPIRED},
-        {DEAD, TICK, "me 1 -1 0 0", MINE DEAD},
-        {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 1 0",
+        {COME, TICK, "me 1 -1 -1 1 0",
+         "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
+        {READY, TICK, "me 1 -1 -1 0 0",
+         "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
+        {LEASED, TICK, "me 1 -1 3000 0 0", MINE LEASED}, {EXPIRED, TICK, "me 1 -1 0 0 0", MINE EXPIRED},
+        {DEAD, TICK, "me 1 -1 -1 0 0", MINE DEAD},
+        {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 0 0 0",
          MINE "holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n"},
         /* As many topics as asked for; what comes next is then due already. */
         {MINE "bucket:t: t/a@now-1 t/b@now+5\nbucket:u: u/a@now\ndue: t@now-1 u@now\n"
               "jobs: t/a={1} t/b={2} u/a={3}\n",
-         "carry me 0 1 '' 0 5000", "me 1 now 0 1",
+         "carry me 0 1 '' 0 5000 250", "me 1 now -1 1 0",
          "bucket:t: t/a@now-1 t/b@now+5\n"
          "bucket:u: u/a@now\n" MINE "due: u@now\n"
          "jobs: t/a={1} t/b={2} u/a={3}\n"
          "ready: t\n"
          "turns: t@1\n"},
         /* At its limit a topic is not looked at; a tick rings again for who stands in turns. */
-        {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000",
-         "me 1 -1 0 0", NULL},
-        {MINE "turns: t@1\n", TICK, "me 2 -1 0 0", "carry: at=now beat=2 owner=me\nready: t\nturns: t@1\n"},
-        {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000", "me 1 -1 0 0", NULL}, );
+        {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000 250",
+         "me 1 -1 -1 0 0", NULL},
+        {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
+         "carry: at=now beat=2 owner=me\nready: t\nturns: t@1\n"},
+        {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL},
+        {MINE KEY_OVER, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 1", NULL},
+        {MINE KEY_KEPT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL}, );
 }
 END_TEST
 
@@ -1161,15 +1168,41 @@ END_TEST
 START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
 {
     CHECK_EXAMPLES( //
-        {YOURS, TICK, "you 7 -1 0 0", NULL}, {YOURS, "carry me 1 256 you 6 5000", "you 7 -1 0 0", NULL},
-        {YOURS, "carry me 1 256 she 7 5000", "you 7 -1 0 0", NULL},
-        {YOURS, "carry me 1 256 you 7 5000", "me 8 -1 0 0", "carry: at=now beat=8 owner=me\n"},
-        {YOURS, "carry you 1 256 '' 0 5000", "you 8 -1 0 0", "carry: at=now beat=8 owner=you\n"},
-        {YOURS, "carry you 0 256 '' 0 5000", "you 7 -1 0 0", NULL},
-        {YOURS, "carry you 2 256 '' 0 5000", "you 7 -1 0 0", NULL},
-        {YOURS, "carry you -1 256 '' 0 5000", "'' 7 -1 0 0", ABSENT},
-        {YOURS, "carry me -1 256 '' 0 5000", "you 7 -1 0 0", NULL},
-        {ABSENT, "carry me 0 256 '' 0 5000", "me 1 -1 0 0", MINE}, );
+        {YOURS, TICK, "you 7 -1 -1 0 0", NULL},
+        {YOURS, "carry me 1 256 you 6 5000 250", "you 7 -1 -1 0 0", NULL},
+        {YOURS, "carry me 1 256 she 7 5000 250", "you 7 -1 -1 0 0", NULL},
+        {YOURS, "carry me 1 256 you 7 5000 250", "me 8 -1 -1 0 0", "carry: at=now beat=8 owner=me\n"},
+        {YOURS, "carry you 1 256 '' 0 5000 250", "you 8 -1 -1 0 0", "carry: at=now beat=8 owner=you\n"},
+        {YOURS, "carry you 0 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
+        {YOURS, "carry you 2 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
+        {YOURS, "carry you -1 256 '' 0 5000 250", "'' 7 -1 -1 0 0 wake carry", ABSENT},
+        {YOURS, "carry me -1 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
+        {ABSENT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", MINE}, );
+}
+END_TEST
+
+#define LEFT_FOR(ms) "bucket:t: t/a@now-" ms "\ndue: t@now-" ms "\njobs: t/a={r}\n" YOURS
+#define HELD_YOURS  "bucket:t: t/a@now-9000\ndue: t@inf\njobs: t/a={r}\n" YOURS
+
+START_TEST(a_standby_offers_what_the_owner_has_left_overdue)
+{
+    const char *const offered = "bucket:t: t/a@now-250\njobs: t/a={r}\nready: t\nturns: t@1\n" YOURS;
+    CHECK_EXAMPLES( //
+        {LEFT_FOR("250"), TICK, "you 7 -1 -1 1 0", offered},
+        {LEFT_FOR("250"), "carry me 0 256 '' 0 5000 250", "you 7 -1 -1 1 0", offered},
+        {LEFT_FOR("249"), TICK, "you 7 now-249 -1 0 0", NULL}, {HELD_YOURS, TICK, "you 7 -1 -1 0 0", NULL},
+        {YOURS EXPIRED, TICK, "you 7 -1 -1 0 0", NULL}, {YOURS KEY_OVER, TICK, "you 7 -1 -1 0 0", NULL}, );
+}
+END_TEST
+
+START_TEST(forget_removes_the_keys_whose_window_is_over)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "forget 9", "0", NULL}, {KEY_KEPT, "forget 9", "0", NULL},
+        {KEY_OVER, "forget 9", "1", ABSENT},
+        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 1", "1",
+         "idempotency: a=x b=y\nwindows: b@now a@now+1\n"},
+        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 2", "2", KEY_KEPT}, );
 }
 END_TEST
 
@@ -1299,6 +1332,8 @@ Suite *suite(void)
     tcase_add_test(group, lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases);
     tcase_add_test(group, carry_offers_the_topics_whose_time_has_come);
     tcase_add_test(group, the_lock_of_the_carry_worker_moves_by_beat);
+    tcase_add_test(group, a_standby_offers_what_the_owner_has_left_overdue);
+    tcase_add_test(group, forget_removes_the_keys_whose_window_is_over);
     tcase_add_test(group, open_learns_the_layout_of_the_data);
     tcase_add_test(group, audit_counts);
     tcase_add_test(group, mend_leaves_what_is_whole);

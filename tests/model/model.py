@@ -17,7 +17,7 @@ import random
 import sys
 import time
 
-from pool import INF, LEASE_MS, STEP_MS, Pool, topic_of
+from pool import INF, LEASE_MS, PATIENCE_MS, STEP_MS, Pool, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
@@ -28,7 +28,7 @@ LIMIT = 2  # in flight of one topic
 SHARE = 2
 SLOTS = 3
 SPARE_US = 1_000_000  # a consumer begins no POST so shortly before its lease ends
-STUCK_US = 3_000_000
+STUCK_US = 2_000_000
 LONG_US = 60_000_000  # from here on time passes in large steps
 MANY = 100
 START_US = 1_900_000_000_000_000
@@ -226,7 +226,11 @@ class World:
         self.listener.send("PING")
         while (message := self.listener.receive())[0] == "message":
             for worker in self.workers:
-                if worker.is_owner and not worker.is_frozen:
+                if worker.is_frozen:
+                    continue
+                if message[2] == "carry":
+                    worker.tick_at_us = 0
+                else:
                     worker.armed_ms = min(worker.armed_ms, int(message[2]))
 
     # ---- upkeep ----
@@ -236,7 +240,7 @@ class World:
             is_tick = self.boot_us >= worker.tick_at_us
             if is_tick:
                 worker.tick_at_us = self.boot_us + 1_000_000
-            if not is_tick and not (worker.is_owner and worker.armed_ms <= self.pool.now):
+            if not is_tick and worker.armed_ms + (0 if worker.is_owner else PATIENCE_MS) > self.pool.now:
                 return
             if self.is_away:
                 worker.clock, worker.armed_ms = None, INF
@@ -247,23 +251,23 @@ class World:
         most = most or self.chance.choice((1, 2, 256))
         is_stuck = not worker.is_owner and worker.seen and self.boot_us - worker.seen_us >= STUCK_US
         owner, beat = worker.seen if is_stuck else ("", 0)
-        answer = self.call("carry", worker.name, int(is_tick), most, owner, beat, LEASE_MS)
+        answer = self.call("carry", worker.name, int(is_tick), most, owner, beat, LEASE_MS, PATIENCE_MS)
         worker.hear(self.pool.now_us, self.boot_us)
         if answer[0] != worker.name:
-            worker.is_owner, worker.armed_ms = False, INF
+            worker.is_owner, worker.armed_ms = False, INF if answer[2] < 0 else answer[2]
             if worker.seen != (answer[0], answer[1]):
                 worker.seen, worker.seen_us = (answer[0], answer[1]), self.boot_us
-            self.check("carry", (), answer[2:], [-1, 0, 0])
+            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0])
             return
         if not worker.is_owner:
             worker.is_owner, worker.seen = True, None
             worker.disturbed_us = self.boot_us
-        next_due, has_lost, offered = self.pool.carry(most, is_tick)
+        next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, has_lost, offered])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, 0])
         if offered < most:
             self.check_calendar()
-        if has_lost and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
+        if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
             expected = self.pool.now
             if self.chance.random() < 0.1:
                 self.step_clock()  # between the two calls
@@ -596,6 +600,18 @@ class World:
     def step_crash(self):
         self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
 
+    def step_leave(self):
+        """The owner stops, and another process starts in its place."""
+        worker = self.chance.choice(self.workers)
+        if worker.is_frozen or self.is_away:
+            return
+        owner = self.link("HGET", BASE + "carry", "owner")
+        answer = self.call("carry", worker.name, -1, 1, "", 0, LEASE_MS, PATIENCE_MS)
+        expect(answer[0] == ("" if owner in (None, worker.name) else owner), "the lock is left to", answer[0])
+        expect(bool(self.link("EXISTS", BASE + "carry")) == bool(answer[0]), "the lock")
+        self.check("carry", (worker.name, "leaves"), answer[2:], [-1, -1, 0, 0])
+        self.workers[self.workers.index(worker)] = CarryWorker(worker.name)
+
     def step_freeze(self):
         frozen = [one for one in self.consumers + self.workers if one.is_frozen]
         wakes = frozen and self.chance.random() < 0.7
@@ -680,7 +696,7 @@ class World:
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "time": 12, "settings": 3, "sweep": 4,
     }
-    TROUBLE = {"crash": 2, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
+    TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
     def step(self, kind, seed):
         self.chance.seed(seed)
@@ -813,7 +829,7 @@ CONTROLS = {
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",
                                         "return {} or call('ZRANGEBYSCORE', LEASES, '(' .. integer")],
-    "no wake-up": [("lib/calendar", "call('PUBLISH', base .. 'wake', first_after)", "return")],
+    "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first then call('RPUSH', READY, first) end", "")],
     "pages by rank": [("list", "from = math.max(from, rank_after(ARGV[5], ARGV[6]))",

@@ -10,6 +10,7 @@ import json
 
 LEASE_MS = 5000
 BEHIND_MS = 500
+PATIENCE_MS = 250  # of a standby with what the owner has left overdue
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
@@ -442,16 +443,22 @@ class Pool:
 
     # ---- upkeep ----
 
-    def carry(self, most, is_tick):
+    def carry(self, most, is_tick, is_owner):
+        latest = self.now if is_owner else self.now - PATIENCE_MS
         topics = [topic for at, topic in sorted((at, topic) for topic, at in self.due.items())
-                  if at <= self.now][:most]
+                  if at <= latest][:most]
         for topic in topics:
             self.touched[topic] = True
         self.finish()
-        if is_tick:
+        if is_tick and is_owner:
             self.ring()
         first = min(self.due.values(), default=INF)
-        return -1 if first == INF else first, int(bool(self.lost(1))), len(topics)
+        return -1 if first == INF else first, self.until_lost() if is_owner else -1, len(topics)
+
+    def until_lost(self):
+        if self.lost(1):
+            return 0
+        return min(self.leases.values()) - self.now if self.leases else -1
 
     def sweep(self, most, start):
         """The answer, and the dead that are gone."""

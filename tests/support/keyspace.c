@@ -54,7 +54,7 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) ||
            is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
-                                                 "topics", "rates", "hour:", "receivers", NULL});
+                                                 "topics", "rates", "hour:", "receivers", "idempotency", NULL});
 }
 
 static bool has_words(struct slice name)

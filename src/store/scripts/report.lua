@@ -18,7 +18,7 @@
 -- probe under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
 -- this report. Each gets a new version, by which others learn of it; the one with the oldest is forgotten first.
 -- What changes where attempts go is told at once, on the channel of the wake-ups: 'receivers'.
--- uses: clock probe
+-- uses: clock probe publish
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local KEPT_MAX, KEPT_MS, FORGET_MAX = 10000, 3600000, 16
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported' -- name -> record; name -> its version
@@ -123,7 +123,7 @@ for i = 3, #ARGV, SIZE do
   replies[#replies + 1] = reply
   is_told = is_told or reply[1] > 0 or reply[2] > 0
 end
-if is_told then call('PUBLISH', base .. 'wake', 'receivers') end
+if is_told then publish('receivers') end
 
 -- What nothing was told of for so long, and what is too many.
 local excess = call('ZCARD', REPORTED) - KEPT_MAX

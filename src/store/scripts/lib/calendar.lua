@@ -1,5 +1,5 @@
 -- calendar.lua - the due ZSET: topic -> when to offer it next.
--- uses: keys
+-- uses: keys publish
 
 local DUE = base .. 'due'
 
@@ -11,5 +11,5 @@ local function note_due(at)
 end
 
 local function wake()
-  if first_after and tonumber(first_after) < first_before then call('PUBLISH', base .. 'wake', first_after) end
+  if first_after and tonumber(first_after) < first_before then publish(first_after) end
 end

@@ -1,0 +1,18 @@
+/* forgetter.h - forgets idempotency keys whose window is over. In bounded steps, one after the other while
+ * there are more. */
+#ifndef DUEPOST_WORKER_FORGETTER_H
+#define DUEPOST_WORKER_FORGETTER_H
+
+#include "store/shard.h"
+
+struct forgetter;
+
+/* Borrows both. */
+struct forgetter *forgetter_new(struct loop *, struct shard *);
+
+/* Forgets, unless it does so already. */
+void forgetter_run(struct forgetter *);
+
+void forgetter_free(struct forgetter *); /* NULL is fine */
+
+#endif

@@ -1,0 +1,109 @@
+"""What one process does for all: carrying what is due, and sweeping up behind those that were lost. Another one takes
+over from a process that dies."""
+
+import signal
+import time
+
+from patience import SLOW, until
+from timestamp import from_ms
+
+PREFIX = "duepost:{0}:"
+
+
+def owns_lock(server):
+    """Whether it has taken the lock of the carry worker, as far as its log tells."""
+    return server.log().count("event=carry_lock_taken ") > server.log().count("event=carry_lock_lost ")
+
+
+def two(start, redis):
+    """Both on one Redis; the first one owns the lock."""
+    shared = redis()
+    owner = start(redis=shared)
+    until(lambda: owns_lock(owner), 5, "the lock")
+    return owner, start(redis=shared), shared
+
+
+def schedule_from(server, receiver, topic, first, count):
+    """Jobs that are due 25 ms apart, the first one so many seconds from now; their due times."""
+    begin = int(time.time() * 1000 + first * 1000)
+    due = {str(i): begin + 25 * i for i in range(count)}
+    server.schedule_many([{"topic": topic, "jobId": name, "url": receiver.url(), "dueAt": from_ms(at)} for name, at in due.items()])
+    return due
+
+
+def lateness(receiver, topic, due):
+    until(lambda: receiver.count(topic) >= len(due), 20, lambda: f"{receiver.count(topic)} of {len(due)}")
+    return max(arrival.at_ms - due[arrival.job_id] for arrival in receiver.of(topic))
+
+
+def test_jobs_are_on_time_after_a_kill_of_the_owner(start, redis, receiver, topic):
+    owner, other, _ = two(start, redis)
+    due = schedule_from(other, receiver, topic, 1 * SLOW, 120)
+    owner.kill()
+    assert lateness(receiver, topic, due) < 1500 * SLOW
+    until(lambda: owns_lock(other), 4, "the lock")
+
+
+def test_jobs_are_on_time_while_the_owner_is_frozen(start, redis, receiver, topic):
+    owner, other, _ = two(start, redis)
+    due = schedule_from(other, receiver, topic, 1 * SLOW, 120)
+    owner.process.send_signal(signal.SIGSTOP)
+    assert lateness(receiver, topic, due) < 1500 * SLOW
+
+
+def test_sigterm_hands_over_at_once(start, redis, receiver, topic):
+    owner, other, _ = two(start, redis)
+    due = schedule_from(other, receiver, topic, 1 * SLOW, 40)
+    owner.process.send_signal(signal.SIGTERM)
+    until(lambda: owns_lock(other), 0.4, "the lock")
+    assert lateness(receiver, topic, due) < 500 * SLOW
+
+
+def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
+    """It looks by itself at what is due."""
+    _, other, _ = two(start, redis)
+    due = schedule_from(other, receiver, topic, 0.5, 100)
+    until(lambda: receiver.count(topic) == len(due), 10, "deliveries")
+    assert all(arrival.at_ms >= due[arrival.job_id] for arrival in receiver.of(topic))
+    assert not owns_lock(other)
+
+
+# Of a consumer that was lost with all its attempts: their leases have just run out.
+ORPHANS = """
+local base, now = ARGV[1], redis.call('TIME')[1] * 1000
+for i = 1, ARGV[2] do
+  local id = ARGV[3] .. '/' .. i
+  redis.call('HSET', base .. 'jobs', id, '{"createdAt":' .. string.format('%.0f', now) .. ',"url":"http://127.0.0.1:9/"}')
+  redis.call('ZADD', base .. 'leases', now - 1, id)
+  redis.call('HSET', base .. 'holders:' .. ARGV[3], id, 'n' .. i .. ' ' .. string.format('%.0f', now + 3600000))
+end
+return redis.status_reply('OK')"""
+
+
+def test_the_jobs_of_a_lost_consumer_are_back_at_once(start, redis, topic):
+    shared = redis()
+    server = start(redis=shared)
+    until(lambda: owns_lock(server), 5, "the lock")
+    # A first one comes back when live consumers have had the time of a lease.
+    for count, seconds in ("1", 10), ("5000", 3):
+        assert shared.command("EVAL", ORPHANS, "0", PREFIX, count, topic) == b"+OK\r\n"
+        until(lambda: shared.command("ZCARD", PREFIX + "leases") == b":0\r\n", seconds, lambda: shared.command("ZCARD", PREFIX + "leases"))
+    assert shared.command("ZCARD", PREFIX + "bucket:" + topic) == b":5000\r\n"
+
+
+KEYS = """
+for i = 1, ARGV[2] do
+  redis.call('HSET', ARGV[1] .. 'idempotency', i, 'x')
+  redis.call('ZADD', ARGV[1] .. 'windows', 1000, i)
+end
+return redis.status_reply('OK')"""
+
+
+def test_idempotency_keys_are_forgotten_as_fast_as_they_come(start, redis):
+    """There are more of them than one step takes."""
+    shared = redis()
+    server = start(redis=shared)
+    until(lambda: owns_lock(server), 5, "the lock")
+    assert shared.command("EVAL", KEYS, "0", PREFIX, "40000") == b"+OK\r\n"
+    until(lambda: shared.command("ZCARD", PREFIX + "windows") == b":0\r\n", 6, lambda: shared.command("ZCARD", PREFIX + "windows"))
+    assert shared.command("HLEN", PREFIX + "idempotency") == b":0\r\n"
