@@ -32,7 +32,10 @@ void audit_job(const struct exchange *exchange, const char *event, enum status s
 void audit_one_of_many(const struct exchange *exchange, const char *event, struct slice key,
                        enum status status)
 {
-    tell(exchange, event, "job", key, status);
+    const char *outcome = outcome_of(status);
+    if (outcome)
+        log_debug(event, LOG_TEXT("who", access_name(exchange)), LOG_SLICE("job", key),
+                  LOG_TEXT("outcome", outcome));
 }
 
 void audit_topic(const struct exchange *exchange, const char *event, enum status status)
@@ -45,10 +48,12 @@ void audit_receiver(const struct exchange *exchange, const char *event, enum sta
     tell(exchange, event, "receiver", exchange->key, status);
 }
 
-void audit_jobs(const struct exchange *exchange, const char *event, size_t done, size_t unknown)
+void audit_bulk(const struct exchange *exchange, const char *event, const struct bulk_counts *counts)
 {
     char from[HTTP_FROM_SIZE];
     http_request_from(exchange->request, from);
     log_audit(event, LOG_TEXT("who", access_name(exchange)), LOG_TEXT("from", from),
-              LOG_SLICE("filter", exchange->query), LOG_NUMBER("done", done), LOG_NUMBER("unknown", unknown));
+              LOG_SLICE("filter", exchange->query), LOG_NUMBER("matched", counts->matched),
+              LOG_NUMBER("done", counts->done), LOG_NUMBER("skipped", counts->skipped),
+              LOG_NUMBER("unknown", counts->unknown));
 }

@@ -1,5 +1,5 @@
-/* audit.h - lines in the log that tell who changed what: for every cancel, redrive, run and change of a job,
- * every change of a topic's settings, and every breaker that is closed by hand.
+/* audit.h - lines in the log that tell who changed what: for every cancel, run and change of a job, every
+ * page of a bulk action, every change of a topic's settings, and every breaker that is closed by hand.
  *
  * A line is written when Redis has confirmed the change (outcome=done), or when its outcome stays unknown
  * (outcome=unknown), but not for what was refused. who is the name of the token, from the address of the
@@ -15,10 +15,16 @@ void audit_job(const struct exchange *, const char *event, enum status);
 void audit_topic(const struct exchange *, const char *event, enum status);
 void audit_receiver(const struct exchange *, const char *event, enum status);
 
-/* To a job that a filter has found. key: topic/jobId. */
+/* One job of a bulk action, at level debug. key: topic/jobId. */
 void audit_one_of_many(const struct exchange *, const char *event, struct slice key, enum status);
 
-/* A page of a filter, behind the lines of its jobs: so many are done, and of so many it is unknown. */
-void audit_jobs(const struct exchange *, const char *event, size_t done, size_t unknown);
+/* What became of the jobs of one page. matched is the sum of the others; skipped: they had changed meanwhile.
+ */
+struct bulk_counts {
+    size_t matched, done, skipped, unknown;
+};
+
+/* A page of a bulk action: its filter and its counts. */
+void audit_bulk(const struct exchange *, const char *event, const struct bulk_counts *);
 
 #endif

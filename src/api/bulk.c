@@ -1,5 +1,10 @@
 /* bulk.c - DELETE /jobs and POST /jobs/redrive: what one page of a filter finds is cancelled, or run again.
- */
+ *
+ * 1. see   a page of the filter: ids, and a tag for each that names the job as it is
+ * 2. act   on each job; the store changes it only if the tag is still the job's
+ * 3. end   when each has its outcome: the numbers of all, and where the next page begins
+ *
+ * A job that changed between 1 and 2, say because its owner has replaced it, is skipped. */
 #include "api/audit.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -8,77 +13,78 @@
 #include "base/memory.h"
 #include "job/job_id.h"
 
-enum { CURSOR_TEXT_MAX = 512 };
+enum { CURSOR_TEXT_MAX = 2048 };
 
 struct bulk {
     struct exchange *exchange;
     bool is_redrive;
     struct bulk_item *items;
-    struct buffer ids;    /* the items' ids point into it */
+    struct buffer names;  /* ids and tags; the items' slices point into it */
     struct buffer cursor; /* the end of the answer */
-    size_t matched, done, failed, pending;
-    int64_t last_due_ms; /* of those that were run; 0: none was */
+    struct bulk_counts counts;
+    size_t pending;
+    int64_t begin_ms; /* of a redrive at a rate: when the page's first job is due; 0: at once */
 };
 
 struct bulk_item {
     struct bulk *bulk;
-    struct slice id;
+    struct slice id, tag;
 };
 
 static void bulk_free(struct bulk *bulk)
 {
-    buffer_fini(&bulk->ids);
+    buffer_fini(&bulk->names);
     buffer_fini(&bulk->cursor);
     free(bulk->items);
     free(bulk);
 }
 
-/* Where the next page goes on; one of a redrive at a rate tells from which time, too. */
-static void write_cursor(const struct bulk *bulk, struct buffer *body)
-{
-    const struct exchange_query *query = bulk->exchange->parameters;
-    struct slice cursor = buffer_slice(&bulk->cursor);
-    int64_t begin_ms = query->begin_ms;
-    if (cursor.size == 0)
-        return;
-    if (bulk->last_due_ms)
-        begin_ms = bulk->last_due_ms + (query->step_us + 999) / 1000;
-    buffer_append(body, SLICE(VIEW_CURSOR_OPENING));
-    if (query->step_us && begin_ms)
-        buffer_printf(body, "%lld!", (long long)begin_ms);
-    buffer_append(body, slice_skip(cursor, strlen(VIEW_CURSOR_OPENING)));
-}
+/* ---- end ---- */
 
 static void bulk_end(struct bulk *bulk)
 {
     struct exchange *exchange = bulk->exchange;
-    if (bulk->matched > 0)
-        audit_jobs(exchange, bulk->is_redrive ? "jobs_redriven" : "jobs_cancelled", bulk->done, bulk->failed);
-    if (bulk->failed > 0) {
-        problem_answer(exchange, 503,
-                       "%zu of %zu jobs are done; of %zu the outcome is unknown. Repeating is safe.",
-                       bulk->done, bulk->matched, bulk->failed);
+    const struct bulk_counts *counts = &bulk->counts;
+    if (counts->matched > 0 && !exchange->parameters->is_dry_run)
+        audit_bulk(exchange, bulk->is_redrive ? "jobs_redriven" : "jobs_cancelled", counts);
+    if (counts->unknown > 0) {
+        problem_answer(
+            exchange, 503,
+            "%zu of %zu jobs are done, %zu were skipped; of %zu the outcome is unknown. Repeating is safe.",
+            counts->done, counts->matched, counts->skipped, counts->unknown);
     } else {
         struct buffer *body = exchange_scratch(exchange);
-        buffer_printf(body, "{\"matched\":%zu,\"done\":%zu", bulk->matched, bulk->done);
-        write_cursor(bulk, body);
+        buffer_printf(body, "{\"matched\":%zu,\"done\":%zu,\"skipped\":%zu", counts->matched, counts->done,
+                      counts->skipped);
+        buffer_append(body, buffer_slice(&bulk->cursor));
         buffer_append_byte(body, '}');
         exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
     }
     bulk_free(bulk);
 }
 
-/* A job that is gone or leased meanwhile, or has expired, is matched and not done. */
+/* Skipped: the job has changed, is gone or leased, or would expire at once. */
+static bool is_skipped(enum status status)
+{
+    return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
+           status == STATUS_EXPIRED;
+}
+
 static void end_one(const struct bulk_item *item, enum status status)
 {
     struct bulk *bulk = item->bulk;
-    bool is_skipped = status == STATUS_NOT_FOUND || status == STATUS_LEASED || status == STATUS_EXPIRED;
-    bulk->done += status == STATUS_OK;
-    bulk->failed += status != STATUS_OK && !is_skipped;
+    if (status == STATUS_OK)
+        bulk->counts.done++;
+    else if (is_skipped(status))
+        bulk->counts.skipped++;
+    else
+        bulk->counts.unknown++;
     audit_one_of_many(bulk->exchange, bulk->is_redrive ? "job_redriven" : "job_cancelled", item->id, status);
     if (--bulk->pending == 0)
         bulk_end(bulk);
 }
+
+/* ---- act ---- */
 
 static void on_cancelled(void *arg, enum status status, bool was_leased)
 {
@@ -92,46 +98,63 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
 
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
-    const struct bulk_item *item = arg;
-    if (status == STATUS_OK && due_ms > item->bulk->last_due_ms)
-        item->bulk->last_due_ms = due_ms;
-    end_one(item, status);
+    (void)due_ms;
+    end_one(arg, status);
 }
 
-/* When the job with this number in the page is due. */
-static struct store_when when_of(const struct exchange_query *query, size_t number)
+/* From the first job of the page to the one with this number. */
+static int64_t spread_ms(const struct exchange_query *query, size_t number)
 {
-    int64_t after_ms = (int64_t)number * query->step_us / 1000;
-    return (struct store_when){query->begin_ms != 0, query->begin_ms + after_ms};
+    return ((int64_t)number * query->step_us + 999) / 1000;
 }
 
 static void act(struct bulk_item *item)
 {
     struct bulk *bulk = item->bulk;
     struct store *store = bulk->exchange->api->options.store;
+    int64_t after_ms = spread_ms(bulk->exchange->parameters, (size_t)(item - bulk->items));
+    struct store_when when = {bulk->begin_ms != 0, bulk->begin_ms + after_ms};
     if (bulk->is_redrive)
-        store_run(store, item->id, when_of(bulk->exchange->parameters, (size_t)(item - bulk->items)), on_run,
-                  item);
+        store_run(store, item->id, item->tag, when, on_run, item);
     else
-        store_cancel(store, item->id, SLICE(""), on_cancelled, item);
+        store_cancel(store, item->id, item->tag, on_cancelled, item);
 }
 
-/* The calls borrow the ids until their callbacks. */
-static bool keep_ids(struct bulk *bulk, const struct slice *ids, size_t count)
+/* ---- see ---- */
+
+/* The calls borrow ids and tags until their callbacks. */
+static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t count)
 {
+    struct buffer *names = &bulk->names;
     bulk->items = calloc(count + 1, sizeof *bulk->items);
-    buffer_reserve(&bulk->ids, bulk->ids.max);
-    if (!bulk->items || bulk->ids.failed)
+    buffer_reserve(names, names->max);
+    if (!bulk->items || names->failed)
         return false;
     for (size_t i = 0; i < count; i++) {
-        bulk->items[i] = (struct bulk_item){bulk, {bulk->ids.data + bulk->ids.size, ids[i].size}};
-        buffer_append(&bulk->ids, ids[i]);
+        const char *at = names->data + names->size;
+        buffer_append(names, jobs[i].id);
+        buffer_append(names, jobs[i].tag);
+        bulk->items[i] =
+            (struct bulk_item){bulk, {at, jobs[i].id.size}, {at + jobs[i].id.size, jobs[i].tag.size}};
     }
-    return true;
+    return !names->failed;
 }
 
-static void on_ids(void *arg, enum status status, const struct slice *ids, size_t count,
-                   struct store_cursor next)
+/* A page of a redrive at a rate begins where the one before ended. When that time has passed it begins now,
+ * so that its jobs are as far apart as those of any other page. */
+static void place_page(struct bulk *bulk, size_t count, const struct store_cursor *next, int64_t now_ms)
+{
+    const struct exchange_query *query = bulk->exchange->parameters;
+    int64_t next_ms = 0;
+    if (query->step_us) {
+        bulk->begin_ms = query->begin_ms > now_ms ? query->begin_ms : now_ms;
+        next_ms = bulk->begin_ms + spread_ms(query, count);
+    }
+    view_write_cursor(&bulk->cursor, next, next_ms);
+}
+
+static void on_seen(void *arg, enum status status, const struct store_seen *jobs, size_t count,
+                    struct store_cursor next, int64_t now_ms)
 {
     struct bulk *bulk = arg;
     if (status != STATUS_OK) {
@@ -139,17 +162,20 @@ static void on_ids(void *arg, enum status status, const struct slice *ids, size_
         bulk_free(bulk);
         return;
     }
-    view_write_cursor(&bulk->cursor, &next);
-    if (!keep_ids(bulk, ids, count)) {
-        problem_answer(bulk->exchange, 503, "There is no memory for so many; nothing changed.");
+    place_page(bulk, count, &next, now_ms);
+    bulk->counts.matched = count;
+    if (count == 0 || bulk->exchange->parameters->is_dry_run) {
+        bulk_end(bulk);
+        return;
+    }
+    if (!keep_items(bulk, jobs, count)) {
+        problem_answer(bulk->exchange, 503, "There is no memory for so many jobs; nothing changed.");
         bulk_free(bulk);
         return;
     }
-    bulk->matched = bulk->pending = count;
+    bulk->pending = count;
     for (size_t i = 0; i < count; i++)
         act(&bulk->items[i]);
-    if (count == 0)
-        bulk_end(bulk);
 }
 
 static void begin(struct exchange *exchange, bool is_redrive)
@@ -160,14 +186,14 @@ static void begin(struct exchange *exchange, bool is_redrive)
     struct bulk *bulk = NEW(struct bulk);
     bulk->exchange = exchange;
     bulk->is_redrive = is_redrive;
-    buffer_init_fallible(&bulk->ids, (size_t)STORE_LIST_MAX * JOB_KEY_MAX);
+    buffer_init_fallible(&bulk->names, (size_t)STORE_LIST_MAX * (JOB_KEY_MAX + JOB_TAG_SIZE));
     buffer_init(&bulk->cursor, CURSOR_TEXT_MAX);
-    store_ids(exchange->api->options.store, &exchange->parameters->jobs, on_ids, bulk);
+    store_see(exchange->api->options.store, &exchange->parameters->jobs, on_seen, bulk);
 }
 
 void cancel_many_handle(struct exchange *exchange)
 {
-    if (query_read_list(exchange))
+    if (query_read_cancel(exchange))
         begin(exchange, false);
 }
 

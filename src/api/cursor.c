@@ -1,9 +1,15 @@
 #include "api/cursor.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/base64url.h"
 #include "job/job_id.h"
 #include "job/timestamp.h"
 
 #define SCORE_MAX (UINT64_C(1) << 53) /* what a score, or a version, holds exactly */
+
+enum { SCORE_TEXT_MAX = 24 };
 
 static void write_shard(struct buffer *text, size_t shard)
 {
@@ -11,7 +17,7 @@ static void write_shard(struct buffer *text, size_t shard)
         buffer_printf(text, "%zu@", shard);
 }
 
-/* Takes "shard@" off text. No id and no topic has an '@'. */
+/* Takes "shard@" off text. No topic has an '@'. */
 static bool take_shard(struct slice *text, size_t shards, size_t *shard)
 {
     struct slice number_text, rest;
@@ -26,40 +32,66 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
     return true;
 }
 
-void cursor_write(struct buffer *text, const struct store_cursor *cursor)
+bool cursor_is_end(const struct store_cursor *cursor)
 {
-    write_shard(text, cursor->shard);
-    if (cursor->id.size)
-        buffer_printf(text, "%.0f:%.*s", cursor->score, SLICE_ARG(cursor->id));
+    return cursor->id.size == 0 && cursor->shard == 0;
 }
 
-bool cursor_parse(struct slice text, size_t shards, struct store_cursor *cursor)
+void cursor_write(struct buffer *text, const struct store_cursor *cursor, int64_t due_ms)
 {
-    struct slice score, topic, job_id;
-    uint64_t number;
-    *cursor = (struct store_cursor){.shard = 0};
-    if (!take_shard(&text, shards, &cursor->shard))
+    char room[CURSOR_ROOM];
+    struct buffer plain = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    if (cursor_is_end(cursor))
+        return;
+    buffer_printf(&plain, "%lld:%lld:%zu:", (long long)cursor->began_ms, (long long)due_ms, cursor->shard);
+    if (cursor->id.size)
+        buffer_printf(&plain, "%.17g", cursor->score);
+    buffer_append_byte(&plain, ':');
+    buffer_append(&plain, cursor->id);
+    assert(!plain.failed);
+    base64url_append(text, buffer_slice(&plain));
+}
+
+static bool take_number(struct slice *text, uint64_t max, uint64_t *number)
+{
+    struct slice field;
+    return slice_cut(*text, ':', &field, text) && slice_to_number(field, max, number);
+}
+
+/* "%.17g" of a time in ms that may have a fraction. */
+static bool read_score(struct slice text, double *score)
+{
+    struct slice whole, fraction;
+    uint64_t number, ignored;
+    char copy[SCORE_TEXT_MAX + 1] = "";
+    bool has_fraction = slice_cut(text, '.', &whole, &fraction);
+    if (text.size > SCORE_TEXT_MAX || !slice_to_number(whole, SCORE_MAX, &number) ||
+        (has_fraction && !slice_to_number(fraction, UINT64_MAX, &ignored)))
         return false;
-    if (text.size == 0)
-        return true;
-    if (!slice_cut(text, ':', &score, &cursor->id) || !job_key_parse(cursor->id, &topic, &job_id) ||
-        !slice_to_number(score, SCORE_MAX, &number))
-        return false;
-    cursor->score = (double)number;
+    memcpy(copy, text.data, text.size);
+    *score = strtod(copy, NULL);
     return true;
 }
 
-bool cursor_parse_redrive(struct slice text, size_t shards, struct store_cursor *cursor, int64_t *begin_ms)
+bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *cursor,
+                  int64_t *due_ms)
 {
-    struct slice begin, rest;
-    uint64_t number;
-    *begin_ms = 0;
-    if (!slice_cut(text, '!', &begin, &rest))
-        return cursor_parse(text, shards, cursor);
-    if (!slice_to_number(begin, TIMESTAMP_MAX_MS, &number))
+    struct buffer plain = {.data = room, .capacity = CURSOR_ROOM, .max = CURSOR_ROOM - 1};
+    struct slice rest, score, topic, job_id;
+    uint64_t began, due, shard;
+    *cursor = (struct store_cursor){.shard = 0};
+    if (!base64url_decode(text, &plain))
         return false;
-    *begin_ms = (int64_t)number;
-    return cursor_parse(rest, shards, cursor);
+    rest = buffer_slice(&plain);
+    if (!take_number(&rest, TIMESTAMP_MAX_MS, &began) || !take_number(&rest, TIMESTAMP_MAX_MS, &due) ||
+        !take_number(&rest, shards - 1, &shard) || !slice_cut(rest, ':', &score, &cursor->id))
+        return false;
+    cursor->began_ms = (int64_t)began;
+    cursor->shard = shard;
+    *due_ms = (int64_t)due;
+    if (score.size == 0 && cursor->id.size == 0)
+        return shard > 0;
+    return read_score(score, &cursor->score) && job_key_parse(cursor->id, &topic, &job_id);
 }
 
 void cursor_write_topic(struct buffer *text, const struct store_topic_cursor *cursor)

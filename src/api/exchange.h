@@ -6,6 +6,7 @@
 #define DUEPOST_API_EXCHANGE_H
 
 #include "api/api.h"
+#include "api/cursor.h"
 #include "api/submission.h"
 #include "base/buffer.h"
 #include "base/list.h"
@@ -59,8 +60,10 @@ struct exchange {
 struct exchange_query {
     struct store_list jobs;
     struct store_topics topics;
-    int64_t step_us,
-        begin_ms; /* of a redrive: from job to job, 0 for none; when the first is due, 0 for now */
+    /* Of a redrive: from job to job, 0 for none; when the first is due, 0 for now. */
+    int64_t step_us, begin_ms;
+    bool is_dry_run;          /* of a bulk action: count, and change nothing */
+    char cursor[CURSOR_ROOM]; /* jobs.from points into it */
     struct store_receivers receivers;
     char text[EXCHANGE_QUERY_MAX + 1]; /* decoded values point into it */
 };

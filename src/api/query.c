@@ -70,22 +70,22 @@ enum parameter {
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
     PARAMETER_PER_SECOND,
-    PARAMETER_REDRIVE_CURSOR,
+    PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
     PARAMETER_COUNT
 };
 
 static const char *const parameter_names[PARAMETER_COUNT] = {"state",     "topic",  "dueAfter", "dueBefore",
                                                              "urlHost",   "limit",  "cursor",   "cursor",
-                                                             "perSecond", "cursor", "cursor"};
+                                                             "perSecond", "dryRun", "cursor"};
 
 /* Which of them a list has, as bits. */
 enum {
     JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_DUE_AFTER |
                      1 << PARAMETER_DUE_BEFORE | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_LIMIT |
                      1 << PARAMETER_CURSOR,
-    REDRIVE_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_CURSOR)) | 1 << PARAMETER_PER_SECOND |
-                         1 << PARAMETER_REDRIVE_CURSOR,
+    CANCEL_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_DRY_RUN,
+    REDRIVE_PARAMETERS = CANCEL_PARAMETERS | 1 << PARAMETER_PER_SECOND,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
@@ -169,16 +169,19 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
     case PARAMETER_LIMIT:
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
     case PARAMETER_CURSOR:
-        return cursor_parse(value, shards, &exchange->parameters->jobs.from) ? NULL : bad_cursor;
+        return cursor_parse(value, shards, exchange->parameters->cursor, &exchange->parameters->jobs.from,
+                            &exchange->parameters->begin_ms)
+                   ? NULL
+                   : bad_cursor;
     case PARAMETER_TOPIC_CURSOR:
         return cursor_parse_topic(value, shards, &exchange->parameters->topics.from) ? NULL : bad_cursor;
     case PARAMETER_PER_SECOND:
         return read_per_second(exchange, value) ? NULL : "must be 0.001 to 1000000";
-    case PARAMETER_REDRIVE_CURSOR:
-        return cursor_parse_redrive(value, shards, &exchange->parameters->jobs.from,
-                                    &exchange->parameters->begin_ms)
+    case PARAMETER_DRY_RUN:
+        exchange->parameters->is_dry_run = slice_equal(value, SLICE("true"));
+        return exchange->parameters->is_dry_run || slice_equal(value, SLICE("false"))
                    ? NULL
-                   : bad_cursor;
+                   : "must be true or false";
     default:
         return cursor_parse_receiver(value, shards, &exchange->parameters->receivers.from) ? NULL
                                                                                            : bad_cursor;
@@ -234,15 +237,25 @@ static bool end_reading(const struct reading *reading)
     return reading->errors.count == 0;
 }
 
-bool query_read_list(struct exchange *exchange)
+static bool read_list(struct exchange *exchange, unsigned known)
 {
-    struct reading reading = {.exchange = exchange, .known = JOB_PARAMETERS};
+    struct reading reading = {.exchange = exchange, .known = known};
     read_pairs(&reading);
     if (!(reading.given & 1U << PARAMETER_STATE))
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->parameters->jobs.state <= JOB_STATE_READY)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
     return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);
+}
+
+bool query_read_list(struct exchange *exchange)
+{
+    return read_list(exchange, JOB_PARAMETERS);
+}
+
+bool query_read_cancel(struct exchange *exchange)
+{
+    return read_list(exchange, CANCEL_PARAMETERS);
 }
 
 /* Only dead ones are run again; to mean all of them, say so. */

@@ -40,7 +40,7 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
         view_write(body, &jobs[i], exchange->api->options.schedule);
     }
     buffer_append_byte(body, ']');
-    view_write_cursor(body, &next);
+    view_write_cursor(body, &next, 0);
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
 }
@@ -60,7 +60,7 @@ static void on_count(void *arg, enum status status, int64_t count, struct store_
     }
     struct buffer *body = exchange_scratch(exchange);
     buffer_printf(body, "{\"count\":%lld", (long long)count);
-    view_write_cursor(body, &next);
+    view_write_cursor(body, &next, 0);
     buffer_append_byte(body, '}');
     exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
 }

@@ -32,6 +32,6 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
 void run_handle(struct exchange *exchange)
 {
     if (!problem_answer_unready(exchange))
-        store_run(exchange->api->options.store, exchange->key, (struct store_when){false, 0}, on_run,
-                  exchange);
+        store_run(exchange->api->options.store, exchange->key, SLICE(""), (struct store_when){false, 0},
+                  on_run, exchange);
 }

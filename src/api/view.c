@@ -169,12 +169,12 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
         topic_settings_fini(&settings);
 }
 
-void view_write_cursor(struct buffer *body, const struct store_cursor *next)
+void view_write_cursor(struct buffer *body, const struct store_cursor *next, int64_t due_ms)
 {
-    if (next->id.size == 0 && next->shard == 0)
+    if (cursor_is_end(next))
         return;
-    buffer_append(body, SLICE(VIEW_CURSOR_OPENING));
-    cursor_write(body, next);
+    buffer_append(body, SLICE(",\"cursor\":\""));
+    cursor_write(body, next, due_ms);
     buffer_append_byte(body, '"');
 }
 

@@ -29,9 +29,8 @@ struct slice view_reason(const struct job *);
  * jobs that get none that way. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
 
-/* Where there is more, this, the cursor and a quote; nothing at the end. */
-#define VIEW_CURSOR_OPENING ",\"cursor\":\""
-void view_write_cursor(struct buffer *, const struct store_cursor *next);
+/* Where there is more, the member "cursor"; nothing at the end. due_ms: see cursor_write. */
+void view_write_cursor(struct buffer *, const struct store_cursor *next, int64_t due_ms);
 
 /* ,"settings":{...} of a topic, as they are stored. */
 void view_write_settings(struct buffer *, struct slice text);

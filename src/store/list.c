@@ -11,11 +11,12 @@ enum {
     FOUND = 3,        /* where a reply says how many there are */
     FIRST_JOB = 4,    /* where they begin */
     JOB_PARTS = 5,    /* id, time, record, lost consumers, settings of the topic */
+    SEEN_PARTS = 2,   /* id, tag */
 };
 
 /* What a walk brings, by the word that the script knows it by. */
-enum walk_kind { WALK_JOBS, WALK_IDS, WALK_COUNT };
-static const char *const kind_words[] = {"jobs", "ids", "count"};
+enum walk_kind { WALK_JOBS, WALK_SEEN, WALK_COUNT };
+static const char *const kind_words[] = {"jobs", "seen", "count"};
 
 struct walk {
     const struct store *store;
@@ -25,7 +26,7 @@ struct walk {
     enum walk_kind kind;
     union {
         store_list_fn *jobs;
-        store_ids_fn *ids;
+        store_seen_fn *seen;
         store_count_fn *count;
     } fn;
     void *arg;
@@ -57,13 +58,22 @@ static void place_cursor(struct walk *walk, struct store_cursor *next)
     next->id = slice_from(walk->behind, topic.size + 1 + JOB_ID_MAX);
 }
 
+static int64_t read_now_ms(const struct redis_reply *reply)
+{
+    return redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
+}
+
 static struct store_cursor read_cursor(struct walk *walk, const struct redis_reply *reply)
 {
-    struct store_cursor next = {.shard = walk->list.from.shard,
-                                .id = redis_reply_text(redis_reply_at(reply, 2))};
+    struct store_cursor next = walk->list.from;
     char score[40];
-    if (next.id.size == 0)
-        return (struct store_cursor){.shard = has_next_shard(walk) ? next.shard + 1 : 0};
+    if (!next.began_ms)
+        next.began_ms = read_now_ms(reply);
+    next.id = redis_reply_text(redis_reply_at(reply, 2));
+    if (next.id.size == 0) {
+        next.shard = has_next_shard(walk) ? next.shard + 1 : 0;
+        return next;
+    }
     snprintf(score, sizeof score, "%.*s", SLICE_ARG(redis_reply_text(redis_reply_at(reply, 1))));
     next.score = strtod(score, NULL);
     place_cursor(walk, &next);
@@ -86,24 +96,27 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].losses = redis_reply_integer(redis_reply_at(reply, at + 3));
         jobs[i].settings = redis_reply_text(redis_reply_at(reply, at + 4));
-        jobs[i].now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
+        jobs[i].now_ms = read_now_ms(reply);
     }
     walk->fn.jobs(walk->arg, status, jobs, count, next);
     free(jobs);
 }
 
-static void give_ids(const struct walk *walk, enum status status, const struct redis_reply *reply,
-                     size_t count, struct store_cursor next)
+static void give_seen(const struct walk *walk, enum status status, const struct redis_reply *reply,
+                      size_t count, struct store_cursor next)
 {
-    struct slice *ids = calloc(count + 1, sizeof *ids);
-    if (!ids) {
-        walk->fn.ids(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
+    struct store_seen *jobs = calloc(count + 1, sizeof *jobs);
+    if (!jobs) {
+        walk->fn.seen(walk->arg, STATUS_NO_MEMORY, NULL, 0, next, 0);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        ids[i] = redis_reply_text(redis_reply_at(reply, FIRST_JOB + i));
-    walk->fn.ids(walk->arg, status, ids, count, next);
-    free(ids);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = FIRST_JOB + i * SEEN_PARTS;
+        jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
+        jobs[i].tag = redis_reply_text(redis_reply_at(reply, at + 1));
+    }
+    walk->fn.seen(walk->arg, status, jobs, count, next, status == STATUS_OK ? read_now_ms(reply) : 0);
+    free(jobs);
 }
 
 static void on_page(void *arg, enum status status, const struct redis_reply *reply)
@@ -123,8 +136,8 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     }
     if (walk->kind == WALK_JOBS)
         give_jobs(walk, status, reply, count, next);
-    else if (walk->kind == WALK_IDS)
-        give_ids(walk, status, reply, count, next);
+    else if (walk->kind == WALK_SEEN)
+        give_seen(walk, status, reply, count, next);
     else
         walk->fn.count(walk->arg, status, (int64_t)count, next);
     free(walk);
@@ -157,6 +170,7 @@ static void ask(struct walk *walk)
     add_bound(call, list->before_ms, "+inf");
     script_call_text(call, list->host);
     script_call_text(call, slice_of(kind_words[walk->kind]));
+    script_call_number(call, list->from.began_ms);
     script_call_send(call, shard->reads, on_page, walk);
 }
 
@@ -181,10 +195,10 @@ void store_list(struct store *store, const struct store_list *list, store_list_f
     ask(walk);
 }
 
-void store_ids(struct store *store, const struct store_list *list, store_ids_fn *fn, void *arg)
+void store_see(struct store *store, const struct store_list *list, store_seen_fn *fn, void *arg)
 {
-    struct walk *walk = walk_new(store, list, WALK_IDS, arg);
-    walk->fn.ids = fn;
+    struct walk *walk = walk_new(store, list, WALK_SEEN, arg);
+    walk->fn.seen = fn;
     ask(walk);
 }
 

@@ -1,16 +1,17 @@
 /* run.c - jobs that become due now, or when it is told.
  *
  * Only C writes records, so a dead job's is read, written again without its attempts, and swapped
- * if it is still the one that was read; else once more. */
+ * if it is still the one that was read; else once more. Which job is meant may be said by tags. */
 #include "base/memory.h"
 #include "job/job.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 #include "store/when.h"
 
 struct run {
     struct batch_item item;
     struct shard *shard;
-    struct slice id;
+    struct slice id, tags;
     char when[WHEN_SIZE];
     struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
     int tries;
@@ -21,8 +22,8 @@ struct run {
 enum {
     RUN_TRIES_MAX = 5,
     RUN_NOT_FOUND = -1,
-    RUN_LEASED = -2,
-    RUN_CHANGED = -3,
+    RUN_LEASED = -3,
+    RUN_CHANGED = -5,
 };
 
 static void run_end(struct run *run, enum status status, int64_t due_ms)
@@ -38,6 +39,7 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
     const struct run *run = (const struct run *)item;
     script_call_text(call, run->id);
     script_call_text(call, slice_of(run->when));
+    script_call_text(call, run->tags);
     script_call_text(call, buffer_slice(&run->old_record));
     script_call_text(call, buffer_slice(&run->new_record));
 }
@@ -70,7 +72,8 @@ static void on_run_read(void *arg, enum status status, const struct store_job *j
         run_end(run, status, 0);
         return;
     }
-    run->item.bytes = run->id.size + run->old_record.size + run->new_record.size + BATCH_ITEM_OVERHEAD;
+    run->item.bytes =
+        run->id.size + run->tags.size + run->old_record.size + run->new_record.size + BATCH_ITEM_OVERHEAD;
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }
 
@@ -80,29 +83,39 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
     struct run *run = (struct run *)item;
     int64_t code = redis_reply_integer(result);
     (void)now_us;
+    if (status == STATUS_OK && code == REPLY_AGAIN) {
+        batch_add(&run->shard->batches[SHARD_BATCH_RUN], item);
+        return;
+    }
     if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
         shard_read(run->shard, run->id, false, on_run_read, run);
         return;
     }
     if (status == STATUS_OK && code < 0)
-        status = code == RUN_NOT_FOUND ? STATUS_NOT_FOUND
-                 : code == RUN_LEASED  ? STATUS_LEASED
-                                       : STATUS_UNAVAILABLE;
+        status = code == RUN_NOT_FOUND       ? STATUS_NOT_FOUND
+                 : code == RUN_LEASED        ? STATUS_LEASED
+                 : code == REPLY_NOT_AS_SEEN ? STATUS_STALE
+                                             : STATUS_UNAVAILABLE;
     run_end(run, status, code);
 }
 
 const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run_add_item, run_end_item};
 
-void store_run(struct store *store, struct slice id, struct store_when when, store_run_fn *fn, void *arg)
+void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
+               store_run_fn *fn, void *arg)
 {
     struct run *run = NEW(struct run);
     run->shard = store_shard_of(store, id);
     run->id = id;
+    run->tags = tags;
     when_format(when, run->when);
     run->fn = fn;
     run->arg = arg;
     buffer_init_fallible(&run->old_record, JOB_RECORD_MAX);
     buffer_init_fallible(&run->new_record, JOB_RECORD_MAX);
-    run->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
-    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
+    run->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
+    if (tags.size)
+        shard_read(run->shard, id, false, on_run_read, run); /* it is probably dead */
+    else
+        batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

@@ -191,10 +191,11 @@ void store_change(struct store *, const struct store_change *, store_changed_fn 
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job starts
- * over, without attempts. */
+/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job
+ * starts over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
-void store_run(struct store *, struct slice id, struct store_when, store_run_fn *, void *arg);
+void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
+               void *arg);
 
 /* OK or NOT_FOUND. */
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
@@ -211,8 +212,10 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
 /* Where a walk goes on: in this shard, behind the job with this score and id. id empty: at the shard's start;
- * of the first shard, that is the start of the walk, or what stands for its end. */
+ * of the first shard, that is the start of the walk, or what stands for its end. What came after the walk
+ * began is not in it: jobs created since, jobs that died or became ready since. So every walk ends. */
 struct store_cursor {
+    int64_t began_ms; /* 0: it begins */
     size_t shard;
     double score;
     struct slice id;
@@ -234,10 +237,16 @@ typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
-/* The same, of ids only. */
-typedef void store_ids_fn(void *arg, enum status, const struct slice *ids, size_t count,
-                          struct store_cursor next);
-void store_ids(struct store *, const struct store_list *, store_ids_fn *, void *arg);
+/* What a walk saw of a job, for a later call that changes the job only if it is still so: see store_job_tag.
+ */
+struct store_seen {
+    struct slice id, tag;
+};
+
+/* The same, of ids and tags; now_ms: when they were so. */
+typedef void store_seen_fn(void *arg, enum status, const struct store_seen *jobs, size_t count,
+                           struct store_cursor next, int64_t now_ms);
+void store_see(struct store *, const struct store_list *, store_seen_fn *, void *arg);
 
 /* The same, of their number only; max does not count. */
 typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);

@@ -1,11 +1,14 @@
 #include "api/cursor.h"
+
+#include "base/base64url.h"
 #include "support/suite.h"
 
 static struct buffer text;
+static char room[CURSOR_ROOM];
 
 static void set_up(void)
 {
-    buffer_init(&text, 1024);
+    buffer_init(&text, 8192);
 }
 
 static void tear_down(void)
@@ -18,35 +21,68 @@ START_TEST(one_comes_back_as_it_went)
     static const struct {
         struct store_cursor cursor;
         size_t shards;
-        const char *text;
+        int64_t due_ms;
     } cases[] = {
-        {{0, 1893456000250., {"o/a", 3}}, 1, "1893456000250:o/a"},
-        {{0, 0., {"o/a:b", 5}}, 16, "0:o/a:b"},
-        {{3, 7., {"o/a", 3}}, 4, "3@7:o/a"},
-        {{15, 0., {NULL, 0}}, 16, "15@"},
+        {{1893456000000, 0, 1893456000250., {"o/a", 3}}, 1, 0},
+        {{1, 0, 0., {"o/a:b", 5}}, 16, 1893456000001},
+        {{1, 0, 1893456000250.00048828125, {"o/a", 3}}, 1, 0}, /* one of several jobs with one due time */
+        {{7, 3, 7., {"o/a", 3}}, 4, 0},
+        {{1893456000000, 15, 0., {NULL, 0}}, 16, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct store_cursor found;
+        int64_t due_ms;
         buffer_clear(&text);
-        cursor_write(&text, &cases[i].cursor);
-        ck_assert_str_eq(buffer_text(&text), cases[i].text);
-        ck_assert(cursor_parse(buffer_slice(&text), cases[i].shards, &found));
+        cursor_write(&text, &cases[i].cursor, cases[i].due_ms);
+        ck_assert(cursor_parse(buffer_slice(&text), cases[i].shards, room, &found, &due_ms));
         ck_assert_uint_eq(found.shard, cases[i].cursor.shard);
+        ck_assert_int_eq(found.began_ms, cases[i].cursor.began_ms);
+        ck_assert_int_eq(due_ms, cases[i].due_ms);
         ck_assert(found.score == cases[i].cursor.score);
         ck_assert(slice_equal(found.id, cases[i].cursor.id));
     }
 }
 END_TEST
 
+START_TEST(at_the_end_there_is_none)
+{
+    cursor_write(&text, &(struct store_cursor){.began_ms = 1}, 2);
+    ck_assert_str_eq(buffer_text(&text), "");
+}
+END_TEST
+
 START_TEST(others_are_refused)
 {
-    static const char *const cases[] = {
-        "",    "@",    "0@",     "16@",     "x@1:o/a", "1@1",       "1",
-        "1:o", "1:/a", "-1:o/a", "1.5:o/a", "1:o/a@",  "1@2@3:o/a", "9007199254740993:o/a"};
+    static const char *const cases[] = {"",
+                                        ":",
+                                        "1:0:0:1",
+                                        "1:0:0::",
+                                        "x:0:0:1:o/a",
+                                        "1:x:0:1:o/a",
+                                        "1:0:16:1:o/a",
+                                        "1:0:0:1:o",
+                                        "1:0:0:1:/a",
+                                        "1:0:0:-1:o/a",
+                                        "1:0:0:inf:o/a",
+                                        "1:0:0:1.5.5:o/a",
+                                        "1:0:0::o/a",
+                                        "1:0:0:1:",
+                                        "-1:0:0:1:o/a",
+                                        "1:0:0:1.:o/a",
+                                        "1:0:0:9007199254740993:o/a",
+                                        "253402300800000:0:0:1:o/a"};
+    struct store_cursor found;
+    int64_t due_ms;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct store_cursor found;
-        ck_assert_msg(!cursor_parse(slice_of(cases[i]), 16, &found), "%s", cases[i]);
+        buffer_clear(&text);
+        base64url_append(&text, slice_of(cases[i]));
+        ck_assert_msg(!cursor_parse(buffer_slice(&text), 16, room, &found, &due_ms), "%s", cases[i]);
     }
+    ck_assert(!cursor_parse(SLICE("1:0:0:1:o/a"), 16, room, &found, &due_ms));
+    buffer_clear(&text);
+    for (size_t i = 0; i < CURSOR_ROOM; i++)
+        base64url_append(&text, SLICE("aaa"));
+    ck_assert(!cursor_parse(buffer_slice(&text), 16, room, &found, &due_ms));
 }
 END_TEST
 
@@ -79,6 +115,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("cursor");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, one_comes_back_as_it_went);
+    tcase_add_test(tests, at_the_end_there_is_none);
     tcase_add_test(tests, others_are_refused);
     tcase_add_test(tests, those_of_receivers_hold_a_version);
     suite_add_tcase(suite, tests);

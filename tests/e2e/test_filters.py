@@ -73,9 +73,9 @@ def test_what_is_found_is_cancelled(server, receiver, topic):
     page = server.request("DELETE", f"/jobs?{query}&limit=5").expect(200)
     assert (page["matched"], page["done"]) == (5, 5)
     page = server.request("DELETE", f"/jobs?{query}&cursor={page['cursor']}").expect(200)
-    assert page == {"matched": 2, "done": 2}
+    assert page == {"matched": 2, "done": 2, "skipped": 0}
     assert found(server, f"state=delayed&topic={topic}") == ["j007", "j008", "j009"]
-    assert server.request("DELETE", f"/jobs?{query}").expect(200) == {"matched": 0, "done": 0}
+    assert server.request("DELETE", f"/jobs?{query}").expect(200) == {"matched": 0, "done": 0, "skipped": 0}
 
 
 def test_what_is_found_dead_is_run_again(server, receiver, topic):
@@ -94,7 +94,7 @@ def test_all_topics_dead_jobs_are_run_again_only_when_that_is_said(start, receiv
         bury(server, receiver, name, 2)
     assert server.request("POST", "/jobs/redrive").fields() == ["topic"]
     assert server.request("POST", "/jobs/redrive?state=ready&topic=a").fields() == ["state"]
-    assert server.request("POST", "/jobs/redrive?state=dead").expect(200) == {"matched": 4, "done": 4}
+    assert server.request("POST", "/jobs/redrive?state=dead").expect(200) == {"matched": 4, "done": 4, "skipped": 0}
     until(lambda: receiver.count(topic + ".a") + receiver.count(topic + ".b") == 8, 5, "all deliveries")
 
 
@@ -128,7 +128,7 @@ def test_leased_jobs_are_cancelled_too(server, receiver, topic):
     receiver.script(topic, Answer(500, delay=0.7))
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
     server.wait_for_state(topic, "a", "leased")
-    assert server.request("DELETE", f"/jobs?state=leased&topic={topic}").expect(200) == {"matched": 1, "done": 1}
+    assert server.request("DELETE", f"/jobs?state=leased&topic={topic}").expect(200) == {"matched": 1, "done": 1, "skipped": 0}
     watch(1.2, lambda: receiver.count(topic) <= 1, "an attempt after the cancel")
 
 

@@ -99,7 +99,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_keyspace(HALFWAY);
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
-    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now-5000");
+    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/c now-5000");
     check_answer("audit", "5 1 3 1 1 1 0 0 0 0");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
     check_answer("forget 9", "0");
@@ -111,7 +111,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("retry t/a n5 5000 {longer} line", "1");
     check_answer("release u/a n1 -1 now", "1");
     check_answer("bury u/b n1 {d} ''", "1");
-    check_answer("run t/c 0 {r} {f}", "now");
+    check_answer("run t/c 0 '' {r} {f}", "now");
     check_answer("complete t/b n1 ''", "1");
     check_answer("mend jobs 0", "0");
     check_answer("attempts t/a", "line\n");
@@ -208,21 +208,21 @@ static long calls_of(const char *command)
 /* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
 START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
 {
-    static const char *const tell[] = {"jobs", "ids", "count"}, *const hosts[] = {"h", "other", ""};
+    static const char *const tell[] = {"jobs", "seen", "count"}, *const hosts[] = {"h", "other", ""};
     store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
     for (size_t i = 0; i < 9; i++) {
         const char *host = hosts[i / 3];
-        if (!host[0] && strcmp(tell[i % 3], "jobs") != 0)
+        if (!host[0] && strcmp(tell[i % 3], "count") == 0)
             continue; /* no record is needed */
-        const char *words[] = {"list",  "dead",    "",     "100",  "",   "",
-                               "10000", "4194304", "-inf", "+inf", host, tell[i % 3]};
-        redisReply *page = script_run(redis, 12, words);
+        const char *words[] = {"list",    "dead", "",     "100", "",          "", "10000",
+                               "4194304", "-inf", "+inf", host,  tell[i % 3], "0"};
+        redisReply *page = script_run(redis, 13, words);
         ck_assert_str_eq(page->element[2]->str, "t/3");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : READ_AT_ONCE);
         freeReplyObject(page);
         words[4] = "1";
         words[5] = "t/3";
-        page = script_run(redis, 12, words);
+        page = script_run(redis, 13, words);
         ck_assert_str_eq(page->element[2]->str, "");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
         freeReplyObject(page);
@@ -239,12 +239,12 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
     redis_do(redis, "ZREM " KEY "dead t/1 t/2");
     redis_do(redis, "ZADD " KEY "bucket:t 1 t/2");
     redis_do(redis, "CONFIG RESETSTAT");
-    check_answer("run t/0 0 '' '' t/1 0 '' '' t/2 0 '' '' t/3 0 '' ''", "-3 -2 1 -1");
+    check_answer("run t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-5 -3 1 -1");
     ck_assert_int_eq(calls_of("hget"), 0);
     redis_do(redis, "HSET " KEY "jobs t/0 {r}");
-    check_answer("run t/0 0 {x} {f}", "-3");
+    check_answer("run t/0 0 '' {x} {f}", "-5");
     ck_assert_int_eq(calls_of("hget"), 1);
-    check_answer("run t/0 0 {r} {f}", "now");
+    check_answer("run t/0 0 '' {r} {f}", "now");
 }
 END_TEST
 
@@ -322,9 +322,9 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
     for (int i = 0; i < LISTED; i++)
         put_dead(i);
     do {
-        const char *const words[] = {"list",  "dead",    "t",    "7",    score, last,
-                                     "10000", "1000000", "-inf", "+inf", "",    "jobs"};
-        redisReply *page = script_run(redis, 12, words);
+        const char *const words[] = {"list",    "dead", "t",    "7", score,  last, "10000",
+                                     "1000000", "-inf", "+inf", "",  "jobs", "0"};
+        redisReply *page = script_run(redis, 13, words);
         ck_assert_uint_le((page->elements - 4) / 5, PAGE);
         for (size_t i = 4; i < page->elements; i += 5)
             seen[atoi(page->element[i]->str + 2)]++;
@@ -519,13 +519,13 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     }
     ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
 
-    const char *const page[] = {"list",  "ready",   "crowd", "100",  "", "",
-                                "10000", "4194304", "-inf",  "+inf", "", "jobs"};
-    const char *const none[] = {"list",  "dead",    "none", "100",  "", "",
-                                "10000", "4194304", "-inf", "+inf", "", "jobs"};
+    const char *const page[] = {"list",    "ready", "crowd", "100", "",     "", "10000",
+                                "4194304", "-inf",  "+inf",  "",    "jobs", "0"};
+    const char *const none[] = {"list",    "dead", "none", "100", "",     "", "10000",
+                                "4194304", "-inf", "+inf", "",    "jobs", "0"};
     const char *const audit[] = {"audit"}, *const mend[] = {"mend", "jobs", "0"};
-    freeReplyObject(run_timed(SCRIPT_LIST, 12, page));
-    freeReplyObject(run_timed(SCRIPT_LIST, 12, none));
+    freeReplyObject(run_timed(SCRIPT_LIST, 13, page));
+    freeReplyObject(run_timed(SCRIPT_LIST, 13, none));
     freeReplyObject(run_timed(SCRIPT_MEND, 3, mend));
     reply = run_timed(SCRIPT_AUDIT, 1, audit);
     ck_assert_int_eq(reply->element[1]->integer, (long long)(CROWD - all.crowd));

@@ -79,8 +79,8 @@ END_TEST
 START_TEST(attempts_stay_with_a_job_that_goes_on)
 {
     CHECK_EXAMPLES( //
-        {ONE DEAD, "run t/a 0 {r} {f}", "now", ONE DUE_NOW("{f}")},
-        {ONE DELAYED, "run t/a 0 '' ''", "now", ONE DUE_NOW("{r}")},
+        {ONE DEAD, "run t/a 0 '' {r} {f}", "now", ONE DUE_NOW("{f}")},
+        {ONE DELAYED, "run t/a 0 '' '' ''", "now", ONE DUE_NOW("{r}")},
         {ONE DELAYED, "change t/a * @now+5 {n}", "now+5 wake now+5",
          ONE "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={n}\n"},
         {ONE LEASED, "release t/a n1 -1 now", "1", ONE READY},

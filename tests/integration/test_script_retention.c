@@ -118,12 +118,13 @@ END_TEST
 START_TEST(a_dead_job_can_still_be_run_and_changed)
 {
     CHECK_EXAMPLES( //
-        {ONE DEAD KEEPS, "run t/a 0 {r} {f}", "now",
+        {ONE DEAD KEEPS, "run t/a 0 '' {r} {f}", "now",
          ONE "bucket:t: t/a@now\njobs: t/a={f}\nready: t\n" KEEPS "turns: t@1\n"},
         {DEAD KEEPS, "change t/a * - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n" KEEPS},
         {LEASED KEEPS, "bury t/a n1 {d} 1", "1", ONE "dead: t/a@now\njobs: t/a={d}\n" KEEPS},
         /* What is kept cannot. */
-        {EARLIER KEEPS, "run t/a 0 '' ''", "-1", NULL}, {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, );
+        {EARLIER KEEPS, "run t/a 0 '' '' ''", "-1", NULL},
+        {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, );
 }
 END_TEST
 

@@ -263,16 +263,26 @@ END_TEST
 START_TEST(run_makes_a_job_due)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "run t/a 0 '' ''", "-1", NULL}, {DELAYED, "run t/a 0 '' ''", "now", DUE_NOW("{r}")},
-        {COME, "run t/a 0 '' ''", "now-1000", NULL}, {READY, "run t/a 0 '' ''", "now-1000", NULL},
-        {LEASED, "run t/a 0 '' ''", "-2", NULL}, {LEASED_AGAIN, "run t/a 0 '' ''", "-2", NULL},
-        {EXPIRED, "run t/a 0 '' ''", "-2", NULL}, {LOST, "run t/a 0 '' ''", "now-1000", READY},
-        {LOST_THRICE, "run t/a 0 '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a 0 '' ''", "-3", NULL},
-        {DEAD, "run t/a 0 {q} {f}", "-3", NULL}, {DEAD, "run t/a 0 {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD_BY_LOSSES, "run t/a 0 {q} {f}", "-3", NULL},
-        {DEAD_BY_LOSSES, "run t/a 0 {r} {f}", "now", DUE_NOW("{f}")},
-        {DELAYED, "run t/a 0 '' '' t/a 0 '' ''", "now now", DUE_NOW("{r}")},
-        {DEAD, "run t/a 0 {r} {f} t/a 0 {r} {f}", "now now", DUE_NOW("{f}")}, );
+        {ABSENT, "run t/a 0 '' '' ''", "-1", NULL}, {DELAYED, "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
+        {COME, "run t/a 0 '' '' ''", "now-1000", NULL}, {READY, "run t/a 0 '' '' ''", "now-1000", NULL},
+        {LEASED, "run t/a 0 '' '' ''", "-3", NULL}, {LEASED_AGAIN, "run t/a 0 '' '' ''", "-3", NULL},
+        {EXPIRED, "run t/a 0 '' '' ''", "-3", NULL}, {LOST, "run t/a 0 '' '' ''", "now-1000", READY},
+        {LOST_THRICE, "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a 0 '' '' ''", "-5", NULL},
+        {DEAD, "run t/a 0 '' {q} {f}", "-5", NULL}, {DEAD, "run t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD_BY_LOSSES, "run t/a 0 '' {q} {f}", "-5", NULL},
+        {DEAD_BY_LOSSES, "run t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
+        {DELAYED, "run t/a 0 '' '' '' t/a 0 '' '' ''", "now now", DUE_NOW("{r}")},
+        {DEAD, "run t/a 0 '' {r} {f} t/a 0 '' {r} {f}", "now now", DUE_NOW("{f}")},
+        /* Only what was seen. */
+        {ABSENT, "run t/a 0 " TAG_DEAD " '' ''", "-1", NULL},
+        {DEAD, "run t/a 0 " TAG_DEAD " {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD, "run t/a 0 " TAG_DEAD " {q} {f}", "-5", NULL},
+        {DEAD, "run t/a 0 " TAG_READY " {r} {f}", "-4", NULL},
+        {DEAD, "run t/a 0 " TAG_OTHER " {r} {f}", "-4", NULL},
+        {DELAYED, "run t/a 0 " TAG_DEAD " {r} {f}", "-4", NULL},
+        {DELAYED, "run t/a 0 " TAG_DELAYED " '' ''", "now", DUE_NOW("{r}")},
+        {LEASED, "run t/a 0 " TAG_DEAD " {r} {f}", "-3", NULL},
+        {DEAD, "run t/a 0 " TAG_DEAD " {r} {f} t/a 0 " TAG_DEAD " {r} {f}", "now -4", DUE_NOW("{f}")}, );
 }
 END_TEST
 
@@ -302,27 +312,58 @@ START_TEST(list_shows_the_jobs_of_a_state)
                                "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
                                "jobs: t/a={a} t/b={b} u/a={c}\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
-        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
-        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs",
+        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
+        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0",
          "'' '' 2 t/a now-5 {a} 0 '' t/b now {b} 0 ''", NULL},
-        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs", "now-5 t/a 1 t/a now-5 {a} 0 ''", NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs", "'' '' 1 t/b now {b} 0 ''", NULL},
-        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 1 t/a now+3000 {r} 0 ''", NULL},
-        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs", "'' '' 0", NULL},
-        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs",
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0", "now-5 t/a 1 t/a now-5 {a} 0 ''", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/b now {b} 0 ''", NULL},
+        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/a now+3000 {r} 0 ''",
+         NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
+        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0",
          "'' '' 3 t/a now-9 {a} 0 '' u/a now-9 {c} 5 '' t/b now-8 {b} 0 ''", NULL},
-        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs",
+        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0",
          "'' '' 2 t/a now-9 {a} 0 '' t/b now-8 {b} 0 ''", NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
-        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs",
+        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0",
          "now-9 u/a 2 t/a now-9 {a} 0 '' u/a now-9 {c} 5 ''", NULL},
-        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs", "now-9 t/a 0", NULL},
-        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs", "now-9 u/a 1 u/a now-9 {c} 5 ''",
+        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs 0", "now-9 t/a 0", NULL},
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0", "now-9 u/a 1 u/a now-9 {c} 5 ''",
          NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs", "'' '' 1 t/b now-8 {b} 0 ''", NULL}, );
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/b now-8 {b} 0 ''",
+         NULL}, );
+}
+END_TEST
+
+START_TEST(list_names_jobs_as_they_are)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "list delayed t 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_DELAYED, NULL},
+        {READY, "list ready t 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_READY, NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_LEASED, NULL},
+        {DEAD, "list dead '' 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_DEAD, NULL}, );
+}
+END_TEST
+
+START_TEST(list_leaves_out_what_came_after_the_walk_began)
+{
+#define CREATED(at) "{\"createdAt\":" at ",\"url\":\"http://h/\"}"
+    static const char some[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1 t/d@now+9\n"
+                               "dead: u/a@now-9 u/b@now-8 u/c@now\n"
+                               "due: t@now-5\n"
+                               "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED(
+                                   "99999999999999") " u/a={c} u/b={d} u/c={e}\n";
+    CHECK_EXAMPLES( //
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8", "'' '' 2", NULL},
+        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8", "'' '' 1 u/b now-8 {d} 0 ''",
+         NULL},
+        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8", "'' '' 0", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1", "'' '' 1 t/a now-5 {a} 0 ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now",
+         "'' '' 1 t/c now+1 " CREATED("1") " 0 ''", NULL}, );
 }
 END_TEST
 
@@ -336,25 +377,31 @@ START_TEST(list_tells_what_passes_its_filters)
         "jobs: t/a=" RECORD("http://h/") " t/b=" RECORD("https://H:81?q") " t/c=" RECORD(
             "http://hh/") " t/d=x t/e=" RECORD("http://[::1]:5/") " u/a=" RECORD("http://h") "\n";
     CHECK_EXAMPLES( //
-        {some, "list ready t 9 '' '' 100 1000 now +inf '' ids", "'' '' 1 t/b", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf now '' ids", "'' '' 1 t/a", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' ids", "'' '' 0", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' ids", "'' '' 1 t/d", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' ids", "'' '' 1 u/a", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h ids", "'' '' 2 t/a t/b", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 ids", "'' '' 1 t/b", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h ids", "'' '' 0", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] ids", "'' '' 1 t/e", NULL},
+        {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0",
+         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0",
+         "'' '' 1 t/a now-5 " RECORD("http://h/") " 0 ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0", "'' '' 0", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0", "'' '' 1 t/d now+9 x 0 ''", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0",
+         "'' '' 1 u/a now-8 " RECORD("http://h") " 0 ''", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0",
+         "'' '' 2 t/a now-5 " RECORD("http://h/") " 0 '' t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0",
+         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0", "'' '' 0", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0",
+         "'' '' 1 t/e now-9 " RECORD("http://[::1]:5/") " 0 ''", NULL},
         {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
-         "list ready t 9 '' '' 100 1000 -inf +inf h jobs",
+         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0",
          "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"}", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count", "'' '' 1", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count", "'' '' 2", NULL},
-        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count", "'' '' 1", NULL},
-        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count", "now-5 t/a 1", NULL},
-        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count", "'' '' 1", NULL}, );
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 2", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0", "'' '' 1", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 2", NULL},
+        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 1", NULL},
+        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count 0", "now-5 t/a 1", NULL},
+        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count 0", "'' '' 1", NULL}, );
 }
 END_TEST
 
@@ -1281,7 +1328,7 @@ START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
          "now+6 (ready now {r}) wake now+6",
          "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
         {"jobs: t/a={r}\n", "cancel t/a ''", "0", ABSENT},
-        {"jobs: t/a={r}\n", "run t/a 0 '' ''", "now", DUE_NOW("{r}")}, );
+        {"jobs: t/a={r}\n", "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")}, );
 }
 END_TEST
 
@@ -1304,6 +1351,8 @@ Suite *suite(void)
     tcase_add_test(group, run_makes_a_job_due);
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
+    tcase_add_test(group, list_names_jobs_as_they_are);
+    tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
     tcase_add_test(group, list_tells_what_passes_its_filters);
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);

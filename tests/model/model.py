@@ -468,7 +468,8 @@ class World:
         items = []
         for job_id in self.some_ids():
             old = self.pool.jobs.get(job_id, "")
-            items.append((job_id, self.chance.choice(("0", "0", "700")), self.chance.choice((old, old, "else")), old + " "))
+            items.append((job_id, self.chance.choice(("0", "0", "700")), self.some_tags(job_id),
+                          self.chance.choice((old, old, "else")), old + " "))
         for (job_id, *_), due in zip(items, self.call_items("run", (), items)):
             if due >= 0:
                 self.lives[job_id].due = due
@@ -484,7 +485,7 @@ class World:
         state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
-            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs")
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0)
             expected = self.pool.list(state, topic, answer[2], score, last)
             self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2]
@@ -717,7 +718,7 @@ class World:
         for _ in range(400):
             if not self.pool.jobs:
                 return
-            dead = [(job_id, "0", self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
+            dead = [(job_id, "0", "", self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
             for (job_id, *_), due in zip(dead, self.call_items("run", (), dead) if dead else ()):
                 self.lives[job_id].due = due
                 self.lives[job_id].changes += 1
@@ -815,6 +816,7 @@ CONTROLS = {
     "the dead of all topics are swept": [("sweep", "local retention = retention_of(topic_of(dead[i]))", "local retention = 1500")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
+    "run ignores what was seen": [("run", "if not is_seen then return -4 end", "")],
     "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "replace leaves the old place": [("replace", "    take(id)\n", "")],

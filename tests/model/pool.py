@@ -254,16 +254,19 @@ class Pool:
 
     def run(self, items):
         answers, placed = [], set()  # by this call, and in no bucket yet
-        for job_id, when, old, new in items:
+        for job_id, when, tags, old, new in items:
             if job_id not in self.jobs:
                 answers.append(-1)
                 continue
             state, at = self.state(job_id)
             if state == "leased":
-                answers.append(-2)
+                answers.append(-3)
+                continue
+            if job_id in placed and tags not in ("", "*") or not self.is_as_seen(job_id, tags):
+                answers.append(-4)
                 continue
             if state == "dead" and self.jobs[job_id] != old:
-                answers.append(-3)
+                answers.append(-5)
                 continue
             self.crashes.pop(job_id, None)
             if state != "ready" or job_id in placed:

@@ -7,13 +7,15 @@
 --      record may be longer
 -- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
--- ARGV[12] what to tell: 'jobs', 'ids' or 'count'
+-- ARGV[12] what to tell: 'jobs', 'seen' or 'count'
+-- ARGV[13] when the walk began, ms, or 0: it begins. What came later is not told: jobs that died or became ready since,
+--      and of the others jobs that were created since
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
--- id, score, record, lost consumers, settings of its topic or ''; or ids; or nothing}.
--- uses: clock crashes order settings topic
+-- id, score, record, lost consumers, settings of its topic or ''; or id, tag; or nothing}.
+-- uses: clock crashes order settings tag_text topic
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
-local after, before, host, tell = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
 local places_of = {leased = LEASES, dead = DEAD}
 local key = places_of[state] or bucket_of(topic)
 
@@ -35,12 +37,15 @@ if state == 'delayed' then from = call('ZCOUNT', key, '-inf', now) end
 if state == 'ready' then to = call('ZCOUNT', key, '-inf', now) - 1 end
 if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
 if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
+if began > 0 and (state == 'dead' or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', began) - 1) end
 if ARGV[5] ~= '' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
 -- The record begins as schedule.lua and job_write.c made it.
-local function has_host(id, record)
+local function passes(id, record)
+  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
+  if began > 0 and created and tonumber(created) > began then return false end
   if host == '' then return true end
-  local url = string.match(record, '^{"createdAt":%d+,"url":"([^"]*)') or ''
+  url = url or ''
   if url == '' then url = settings_of(topic_of(id)).url or '' end
   local there = string.match(url, '^%a+://([^/?#]*)')
   there = there and string.lower(there)
@@ -52,7 +57,10 @@ local function add(id, score, record)
   found = found + 1
   if tell == 'count' then return end
   replies[#replies + 1] = id
-  if tell == 'ids' then return end
+  if tell == 'seen' then
+    replies[#replies + 1] = tag_text(state, tonumber(score), record)
+    return
+  end
   local settings_text = settings_text_of(topic_of(id))
   bytes_left = bytes_left - #settings_text
   replies[#replies + 1] = tonumber(score)
@@ -62,12 +70,12 @@ local function add(id, score, record)
 end
 
 -- Whether the entry is told; records are read only where they are needed, and each that is read counts.
-local needs_record = tell == 'jobs' or host ~= ''
+local needs_record = tell ~= 'count' or host ~= ''
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
   local record = needs_record and call('HGET', JOBS, id)
   if record then bytes_left = bytes_left - #record end
-  if not needs_record or record and has_host(id, record) then add(id, score, record) end
+  if not needs_record or record and passes(id, record) then add(id, score, record) end
 end
 
 -- Where each entry counts there is no need to look at them.

@@ -1,12 +1,10 @@
 -- tag.lua - names a job as it is, so that a change can depend on it.
--- uses: locate record
+-- uses: locate record tag_text
 
--- Names a job as it is, for who wants to change it only if it is still so (store_job_tag in C does the same): its
--- state, its place, except in a lease that is renewed all the time, and its record.
+-- Names a job as it is, for a change that depends on it.
 local function tag_of(id, record)
   local state, score = locate(id)
-  if not state or state == 'leased' then score = 0 end
-  return redis.sha1hex(table.concat({state or 'nowhere', integer(tonumber(score)), record}, ' '))
+  return tag_text(state or 'nowhere', tonumber(score) or 0, record)
 end
 
 -- Whether a job is as whoever asks saw it: tags is empty when they don't mind, '*' for any that is there, else one

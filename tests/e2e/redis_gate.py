@@ -1,0 +1,62 @@
+"""A TCP proxy in front of a Redis that can hold a command back, so that a test does something in between."""
+
+import socket
+import threading
+
+from patience import until
+
+
+class RedisGate:
+    """Passes everything on. hold(text): the first command that holds this text, and whatever its connection sends
+    behind it, waits for release()."""
+
+    def __init__(self, redis):
+        self.redis = redis
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"redis://127.0.0.1:{self.listener.getsockname()[1]}/0"
+        self._text = None
+        self._has_held, self._may_go = threading.Event(), threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def hold(self, text):
+        self._has_held.clear()
+        self._may_go.clear()
+        self._text = text.encode()
+
+    def wait(self):
+        until(self._has_held.is_set, 10, "a command is held")
+
+    def release(self):
+        self._text = None
+        self._may_go.set()
+
+    def stop(self):
+        self.release()
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(str(self.redis.socket))
+            except OSError:
+                return
+            for source, sink, is_command in ((near, far, True), (far, near, False)):
+                threading.Thread(target=self._carry, args=(source, sink, is_command), daemon=True).start()
+
+    def _carry(self, source, sink, is_command):
+        try:
+            while data := source.recv(65536):
+                if is_command and self._text and self._text in data:
+                    self._text = None
+                    self._has_held.set()
+                    self._may_go.wait(60)
+                sink.sendall(data)
+        except OSError:
+            pass
+        for link in (source, sink):
+            try:
+                link.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
