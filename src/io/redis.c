@@ -101,6 +101,7 @@ static int64_t next_wait_us(struct redis_link *link)
 static void lost(struct redis_link *link)
 {
     bool was_up = link->is_up;
+    link->failures += !was_up;
     int64_t wait_us = next_wait_us(link);
     link->context = NULL;
     link->is_up = false;
@@ -255,15 +256,15 @@ static void connect_address(struct redis_link *link, const char *address)
     adopt_context(link, redisAsyncConnect(address, link->port));
 }
 
-static void on_resolved(void *arg, const char *address, const char *why)
+static void on_resolved(void *arg, const struct resolved *resolved)
 {
     struct redis_link *link = arg;
     link->resolver = NULL;
-    if (address) {
-        connect_address(link, address);
+    if (resolved->count) {
+        connect_address(link, resolved->addresses[link->failures % resolved->count]);
         return;
     }
-    set_why(link, why);
+    set_why(link, resolved->why);
     lost(link);
 }
 

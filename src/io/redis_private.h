@@ -1,5 +1,5 @@
-/* redis_private.h - inside a link to Redis: what redis.c (its connections) and redis_commands.c (what is said over
- * them) share. */
+/* redis_private.h - inside a link to Redis: what redis.c (its connections) and redis_commands.c (what is said
+ * over them) share. */
 #ifndef DUEPOST_IO_REDIS_PRIVATE_H
 #define DUEPOST_IO_REDIS_PRIVATE_H
 
@@ -43,7 +43,8 @@ struct redis_link {
     struct list unsent; /* get their NULL at the next turn */
     struct list subscriptions;
     struct resolver *resolver;
-    uint16_t port; /* that is connected to */
+    uint16_t port;     /* that is connected to */
+    unsigned failures; /* to connect: the next one tries the next address of a name */
     struct timer *reconnect;
     struct timer *deadline; /* of the oldest command in sent, and of connecting */
     struct timer *fail_unsent;
@@ -51,7 +52,8 @@ struct redis_link {
 };
 
 /* Whether or not the link is up yet: with what the connection begins. */
-void redis_link_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *fn, void *arg);
+void redis_link_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *fn,
+                     void *arg);
 
 /* Gives all of unsent their NULL. arg is the link. */
 void redis_link_fail_unsent(void *arg);

@@ -15,8 +15,7 @@ struct resolver {
     resolver_fn *fn;
     void *arg;
     char *host;
-    char address[INET6_ADDRSTRLEN];
-    const char *why;
+    struct resolved resolved;
 };
 
 static void resolver_free(struct resolver *resolver)
@@ -33,20 +32,22 @@ static void on_resolved(void *arg)
     bool is_cancelled = !resolver->loop;
     pthread_mutex_unlock(&resolver->lock);
     if (!is_cancelled)
-        resolver->fn(resolver->arg, resolver->why ? NULL : resolver->address, resolver->why);
+        resolver->fn(resolver->arg, &resolver->resolved);
     resolver_free(resolver);
 }
 
-static void look_up(struct resolver *resolver)
+static void look_up(const char *host, struct resolved *resolved)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int error = getaddrinfo(resolver->host, NULL, &hints, &found);
-    if (error == 0)
-        error = getnameinfo(found->ai_addr, found->ai_addrlen, resolver->address, sizeof resolver->address,
-                            NULL, 0, NI_NUMERICHOST);
-    if (error != 0)
-        resolver->why = gai_strerror(error);
+    int error = getaddrinfo(host, NULL, &hints, &found);
+    for (struct addrinfo *one = found; one && resolved->count < RESOLVED_MAX; one = one->ai_next) {
+        error = getnameinfo(one->ai_addr, one->ai_addrlen, resolved->addresses[resolved->count],
+                            sizeof resolved->addresses[0], NULL, 0, NI_NUMERICHOST);
+        resolved->count += error == 0;
+    }
+    if (resolved->count == 0)
+        resolved->why = gai_strerror(error);
     if (found)
         freeaddrinfo(found);
 }
@@ -54,7 +55,7 @@ static void look_up(struct resolver *resolver)
 static void *run(void *arg)
 {
     struct resolver *resolver = arg;
-    look_up(resolver);
+    look_up(resolver->host, &resolver->resolved);
     pthread_mutex_lock(&resolver->lock);
     bool cancelled = !resolver->loop;
     if (!cancelled)
@@ -78,7 +79,7 @@ struct resolver *resolver_start(struct loop *loop, const char *host, resolver_fn
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     if (pthread_create(&thread, &detached, run, resolver) != 0) {
-        resolver->why = "no thread could be started";
+        resolver->resolved.why = "no thread could be started";
         loop_post(loop, on_resolved, resolver);
     }
     pthread_attr_destroy(&detached);

@@ -33,14 +33,15 @@ static void refuse(struct place *place, const char *text)
         target_policy_refuse(place->places->refused, NULL, place->redis.port);
 }
 
-static void on_resolved(void *arg, const char *address, const char *why)
+static void on_resolved(void *arg, const struct resolved *resolved)
 {
     struct place *place = arg;
     place->resolver = NULL;
-    if (address)
-        refuse(place, address);
-    else
-        log_warning("redis_name_not_found", LOG_TEXT("host", place->redis.host), LOG_TEXT("why", why));
+    for (size_t i = 0; i < resolved->count; i++)
+        refuse(place, resolved->addresses[i]);
+    if (resolved->count == 0)
+        log_warning("redis_name_not_found", LOG_TEXT("host", place->redis.host),
+                    LOG_TEXT("why", resolved->why));
 }
 
 static bool is_noted(const struct places *places, const struct redis_place *redis)
