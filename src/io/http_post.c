@@ -13,6 +13,8 @@
 #include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/test_point.h"
@@ -112,6 +114,27 @@ static int parse_status(struct slice line)
     return (int)status;
 }
 
+/* The time until a date; 0 for one in the past and for nonsense. curl_getdate, because CURLINFO_RETRY_AFTER
+ * has a maximum of six hours in newer versions. */
+static int64_t post_seconds_until(struct slice date)
+{
+    char text[64];
+    if (date.size >= sizeof text)
+        return 0;
+    memcpy(text, date.data, date.size);
+    text[date.size] = '\0';
+    int64_t then = curl_getdate(text, NULL), now = time(NULL);
+    if (then <= now)
+        return 0;
+    return then - now < RETRY_AFTER_MAX_S ? then - now : RETRY_AFTER_MAX_S;
+}
+
+static int64_t post_retry_after(struct slice value)
+{
+    int64_t seconds = retry_after_seconds(value);
+    return seconds >= 0 ? seconds : post_seconds_until(value);
+}
+
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_post *post = arg;
@@ -128,7 +151,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
         post->has_retry_after = false;
     } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
         post->has_retry_after = true;
-        post->retry_after_s = retry_after_seconds(slice_skip(line, strlen("Retry-After:")));
+        post->retry_after_s = post_retry_after(slice_skip(line, strlen("Retry-After:")));
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         post->has_head = post->status >= 200;
         if (post->has_head)

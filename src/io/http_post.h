@@ -31,7 +31,7 @@ struct http_post {
     bool has_head;                /* the final one, whole */
     bool is_ended;                /* on_done is due */
     bool has_retry_after;
-    int64_t retry_after_s; /* -1: a date, or nonsense */
+    int64_t retry_after_s;
     int local_port;        /* of the connection that it is about to be sent over */
     bool was_opened;       /* a socket, for an allowed address */
     bool was_refused;      /* an address, before connecting */

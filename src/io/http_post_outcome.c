@@ -1,11 +1,12 @@
 /* How a post ends: what libcurl says becomes an outcome. */
 #include "io/freeze_guard.h"
 #include "io/http_post.h"
-#include "io/retry_after.h"
+
+enum { CURL_TOO_LARGE = 100 };
 
 static enum http_error error_of(const struct http_post *post, CURLcode code)
 {
-    switch (code) {
+    switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
         return HTTP_ERROR_DNS;
     case CURLE_COULDNT_CONNECT:
@@ -33,24 +34,14 @@ static enum http_error error_of(const struct http_post *post, CURLcode code)
     case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
         return http_client_has_proxy(post->client) && !post->outcome.was_sent ? HTTP_ERROR_CONNECT
                                                                               : HTTP_ERROR_RESET;
-    case CURLE_OUT_OF_MEMORY: /* what libcurl says of a header line over its own limit of 100 KiB */
+    /* A header line over libcurl's own limit of 100 KiB, up to 8.5 and from 8.6 on. Not CURLE_TOO_LARGE, so
+     * that a program that was built with an older libcurl knows it, too. */
+    case CURLE_OUT_OF_MEMORY:
+    case CURL_TOO_LARGE:
         return HTTP_ERROR_TOO_LARGE;
     default:
         return HTTP_ERROR_PROTOCOL;
     }
-}
-
-/* Seconds, which libcurl would take for nonsense when they are very many; or a date, which it parses: 0 for a
- * time in the past and for nonsense. */
-static int64_t retry_after_ms(const struct http_post *post)
-{
-    curl_off_t seconds = 0;
-    if (!post->has_retry_after)
-        return -1;
-    if (post->retry_after_s >= 0)
-        return post->retry_after_s * 1000;
-    curl_easy_getinfo(post->easy, CURLINFO_RETRY_AFTER, &seconds);
-    return (seconds < 0 ? 0 : seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
 static void fill_answer(struct http_post *post, CURLcode code)
@@ -69,7 +60,7 @@ void http_post_fill_outcome(struct http_post *post, CURLcode code)
     outcome->retry_after_ms = -1;
     if (post->has_head) {
         outcome->status = post->status;
-        outcome->retry_after_ms = retry_after_ms(post);
+        outcome->retry_after_ms = post->has_retry_after ? post->retry_after_s * 1000 : -1;
         fill_answer(post, code);
     } else {
         outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);

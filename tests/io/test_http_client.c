@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/freeze_guard.h"
+#include "io/retry_after.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -358,6 +359,8 @@ static const struct answer_case {
     {"HTTP/1.1 503 No\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n", 503, 120000},
     {"HTTP/1.1 503 No\r\nretry-after: 0\r\nContent-Length: 0\r\n\r\n", 503, 0},
     {"HTTP/1.1 503 No\r\nRetry-After: Thu, 01 Jan 1970 00:00:10 GMT\r\nContent-Length: 0\r\n\r\n", 503, 0},
+    {"HTTP/1.1 503 No\r\nRetry-After: Fri, 31 Dec 2100 23:59:59 GMT\r\nContent-Length: 0\r\n\r\n", 503,
+     INT64_C(1000) * RETRY_AFTER_MAX_S},
     {"HTTP/1.1 503 No\r\nRetry-After: soon\r\nContent-Length: 0\r\n\r\n", 503, 0},
     {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", 200, -1},
     /* cut, and with a length that is a lie */
