@@ -20,11 +20,12 @@ class Authority:
         self.directory = scratch.directory("ca")
         self.certificate = self.directory / "ca.pem"
         _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test CA",
-                 "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
+                 "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
 
     def issue(self, name, subject_alt_name):
         """Makes NAME.key and NAME.pem."""
-        (self.directory / f"{name}.ext").write_text(f"subjectAltName={subject_alt_name}\n")
+        extensions = f"subjectAltName={subject_alt_name}\nauthorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n"  # as RFC 5280 wants them
+        (self.directory / f"{name}.ext").write_text(extensions)
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                  "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
         _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",

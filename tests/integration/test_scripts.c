@@ -1,4 +1,6 @@
 /* Every script on every state of a job. */
+#include <stdlib.h>
+
 #include "support/keyspace.h"
 #include "support/redis_server.h"
 #include "support/script_examples.h"
