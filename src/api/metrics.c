@@ -3,19 +3,40 @@
 #include "api/problem.h"
 #include "api/tally.h"
 
+static void write_seconds(struct buffer *body, const char *name, const char *help, int64_t ms)
+{
+    buffer_printf(body, "# HELP %s %s\n# TYPE %s gauge\n%s %lld.%03lld\n", name, help, name, name,
+                  (long long)(ms / 1000), (long long)(ms % 1000));
+}
+
+static void write_lateness(struct buffer *body, const struct store_counts *counts)
+{
+    if (counts->due_age_ms < 0)
+        return;
+    write_seconds(body, "duepost_oldest_overdue_seconds",
+                  "How long the job that has been due for longest has waited; 0 when none is due.",
+                  counts->late_ms);
+    write_seconds(body, "duepost_survey_age_seconds",
+                  "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",
+                  counts->due_age_ms);
+}
+
 static void write_jobs(struct buffer *body, const struct store_counts *counts)
 {
     buffer_append(body, SLICE("# HELP duepost_jobs Jobs in the pool, of all processes, by state.\n"
                               "# TYPE duepost_jobs gauge\n"));
-    buffer_printf(body, "duepost_jobs{state=\"delayed\"} %lld\n",
-                  (long long)(counts->waiting - counts->ready));
-    buffer_printf(body, "duepost_jobs{state=\"ready\"} %lld\n", (long long)counts->ready);
+    if (counts->due_age_ms >= 0) {
+        int64_t ready = counts->ready < counts->waiting ? counts->ready : counts->waiting;
+        buffer_printf(body, "duepost_jobs{state=\"delayed\"} %lld\n", (long long)(counts->waiting - ready));
+        buffer_printf(body, "duepost_jobs{state=\"ready\"} %lld\n", (long long)ready);
+    }
     buffer_printf(body, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
     buffer_printf(body, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
     buffer_printf(body,
                   "# HELP duepost_kept_jobs Jobs that have left the pool and can still be read.\n"
                   "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
                   (long long)counts->kept);
+    write_lateness(body, counts);
 }
 
 static void write_up(struct buffer *body, bool is_up)

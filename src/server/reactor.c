@@ -152,7 +152,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     struct shard *shard = store_shard(reactor->store, number);
     upkeep->reactor = reactor;
     upkeep->shard = number;
-    upkeep->janitor = janitor_new(shard, reactor->metrics);
+    upkeep->janitor = janitor_new(reactor->loop, shard, reactor->metrics);
     struct carry_worker_options carry_worker = {
         .shard = shard,
         .metrics = reactor->metrics,

@@ -304,6 +304,12 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     sum->counts.dead += counts->dead;
     sum->counts.topics += counts->topics;
     sum->counts.ready += counts->ready;
+    if (counts->late_ms > sum->counts.late_ms)
+        sum->counts.late_ms = counts->late_ms;
+    if (counts->due_age_ms < 0 || sum->counts.due_age_ms < 0)
+        sum->counts.due_age_ms = -1;
+    else if (counts->due_age_ms > sum->counts.due_age_ms)
+        sum->counts.due_age_ms = counts->due_age_ms;
     sum->counts.histories += counts->histories;
     sum->counts.kept += counts->kept;
     if (--sum->awaited > 0)

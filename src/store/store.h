@@ -371,12 +371,15 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
-    int64_t ready;     /* of the waiting */
+    int64_t ready;     /* of the waiting, those that are due */
+    int64_t late_ms;   /* how long the first of them has been due; 0: none is */
+    int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */
     int64_t histories; /* jobs whose attempts are known */
     int64_t kept;      /* jobs that have ended and can still be read: not in jobs */
     /* Of one shard. */
     int64_t kept_with_time; /* of the kept, those that go some time: all, when all is well */
     bool is_to_sweep;       /* see shard_sweep */
+    bool takes_survey;      /* too many topics may have due jobs for one call: see shard_survey */
 };
 
 /* Of all shards together; OK when each has answered. */

@@ -9,6 +9,7 @@ enum {
     FORGET_MAX = 1000,
     MENDED_MAX = 64, /* told from one step */
     SWEEP_MAX = 256, /* jobs in one call */
+    SURVEY_MAX = 2000, /* topics in one call */
 };
 
 /* One of these calls under way; fn has the type that belongs to the call. */
@@ -19,6 +20,7 @@ struct upkeep {
         shard_forget_fn *forget;
         store_audit_fn *audit;
         shard_mend_fn *mend;
+        shard_survey_fn *survey;
         shard_sweep_fn *sweep;
     } fn;
     void *arg;
@@ -125,6 +127,13 @@ void shard_sweep(struct shard *shard, int64_t from, shard_sweep_fn *fn, void *ar
     script_call_send(call, shard->worker, on_swept, upkeep);
 }
 
+static int64_t late_ms(const struct redis_reply *reply)
+{
+    int64_t oldest_ms = redis_reply_integer(redis_reply_at(reply, 11));
+    int64_t late_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000 - oldest_ms;
+    return oldest_ms >= 0 && late_ms > 0 ? late_ms : 0;
+}
+
 static void on_audited(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
@@ -139,6 +148,9 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .kept = redis_reply_integer(redis_reply_at(reply, 8)),
         .kept_with_time = redis_reply_integer(redis_reply_at(reply, 9)),
         .is_to_sweep = redis_reply_integer(redis_reply_at(reply, 10)) != 0,
+        .late_ms = late_ms(reply),
+        .due_age_ms = redis_reply_integer(redis_reply_at(reply, 12)),
+        .takes_survey = redis_reply_integer(redis_reply_at(reply, 13)) != 0,
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);
@@ -147,8 +159,34 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
 void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_AUDIT);
     upkeep->fn.audit = fn;
-    script_call_send(shard_call(shard, SCRIPT_AUDIT), shard->worker, on_audited, upkeep);
+    script_call_number(call, SURVEY_MAX);
+    script_call_send(call, shard->worker, on_audited, upkeep);
+}
+
+static void on_surveyed(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    struct shard_survey survey = {
+        .cursor = redis_reply_text(redis_reply_at(reply, 1)),
+        .due_jobs = redis_reply_integer(redis_reply_at(reply, 2)),
+        .oldest_due_ms = redis_reply_integer(redis_reply_at(reply, 3)),
+    };
+    upkeep->fn.survey(upkeep->arg, status, &survey);
+    free(upkeep);
+}
+
+void shard_survey(struct shard *shard, const struct shard_survey *survey, shard_survey_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_SURVEY);
+    upkeep->fn.survey = fn;
+    script_call_text(call, survey->cursor);
+    script_call_number(call, SURVEY_MAX);
+    script_call_number(call, survey->due_jobs);
+    script_call_number(call, survey->oldest_due_ms);
+    script_call_send(call, shard->worker, on_surveyed, upkeep);
 }
 
 static void on_mended(void *arg, enum status status, const struct redis_reply *reply)

@@ -4,25 +4,26 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "worker/surveyor.h"
 #include "worker/sweeper.h"
 
-/* An audit counts each topic's bucket: with many topics it is made less often, so
- * that its share of Redis's time stays the same. */
-enum { TOPICS_PER_TICK = 1000, CURSOR_MAX = 64 };
+enum { CURSOR_MAX = 64 };
 
 static const struct slice walks[] = {{"jobs", 4}, {"leases", 6},      {"dead", 4}, {"attempts", 8},
-                                     {"kept", 4}, {"kept_until", 10}, {"due", 3},  {"turns", 5}};
+                                     {"kept", 4}, {"kept_until", 10}, {"due", 3},  {"turns", 5},
+                                     {"waiting", 7}};
 enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
     struct shard *shard;
     struct metrics *metrics;
     struct sweeper *sweeper;
+    struct surveyor *surveyor;
     struct store_counts counts;
-    int64_t ticks_to_skip;
     bool is_auditing;
-    bool is_mending;
-    size_t walk; /* the one under way */
+    bool is_walking; /* a step is under way */
+    bool is_mending; /* the walk goes on at once, to its end; else it is the patrol's, one step a tick */
+    size_t walk;
     char cursor[CURSOR_MAX];
     size_t mended; /* in this round */
 };
@@ -33,6 +34,7 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
                       size_t count)
 {
     struct janitor *janitor = arg;
+    janitor->is_walking = false;
     if (status != STATUS_OK) {
         janitor->is_mending = false; /* the next audit begins it anew */
         return;
@@ -44,16 +46,27 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
     snprintf(janitor->cursor, sizeof janitor->cursor, "%.*s", SLICE_ARG(cursor));
     if (slice_equal(cursor, SLICE("0")))
         janitor->walk++;
-    step(janitor);
+    if (janitor->is_mending)
+        step(janitor);
+}
+
+static void begin_walk(struct janitor *janitor)
+{
+    janitor->walk = 0;
+    janitor->mended = 0;
+    snprintf(janitor->cursor, sizeof janitor->cursor, "0");
 }
 
 static void step(struct janitor *janitor)
 {
     if (janitor->walk == WALKS) {
+        if (janitor->is_mending)
+            log_warning("mending_done", LOG_NUMBER("mended", janitor->mended));
         janitor->is_mending = false;
-        log_warning("mending_done", LOG_NUMBER("mended", janitor->mended));
+        begin_walk(janitor);
         return;
     }
+    janitor->is_walking = true;
     shard_mend(janitor->shard, walks[janitor->walk], slice_of(janitor->cursor), on_mended, janitor);
 }
 
@@ -65,9 +78,7 @@ static void start_mending(struct janitor *janitor)
               LOG_NUMBER("histories", janitor->counts.histories), LOG_NUMBER("kept", janitor->counts.kept),
               LOG_NUMBER("kept_with_time", janitor->counts.kept_with_time));
     janitor->is_mending = true;
-    janitor->walk = 0;
-    janitor->mended = 0;
-    snprintf(janitor->cursor, sizeof janitor->cursor, "0");
+    begin_walk(janitor);
     step(janitor);
 }
 
@@ -84,25 +95,32 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     if (status != STATUS_OK)
         return;
     janitor->counts = *counts;
-    janitor->ticks_to_skip = counts->topics / TOPICS_PER_TICK;
+    if (counts->takes_survey)
+        surveyor_run(janitor->surveyor);
     if (counts->is_to_sweep)
         sweeper_run(janitor->sweeper);
-    if (are_off(counts) && !janitor->is_mending)
+    if (janitor->is_walking)
+        return;
+    if (are_off(counts))
         start_mending(janitor);
+    else
+        step(janitor);
 }
 
-struct janitor *janitor_new(struct shard *shard, struct metrics *metrics)
+struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metrics *metrics)
 {
     struct janitor *janitor = NEW(struct janitor);
     janitor->shard = shard;
     janitor->metrics = metrics;
     janitor->sweeper = sweeper_new(shard);
+    janitor->surveyor = surveyor_new(loop, shard);
+    begin_walk(janitor);
     return janitor;
 }
 
 void janitor_tick(struct janitor *janitor)
 {
-    if (janitor->is_auditing || janitor->ticks_to_skip-- > 0)
+    if (janitor->is_auditing)
         return;
     janitor->is_auditing = true;
     shard_audit(janitor->shard, on_audited, janitor);
@@ -113,5 +131,6 @@ void janitor_free(struct janitor *janitor)
     if (!janitor)
         return;
     sweeper_free(janitor->sweeper);
+    surveyor_free(janitor->surveyor);
     free(janitor);
 }

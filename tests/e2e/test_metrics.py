@@ -10,7 +10,7 @@ import pytest
 
 from duepost import ROOT
 from patience import until
-from receiver import GARBAGE
+from receiver import GARBAGE, HANG
 
 
 def numbers(server):
@@ -80,6 +80,22 @@ def test_scrapes_share_one_count_a_second(start, redis):
     allowed = 15 * (time.monotonic() - begin + 1)
     assert all(answer['duepost_jobs{state="delayed"}'] == 0 for answer in answers)
     assert calls() - before <= allowed
+
+
+def test_jobs_that_are_due_in_thousands_of_topics_are_surveyed(start, receiver):
+    """More than one call looks at: their number says its age."""
+    server = start("--max-in-flight", "1", "--reactors", "1")
+    receiver.script("t0", HANG)
+    server.schedule(topic="t0", jobId="a", url=receiver.url())
+    server.wait_for_state("t0", "a", "leased")
+    assert numbers(server)["duepost_oldest_overdue_seconds"] == 0
+    server.schedule_many({"topic": f"t{i}", "url": receiver.url()} for i in range(1, 2501))
+
+    def is_surveyed():
+        found = numbers(server)
+        return (found.get('duepost_jobs{state="ready"}') == 2500 and found['duepost_jobs{state="delayed"}'] == 0 and
+                found["duepost_oldest_overdue_seconds"] >= 1 and found["duepost_survey_age_seconds"] <= 10)
+    until(is_surveyed, 10, lambda: numbers(server))
 
 
 def test_without_redis_there_are_numbers_still(start, redis):

@@ -12,8 +12,9 @@ from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "topics": "hash", "carry": "hash",
-         "meta": "hash", "receivers": "hash", "reported": "zset"}
+         "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "survey": "hash"}
 MAX_IN_FLIGHT = 256
+AUDIT_TOPICS = 1000
 
 
 class Books:
@@ -36,7 +37,7 @@ class Books:
             self.values[name.removeprefix(keys)] = value
         seconds, us = link("TIME")
         self.now_ms = int(seconds) * 1000 + int(us) / 1000
-        self.counted = link("EVAL", script_texts(place.SCRIPTS)["audit"], 1, keys + "jobs", MAX_IN_FLIGHT)
+        self.counted = link("EVAL", script_texts(place.SCRIPTS)["audit"], 1, keys + "jobs", MAX_IN_FLIGHT, AUDIT_TOPICS)
 
     def get(self, name):
         return self.values.get(name, {})

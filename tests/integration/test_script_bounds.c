@@ -100,7 +100,8 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/c now-5000");
-    check_answer("audit", "5 1 3 1 1 1 0 0 0 0");
+    check_answer("audit 9", "5 1 3 1 1 1 0 0 0 0 now-1000 0 0");
+    check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
     check_answer("forget 9", "0");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
@@ -523,11 +524,11 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
                                 "4194304", "-inf",  "+inf",  "",    "jobs", "0"};
     const char *const none[] = {"list",    "dead", "none", "100", "",     "", "10000",
                                 "4194304", "-inf", "+inf", "",    "jobs", "0"};
-    const char *const audit[] = {"audit"}, *const mend[] = {"mend", "jobs", "0"};
+    const char *const audit[] = {"audit", "1000"}, *const mend[] = {"mend", "jobs", "0"};
     freeReplyObject(run_timed(SCRIPT_LIST, 13, page));
     freeReplyObject(run_timed(SCRIPT_LIST, 13, none));
     freeReplyObject(run_timed(SCRIPT_MEND, 3, mend));
-    reply = run_timed(SCRIPT_AUDIT, 1, audit);
+    reply = run_timed(SCRIPT_AUDIT, 2, audit);
     ck_assert_int_eq(reply->element[1]->integer, (long long)(CROWD - all.crowd));
     ck_assert_int_eq(reply->element[2]->integer, (long long)(CROWD - all.crowd));
     freeReplyObject(reply);

@@ -104,7 +104,8 @@ END_TEST
 START_TEST(attempts_of_no_job_are_found_and_mended)
 {
     CHECK_EXAMPLES( //
-        {TWO DEAD, "audit", "1 0 0 1 0 0 1 0 0 0", NULL}, {TWO, "audit", "0 0 0 0 0 0 1 0 0 0", NULL},
+        {TWO DEAD, "audit 9", "1 0 0 1 0 0 1 0 0 0 -1 0 0", NULL},
+        {TWO, "audit 9", "0 0 0 0 0 0 1 0 0 0 -1 0 0", NULL},
         {TWO DEAD, "mend attempts 0", "0", NULL}, {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DEAD, "mend attempts 0", "0 attempts t/b", ONE DEAD},
         /* Together with a place without a job. */

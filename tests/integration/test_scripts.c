@@ -1269,24 +1269,64 @@ END_TEST
 START_TEST(audit_counts)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "audit", "0 0 0 0 0 0 0 0 0 0", NULL}, {DELAYED, "audit", "1 1 0 0 1 0 0 0 0 0", NULL},
-        {COME, "audit", "1 1 0 0 1 1 0 0 0 0", NULL}, {READY, "audit", "1 1 0 0 1 1 0 0 0 0", NULL},
-        {LEASED, "audit", "1 0 1 0 0 0 0 0 0 0", NULL}, {DEAD, "audit", "1 0 0 1 0 0 0 0 0 0", NULL},
-        {BUSY, "audit", "4 1 3 0 1 1 0 0 0 0", NULL},
-        {MANY "turns: t@3 u@4\n", "audit", "7 7 0 0 3 5 0 0 0 0", NULL},
-        {"jobs: t/a={r}\n", "audit", "1 0 0 0 0 0 0 0 0 0", NULL}, );
+        {ABSENT, "audit 9", "0 0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
+        {DELAYED, "audit 9", "1 1 0 0 1 0 0 0 0 0 -1 0 0", NULL},
+        {COME, "audit 9", "1 1 0 0 1 1 0 0 0 0 now-1000 0 0", NULL},
+        {READY, "audit 9", "1 1 0 0 1 1 0 0 0 0 now-1000 0 0", NULL},
+        {LEASED, "audit 9", "1 0 1 0 0 0 0 0 0 0 -1 0 0", NULL},
+        {DEAD, "audit 9", "1 0 0 1 0 0 0 0 0 0 -1 0 0", NULL},
+        {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 0 now-1 0 0", NULL},
+        {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 0 now-9 0 0", NULL},
+        {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
+        /* The number beside the buckets counts, and not what they hold. */
+        {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 0 -1 0 0", NULL},
+        /* Held by a limit, and come but not carried yet. */
+        {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
+         "2 2 0 0 2 2 0 0 0 0 now-8 0 0", NULL},
+        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9",
+         "1 1 0 0 1 1 0 0 0 0 now-7 0 0", NULL},
+        /* More topics than it looks at: what the last survey found, if there was one. */
+        {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 0 -1 -1 1", NULL},
+        {MANY "survey: at=now-700 due=4 oldest=now-9000\nturns: t@3 u@4\n", "audit 1",
+         "7 7 0 0 3 4 0 0 0 0 now-9000 700 1", NULL}, );
+}
+END_TEST
+
+#define SURVEYED                                                                                             \
+    "bucket:p: p/a@now-7 p/b@now-6 p/c@now+1\nbucket:q: q/a@now-5\nbucket:r: r/a@now-4\n"                    \
+    "bucket:s: s/a@now-9 s/b@now-8\nbucket:t: t/a@now-3\nbucket:u: u/a@now+5\n"                             \
+    "due: q@now-5 r@now-4 u@now+5 p@inf\n"                                                                   \
+    "jobs: p/a={r} p/b={r} p/c={r} q/a={r} r/a={r} s/a={r} s/b={r} t/a={r} u/a={r}\n"                        \
+    "turns: s@3 t@4\n"
+
+START_TEST(survey_counts_due_jobs_step_by_step)
+{
+    CHECK_EXAMPLES( //
+        {SURVEYED, "survey '' 9 0 -1", "turns/-inf/ 2 now-5", NULL},
+        {SURVEYED, "survey '' 2 0 -1", "due/2 2 now-5", NULL},
+        {SURVEYED, "survey due/2 2 2 now-5", "turns/-inf/ 2 now-5", NULL},
+        {SURVEYED, "survey turns/-inf/ 9 2 now-5", "behind/ 5 now-9", NULL},
+        {SURVEYED, "survey turns/-inf/ 1 2 now-5", "turns/3/4 4 now-9", NULL},
+        {SURVEYED, "survey turns/3/4 1 4 now-9", "turns/4/4 5 now-9", NULL},
+        {SURVEYED, "survey turns/4/4 1 5 now-9", "behind/ 5 now-9", NULL},
+        /* Topics that have had their turn meanwhile come behind the last one. */
+        {SURVEYED, "survey turns/2/3 9 0 -1", "behind/ 2 now-9", NULL},
+        {SURVEYED, "survey behind/ 1 5 now-9", "behind/p 7 now-9", NULL},
+        {SURVEYED, "survey behind/p 1 7 now-9", "'' 7 now-9", SURVEYED "survey: at=now due=7 oldest=now-9\n"},
+        {SURVEYED, "survey behind/ 9 5 now-9", "'' 7 now-9", SURVEYED "survey: at=now due=7 oldest=now-9\n"},
+        {ABSENT, "survey behind/ 9 0 -1", "'' 0 -1", "survey: at=now due=0 oldest=-1\n"}, );
 }
 END_TEST
 
 START_TEST(mend_leaves_what_is_whole)
 {
     CHECK_EXAMPLES( //
-        {DELAYED, "mend jobs 0", "0", NULL}, {DELAYED, "mend due 0", "1", NULL},
+        {DELAYED, "mend jobs 0", "0", NULL}, {DELAYED, "mend due 0", "0", NULL},
         {DELAYED, "mend due 1", "0", NULL}, {READY, "mend jobs 0", "0", NULL},
-        {READY, "mend turns 0", "1", NULL}, {LEASED, "mend jobs 0", "0", NULL},
+        {READY, "mend turns 0", "0", NULL}, {LEASED, "mend jobs 0", "0", NULL},
         {LEASED, "mend leases 0", "0", NULL}, {LOST, "mend jobs 0", "0", NULL},
         {DEAD, "mend jobs 0", "0", NULL}, {DEAD, "mend dead 0", "0", NULL}, {BUSY, "mend jobs 0", "0", NULL},
-        {BUSY, "mend due 0", "1", NULL}, );
+        {BUSY, "mend due 0", "0", NULL}, {BUSY, "mend waiting 0", "0", NULL}, );
 }
 END_TEST
 
@@ -1305,20 +1345,23 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"bucket:t: t/a@now-1\ndead: t/a@now\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a",
          LEASED},
         /* A place without a job. */
-        {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "1 empty t/a", ABSENT},
-        {"bucket:t: t/a@now-5\nturns: t@1\n", "mend turns 0", "1 empty t/a", ABSENT},
+        {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "0 empty t/a", ABSENT},
+        {"bucket:t: t/a@now-5\nturns: t@1\n", "mend turns 0", "0 empty t/a", ABSENT},
         {"crashes: t/a=2,n0\nholders:t: t/a=n1,now\nleases: t/a@now+5\n", "mend leases 0", "0 empty t/a",
          ABSENT},
         {"dead: t/a@now-5\n", "mend dead 0", "0 empty t/a", ABSENT},
         /* A holder without a lease; the topic was full with it. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
-         "mend due 0", "1 holder t/x holder t/y", READY},
+         "mend due 0", "0 holder t/x holder t/y", READY},
         /* A topic that nobody would ever serve, one that is served twice, one at the wrong time. */
         {"bucket:t: t/a@now+60000\njobs: t/a={r}\n", "mend jobs 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now-1000\njobs: t/a={r}\n", "mend jobs 0", "0", READY},
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
-        {"bucket:t: t/a@now+60000\ndue: t@inf\njobs: t/a={r}\n", "mend due 0", "1 wake now+60000", DELAYED},
-        {"bucket:t: t/a@now+60000\ndue: t@now+5\njobs: t/a={r}\n", "mend due 0", "1", DELAYED}, );
+        {"bucket:t: t/a@now+60000\ndue: t@inf\njobs: t/a={r}\n", "mend due 0", "0 wake now+60000", DELAYED},
+        {"bucket:t: t/a@now+60000\ndue: t@now+5\njobs: t/a={r}\n", "mend due 0", "0", DELAYED},
+        /* A number of waiting jobs that is none. */
+        {DELAYED "numbers: waiting=7\n", "mend waiting 0", "0 number of waiting jobs", DELAYED},
+        {BUSY "numbers: waiting=-1\n", "mend waiting 0", "0 number of waiting jobs", BUSY}, );
 }
 END_TEST
 
@@ -1387,6 +1430,7 @@ Suite *suite(void)
     tcase_add_test(group, forget_removes_the_keys_whose_window_is_over);
     tcase_add_test(group, open_learns_the_layout_of_the_data);
     tcase_add_test(group, audit_counts);
+    tcase_add_test(group, survey_counts_due_jobs_step_by_step);
     tcase_add_test(group, mend_leaves_what_is_whole);
     tcase_add_test(group, mend_repairs_each_kind_of_damage);
     tcase_add_test(group, a_job_that_is_nowhere_is_answered_as_ready);

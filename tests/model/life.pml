@@ -5,7 +5,7 @@
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, repair what may not happen, or do to a dead job what cancel does (tests/model/spin compares the names):
  *
- *   exceptions: attempts audit list mend open read receivers report settings sweep topics
+ *   exceptions: attempts audit list mend open read receivers report settings survey sweep topics
  *
  * What is kept of a job that has ended is no place of it. Where a topic has a retention, a schedule over a dead job is a
  * replace.

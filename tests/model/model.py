@@ -161,11 +161,12 @@ class World:
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
-        commands += [("KEYS", "*")]
+        commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         jobs, crashes, attempts, kept, rates, leases, dead, due, kept_until, turns, ready = replies[:11]
-        buckets, holders = replies[11:11 + len(TOPICS)], replies[11 + len(TOPICS):-1]
+        buckets, holders = replies[11:11 + len(TOPICS)], replies[11 + len(TOPICS):-3]
+        waiting, behind = replies[-3:-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -181,7 +182,7 @@ class World:
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
             "holders": {name: (nonce, int(at)) for part in holders
                         for name, (nonce, at) in notes(part).items()},
-            "places": sum(len(part) for part in buckets),
+            "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind,
         }
 
     def check_keyspace(self, after):
@@ -190,7 +191,7 @@ class World:
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "attempts",
-                                          "kept", "kept_until", "carry", "topics", "rates")]
+                                          "kept", "kept_until", "carry", "topics", "rates", "numbers", "behind", "survey")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
@@ -211,6 +212,10 @@ class World:
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
         expect(set(found["kept"]) == set(found["kept_until"]), "kept", found["kept"], "until", found["kept_until"])
         expect(len(found["ready"]) <= 1, "bells", found["ready"])
+        expect(found["waiting"] == found["places"], "waiting", found["waiting"], "of", found["places"], "after", after)
+        behind = [topic for topic, at in found["due"].items()
+                  if at > min(due for job_id, due in bucket.items() if topic_of(job_id) == topic)]
+        expect(found["behind"] == sorted(behind), "behind", found["behind"], "instead of", behind, "after", after)
         for topic in TOPICS:
             times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
             calendar = [topic in found["due"], topic in found["turns"]]
@@ -495,7 +500,12 @@ class World:
                   len(pool.kept), len(pool.kept_until)]
         is_to_sweep = any(at <= pool.now for at in pool.kept_until.values()) or pool.dead and pool.settings
         counts.append(int(bool(is_to_sweep)))
-        self.check("audit", (), self.call("audit"), counts)
+        oldest = min((at for at in pool.bucket.values() if at <= pool.now), default=-1)
+        self.check("audit", (), self.call("audit", 9), counts + [oldest, 0, 0])
+        cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
+        while cursor:
+            cursor, *found = self.call("survey", cursor, self.chance.choice((1, 2)), *found)
+        expect(found == [counts[5], oldest], "survey", found, "instead of", counts[5], oldest)
 
     def step_sweep(self):
         """Sometimes an operator has just said that dead jobs stay no longer, or that they do."""
@@ -520,7 +530,7 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "dead", "attempts", "kept", "kept_until", "due", "turns"):
+        for walk in ("jobs", "leases", "dead", "attempts", "kept", "kept_until", "due", "turns", "waiting"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -831,6 +841,10 @@ CONTROLS = {
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",
                                         "return {} or call('ZRANGEBYSCORE', LEASES, '(' .. integer")],
+    "a bucket is written beside its number": [("lib/places", "    waiting_change = waiting_change + call(", "    local _ = call(")],
+    "a job that is taken still counts as waiting": [("lib/take", "    waiting_change = waiting_change - 1\n", "")],
+    "a claimed job still counts as waiting": [("claim", "    waiting_change = waiting_change - call(", "    local _ = call(")],
+    "a held topic is not behind": [("lib/offer", "  note_behind(topic, is_due and at)\n", "")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first then call('RPUSH', READY, first) end", "")],

@@ -54,7 +54,8 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) ||
            is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
-                                                 "topics", "rates", "hour:", "receivers", "idempotency", NULL});
+                                                 "topics", "rates", "hour:", "receivers", "idempotency",
+                                                 "numbers", "survey", NULL});
 }
 
 static bool has_words(struct slice name)
@@ -95,6 +96,45 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
     }
 }
 
+/* ---- what follows from the rest ---- */
+
+/* ARGV[1] prefix   [2] 1: writes what follows, unless its key is there; else tells which of it is as it should be */
+static const char derive[] =
+    "local base, writes = ARGV[1], ARGV[2] == '1'\n"
+    "local waiting = 0\n"
+    "for _, key in ipairs(redis.call('KEYS', base .. 'bucket:*')) do waiting = waiting + redis.call('ZCARD', key) end\n"
+    "local behind = {}\n"
+    "local due = redis.call('ZRANGE', base .. 'due', 0, -1, 'WITHSCORES')\n"
+    "for i = 1, #due, 2 do\n"
+    "  local first = redis.call('ZRANGE', base .. 'bucket:' .. due[i], 0, 0, 'WITHSCORES')[2]\n"
+    "  if first and tonumber(first) < tonumber(due[i + 1]) then behind[#behind + 1] = due[i] end\n"
+    "end\n"
+    "local function is_index(key, topics)\n"
+    "  local is_right = #topics == redis.call('ZCARD', key)\n"
+    "  for _, topic in ipairs(topics) do is_right = is_right and redis.call('ZSCORE', key, topic) == '0' end\n"
+    "  return is_right and 1 or 0\n"
+    "end\n"
+    "local function write(key, topics)\n"
+    "  if redis.call('EXISTS', key) == 1 then return end\n"
+    "  for _, topic in ipairs(topics) do redis.call('ZADD', key, 0, topic) end\n"
+    "end\n"
+    "if not writes then\n"
+    "  local is_right = tonumber(redis.call('HGET', base .. 'numbers', 'waiting') or 0) == waiting\n"
+    "  return {is_index(base .. 'behind', behind), is_right and 1 or 0}\n"
+    "end\n"
+    "write(base .. 'behind', behind)\n"
+    "if waiting > 0 then redis.call('HSETNX', base .. 'numbers', 'waiting', waiting) end\n"
+    "return {}\n";
+
+/* In the order in which derive tells of them. */
+static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "numbers"};
+enum { FOLLOWING = sizeof following / sizeof *following };
+
+static redisReply *run_derive(redisContext *redis, bool writes)
+{
+    return redis_command(redis, "EVAL %s 0 " KEYSPACE_PREFIX " %d", derive, writes);
+}
+
 void keyspace_load(redisContext *redis, const char *text, int64_t now_ms)
 {
     struct buffer numbers;
@@ -113,6 +153,7 @@ void keyspace_load(redisContext *redis, const char *text, int64_t now_ms)
             load_entry(redis, name, entry);
         }
     }
+    freeReplyObject(run_derive(redis, true));
     buffer_fini(&numbers);
 }
 
@@ -165,15 +206,38 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
     freeReplyObject(entries);
 }
 
+static bool has_key(const redisReply *keys, const char *key)
+{
+    for (size_t i = 0; i < keys->elements; i++)
+        if (strcmp(keys->element[i]->str, key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_left_out(struct slice key, const redisReply *right)
+{
+    if (slice_starts_with(key, SLICE(KEYSPACE_PREFIX "hour:")))
+        return true;
+    for (size_t i = 0; i < FOLLOWING; i++)
+        if (right->element[i]->integer && slice_equal(key, slice_of(following[i])))
+            return true;
+    return false;
+}
+
 void keyspace_dump(redisContext *redis, struct buffer *text, int64_t now_ms)
 {
     struct buffer numbers;
     buffer_init(&numbers, 1024 * 1024);
     redisReply *keys = redis_command(redis, "KEYS *");
+    redisReply *right = run_derive(redis, false);
     sort(keys, 1);
     for (size_t i = 0; i < keys->elements; i++)
-        if (!slice_starts_with(slice_of(keys->element[i]->str), SLICE(KEYSPACE_PREFIX "hour:")))
+        if (!is_left_out(slice_of(keys->element[i]->str), right))
             dump_key(redis, &numbers, keys->element[i]->str);
+    for (size_t i = 0; i < FOLLOWING; i++)
+        if (!right->element[i]->integer && !has_key(keys, following[i]))
+            buffer_printf(&numbers, "%s is missing\n", following[i]);
+    freeReplyObject(right);
     numbers_to_times(text, buffer_text(&numbers), now_ms);
     freeReplyObject(keys);
     buffer_fini(&numbers);

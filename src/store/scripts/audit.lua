@@ -1,24 +1,29 @@
 #!lua flags=no-writes
--- audit.lua - counts. Each job's id is in exactly one place, so the sum must come out.
+-- audit.lua - counts, in a time that does not depend on how many jobs or topics there are. Each job's id is in exactly
+-- one place, so the sum must come out.
 --
--- Returns {now_us, jobs, waiting, leased, dead, topics, ready, histories, kept, kept with a time, 1 when there may be
--- something to sweep}: ready is the part of waiting whose time has come, histories are those of jobs with attempts,
--- kept are jobs that have ended. jobs = waiting + leased + dead >= histories when all is well.
--- uses: attempts kept offer
-local waiting, ready = 0, 0
-local function count_bucket(topic, may_be_ready)
-  waiting = waiting + call('ZCARD', bucket_of(topic))
-  if may_be_ready then ready = ready + call('ZCOUNT', bucket_of(topic), '-inf', now) end
+-- ARGV[2] the most topics to look at for due jobs; where more may have some, the last whole survey is told
+-- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time, 1 when
+-- there may be something to sweep, due time of the first ready job or -1, age of that and of ready, ms, or -1 where
+-- nothing is known of them, 1 when that takes a survey}: ready is the part of waiting whose time has come, histories are
+-- those of jobs with attempts, kept are jobs that have ended. jobs = waiting + leased + dead >= histories when all is well.
+-- uses: attempts kept survey waiting
+local most = tonumber(ARGV[2])
+local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)
+local takes_survey, age = due + turns + behind > most, 0
+if takes_survey then
+  due_jobs, oldest_due, age = last_survey()
+else
+  survey_due(0, due)
+  for _, key in ipairs({TURNS, BEHIND}) do
+    for _, topic in ipairs(call('ZRANGE', key, 0, -1)) do survey(topic) end
+  end
 end
-local due = call('ZRANGE', DUE, 0, -1, 'WITHSCORES')
-local may_be_held = call('EXISTS', RATES) == 1
-for i = 1, #due, 2 do count_bucket(due[i], may_be_held or due[i + 1] == 'inf' or tonumber(due[i + 1]) <= now) end
-local turns = call('ZRANGE', TURNS, 0, -1)
-for i = 1, #turns do count_bucket(turns[i], true) end
 local dead = call('ZCARD', DEAD)
 local first = call('ZRANGE', KEPT_UNTIL, 0, 0, 'WITHSCORES')[2]
 local is_to_sweep = first and tonumber(first) <= now or dead > 0 and has(TOPICS)
 return {
-  now_us, call('HLEN', JOBS), waiting, call('ZCARD', LEASES), dead, #due / 2 + #turns, ready, call('HLEN', ATTEMPTS),
-  call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL), is_to_sweep and 1 or 0,
+  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES), dead,
+  call('ZCARD', DUE) + turns, due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
+  is_to_sweep and 1 or 0, oldest_due, age, takes_survey and 1 or 0,
 }

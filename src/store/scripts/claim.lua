@@ -45,7 +45,9 @@ local function lease(topic, ids)
     end
     if bytes_left <= 0 then break end
   end
-  if #places_left > 0 then call('ZREM', bucket_of(topic), unpack(places_left)) end
+  if #places_left > 0 then
+    waiting_change = waiting_change - call('ZREM', bucket_of(topic), unpack(places_left))
+  end
   if #leases > 0 then
     call('ZADD', LEASES, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
@@ -93,6 +95,7 @@ while left > 0 and bytes_left > 0 and rounds > 0 do
   call('ZREM', TURNS, topic)
   offer(topic)
 end
+write_waiting()
 ring()
 wake()
 replies[2] = call('ZCARD', TURNS)

@@ -1,19 +1,25 @@
 #!lua flags=allow-oom
--- mend.lua - a bounded step of the repair that follows an audit which did not come out.
+-- mend.lua - a bounded step through what is in Redis, which repairs what is wrong.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'kept', 'kept_until', 'due', 'turns'
+-- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'kept', 'kept_until', 'due', 'turns', 'waiting'
 -- ARGV[3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
 -- bucket, dead; a place without a job is removed, as is a holder without a lease, and what is known of the
 -- attempts of no job; a job that is kept until nobody knows when goes with the next sweep; a topic without an
--- entry gets one.
+-- entry gets one. Last, the number of waiting jobs is made what it must be if all ids are where they belong.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 -- uses: attempts crashes kept locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
-local STEP = 16
+local STEP = 32
 local replies = {now_us, '0'}
 probe()
 local function mended(what) replies[#replies + 1] = what end
+
+local function leave_bucket(key, id)
+  local number = call('ZREM', key, id)
+  waiting_change = waiting_change - number
+  return number
+end
 
 local function mend_job(id)
   touch(topic_of(id))
@@ -21,16 +27,16 @@ local function mend_job(id)
   if not state then
     put(id, now)
     mended('lost ' .. id)
-  elseif state == 'leased' and call('ZREM', bucket_of(topic_of(id)), id) + call('ZREM', DEAD, id) > 0
+  elseif state == 'leased' and leave_bucket(bucket_of(topic_of(id)), id) + call('ZREM', DEAD, id) > 0
     or state ~= 'leased' and state ~= 'dead' and call('ZREM', DEAD, id) > 0 then
     mended('doubled ' .. id)
   end
   if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
 end
 
-local function mend_place(key, id)
+local function mend_place(key, id, is_bucket)
   if call('HEXISTS', JOBS, id) == 0 then
-    call('ZREM', key, id)
+    if is_bucket then leave_bucket(key, id) else call('ZREM', key, id) end
     call('HDEL', holders_of(topic_of(id)), id)
     forget_crashes(id)
     forget_attempts({id})
@@ -82,21 +88,39 @@ elseif walk == 'kept' then
 elseif walk == 'kept_until' then
   local entries = scan('ZSCAN', KEPT_UNTIL)
   for i = 1, #entries, 2 do mend_kept(entries[i]) end
+elseif walk == 'waiting' then
+  local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', DEAD)
+  if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
+    call('HSET', NUMBERS, 'waiting', number)
+    mended('number of waiting jobs')
+  end
 elseif walk == 'leases' or walk == 'dead' then
   local entries = scan('ZSCAN', base .. walk)
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
 else
   -- The buckets of the topics in due or turns. The cursor is the rank of a topic, then a cursor within
-  -- its bucket. A rank may shift meanwhile: what is missed stays wrong, and the next walk finds it.
+  -- its bucket. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
   local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
-  local topic = call('ZRANGE', base .. walk, rank, rank)[1]
-  if topic then
+  local left = STEP
+  while left > 0 do
+    local topic = call('ZRANGE', base .. walk, rank, rank)[1]
+    if not topic then
+      replies[2] = '0'
+      break
+    end
     cursor = inner == '' and '0' or inner
     local entries = scan('ZSCAN', bucket_of(topic))
-    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i]) end
+    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i], true) end
+    left = left - math.max(1, #entries / 2)
     touch(topic)
-    if replies[2] == '0' then mend_holders(topic) end
-    replies[2] = replies[2] == '0' and tostring(rank + 1) or rank .. ' ' .. replies[2]
+    if replies[2] == '0' then
+      mend_holders(topic)
+      rank, inner = tostring(rank + 1), ''
+      replies[2] = rank
+    else
+      replies[2] = rank .. ' ' .. replies[2]
+      break
+    end
   end
 end
 finish()

@@ -1,7 +1,7 @@
 -- offer.lua - the only writer of turns; with calendar, of due.
 --
 -- ARGV[1] is the default limit: the most jobs of one topic in flight at once, over all processes.
--- uses: calendar rate
+-- uses: behind calendar rate
 
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
@@ -21,9 +21,12 @@ local function offer(topic)
   if not first[1] then
     call('ZREM', DUE, topic)
     call('ZREM', TURNS, topic)
+    note_behind(topic, false)
     return
   end
-  local at = tonumber(first[2]) > now and first[2] or held_until(topic)
+  local is_due = tonumber(first[2]) <= now
+  local at = not is_due and first[2] or held_until(topic)
+  note_behind(topic, is_due and at)
   if at then
     if at ~= 'inf' then note_due(at) end
     call('ZADD', DUE, at, topic)

@@ -1,5 +1,5 @@
 -- places.lua - the only writer of buckets.
--- uses: bell topic
+-- uses: bell topic waiting
 
 -- Topics that this call has touched, in order; each is offered once, by finish.
 local touched, is_touched = {}, {}
@@ -26,7 +26,10 @@ end
 
 -- The end of every script that changes places: writes buckets, offers topics, rings, wakes.
 local function finish()
-  for topic, list in pairs(places) do call('ZADD', bucket_of(topic), unpack(list)) end
+  for topic, list in pairs(places) do
+    waiting_change = waiting_change + call('ZADD', bucket_of(topic), unpack(list))
+  end
+  write_waiting()
   for i = 1, #touched do offer(touched[i]) end
   if #touched > 0 then ring() end
   wake()

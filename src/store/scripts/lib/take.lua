@@ -9,6 +9,9 @@ local function take(id)
     call('HDEL', holders_of(topic), id)
     return 'leased'
   end
-  if call('ZREM', bucket_of(topic), id) == 1 then return 'waiting' end
+  if call('ZREM', bucket_of(topic), id) == 1 then
+    waiting_change = waiting_change - 1
+    return 'waiting'
+  end
   if call('ZREM', DEAD, id) == 1 then return 'dead' end
 end

@@ -1,0 +1,10 @@
+-- waiting.lua - the number of waiting jobs, kept beside the buckets.
+-- uses: keys
+
+local NUMBERS = base .. 'numbers' -- waiting -> how many ids all buckets hold
+
+-- Whoever writes a bucket adds to this; write_waiting notes it at the end of the script.
+local waiting_change = 0
+local function write_waiting()
+  if waiting_change ~= 0 then call('HINCRBY', NUMBERS, 'waiting', waiting_change) end
+end
