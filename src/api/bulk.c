@@ -63,11 +63,11 @@ static void bulk_end(struct bulk *bulk)
     bulk_free(bulk);
 }
 
-/* Skipped: the job has changed, is gone or leased, or would expire at once. */
+/* Skipped: the job has changed, is gone or leased, would expire at once, or cannot be written anew. */
 static bool is_skipped(enum status status)
 {
     return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
-           status == STATUS_EXPIRED;
+           status == STATUS_EXPIRED || status == STATUS_UNREADABLE || status == STATUS_LACKING;
 }
 
 static void end_one(const struct bulk_item *item, enum status status)

@@ -111,8 +111,10 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
         .due_ms = stored->state == JOB_STATE_DEAD ? 0 : stored->at_ms,
     };
     enum status status = job_patch(&call, text, patched, &errors);
-    if (status == STATUS_FAILED)
-        problem_answer_conflict(exchange, "This job's record is not one that duepost wrote.", stored);
+    if (status == STATUS_UNREADABLE)
+        problem_answer_conflict(exchange, PROBLEM_UNREADABLE, stored);
+    else if (status == STATUS_LACKING)
+        problem_answer_conflict(exchange, PROBLEM_LACKING, stored);
     else if (status != STATUS_OK)
         problem_answer_invalid(exchange, status, "job", &errors);
     if (status != STATUS_OK)

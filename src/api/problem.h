@@ -11,6 +11,11 @@ void problem_write(struct buffer *members, const char *format, ...) __attribute_
 /* All that is wrong; what is "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
+/* Why a job's record cannot be written anew. */
+#define PROBLEM_UNREADABLE "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it."
+#define PROBLEM_LACKING                                                                                      \
+    "The job needs a later version of duepost than this process is: send the request to one of that version."
+
 /* job is in the way. */
 void problem_write_conflict(struct buffer *members, const char *detail, const struct store_job *);
 

@@ -4,18 +4,31 @@
 #include "api/problem.h"
 #include "api/view.h"
 
+/* NULL: it stands in nobody's way. */
+static const char *conflict_of(enum status status)
+{
+    switch (status) {
+    case STATUS_LEASED:
+        return "The job is being delivered.";
+    case STATUS_EXPIRED:
+        return "The job has expired, and would be dead at once again.";
+    case STATUS_UNREADABLE:
+        return PROBLEM_UNREADABLE;
+    case STATUS_LACKING:
+        return PROBLEM_LACKING;
+    default:
+        return NULL;
+    }
+}
+
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     struct exchange *exchange = arg;
+    const char *conflict = conflict_of(status);
     audit_job(exchange, "job_run", status);
-    if (status == STATUS_LEASED) {
-        struct store_job job = {.state = JOB_STATE_LEASED};
-        problem_answer_conflict(exchange, "The job is being delivered.", &job);
-        return;
-    }
-    if (status == STATUS_EXPIRED) {
-        struct store_job job = {.state = JOB_STATE_DEAD};
-        problem_answer_conflict(exchange, "The job has expired, and would be dead at once again.", &job);
+    if (conflict) {
+        struct store_job job = {.state = status == STATUS_LEASED ? JOB_STATE_LEASED : JOB_STATE_DEAD};
+        problem_answer_conflict(exchange, conflict, &job);
         return;
     }
     if (status != STATUS_OK) {

@@ -64,19 +64,35 @@ static void check_target(const struct exchange *exchange, const char *name, stru
         job_errors_add(errors, name, TARGET_REFUSED);
 }
 
+/* From what the client sent, into *settings, which borrows from it, from old, or from text. */
+static enum status read_change(const struct change *change, const struct topic_settings *old,
+                               struct buffer *text, struct topic_settings *settings,
+                               struct job_errors *errors)
+{
+    struct slice body = http_request_body(change->exchange->request);
+    struct buffer known;
+    if (change->kind == CHANGE_REPLACE)
+        return topic_settings_parse(body, settings, errors);
+    buffer_init(&known, TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_write_known(old, &known);
+    enum status status = topic_settings_merge(buffer_slice(&known), body, text, errors);
+    buffer_fini(&known);
+    if (status == STATUS_OK)
+        status = topic_settings_parse(buffer_slice(text), settings, errors);
+    if (status == STATUS_OK)
+        topic_settings_carry(settings, old);
+    return status;
+}
+
 /* The new settings, as they are written. INVALID: errors says what is wrong. */
-static enum status make_settings(struct change *change, struct job_errors *errors)
+static enum status make_settings(struct change *change, const struct topic_settings *old,
+                                 struct job_errors *errors)
 {
     struct topic_settings settings;
-    struct slice body = http_request_body(change->exchange->request);
-    struct buffer merged;
-    enum status status = STATUS_OK;
-    buffer_init_fallible(&merged, TOPIC_SETTINGS_BYTES_MAX + body.size);
-    if (change->kind == CHANGE_MERGE)
-        status = topic_settings_merge(buffer_slice(&change->old_settings), body, &merged, errors);
-    if (status == STATUS_OK)
-        status = topic_settings_parse(change->kind == CHANGE_MERGE ? buffer_slice(&merged) : body, &settings,
-                                      errors);
+    struct buffer text;
+    buffer_init_fallible(&text,
+                         TOPIC_SETTINGS_BYTES_MAX + http_request_body(change->exchange->request).size);
+    enum status status = read_change(change, old, &text, &settings, errors);
     buffer_clear(&change->new_settings);
     if (status == STATUS_OK) {
         check_target(change->exchange, "url", settings.url, errors);
@@ -84,8 +100,39 @@ static enum status make_settings(struct change *change, struct job_errors *error
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }
-    buffer_fini(&merged);
+    buffer_fini(&text);
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
+}
+
+/* Makes the new settings from the old ones. False: it has answered. */
+static bool make_change(struct change *change)
+{
+    struct exchange *exchange = change->exchange;
+    struct topic_settings old;
+    struct job_errors errors;
+    enum status status = topic_settings_read(buffer_slice(&change->old_settings), &old);
+    bool is_readable = status == STATUS_OK;
+    if (status == STATUS_INVALID && change->kind == CHANGE_REPLACE)
+        status = topic_settings_read(SLICE(""), &old);
+    if (status == STATUS_INVALID) {
+        problem_answer(exchange, 409, "The topic's settings in Redis cannot be read; PUT replaces them.");
+        return false;
+    }
+    if (status == STATUS_OK && is_readable && old.lacks.size) {
+        problem_answer(exchange, 409,
+                       "The topic's settings need \"%.*s\", which this process does not know: a later version of "
+                       "duepost can change them, and DELETE resets them.",
+                       SLICE_ARG(old.lacks));
+        topic_settings_fini(&old);
+        return false;
+    }
+    if (status == STATUS_OK) {
+        status = make_settings(change, &old, &errors);
+        topic_settings_fini(&old);
+    }
+    if (status != STATUS_OK)
+        problem_answer_invalid(exchange, status, "topic", &errors);
+    return status == STATUS_OK;
 }
 
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -93,7 +140,6 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
 {
     struct change *change = arg;
     struct exchange *exchange = change->exchange;
-    struct job_errors errors;
     (void)count, (void)is_partial, (void)next;
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
@@ -102,8 +148,7 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
     }
     buffer_clear(&change->old_settings);
     buffer_append(&change->old_settings, topic->settings);
-    if (change->kind != CHANGE_RESET && (status = make_settings(change, &errors)) != STATUS_OK) {
-        problem_answer_invalid(exchange, status, "topic", &errors);
+    if (change->kind != CHANGE_RESET && !make_change(change)) {
         change_end(change);
         return;
     }

@@ -158,9 +158,7 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
 {
     struct job job;
     struct topic_settings settings;
-    struct job_errors ignored;
-    bool has_settings =
-        stored->settings.size && topic_settings_parse(stored->settings, &settings, &ignored) == STATUS_OK;
+    bool has_settings = stored->settings.size && topic_settings_read(stored->settings, &settings) == STATUS_OK;
     bool is_readable = view_read(stored, &job);
     write_job(body, stored, &job, has_settings ? &settings : NULL, fallback);
     if (is_readable)
@@ -181,12 +179,12 @@ void view_write_cursor(struct buffer *body, const struct store_cursor *next, int
 void view_write_settings(struct buffer *body, struct slice text)
 {
     struct topic_settings settings;
-    struct job_errors ignored;
     buffer_append(body, SLICE(",\"settings\":"));
-    if (text.size == 0 || topic_settings_parse(text, &settings, &ignored) != STATUS_OK) {
-        buffer_append(body, SLICE("{}"));
-        return;
+    size_t start = body->size;
+    if (topic_settings_read(text, &settings) == STATUS_OK) {
+        topic_settings_show(&settings, body);
+        topic_settings_fini(&settings);
     }
-    topic_settings_show(&settings, body);
-    topic_settings_fini(&settings);
+    if (body->size == start)
+        buffer_append(body, SLICE("{}"));
 }

@@ -221,8 +221,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
 {
     struct why *why = arg;
     struct exchange *exchange = why->exchange;
-    struct topic_settings settings = {.is_paused = false};
-    struct job_errors ignored;
+    struct topic_settings settings;
     (void)count, (void)is_partial, (void)next;
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
@@ -230,7 +229,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         return;
     }
     why->finding = find(why, topic);
-    if (topic->settings.size && topic_settings_parse(topic->settings, &settings, &ignored) != STATUS_OK)
+    if (topic_settings_read(topic->settings, &settings) != STATUS_OK)
         settings = (struct topic_settings){.is_paused = false};
     name_receiver(why, settings.url);
     bool may_be = may_be_held(why, &settings);

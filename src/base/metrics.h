@@ -68,6 +68,7 @@ enum metrics_counter {
     METRICS_COUNTER_HELD_BY_BREAKER, /* jobs, each time that they are */
     METRICS_COUNTER_HELD_BY_LIMIT,
     METRICS_COUNTER_HELD_BY_LOOKUPS,
+    METRICS_COUNTER_HELD_UNSERVED, /* by this process, which cannot serve them */
     METRICS_COUNTER_COUNT,
 };
 

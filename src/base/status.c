@@ -24,6 +24,10 @@ const char *status_name(enum status status)
         return "expired";
     case STATUS_NO_URL:
         return "no_url";
+    case STATUS_UNREADABLE:
+        return "unreadable";
+    case STATUS_LACKING:
+        return "lacking";
     case STATUS_STALE:
         return "stale";
     case STATUS_FULL:

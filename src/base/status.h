@@ -17,6 +17,8 @@ enum status {
     STATUS_LEASED,      /* refused, because an attempt is running */
     STATUS_EXPIRED,     /* refused, because the job's time is over */
     STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
+    STATUS_UNREADABLE,  /* its record in Redis is not one that duepost wrote; nothing changed */
+    STATUS_LACKING,     /* its record needs a later version; nothing changed */
     STATUS_STALE,       /* someone else holds or changed the job; nothing changed */
     STATUS_FULL,        /* a bound was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */

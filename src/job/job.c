@@ -15,6 +15,7 @@ static const char *const error_words[] = {
     [ATTEMPT_ERROR_TARGET_REFUSED] = "target_refused",
     [ATTEMPT_ERROR_ANSWER_TOO_LARGE] = "answer_too_large",
     [ATTEMPT_ERROR_PROTOCOL] = "protocol",
+    [ATTEMPT_ERROR_OTHER] = "other",
 };
 
 static const unsigned error_count = sizeof error_words / sizeof *error_words;
@@ -25,6 +26,15 @@ const char *attempt_error_word(enum attempt_error error)
     return error_words[error];
 }
 
+/* As they all look. */
+static bool is_word(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if ((text.data[i] < 'a' || text.data[i] > 'z') && text.data[i] != '_')
+            return false;
+    return text.size > 0;
+}
+
 bool attempt_error_parse(struct slice word, enum attempt_error *error)
 {
     for (unsigned i = ATTEMPT_ERROR_NONE + 1; i < error_count; i++) {
@@ -33,7 +43,8 @@ bool attempt_error_parse(struct slice word, enum attempt_error *error)
             return true;
         }
     }
-    return false;
+    *error = ATTEMPT_ERROR_OTHER;
+    return is_word(word);
 }
 
 void job_fini(struct job *job)
@@ -86,7 +97,7 @@ static bool same_patience(const struct job *a, const struct job *b)
 bool job_is_same(const struct job *a, const struct job *b)
 {
     return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) &&
-           slice_equal(a->url, b->url) && slice_equal(a->body, b->body) && same_times(a, b) &&
+           a->lacks.size == 0 && b->lacks.size == 0 && slice_equal(a->url, b->url) && slice_equal(a->body, b->body) && same_times(a, b) &&
            same_patience(a, b) && same_headers(a, b);
 }
 

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "job/carried.h"
 #include "job/retry_schedule.h"
 
 enum {
@@ -26,6 +27,7 @@ enum {
     JOB_MEMBERS_MAX = 1000,            /* in one object */
     JOB_ERRORS_MAX = 64,               /* reported at once */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
+    JOB_ATTEMPTS_MAX = 1000000000,     /* far above what retries can make */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)  /* 1 year */
@@ -47,12 +49,13 @@ enum attempt_error {
     ATTEMPT_ERROR_TARGET_REFUSED,
     ATTEMPT_ERROR_ANSWER_TOO_LARGE,
     ATTEMPT_ERROR_PROTOCOL,
+    ATTEMPT_ERROR_OTHER, /* a word that only a later version knows */
 };
 
 /* The word of the API: "dns", "target_refused", ...; "" for NONE. */
 const char *attempt_error_word(enum attempt_error);
 
-/* The other way round; false for other words, "" among them. */
+/* The other way round; OTHER for a word of small letters and _ that is not known here. False: anything else. */
 bool attempt_error_parse(struct slice word, enum attempt_error *);
 
 /* What a finished attempt leaves behind. */
@@ -63,6 +66,7 @@ struct attempt_result {
     enum attempt_error error;
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer; not
                             recorded */
+    struct slice text; /* as its record spells it, where it was read from one; empty: it is new */
 };
 
 struct job_header {
@@ -93,6 +97,9 @@ struct job {
     struct slice reason;                    /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 
+    struct slice lacks;     /* the first thing that the record needs and this version does not know; empty: none */
+    struct carried carried; /* members that this version does not know */
+
     struct buffer text; /* owned: strings that had escapes */
 };
 
@@ -117,8 +124,8 @@ enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct jo
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 
-/* Reads what job_write wrote for the job with this id, topic/jobId. INVALID: somebody else wrote it. Borrows
- * id and record. */
+/* Reads what job_write of this or another version wrote for the job with this id, topic/jobId. INVALID: it did
+ * not. Borrows id and record. A job that lacks something is for reading only. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
@@ -127,7 +134,8 @@ void job_fini(struct job *);
  * left out: the schedule script writes them, since the time is Redis's. */
 void job_write(const struct job *, struct buffer *);
 
-/* Every member equal as sent: body byte for byte, numbers by value, headers in any order. */
+/* Every member equal as sent: body byte for byte, numbers by value, headers in any order. Members that are not
+ * known here do not count, but a job that lacks something is equal to none. */
 bool job_is_same(const struct job *, const struct job *);
 
 /* When a job that is created at created_ms is due, and from when on it is not delivered any more:

@@ -174,6 +174,7 @@ static void keep(struct job *job, const struct job *old)
     job->reason = old->reason;
     job->trace_parent = old->trace_parent;
     job->trace_state = old->trace_state;
+    job->carried = old->carried;
 }
 
 static bool is_changed(const struct values *old, const struct values *patch, enum member member)
@@ -243,7 +244,11 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     struct values old, values;
     errors->count = 0;
     if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
-        return STATUS_FAILED;
+        return STATUS_UNREADABLE;
+    if (patched->old.lacks.size) {
+        job_fini(&patched->old);
+        return STATUS_LACKING;
+    }
     enum status status = job_parse_document(patch->text, errors);
     if (status == STATUS_OK) {
         read_values(patch->record, &old, NULL);

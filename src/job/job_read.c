@@ -1,9 +1,11 @@
-/* job_read.c - a record into a job. It runs once a delivery, on text that we wrote ourselves, so it goes
- * through the members once, with the scanner's cursor, and builds no tree. Text that somebody else wrote
- * is found out by its shape. */
+/* job_read.c - a record into a job. It runs once a delivery, on text that duepost wrote, this version or
+ * another one, so it goes through the members once, with the scanner's cursor, and builds no tree. Text that
+ * somebody else wrote is found out by its shape, and what it would do as a job by the rules for clients. */
+#include "job/header.h"
 #include "job/job.h"
 #include "job/job_id.h"
 #include "job/json.h"
+#include "job/needs.h"
 #include "job/seconds.h"
 #include "job/timestamp.h"
 #include "job/trace.h"
@@ -112,6 +114,7 @@ static bool read_headers(struct job *job, struct slice value)
 {
     struct json_cursor cursor;
     struct slice name, text;
+    size_t bytes = 0;
     job->has_headers = true;
     job->header_count = 0;
     if (!json_open(value, &cursor) || cursor.close != '}')
@@ -119,11 +122,13 @@ static bool read_headers(struct job *job, struct slice value)
     while (json_next_member(&cursor, &name, &text)) {
         struct job_header *header = &job->headers[job->header_count];
         if (job->header_count == JOB_HEADERS_MAX || !read_text(job, name, &header->name) ||
-            !read_text(job, text, &header->value))
+            !read_text(job, text, &header->value) || !header_name_is_valid(header->name) ||
+            header_is_refused(header->name) || !header_value_is_valid(header->value))
             return false;
+        bytes += header->name.size + header->value.size;
         job->header_count++;
     }
-    return cursor.is_ended;
+    return cursor.is_ended && bytes <= JOB_HEADER_BYTES_MAX;
 }
 
 static bool read_created(struct job *job, struct slice value)
@@ -133,7 +138,7 @@ static bool read_created(struct job *job, struct slice value)
 
 static bool read_attempts(struct job *job, struct slice value)
 {
-    return read_int(value, INT32_MAX, &job->attempts);
+    return read_int(value, JOB_ATTEMPTS_MAX, &job->attempts);
 }
 
 static bool read_uncounted(struct job *job, struct slice value)
@@ -146,20 +151,21 @@ static bool read_attempt_member(struct job *job, struct slice name, struct slice
     struct attempt_result *result = &job->last_attempt;
     struct slice word;
     if (slice_equal(name, SLICE("\"at\"")))
-        return read_number(value, INT64_MAX, &result->at_ms);
+        return read_number(value, TIMESTAMP_MAX_MS, &result->at_ms);
     if (slice_equal(name, SLICE("\"durationMs\"")))
-        return read_number(value, INT64_MAX, &result->duration_ms);
+        return read_number(value, TIMESTAMP_MAX_MS, &result->duration_ms);
     if (slice_equal(name, SLICE("\"status\"")))
         return read_int(value, 999, &result->status);
-    return slice_equal(name, SLICE("\"error\"")) && read_text(job, value, &word) &&
-           attempt_error_parse(word, &result->error);
+    if (slice_equal(name, SLICE("\"error\"")))
+        return read_text(job, value, &word) && attempt_error_parse(word, &result->error);
+    return true; /* of a later version */
 }
 
 static bool read_last_attempt(struct job *job, struct slice value)
 {
     struct json_cursor cursor;
     struct slice name, member;
-    job->last_attempt = (struct attempt_result){0};
+    job->last_attempt = (struct attempt_result){.text = value};
     if (!json_open(value, &cursor) || cursor.close != '}')
         return false;
     while (json_next_member(&cursor, &name, &member))
@@ -180,12 +186,21 @@ static bool read_reason(struct job *job, struct slice value)
 
 static bool read_trace_parent(struct job *job, struct slice value)
 {
-    return read_text(job, value, &job->trace_parent) && job->trace_parent.size == TRACE_PARENT_BYTES;
+    char ignored[TRACE_PARENT_BYTES];
+    return read_text(job, value, &job->trace_parent) && job->trace_parent.size == TRACE_PARENT_BYTES &&
+           trace_parent_read(job->trace_parent, ignored);
 }
 
 static bool read_trace_state(struct job *job, struct slice value)
 {
-    return read_text(job, value, &job->trace_state);
+    return read_text(job, value, &job->trace_state) && job->trace_state.size <= TRACE_STATE_MAX &&
+           header_value_is_valid(job->trace_state);
+}
+
+/* A version that knows all of the names writes it anew. */
+static bool read_needs(struct job *job, struct slice name, struct slice value)
+{
+    return needs_read(value, &job->lacks) && (job->lacks.size == 0 || carried_add(&job->carried, name, value));
 }
 
 /* In the order of the record. */
@@ -214,28 +229,54 @@ static const struct member {
     {{"\"body\"", 6}, read_body},
 };
 
-/* Each at most once and in their order, of which *next is the first that may come. */
-static bool read_member(struct job *job, size_t *next, struct slice name, struct slice value)
+enum { MEMBERS = sizeof members / sizeof *members };
+
+/* The member's place in the table, or MEMBERS. Records are in the table's order, so that next is mostly right. */
+static size_t find_member(size_t next, struct slice name)
 {
-    while (*next < sizeof members / sizeof *members) {
-        const struct member *member = &members[(*next)++];
-        if (slice_equal(member->name, name))
-            return member->read(job, value);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        size_t at = next + i < MEMBERS ? next + i : next + i - MEMBERS;
+        if (slice_equal(members[at].name, name))
+            return at;
     }
-    return false;
+    return MEMBERS;
+}
+
+struct reading {
+    struct job *job;
+    size_t next;     /* behind the member that was read last */
+    uint32_t is_read; /* bits */
+    bool has_needs;
+};
+
+/* Each that is known at most once. */
+static bool read_member(struct reading *reading, struct slice name, struct slice value)
+{
+    size_t at = find_member(reading->next, name);
+    if (at == MEMBERS && slice_equal(name, SLICE("\"needs\""))) {
+        bool is_first = !reading->has_needs;
+        reading->has_needs = true;
+        return is_first && read_needs(reading->job, name, value);
+    }
+    if (at == MEMBERS)
+        return carried_add(&reading->job->carried, name, value);
+    bool is_first = !(reading->is_read & UINT32_C(1) << at);
+    reading->is_read |= UINT32_C(1) << at;
+    reading->next = at + 1;
+    return is_first && members[at].read(reading->job, value);
 }
 
 enum status job_read(struct slice id, struct slice record, struct job *job)
 {
     struct json_cursor cursor;
     struct slice name, value;
-    size_t next = 0;
+    struct reading reading = {.job = job};
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX);
     bool is_ours =
         job_key_parse(id, &job->topic, &job->job_id) && json_open(record, &cursor) && cursor.close == '}';
     while (is_ours && json_next_member(&cursor, &name, &value))
-        is_ours = read_member(job, &next, name, value);
+        is_ours = read_member(&reading, name, value);
     is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms &&
               job->url.data; /* there, though it may be empty */
     if (!is_ours)

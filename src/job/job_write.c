@@ -64,6 +64,10 @@ static void put_sent(struct buffer *out, const struct job *job)
 static void put_last_attempt(struct buffer *out, const struct attempt_result *result)
 {
     put_name(out, "lastAttempt");
+    if (result->text.size) {
+        buffer_append(out, result->text);
+        return;
+    }
     buffer_append(out, SLICE("{\"at\":"));
     buffer_append_number(out, result->at_ms);
     put_number(out, "durationMs", result->duration_ms);
@@ -103,6 +107,7 @@ void job_write(const struct job *job, struct buffer *out)
     buffer_append_json(out, job->url);
     put_sent(out, job);
     put_kept(out, job);
+    carried_write(&job->carried, out);
     if (job->body.size) {
         put_name(out, "body");
         buffer_append(out, job->body);

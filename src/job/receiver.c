@@ -69,6 +69,7 @@ enum receiver_health receiver_health(const struct attempt_result *result)
         return RECEIVER_UNTOLD;
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
+    case ATTEMPT_ERROR_OTHER: /* never of an attempt of ours */
         break;
     }
     return RECEIVER_LIVES; /* something answers there */

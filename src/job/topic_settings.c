@@ -5,6 +5,7 @@
 #include "base/decimal.h"
 #include "job/json.h"
 #include "job/member.h"
+#include "job/needs.h"
 
 static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 
@@ -13,6 +14,7 @@ static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 struct parse {
     struct topic_settings *settings;
     struct job_errors *errors;
+    bool is_kept; /* the text is not a client's: another version may have written it */
 };
 
 struct member {
@@ -61,7 +63,7 @@ static void read_rate_burst(struct parse *parse, const char *name, struct slice 
 }
 
 static void read_members(struct parse *, struct slice text, const struct member *members, size_t count,
-                         const char *prefix);
+                         const char *prefix, struct carried *);
 
 static void read_rate(struct parse *parse, const char *name, struct slice value)
 {
@@ -74,7 +76,7 @@ static void read_rate(struct parse *parse, const char *name, struct slice value)
         job_errors_add(parse->errors, name, "must be an object of jobs, per and burst");
         return;
     }
-    read_members(parse, value, members, sizeof members / sizeof *members, "rate.");
+    read_members(parse, value, members, sizeof members / sizeof *members, "rate.", &settings->rate_carried);
     if (parse->errors->count > errors_before)
         return;
     if (!settings->rate_jobs)
@@ -170,9 +172,22 @@ static const struct member all_members[] = {
     {"secrets", read_secrets}, {"retention", read_retention},
 };
 
+static void read_unknown(struct parse *parse, struct slice key, struct slice value, const char *prefix,
+                         struct carried *carried)
+{
+    struct slice name = slice_from(key.data + 1, key.size - 2);
+    bool is_needs = parse->is_kept && !prefix[0] && slice_equal(name, SLICE("needs"));
+    if (is_needs && !needs_read(value, &parse->settings->lacks))
+        job_errors_add(parse->errors, "needs", "must be an array of names");
+    else if (is_needs && parse->settings->lacks.size == 0)
+        return; /* a version that knows all of the names writes it anew */
+    else if (!parse->is_kept || !carried_add(carried, key, value))
+        job_errors_add_named(parse->errors, prefix, name, "is no setting of a topic");
+}
+
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */
 static void read_members(struct parse *parse, struct slice text, const struct member *members, size_t count,
-                         const char *prefix)
+                         const char *prefix, struct carried *carried)
 {
     struct json_cursor cursor;
     struct slice key, value;
@@ -185,14 +200,14 @@ static void read_members(struct parse *parse, struct slice text, const struct me
         if (i < count)
             members[i].read(parse, members[i].name, value);
         else
-            job_errors_add_named(parse->errors, prefix, name, "is no setting of a topic");
+            read_unknown(parse, key, value, prefix, carried);
     }
 }
 
-enum status topic_settings_parse(struct slice text, struct topic_settings *settings,
-                                 struct job_errors *errors)
+static enum status parse_text(struct parse *parse, struct slice text)
 {
-    struct parse parse = {settings, errors};
+    struct topic_settings *settings = parse->settings;
+    struct job_errors *errors = parse->errors;
     struct json_fault fault;
     struct json_cursor top;
     char detail[96];
@@ -207,11 +222,26 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
     } else if (!json_open(text, &top) || top.close != '}') {
         job_errors_add(errors, "", "must be an object");
     } else {
-        read_members(&parse, text, all_members, sizeof all_members / sizeof *all_members, "");
+        read_members(parse, text, all_members, sizeof all_members / sizeof *all_members, "",
+                     &settings->carried);
     }
     if (errors->count > 0)
         topic_settings_fini(settings);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status topic_settings_parse(struct slice text, struct topic_settings *settings,
+                                 struct job_errors *errors)
+{
+    struct parse parse = {.settings = settings, .errors = errors};
+    return parse_text(&parse, text);
+}
+
+enum status topic_settings_read(struct slice text, struct topic_settings *settings)
+{
+    struct job_errors errors;
+    struct parse parse = {.settings = settings, .errors = &errors, .is_kept = true};
+    return parse_text(&parse, text.size ? text : SLICE("{}"));
 }
 
 void topic_settings_fini(struct topic_settings *settings)
@@ -222,8 +252,7 @@ void topic_settings_fini(struct topic_settings *settings)
 bool topic_settings_are_paused(struct slice text)
 {
     struct topic_settings settings;
-    struct job_errors ignored;
-    if (text.size == 0 || topic_settings_parse(text, &settings, &ignored) != STATUS_OK)
+    if (text.size == 0 || topic_settings_read(text, &settings) != STATUS_OK)
         return false;
     topic_settings_fini(&settings);
     return settings.is_paused;

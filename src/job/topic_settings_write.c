@@ -10,11 +10,14 @@ static void put_name(struct buffer *out, size_t start, const char *name)
     buffer_printf(out, "\"%s\":", name);
 }
 
-static void put_rate(struct buffer *out, const struct topic_settings *settings)
+static void put_rate(struct buffer *out, const struct topic_settings *settings, bool is_carrying)
 {
     buffer_printf(out, "{\"jobs\":%lld,\"per\":", (long long)settings->rate_jobs);
     seconds_append(out, settings->rate_per_ms);
-    buffer_printf(out, ",\"burst\":%lld}", (long long)settings->rate_burst);
+    buffer_printf(out, ",\"burst\":%lld", (long long)settings->rate_burst);
+    if (is_carrying)
+        carried_write(&settings->rate_carried, out);
+    buffer_append_byte(out, '}');
 }
 
 static void put_url(struct buffer *out, struct slice url, bool is_hidden)
@@ -55,7 +58,9 @@ static void put_secrets(struct buffer *out, const struct signing_keys *keys, boo
     buffer_append_byte(out, ']');
 }
 
-static void put_settings(const struct topic_settings *settings, struct buffer *out, bool is_hidden)
+/* What is carried is nobody's to see: whether it may be shown, only a later version knows. */
+static void put_settings(const struct topic_settings *settings, struct buffer *out, bool is_hidden,
+                         bool is_carrying)
 {
     size_t start = out->size;
     if (settings->is_paused) {
@@ -68,7 +73,7 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     }
     if (settings->rate_jobs) {
         put_name(out, start, "rate");
-        put_rate(out, settings);
+        put_rate(out, settings, is_carrying);
     }
     if (settings->has_schedule) {
         put_name(out, start, "retrySchedule");
@@ -95,16 +100,37 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
         put_name(out, start, "secrets");
         put_secrets(out, &settings->secrets, is_hidden);
     }
+    if (is_carrying && settings->carried.count) {
+        size_t before = out->size;
+        carried_write(&settings->carried, out);
+        if (before == start && !out->failed)
+            out->data[start] = '{'; /* in the place of its comma */
+    }
     if (out->size > start)
         buffer_append_byte(out, '}');
 }
 
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
-    put_settings(settings, out, false);
+    put_settings(settings, out, false, true);
+}
+
+void topic_settings_write_known(const struct topic_settings *settings, struct buffer *out)
+{
+    size_t start = out->size;
+    put_settings(settings, out, false, false);
+    if (out->size == start)
+        buffer_append(out, SLICE("{}"));
 }
 
 void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
 {
-    put_settings(settings, out, true);
+    put_settings(settings, out, true, false);
+}
+
+void topic_settings_carry(struct topic_settings *settings, const struct topic_settings *old)
+{
+    settings->carried = old->carried;
+    if (settings->rate_jobs)
+        settings->rate_carried = old->rate_carried;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
@@ -19,41 +20,59 @@ void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
     shard->claim = (struct claim){.is_wanted = true, .max = max, .shard = shard, .fn = fn, .arg = arg};
 }
 
-/* To the jobs of this topic. */
-static void give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
+/* To the jobs of this topic; whether there are some. */
+static bool give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
 {
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
-            slice_starts_with(jobs[i].id, topic))
+    bool is_given = false;
+    for (size_t i = 0; i < count; i++) {
+        bool is_its = jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
+                      slice_starts_with(jobs[i].id, topic);
+        if (is_its)
             jobs[i].settings = settings;
+        is_given |= is_its;
+    }
+    return is_given;
 }
 
-static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
+bool claim_read(const struct redis_reply *reply, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
+                struct shard_claim *claimed)
 {
-    struct claim *claim = arg;
-    struct shard_claimed jobs[STORE_CLAIM_MAX];
-    size_t count = 0;
-    if (status == STATUS_OK)
-        count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
-    assert(count <= claim->max);
-    for (size_t i = 0; i < count; i++) {
+    int64_t count = redis_reply_integer(redis_reply_at(reply, 3));
+    int64_t more = redis_reply_integer(redis_reply_at(reply, 1));
+    if (count < 0 || count > (int64_t)max || more < 0 ||
+        redis_reply_size(reply) < FIRST_CLAIMED + (size_t)count * CLAIMED_PARTS)
+        return false;
+    claimed->now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
+    claimed->more = (size_t)more;
+    claimed->receivers = redis_reply_integer(redis_reply_at(reply, 2));
+    claimed->jobs = jobs;
+    claimed->count = (size_t)count;
+    for (size_t i = 0; i < claimed->count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
         jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].settings = SLICE("");
     }
-    for (size_t at = FIRST_CLAIMED + count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply); at += 2)
-        give_settings(jobs, count, redis_reply_text(redis_reply_at(reply, at)),
-                      redis_reply_text(redis_reply_at(reply, at + 1)));
-    struct shard_claim claimed = {
-        .nonce = &claim->nonce,
-        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
-        .jobs = jobs,
-        .count = count,
-        .more = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
-        .receivers = redis_reply_integer(redis_reply_at(reply, 2)),
-    };
+    for (size_t at = FIRST_CLAIMED + claimed->count * CLAIMED_PARTS; at + 1 < redis_reply_size(reply);
+         at += 2) {
+        struct slice topic = redis_reply_text(redis_reply_at(reply, at));
+        struct slice settings = redis_reply_text(redis_reply_at(reply, at + 1));
+        if (!give_settings(jobs, claimed->count, topic, settings)) {
+            claimed->passed = topic;
+            claimed->passed_settings = settings;
+        }
+    }
+    return true;
+}
+
+static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct claim *claim = arg;
+    struct shard_claimed jobs[STORE_CLAIM_MAX];
+    struct shard_claim claimed = {.nonce = &claim->nonce};
+    if (status == STATUS_OK && !claim_read(reply, claim->max, jobs, &claimed))
+        status = reply_refuse("claim");
     if (status == STATUS_UNKNOWN)
         claim->shard->lost_claim = claim->nonce;
     claim->fn(claim->arg, status, &claimed);

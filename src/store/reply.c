@@ -1,5 +1,7 @@
 #include "store/reply.h"
 
+#include "base/log.h"
+
 const char *job_state_word(enum job_state state)
 {
     static const char *const words[] = {"delayed", "ready", "leased", "dead", "delivered", "cancelled"};
@@ -21,6 +23,12 @@ void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
 {
     job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
                  job->record, tag);
+}
+
+enum status reply_refuse(const char *script)
+{
+    log_error("reply_unreadable", LOG_TEXT("script", script));
+    return STATUS_UNKNOWN;
 }
 
 bool reply_read_job(const struct redis_reply *reply, struct store_job *job)

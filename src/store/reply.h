@@ -11,6 +11,10 @@ enum {
     REPLY_NO_URL = -5,      /* see lacks_url there */
 };
 
+/* A reply is not what the script, named for the log, replies: somebody else answers, or has changed the data that
+ * it told of. The status for that: UNKNOWN. */
+enum status reply_refuse(const char *script);
+
 /* {state, time, record[, lost consumers[, settings of its topic[, until when it is kept, its last
  * attempt]]]}; id is left as it is. False: it is none. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);

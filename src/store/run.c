@@ -51,7 +51,11 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
     buffer_clear(&run->new_record);
     buffer_append(&run->old_record, stored->record);
     if (job_read(run->id, stored->record, &job) != STATUS_OK)
-        return STATUS_FAILED;
+        return STATUS_UNREADABLE;
+    if (job.lacks.size) {
+        job_fini(&job);
+        return STATUS_LACKING;
+    }
     bool is_expired = job_is_expired(&job, stored->now_ms);
     job.attempts = 0;
     job.uncounted = 0;

@@ -43,6 +43,9 @@ struct shard_claim {
     size_t count;
     size_t more;       /* topics that are still ready */
     int64_t receivers; /* version of what is known of receivers in this shard, see store_news */
+    /* A topic that was passed over, and its settings: they cannot be read, or need what this version does not
+     * know. Empty: none was. */
+    struct slice passed, passed_settings;
 };
 
 typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);

@@ -120,6 +120,10 @@ bool shard_is_ready(const struct shard *, struct problem *);
 /* Reads a job. STATUS_NOT_FOUND: also one that has ended, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
+/* What claim.lua replies to a claim of max jobs, all but the nonce. False: that is not what it replies. */
+bool claim_read(const struct redis_reply *, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
+                struct shard_claim *);
+
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 

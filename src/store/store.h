@@ -191,8 +191,8 @@ void store_change(struct store *, const struct store_change *, store_changed_fn 
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. due_ms with OK. A dead job
- * starts over, without attempts. */
+/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. UNREADABLE, LACKING: it is dead,
+ * and its record cannot be written anew. due_ms with OK. A dead job starts over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);

@@ -214,7 +214,7 @@ static void post(struct attempt *attempt)
         give_back(attempt);
 }
 
-/* Somebody else wrote this record, or it is of a later version: kept as it is, dead in the open. */
+/* duepost did not write this record, in any version: kept as it is, dead in the open. */
 static void bury_unreadable(struct attempt *attempt)
 {
     log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
@@ -240,11 +240,15 @@ static void bury_unsent(struct attempt *attempt, struct slice reason)
     attempt_record(attempt);
 }
 
-static bool read_job(struct attempt *attempt, struct url *url)
+static bool read_job(struct attempt *attempt)
+{
+    return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
+}
+
+/* Where it leads; attempt->host is empty where neither the job nor its topic says. */
+static bool read_url(struct attempt *attempt, struct url *url)
 {
     const char *detail;
-    if (job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) != STATUS_OK)
-        return false;
     struct slice text = topic_defaults_url(attempt->settings, &attempt->job);
     if (text.size && url_parse(text, url, &detail) != STATUS_OK)
         return false;
@@ -252,17 +256,42 @@ static bool read_job(struct attempt *attempt, struct url *url)
     return true;
 }
 
-/* What somebody else wrote counts as nothing. */
-static void read_settings(struct attempt *attempt, struct slice text)
+/* ---- what this process does not serve ---- */
+
+static void give_back_unserved(struct attempt *attempt, enum unserved_why why, struct slice lacks)
 {
-    struct job_errors errors;
+    const struct attempt_context *context = attempt->context;
+    struct slice topic, job_id, id = attempt->lease.id;
+    int64_t now_us = clock_boot_us();
+    slice_cut(id, '/', &topic, &job_id);
+    unserved_tell(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
+    metrics_count(context->metrics, METRICS_COUNTER_HELD_UNSERVED, 1);
+    attempt->is_held = true;
+    attempt->wait_ms = unserved_hold_ms(context->unserved, now_us);
+    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    attempt_record(attempt);
+}
+
+/* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */
+static bool read_settings(struct attempt *attempt, struct slice text)
+{
     attempt->settings = NEW(struct topic_settings);
     attempt->settings_text = slice_dup(text);
-    if (topic_settings_parse(slice_of(attempt->settings_text), attempt->settings, &errors) == STATUS_OK)
-        return;
-    log_error("settings_unreadable", LOG_SLICE("job", attempt->lease.id));
+    enum status status =
+        topic_settings_read(slice_from(attempt->settings_text, text.size), attempt->settings);
+    if (status == STATUS_OK && attempt->settings->lacks.size == 0)
+        return true;
+    if (status == STATUS_OK) {
+        give_back_unserved(attempt, UNSERVED_TOPIC_LACKS, attempt->settings->lacks);
+        return false;
+    }
     free(attempt->settings);
     attempt->settings = NULL;
+    if (status == STATUS_NO_MEMORY)
+        give_back(attempt);
+    else
+        give_back_unserved(attempt, UNSERVED_SETTINGS, SLICE(""));
+    return false;
 }
 
 /* ---- the permit ---- */
@@ -299,11 +328,34 @@ static void ask_permit(struct attempt *attempt, const struct url *url)
 
 /* ---- its life ---- */
 
+/* What is claimed becomes a POST, or goes back, or is buried. */
+static void begin(struct attempt *attempt, struct slice settings, int64_t now_ms)
+{
+    struct url url;
+    if (settings.size && !read_settings(attempt, settings))
+        return;
+    if (attempt->record.failed)
+        give_back(attempt);
+    else if (!read_job(attempt))
+        bury_unreadable(attempt);
+    else if (attempt->job.lacks.size)
+        give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
+    else if (!read_url(attempt, &url))
+        bury_unreadable(attempt);
+    else if (job_is_expired(&attempt->job, now_ms))
+        bury_unsent(attempt, SLICE("expired"));
+    else if (attempt->host.size == 0)
+        bury_unsent(attempt, SLICE("no_url"));
+    else if (needs_permit(attempt))
+        ask_permit(attempt, &url);
+    else
+        post(attempt);
+}
+
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
     struct attempt *attempt = NEW(struct attempt);
-    struct url url;
     list_init(&attempt->link);
     attempt->context = context;
     attempt->wait_ms = SHARD_NO_WAIT;
@@ -317,20 +369,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
-    if (claimed->settings.size)
-        read_settings(attempt, claimed->settings);
-    if (attempt->record.failed)
-        give_back(attempt);
-    else if (!read_job(attempt, &url))
-        bury_unreadable(attempt);
-    else if (job_is_expired(&attempt->job, now_ms))
-        bury_unsent(attempt, SLICE("expired"));
-    else if (attempt->host.size == 0)
-        bury_unsent(attempt, SLICE("no_url"));
-    else if (needs_permit(attempt))
-        ask_permit(attempt, &url);
-    else
-        post(attempt);
+    begin(attempt, claimed->settings, now_ms);
     return attempt;
 }
 

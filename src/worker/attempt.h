@@ -1,7 +1,7 @@
 /* attempt.h - one POST of one job, from its claim to the record of its outcome.
  *
  * Steps: read the record, get a permit, POST, decide, record; a job that has expired is recorded as dead
- * without a POST, one that gets no permit is given back. The lease is held throughout; nothing is sent
+ * without a POST, one that gets no permit, or that this process cannot serve, is given back. The lease is held throughout; nothing is sent
  * without it. An outcome that Redis did not take is kept, and given to it again, until Redis has taken it or
  * says that the lease is another's. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
@@ -14,6 +14,7 @@
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
 #include "worker/permit.h"
+#include "worker/unserved.h"
 
 struct attempt;
 
@@ -24,6 +25,7 @@ struct attempt_context {
     struct http_client *client;
     const struct attempt_policy *policy;
     struct receivers *receivers;
+    struct unserved *unserved;
     struct metrics *metrics;
     /* The attempt is over, its outcome recorded or lost to another holder; whoever is told frees it. */
     void (*on_end)(void *arg, struct attempt *);

@@ -37,6 +37,7 @@ struct consumer {
     size_t first; /* lane of the next turn */
     struct slots slots;
     struct receivers *receivers;
+    struct unserved unserved;
     size_t in_flight; /* attempts in all lanes */
     size_t claims;    /* under way */
     bool is_draining;
@@ -176,6 +177,20 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
         timer_start(consumer->renew, RENEW_TICK_US);
 }
 
+/* What was passed over waits for another version, or for its settings. */
+static void tell_passed(struct consumer *consumer, const struct shard_claim *claim)
+{
+    struct topic_settings settings;
+    if (claim->passed.size == 0)
+        return;
+    bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
+    unserved_tell(&consumer->unserved, clock_boot_us(),
+                  is_readable ? UNSERVED_TOPIC_LACKS : UNSERVED_SETTINGS, claim->passed,
+                  is_readable ? settings.lacks : SLICE(""));
+    if (is_readable)
+        topic_settings_fini(&settings);
+}
+
 static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
 {
     struct lane *lane = arg;
@@ -184,6 +199,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     if (status == STATUS_OK) /* before any attempt asks for its permit */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
+    tell_passed(lane->consumer, claim);
     if (status == STATUS_OK && claim->more > 0)
         lane->wants_claim = true;
     if (status != STATUS_OK)
@@ -259,6 +275,7 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
         .client = options->client,
         .policy = &options->policy,
         .receivers = consumer->receivers,
+        .unserved = &consumer->unserved,
         .metrics = options->metrics,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,

@@ -409,6 +409,48 @@ END_TEST
 
 /* ---- consumers ---- */
 
+#define LACKS "{\"needs\":[\"later\"]}"
+
+/* Topics whose settings another version has written keep their turn; those whose settings nobody can read have none. */
+START_TEST(claim_passes_over_what_it_may_not_serve)
+{
+#define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
+    CHECK_EXAMPLES(
+        {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000",
+         "1 0 1 u/a now-9 {5} t " LACKS,
+         PASSED "holders:u: u/a=n5,now-9\nleases: u/a@now+5000\nready: t\ntopics: t=" LACKS "\nturns: t@1\n"},
+        /* Nothing else is ready: no bell, and nothing that would be asked for at once. */
+        {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000", "0 0 0 t " LACKS,
+         PASSED "topics: t=" LACKS "\nturns: t@1\n"},
+        {PASSED "topics: t={\"rate\":{\"jobs\":1}}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
+         "0 0 0 t {\"rate\":{\"jobs\":1}}", PASSED "due: t@inf\ntopics: t={\"rate\":{\"jobs\":1}}\n"}, );
+}
+END_TEST
+
+/* Whatever stands there: an answer, and the other topics go on. */
+START_TEST(settings_that_cannot_be_read_hold_up_their_topic_only)
+{
+    static const char *const broken[] = {
+        "x", "null", "1", "\"a\"", "{", "{\"paused\":1}", "{\"maxInFlight\":\"1\"}", "{\"maxInFlight\":0}",
+        "{\"maxInFlight\":null}", "{\"rate\":1}", "{\"rate\":false}", "{\"rate\":{\"jobs\":1,\"per\":0,\"burst\":1}}",
+        "{\"rate\":{\"jobs\":1,\"per\":1,\"burst\":{}}}", "{\"url\":1}", "{\"onDead\":[]}", "{\"retention\":\"1\"}",
+        "{\"retention\":1e99}", "{\"needs\":1}",
+    };
+    char before[512], answer[512], after[512];
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        snprintf(before, sizeof before,
+                 "bucket:t: t/a@now-9\nbucket:u: u/a@now-9\njobs: t/a={1} u/a={5}\ntopics: t=%s\nturns: t@3 u@4\n",
+                 broken[i]);
+        snprintf(answer, sizeof answer, "0 0 1 u/a now-9 {5} t %s", broken[i]);
+        snprintf(after, sizeof after,
+                 "bucket:t: t/a@now-9\ndue: t@inf\nholders:u: u/a=n5,now-9\njobs: t/a={1} u/a={5}\n"
+                 "leases: u/a@now+5000\ntopics: t=%s\n",
+                 broken[i]);
+        check_example(&(struct example){before, "claim 10 n5 5000 2 1000", answer, after});
+    }
+}
+END_TEST
+
 #define CLAIM "claim 10 n5 5000 2 1000"
 #define CLAIMED                                                                                              \
     "holders:t: t/a=n5,now-1000\n"                                                                           \
@@ -1399,6 +1441,8 @@ Suite *suite(void)
     tcase_add_test(group, list_names_jobs_as_they_are);
     tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
     tcase_add_test(group, list_tells_what_passes_its_filters);
+    tcase_add_test(group, claim_passes_over_what_it_may_not_serve);
+    tcase_add_test(group, settings_that_cannot_be_read_hold_up_their_topic_only);
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
     tcase_add_test(group, settings_hold_a_topic_and_let_it_go);

@@ -134,6 +134,17 @@ START_TEST(reads_what_it_wrote)
 }
 END_TEST
 
+START_TEST(an_error_of_a_later_version_is_another_one)
+{
+    struct attempt_line line;
+    struct slice lines = SLICE("1 2 3 of_later\n2 3 4 200\n");
+    ck_assert(attempt_line_take(&lines, &line));
+    ck_assert_int_eq(line.result.error, ATTEMPT_ERROR_OTHER);
+    ck_assert(attempt_line_take(&lines, &line));
+    ck_assert_int_eq(line.number, 2);
+}
+END_TEST
+
 START_TEST(what_somebody_else_wrote_is_no_line)
 {
     static const char *const cases[] = {
@@ -145,7 +156,7 @@ START_TEST(what_somebody_else_wrote_is_no_line)
         "1 2 3 \n",
         "1 2 3 99\n",
         "1 2 3 1000\n",
-        "1 2 3 nothing\n",
+        "1 2 3 Nothing\n",
         "-1 2 3 200\n",
         "1 999999999999999 3 200\n",
         "1 2 3 200 \n",
@@ -173,6 +184,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_character_that_the_cut_tore_is_left_out);
     tcase_add_test(tests, a_line_has_a_bound);
     tcase_add_test(tests, reads_what_it_wrote);
+    tcase_add_test(tests, an_error_of_a_later_version_is_another_one);
     tcase_add_test(tests, what_somebody_else_wrote_is_no_line);
     suite_add_tcase(all, tests);
     return all;

@@ -261,8 +261,23 @@ END_TEST
 
 START_TEST(leaves_foreign_records_alone)
 {
-    ck_assert_int_eq(patch_at("{\"createdAt\":1}", "{}", 1), STATUS_FAILED);
-    ck_assert_int_eq(patch_at("x", "{}", 1), STATUS_FAILED);
+    ck_assert_int_eq(patch_at("{\"createdAt\":1}", "{}", 1), STATUS_UNREADABLE);
+    ck_assert_int_eq(patch_at("x", "{}", 1), STATUS_UNREADABLE);
+    ck_assert_int_eq(patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"other\"]}", "{}", 1),
+                     STATUS_LACKING);
+}
+END_TEST
+
+START_TEST(carries_what_it_does_not_know)
+{
+    ck_assert_int_eq(patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"labels\":[1.10],\"body\":1}", "{\"retry\":3}", 1),
+                     STATUS_OK);
+    buffer_clear(&record);
+    job_write(&patched.job, &record);
+    ck_assert_str_eq(buffer_text(&record),
+                     "{\"createdAt\":1,\"url\":\"http://h/\",\"retry\":3,\"labels\":[1.10],\"body\":1}");
+    job_patched_fini(&patched);
+    ck_assert_int_eq(patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"labels\":[]}", "{\"labels\":[]}", 1), STATUS_INVALID);
 }
 END_TEST
 
@@ -280,6 +295,7 @@ Suite *suite(void)
     tcase_add_test(tests, bounds_what_is_to_be_merged);
     tcase_add_test(tests, compares_times_only_where_it_changes_them);
     tcase_add_test(tests, leaves_foreign_records_alone);
+    tcase_add_test(tests, carries_what_it_does_not_know);
     suite_add_tcase(suite, tests);
     return suite;
 }

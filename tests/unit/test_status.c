@@ -16,6 +16,8 @@ START_TEST(names_every_status)
         [STATUS_LEASED] = "leased",
         [STATUS_EXPIRED] = "expired",
         [STATUS_NO_URL] = "no_url",
+        [STATUS_UNREADABLE] = "unreadable",
+        [STATUS_LACKING] = "lacking",
         [STATUS_STALE] = "stale",
         [STATUS_FULL] = "full",
         [STATUS_UNAVAILABLE] = "unavailable",

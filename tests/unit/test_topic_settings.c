@@ -210,6 +210,83 @@ START_TEST(merges_as_the_rfc_says)
 }
 END_TEST
 
+/* ---- what another version wrote ---- */
+
+static void check_carries(const char *text, const char *written)
+{
+    struct buffer out;
+    buffer_init(&out, 4096);
+    ck_assert_msg(topic_settings_read(slice_of(text), &settings) == STATUS_OK, "%s", text);
+    topic_settings_write(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out), written);
+    buffer_fini(&out);
+    topic_settings_fini(&settings);
+}
+
+START_TEST(carries_settings_that_it_does_not_know)
+{
+    check_carries("", "");
+    check_carries("{}", "");
+    check_carries("{\"weight\":3}", "{\"weight\":3}");
+    check_carries("{\"a\":[1.10],\"paused\":true,\"b\":123456789012345678901234567890,\"c\":{}}",
+                  "{\"paused\":true,\"a\":[1.10],\"b\":123456789012345678901234567890,\"c\":{}}");
+    check_carries("{\"rate\":{\"jobs\":3,\"by\":\"key\",\"per\":1}}",
+                  "{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":1,\"by\":\"key\"}}");
+    check_carries("{\"needs\":[\"fifo\"],\"order\":\"fifo\"}", "{\"needs\":[\"fifo\"],\"order\":\"fifo\"}");
+    check_carries("{\"needs\":[]}", "");
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":[\"fifo\"]}"), &settings), STATUS_OK);
+    ck_assert(slice_equal(settings.lacks, SLICE("fifo")));
+    topic_settings_fini(&settings);
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":\"fifo\"}"), &settings), STATUS_INVALID);
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":1}"), &settings), STATUS_INVALID);
+}
+END_TEST
+
+START_TEST(takes_no_unknown_settings_from_a_client)
+{
+    static const char *const cases[] = {"{\"weight\":3}", "{\"needs\":[]}",
+                                        "{\"rate\":{\"jobs\":1,\"per\":1,\"by\":\"key\"}}"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(topic_settings_parse(slice_of(cases[i]), &settings, &errors), STATUS_INVALID);
+}
+END_TEST
+
+START_TEST(a_change_carries_them_on)
+{
+    static struct topic_settings old;
+    struct buffer out;
+    buffer_init(&out, 4096);
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"weight\":1.10,\"timeout\":1,\"rate\":{\"jobs\":3,\"per\":1,"
+                                               "\"by\":\"key\"}}"),
+                                         &old),
+                     STATUS_OK);
+    topic_settings_write_known(&old, &out);
+    ck_assert_str_eq(buffer_text(&out), "{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":1},\"timeout\":1}");
+    ck_assert_int_eq(topic_settings_parse(SLICE("{\"rate\":{\"jobs\":4,\"per\":1}}"), &settings, &errors),
+                     STATUS_OK);
+    topic_settings_carry(&settings, &old);
+    buffer_clear(&out);
+    topic_settings_write(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out),
+                     "{\"rate\":{\"jobs\":4,\"per\":1,\"burst\":1,\"by\":\"key\"},\"weight\":1.10}");
+    buffer_clear(&out);
+    topic_settings_show(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out), "{\"rate\":{\"jobs\":4,\"per\":1,\"burst\":1}}");
+    ck_assert_int_eq(topic_settings_parse(SLICE("{\"timeout\":1}"), &settings, &errors), STATUS_OK);
+    topic_settings_carry(&settings, &old);
+    buffer_clear(&out);
+    topic_settings_write(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out), "{\"timeout\":1,\"weight\":1.10}");
+    buffer_clear(&out);
+    ck_assert_int_eq(topic_settings_read(SLICE(""), &settings), STATUS_OK);
+    topic_settings_write_known(&settings, &out);
+    ck_assert_str_eq(buffer_text(&out), "{}");
+    buffer_fini(&out);
+    topic_settings_fini(&settings);
+    topic_settings_fini(&old);
+}
+END_TEST
+
 START_TEST(jitter_only_adds)
 {
     settings = (struct topic_settings){.jitter_ppm = 250000};
@@ -232,6 +309,9 @@ Suite *suite(void)
     tcase_add_test(tests, headers_of_a_topic_go_where_its_url_leads);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_as_the_rfc_says);
+    tcase_add_test(tests, carries_settings_that_it_does_not_know);
+    tcase_add_test(tests, takes_no_unknown_settings_from_a_client);
+    tcase_add_test(tests, a_change_carries_them_on);
     tcase_add_test(tests, jitter_only_adds);
     suite_add_tcase(all, tests);
     return all;

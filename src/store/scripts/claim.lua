@@ -5,8 +5,9 @@
 --      are others
 -- ARGV[6] the most bytes of records (one job is always given)
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
--- record; then the settings of those topics among them that have some: topic, settings, ...}.
--- uses: attempts crashes places probe
+-- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
+-- over because their settings cannot be read or need what this process does not know}.
+-- uses: attempts crashes needs places probe
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -78,6 +79,16 @@ local function serve(topic, most)
   end
 end
 
+-- Topics that are not served here. A claim that finds no others waits for the next bell or second, as if there were none.
+local passed, is_passed = {}, {}
+local PASSED_MAX = 4
+local function may_serve(topic)
+  if settings_of(topic) ~= UNREADABLE and knows_needs(topic) then return true end
+  if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end
+  is_passed[topic] = true
+  return false
+end
+
 -- Each round gives a job, except where places have no records, the clock stepped back or the limit was
 -- lowered: that is cleared away in bounded steps, too.
 local rounds = 2 * left
@@ -90,17 +101,19 @@ while left > 0 and bytes_left > 0 and rounds > 0 do
   if not ready[2] then share = left end -- nobody else waits for a turn
   local free = limit_of(topic) - call('HLEN', holders_of(topic))
   local most = math.min(left, share, free, (tokens_of(topic)))
-  if settings_of(topic).paused then most = 0 end
+  if settings_of(topic).paused or not may_serve(topic) then most = 0 end
   if most > 0 then serve(topic, most) end
   call('ZREM', TURNS, topic)
   offer(topic)
 end
 write_waiting()
-ring()
+local is_idle = #passed > 0 and #replies == HEAD
+if not is_idle then ring() end
 wake()
-replies[2] = call('ZCARD', TURNS)
+replies[2] = is_idle and 0 or call('ZCARD', TURNS)
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version') or 0)
 replies[4] = (#replies - HEAD) / 3
+for i = 1, #passed do served[#served + 1] = passed[i] end
 for i = 1, #served do
   if settings_of(served[i]) ~= NO_SETTINGS then
     replies[#replies + 1] = served[i]

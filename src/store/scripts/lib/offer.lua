@@ -6,10 +6,11 @@
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
 
--- Until when a topic whose first job is due may not be served: 'inf' while it is paused or its number in
--- flight is at its limit, else by its rate; nothing when it may.
+-- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
+-- its number in flight is at its limit, else by its rate; nothing when it may.
 local function held_until(topic)
-  if settings_of(topic).paused or call('HLEN', holders_of(topic)) >= limit_of(topic) then return 'inf' end
+  if settings_of(topic).paused or settings_of(topic) == UNREADABLE then return 'inf' end
+  if call('HLEN', holders_of(topic)) >= limit_of(topic) then return 'inf' end
   local tokens, next_at = tokens_of(topic)
   return tokens < 1 and integer(next_at) or nil
 end

@@ -3,14 +3,34 @@
 
 local TOPICS = base .. 'topics' -- topic -> settings
 
--- What operators have set for a topic: JSON as topic_settings.c wrote it.
+local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
+
+-- Whether scripts can work with them; the rest of what they must be, C checks.
+local function are_sound(s)
+  local rate = s.rate
+  if s.paused ~= nil and type(s.paused) ~= 'boolean' or s.url and type(s.url) ~= 'string' then return false end
+  if s.onDead and type(s.onDead) ~= 'string' or s.needs and type(s.needs) ~= 'table' then return false end
+  if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
+  if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
+  if not rate then return rate == nil end
+  return type(rate) == 'table' and is_number(rate.jobs, 1, 1e9) and is_number(rate.per, 0.001, 1e9)
+    and is_number(rate.burst, 1, 1e9)
+end
+
+-- What operators have set for a topic: JSON as topic_settings.c wrote it. UNREADABLE: somebody else wrote it, and
+-- nobody serves the topic.
 local settings_texts, settings = {}, {}
-local NO_SETTINGS = {}
+local NO_SETTINGS, UNREADABLE = {}, {}
+local function read_settings(text)
+  local is_json, read = pcall(cjson.decode, text)
+  return is_json and type(read) == 'table' and are_sound(read) and read or UNREADABLE
+end
+
 local function settings_of(topic)
   if not has(TOPICS) then return NO_SETTINGS end
   if not settings[topic] then
     settings_texts[topic] = call('HGET', TOPICS, topic)
-    settings[topic] = settings_texts[topic] and cjson.decode(settings_texts[topic]) or NO_SETTINGS
+    settings[topic] = settings_texts[topic] and read_settings(settings_texts[topic]) or NO_SETTINGS
   end
   return settings[topic]
 end
