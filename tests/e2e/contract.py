@@ -24,11 +24,20 @@ def _merge(schema, rules):
             schema[name] = rule
 
 
+def _close(node):
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _close(part)
+    if isinstance(node, dict) and node.get("type") == "object" and isinstance(node.get("properties"), dict):
+        node.setdefault("additionalProperties", False)
+
+
 def _read():
-    """The contract with the rules of contract_rules.yaml in its schemas. No part of it is shared by two places."""
+    """The contract with the rules of contract_rules.yaml in its schemas, and closed: this version answers with no member that the
+    contract does not name. No part of it is shared by two places."""
     whole = json.loads(json.dumps(yaml.safe_load(PATH.read_text())))
     for name, rules in json.loads(json.dumps(yaml.safe_load(RULES.read_text()))).items():
         _merge(whole["components"]["schemas"][name], rules)
+    _close(whole)
     return whole
 
 

@@ -89,6 +89,10 @@ def as_meant(draw, operation, value):
     return named
 
 
+# The contract has many jobs in words only: see the operation scheduleJob.
+MANY_JOBS = {"type": "array", "minItems": 1, "maxItems": 10000, "items": {"$ref": "#/components/schemas/NewJob"}}
+
+
 @st.composite
 def body_of(draw, operation):
     """Content-Type, bytes, and the value where the bytes are one."""
@@ -97,8 +101,8 @@ def body_of(draw, operation):
     content = follow(operation["requestBody"])["content"]
     media = draw(st.sampled_from(sorted(content)))
     schema = content[media]["schema"]
-    if media == "application/x-ndjson":
-        schema = {"type": "array", "items": {"$ref": "#/components/schemas/NewJob"}}
+    if operation["operationId"] == "scheduleJob" and (media == "application/x-ndjson" or draw(st.booleans())):
+        schema = MANY_JOBS
     values = generate.of(schema)
     if operation["operationId"] == "changeSettings":
         values = st.one_of(generate.of(contract.schema_of("Settings")), values)
@@ -129,7 +133,9 @@ def requests_of(draw, path, method):
 
 
 def is_allowed(operation, value):
-    """Whether the contract has that body."""
+    """Whether the contract has that body. A PUT need not repeat the topic of its path."""
+    if operation["operationId"] == "replaceJob" and isinstance(value, dict):
+        value = {"topic": "a", **value}
     return any(contract.validator(content["schema"]).is_valid(value) for content in follow(operation["requestBody"])["content"].values())
 
 
