@@ -4,14 +4,15 @@
 
 #include "base/memory.h"
 #include "job/job.h"
-#include "store/shard_private.h"
+#include "store/leased.h"
 
 enum {
-    LOOK_MAX = 10000, /* entries that one call looks at */
-    FOUND = 3,        /* where a reply says how many there are */
-    FIRST_JOB = 4,    /* where they begin */
-    JOB_PARTS = 5,    /* id, time, record, lost consumers, settings of the topic */
-    SEEN_PARTS = 2,   /* id, tag */
+    LOOK_MAX = 10000,  /* entries that one call looks at */
+    LEASED_MAX = 2000, /* ids of leased jobs in one call */
+    FOUND = 3,         /* where a reply says how many there are */
+    FIRST_JOB = 4,     /* where they begin */
+    JOB_PARTS = 5,     /* id, time, record, lost consumers, settings of the topic */
+    SEEN_PARTS = 2,    /* id, tag */
 };
 
 /* What a walk brings, by the word that the script knows it by. */
@@ -23,6 +24,9 @@ struct walk {
     struct store_list list; /* from.shard: the one that is asked */
     char score[40];
     char behind[JOB_KEY_MAX]; /* see place_cursor */
+    /* Of leased jobs. */
+    struct buffer ids; /* of the page, a line each */
+    bool has_more;     /* behind these */
     enum walk_kind kind;
     union {
         store_list_fn *jobs;
@@ -33,6 +37,7 @@ struct walk {
 };
 
 static void ask(struct walk *);
+static void begin(struct walk *);
 
 static bool has_next_shard(const struct walk *walk)
 {
@@ -63,6 +68,12 @@ static int64_t read_now_ms(const struct redis_reply *reply)
     return redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
 }
 
+static struct slice last_line(struct slice lines)
+{
+    const char *newline = memrchr(lines.data, '\n', lines.size);
+    return newline ? slice_skip(lines, (size_t)(newline + 1 - lines.data)) : lines;
+}
+
 static struct store_cursor read_cursor(struct walk *walk, const struct redis_reply *reply)
 {
     struct store_cursor next = walk->list.from;
@@ -70,6 +81,8 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
     if (!next.began_ms)
         next.began_ms = read_now_ms(reply);
     next.id = redis_reply_text(redis_reply_at(reply, 2));
+    if (next.id.size == 0 && walk->has_more)
+        next.id = last_line(buffer_slice(&walk->ids));
     if (next.id.size == 0) {
         next.shard = has_next_shard(walk) ? next.shard + 1 : 0;
         return next;
@@ -131,7 +144,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     /* Nobody wants to turn an empty page only because it is another shard that has the jobs. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
         walk->list.from = next;
-        ask(walk);
+        begin(walk);
         return;
     }
     if (walk->kind == WALK_JOBS)
@@ -140,6 +153,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
         give_seen(walk, status, reply, count, next);
     else
         walk->fn.count(walk->arg, status, (int64_t)count, next);
+    buffer_fini(&walk->ids);
     free(walk);
 }
 
@@ -171,7 +185,41 @@ static void ask(struct walk *walk)
     script_call_text(call, list->host);
     script_call_text(call, slice_of(kind_words[walk->kind]));
     script_call_number(call, list->from.began_ms);
+    script_call_text(call, buffer_slice(&walk->ids));
     script_call_send(call, shard->reads, on_page, walk);
+}
+
+static void on_leased(void *arg, enum status status, const struct leased_page *page)
+{
+    struct walk *walk = arg;
+    if (status != STATUS_OK) {
+        on_page(walk, status, NULL);
+        return;
+    }
+    buffer_clear(&walk->ids);
+    for (size_t i = 0; i < page->count; i++) {
+        if (i)
+            buffer_append_byte(&walk->ids, '\n');
+        buffer_append(&walk->ids, page->ids[i]);
+    }
+    walk->has_more = page->has_more;
+    if (walk->ids.failed)
+        on_page(walk, STATUS_NO_MEMORY, NULL);
+    else
+        ask(walk);
+}
+
+/* All leased ones of a shard are counted by themselves; else they are found by their ids. */
+static void begin(struct walk *walk)
+{
+    const struct store_list *list = &walk->list;
+    bool is_count = walk->kind == WALK_COUNT;
+    bool is_plain_count = is_count && list->topic.size == 0 && list->host.size == 0;
+    if (list->state == JOB_STATE_LEASED && !is_plain_count)
+        leased_find(store_shard(walk->store, list->from.shard), list->topic, list->from.id,
+                    is_count ? LEASED_MAX : list->max, on_leased, walk);
+    else
+        ask(walk);
 }
 
 static struct walk *walk_new(struct store *store, const struct store_list *list, enum walk_kind kind,
@@ -182,6 +230,7 @@ static struct walk *walk_new(struct store *store, const struct store_list *list,
     walk->list = *list;
     walk->kind = kind;
     walk->arg = arg;
+    buffer_init_fallible(&walk->ids, (size_t)LEASED_MAX * (JOB_KEY_MAX + 1));
     if (list->topic.size)
         walk->list.from.shard = store_shard_of(store, list->topic)->number;
     assert(walk->list.from.shard < store_shards(store));
@@ -192,19 +241,19 @@ void store_list(struct store *store, const struct store_list *list, store_list_f
 {
     struct walk *walk = walk_new(store, list, WALK_JOBS, arg);
     walk->fn.jobs = fn;
-    ask(walk);
+    begin(walk);
 }
 
 void store_see(struct store *store, const struct store_list *list, store_seen_fn *fn, void *arg)
 {
     struct walk *walk = walk_new(store, list, WALK_SEEN, arg);
     walk->fn.seen = fn;
-    ask(walk);
+    begin(walk);
 }
 
 void store_count(struct store *store, const struct store_list *list, store_count_fn *fn, void *arg)
 {
     struct walk *walk = walk_new(store, list, WALK_COUNT, arg);
     walk->fn.count = fn;
-    ask(walk);
+    begin(walk);
 }

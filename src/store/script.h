@@ -20,6 +20,7 @@ enum script_id {
     SCRIPT_CLAIM,
     SCRIPT_COMPLETE,
     SCRIPT_FORGET,
+    SCRIPT_LEASED,
     SCRIPT_LIST,
     SCRIPT_MEND,
     SCRIPT_OPEN,

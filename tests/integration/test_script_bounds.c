@@ -99,7 +99,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_keyspace(HALFWAY);
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
-    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/c now-5000");
+    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now-5000");
     check_answer("audit 9", "5 1 3 1 1 1 0 0 0 0 now-1000 0 0");
     check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
@@ -215,15 +215,15 @@ START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
         const char *host = hosts[i / 3];
         if (!host[0] && strcmp(tell[i % 3], "count") == 0)
             continue; /* no record is needed */
-        const char *words[] = {"list",    "dead", "",     "100", "",          "", "10000",
-                               "4194304", "-inf", "+inf", host,  tell[i % 3], "0"};
-        redisReply *page = script_run(redis, 13, words);
+        const char *words[] = {"list",    "dead", "",     "100", "",          "",  "10000",
+                               "4194304", "-inf", "+inf", host,  tell[i % 3], "0", ""};
+        redisReply *page = script_run(redis, 14, words);
         ck_assert_str_eq(page->element[2]->str, "t/3");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : READ_AT_ONCE);
         freeReplyObject(page);
         words[4] = "1";
         words[5] = "t/3";
-        page = script_run(redis, 13, words);
+        page = script_run(redis, 14, words);
         ck_assert_str_eq(page->element[2]->str, "");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
         freeReplyObject(page);
@@ -324,8 +324,8 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
         put_dead(i);
     do {
         const char *const words[] = {"list",    "dead", "t",    "7", score,  last, "10000",
-                                     "1000000", "-inf", "+inf", "",  "jobs", "0"};
-        redisReply *page = script_run(redis, 13, words);
+                                     "1000000", "-inf", "+inf", "",  "jobs", "0",  ""};
+        redisReply *page = script_run(redis, 14, words);
         ck_assert_uint_le((page->elements - 4) / 5, PAGE);
         for (size_t i = 4; i < page->elements; i += 5)
             seen[atoi(page->element[i]->str + 2)]++;
@@ -339,6 +339,33 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
         ck_assert_msg(i % 2 || seen[i] == 1, "t/%d was shown %d times", i, seen[i]);
         ck_assert_int_le(seen[i], 1);
     }
+}
+END_TEST
+
+/* Renewals move leases between the pages: they are found in steps, and told in the order of their ids. */
+START_TEST(leased_finds_each_lease_that_stays)
+{
+    enum { LEASED = 3000, STEP = 700 };
+    int seen[LEASED] = {0}, steps = 0;
+    char at[32] = "0";
+    redis_do(redis, "FLUSHALL");
+    for (int i = 0; i < LEASED; i++)
+        redis_do(redis, "ZADD " KEY "leases %d t/%d", i, i);
+    redis_do(redis, "ZADD " KEY "leases 1 u/1");
+    do {
+        const char *const words[] = {"leased", "t", "t/1", at, "700"};
+        redisReply *reply = script_run(redis, 5, words);
+        ck_assert_uint_le(reply->elements, 2 + 2 * STEP);
+        for (size_t i = 2; i < reply->elements; i++)
+            seen[atoi(reply->element[i]->str + 2)]++;
+        snprintf(at, sizeof at, "%s", reply->element[1]->str);
+        freeReplyObject(reply);
+        for (int i = steps++; i < LEASED; i += 3)
+            redis_do(redis, "ZADD " KEY "leases %d t/%d", LEASED + steps, i);
+    } while (strcmp(at, "0") != 0);
+    ck_assert_int_ge(steps, 3);
+    for (int i = 0; i < LEASED; i++)
+        ck_assert_msg((seen[i] > 0) == (i > 1), "t/%d was found %d times", i, seen[i]); /* behind t/1 */
 }
 END_TEST
 
@@ -520,13 +547,13 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     }
     ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
 
-    const char *const page[] = {"list",    "ready", "crowd", "100", "",     "", "10000",
-                                "4194304", "-inf",  "+inf",  "",    "jobs", "0"};
-    const char *const none[] = {"list",    "dead", "none", "100", "",     "", "10000",
-                                "4194304", "-inf", "+inf", "",    "jobs", "0"};
-    const char *const audit[] = {"audit", "1000"}, *const mend[] = {"mend", "jobs", "0"};
-    freeReplyObject(run_timed(SCRIPT_LIST, 13, page));
-    freeReplyObject(run_timed(SCRIPT_LIST, 13, none));
+    const char *const page[] = {"list",    "ready", "crowd", "100", "",     "",  "10000",
+                                "4194304", "-inf",  "+inf",  "",    "jobs", "0", ""};
+    const char *const none[] = {"list",    "dead", "none", "100", "",     "",  "10000",
+                                "4194304", "-inf", "+inf", "",    "jobs", "0", ""};
+    const char *const audit[] = {"audit", "1000"}, *const mend[] = {"mend", "jobs", "0", ""};
+    freeReplyObject(run_timed(SCRIPT_LIST, 14, page));
+    freeReplyObject(run_timed(SCRIPT_LIST, 14, none));
     freeReplyObject(run_timed(SCRIPT_MEND, 3, mend));
     reply = run_timed(SCRIPT_AUDIT, 2, audit);
     ck_assert_int_eq(reply->element[1]->integer, (long long)(CROWD - all.crowd));
@@ -552,6 +579,7 @@ Suite *suite(void)
     tcase_add_test(group, run_reads_no_record_for_which_it_has_no_use);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
+    tcase_add_test(group, leased_finds_each_lease_that_stays);
     tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
     tcase_add_test(group, of_too_many_settings_a_page_of_topics_looks_at_some);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);

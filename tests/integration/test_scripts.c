@@ -314,39 +314,51 @@ START_TEST(list_shows_the_jobs_of_a_state)
                                "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
                                "jobs: t/a={a} t/b={b} u/a={c}\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
-        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
-        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0",
+        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
+        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
          "'' '' 2 t/a now-5 {a} 0 '' t/b now {b} 0 ''", NULL},
-        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0", "now-5 t/a 1 t/a now-5 {a} 0 ''", NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/b now {b} 0 ''", NULL},
-        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/a now+3000 {r} 0 ''",
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0 ''", "now-5 t/a 1 t/a now-5 {a} 0 ''",
          NULL},
-        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0", "'' '' 0", NULL},
-        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0",
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now {b} 0 ''", NULL},
+        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 1 t/a now+3000 {r} 0 ''",
+         NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
+        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
          "'' '' 3 t/a now-9 {a} 0 '' u/a now-9 {c} 5 '' t/b now-8 {b} 0 ''", NULL},
-        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0",
+        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
          "'' '' 2 t/a now-9 {a} 0 '' t/b now-8 {b} 0 ''", NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
-        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0",
+        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 ''",
          "now-9 u/a 2 t/a now-9 {a} 0 '' u/a now-9 {c} 5 ''", NULL},
-        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs 0", "now-9 t/a 0", NULL},
-        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0", "now-9 u/a 1 u/a now-9 {c} 5 ''",
+        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs 0 ''", "now-9 t/a 0", NULL},
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0 ''", "now-9 u/a 1 u/a now-9 {c} 5 ''",
          NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0", "'' '' 1 t/b now-8 {b} 0 ''",
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now-8 {b} 0 ''",
          NULL}, );
+}
+END_TEST
+
+START_TEST(leased_finds_ids_behind_another)
+{
+    static const char some[] = "leases: t/c@now+1 t/a@now+2 u/a@now+3 t/b@now+4\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, "leased '' '' 0 100", "0", NULL}, {some, "leased u '' 0 100", "0 u/a", NULL},
+        {some, "leased t t/a 0 100", "0 t/c t/b", NULL}, {some, "leased '' t/c 0 100", "0 u/a", NULL},
+        {some, "list leased '' 2 0 t/a 100 1000 -inf +inf '' jobs 0 t/b", "'' '' 0", NULL}, );
 }
 END_TEST
 
 START_TEST(list_names_jobs_as_they_are)
 {
     CHECK_EXAMPLES( //
-        {DELAYED, "list delayed t 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_DELAYED, NULL},
-        {READY, "list ready t 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_READY, NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_LEASED, NULL},
-        {DEAD, "list dead '' 10 '' '' 100 1000 -inf +inf '' seen 0", "'' '' 1 t/a " TAG_DEAD, NULL}, );
+        {DELAYED, "list delayed t 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_DELAYED,
+         NULL},
+        {READY, "list ready t 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_READY, NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' seen 0 t/a", "'' '' 1 t/a " TAG_LEASED, NULL},
+        {DEAD, "list dead '' 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_DEAD, NULL}, );
 }
 END_TEST
 
@@ -359,12 +371,13 @@ START_TEST(list_leaves_out_what_came_after_the_walk_began)
                                "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED(
                                    "99999999999999") " u/a={c} u/b={d} u/c={e}\n";
     CHECK_EXAMPLES( //
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8", "'' '' 2", NULL},
-        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8", "'' '' 1 u/b now-8 {d} 0 ''",
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8 ''", "'' '' 2", NULL},
+        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 ''", "'' '' 1 u/b now-8 {d} 0 ''",
          NULL},
-        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8", "'' '' 0", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1", "'' '' 1 t/a now-5 {a} 0 ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now",
+        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8 ''", "'' '' 0", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 ''", "'' '' 1 t/a now-5 {a} 0 ''",
+         NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now ''",
          "'' '' 1 t/c now+1 " CREATED("1") " 0 ''", NULL}, );
 }
 END_TEST
@@ -379,31 +392,31 @@ START_TEST(list_tells_what_passes_its_filters)
         "jobs: t/a=" RECORD("http://h/") " t/b=" RECORD("https://H:81?q") " t/c=" RECORD(
             "http://hh/") " t/d=x t/e=" RECORD("http://[::1]:5/") " u/a=" RECORD("http://h") "\n";
     CHECK_EXAMPLES( //
-        {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0",
+        {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0 ''",
          "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0",
+        {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0 ''",
          "'' '' 1 t/a now-5 " RECORD("http://h/") " 0 ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0", "'' '' 0", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0", "'' '' 1 t/d now+9 x 0 ''", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0",
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0 ''", "'' '' 0", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0 ''", "'' '' 1 t/d now+9 x 0 ''", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0 ''",
          "'' '' 1 u/a now-8 " RECORD("http://h") " 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0",
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
          "'' '' 2 t/a now-5 " RECORD("http://h/") " 0 '' t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0",
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0 ''",
          "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0", "'' '' 0", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0",
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0 ''", "'' '' 0", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0 ''",
          "'' '' 1 t/e now-9 " RECORD("http://[::1]:5/") " 0 ''", NULL},
         {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
-         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0",
+         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
          "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"}", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 2", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0", "'' '' 1", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 2", NULL},
-        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count 0", "'' '' 1", NULL},
-        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count 0", "now-5 t/a 1", NULL},
-        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count 0", "'' '' 1", NULL}, );
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0 ''", "'' '' 1", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
+        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 1", NULL},
+        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count 0 ''", "now-5 t/a 1", NULL},
+        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count 0 ''", "'' '' 1", NULL}, );
 }
 END_TEST
 
@@ -1273,7 +1286,7 @@ START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
 END_TEST
 
 #define LEFT_FOR(ms) "bucket:t: t/a@now-" ms "\ndue: t@now-" ms "\njobs: t/a={r}\n" YOURS
-#define HELD_YOURS  "bucket:t: t/a@now-9000\ndue: t@inf\njobs: t/a={r}\n" YOURS
+#define HELD_YOURS   "bucket:t: t/a@now-9000\ndue: t@inf\njobs: t/a={r}\n" YOURS
 
 START_TEST(a_standby_offers_what_the_owner_has_left_overdue)
 {
@@ -1438,6 +1451,7 @@ Suite *suite(void)
     tcase_add_test(group, run_makes_a_job_due);
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
+    tcase_add_test(group, leased_finds_ids_behind_another);
     tcase_add_test(group, list_names_jobs_as_they_are);
     tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
     tcase_add_test(group, list_tells_what_passes_its_filters);

@@ -480,6 +480,14 @@ class World:
                 self.lives[job_id].due = due
                 self.lives[job_id].changes += 1
 
+    def find_leased(self, topic, behind):
+        """Ids behind this one, in order."""
+        answer = self.call("leased", topic, behind, 0, 100)
+        found = sorted(set(answer[1:]))
+        self.check("leased", (topic, behind), found, [job_id for job_id in sorted(self.pool.leases)
+                                                      if topic_of(job_id) == topic and job_id > behind])
+        return found
+
     def step_look(self):
         """What only reads, or mends what is whole."""
         if self.is_away:
@@ -490,10 +498,11 @@ class World:
         state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
-            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0)
+            ids = self.find_leased(topic, last)[:most] if state == "leased" else ()
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids))
             expected = self.pool.list(state, topic, answer[2], score, last)
             self.check("list", (state, topic, score, last), answer[3:], expected)
-            score, last = answer[:2]
+            score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
         pool = self.pool
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
                   len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts),

@@ -313,7 +313,10 @@ class Pool:
         places = {"leased": self.leases, "dead": self.dead}.get(state, self.bucket)
         entries = sorted((at, job_id) for job_id, at in places.items()
                          if (not topic or topic_of(job_id) == topic) and self.state(job_id)[0] == state)
-        if last:
+        if state == "leased":
+            entries.sort(key=lambda entry: entry[1])
+            entries = [entry for entry in entries if entry[1] > last]
+        elif last:
             entries = [entry for entry in entries if entry > (int(score), last)]
         answer = []
         for at, job_id in entries[:most]:

@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- list.lua - a page of the jobs in one state, in the order of their times, then of their ids.
+-- list.lua - a page of the jobs in one state, in the order of their times, then of their ids; leased ones in that of
+-- their ids.
 --
 -- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
@@ -10,6 +11,7 @@
 -- ARGV[12] what to tell: 'jobs', 'seen' or 'count'
 -- ARGV[13] when the walk began, ms, or 0: it begins. What came later is not told: jobs that died or became ready since,
 --      and of the others jobs that were created since
+-- ARGV[14] leased jobs to look at, an id a line; see leased.lua
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
 -- id, score, record, lost consumers, settings of its topic or ''; or id, tag; or nothing}.
 -- uses: clock crashes order settings tag_text topic
@@ -38,7 +40,7 @@ if state == 'ready' then to = call('ZCOUNT', key, '-inf', now) - 1 end
 if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
 if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
 if began > 0 and (state == 'dead' or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', began) - 1) end
-if ARGV[5] ~= '' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
+if ARGV[5] ~= '' and state ~= 'leased' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
 -- The record begins as schedule.lua and job_write.c made it.
 local function passes(id, record)
@@ -78,22 +80,45 @@ local function look_at(id, score)
   if not needs_record or record and passes(id, record) then add(id, score, record) end
 end
 
+-- Whether the page ends behind this entry.
+local function visit(id, score)
+  replies[2], replies[3] = score, id
+  look_at(id, score)
+  return found == most or bytes_left <= 0
+end
+
+-- Whether all of them were visited.
+local PAGE = 100
+local function visit_range()
+  while from <= to and look > 0 do
+    local entries = call('ZRANGE', key, from, math.min(to, from + math.min(PAGE, look) - 1), 'WITHSCORES')
+    for i = 1, #entries, 2 do
+      from, look = from + 1, look - 1
+      if visit(entries[i], entries[i + 1]) then return from > to end
+    end
+  end
+  return from > to
+end
+
+local function visit_leased(ids)
+  local last = string.match(ids, '[^\n]*$')
+  for id in string.gmatch(ids, '[^\n]+') do
+    local score = call('ZSCORE', LEASES, id)
+    if score and visit(id, score) then return id == last end
+  end
+  return true
+end
+
 -- Where each entry counts there is no need to look at them.
 local is_plain = host == '' and (topic == '' or not places_of[state])
+local is_whole
 if tell == 'count' and is_plain then
-  found = math.max(0, to - from + 1)
-  from = to + 1
-end
-local PAGE = 100
-while from <= to and look > 0 and found < most and bytes_left > 0 do
-  local entries = call('ZRANGE', key, from, math.min(to, from + math.min(PAGE, look) - 1), 'WITHSCORES')
-  for i = 1, #entries, 2 do
-    from, look = from + 1, look - 1
-    replies[2], replies[3] = entries[i + 1], entries[i]
-    look_at(entries[i], entries[i + 1])
-    if found == most or bytes_left <= 0 then break end
-  end
+  found, is_whole = math.max(0, to - from + 1), true
+elseif state == 'leased' then
+  is_whole = visit_leased(ARGV[14])
+else
+  is_whole = visit_range()
 end
 replies[4] = found
-if from > to then replies[2], replies[3] = '', '' end
+if is_whole then replies[2], replies[3] = '', '' end
 return replies
