@@ -294,7 +294,7 @@ END_TEST
 START_TEST(chunked_body_is_joined)
 {
     exchange(SLICE("POST /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-                   "3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n"));
+                   "3\r\nabc\r\n4\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n"));
     ck_has("[POST /c () abcdefg]");
 }
 END_TEST
@@ -709,7 +709,7 @@ START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 {
     const struct attack *attack = &attacks[_i];
     exchange(attack->bytes);
-    size_t answers = wire_count(&text, "HTTP/1.1 ");
+    size_t answers = wire_count(&text, "HTTP/1.1 ") - wire_count(&text, "HTTP/1.1 request without");
     size_t refusals = wire_count(&text, "HTTP/1.1 400 ") + wire_count(&text, "HTTP/1.1 413 ") +
                       wire_count(&text, "HTTP/1.1 505 ");
     ck_assert_msg(answers == refusals && answers <= 2, "%s: %s", attack->name, text.data);
@@ -718,7 +718,8 @@ START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 }
 END_TEST
 
-/* libmicrohttpd takes these; what stands behind them is read by nobody. */
+/* libmicrohttpd 0.9 takes all of these, 1.0.1 only those without an extension or a bare LF. Nothing behind them is
+ * read as a request. */
 static const struct slice chunks[] = {
     SLICE("1\r\na\r\n0\r\n\r\n"),          SLICE("1\na\n0\n\n"),
     SLICE("1;x\r\na\r\n0\r\n\r\n"),        SLICE("1;x\na\r\n0\r\n\r\n"),
@@ -734,9 +735,10 @@ START_TEST(nothing_behind_chunks_is_a_request)
     wire_send(fd, SLICE(SMUGGLED));
     wire_read_to_end(fd, &text);
     close(fd);
-    ck_has("[POST /victim () a]");
+    ck_has(fx.requests ? "[POST /victim () a]" : "HTTP/1.1 400 ");
     ck_has("Connection: close");
-    ck_assert_int_eq(fx.requests, 1);
+    ck_has_not("smuggled");
+    ck_assert_int_le(fx.requests, 1);
 }
 END_TEST
 

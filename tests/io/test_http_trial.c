@@ -36,7 +36,6 @@ START_TEST(library_that_parses_like_another_version_is_refused)
     version = strncmp(true_version(), "0.9.", 4) == 0 ? "1.0.1" : "0.9.75";
     ck_assert_int_eq(http_trial_run(&problem), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, version));
-    ck_assert_ptr_nonnull(strstr(problem.text, " accepts a"));
 }
 END_TEST
 
