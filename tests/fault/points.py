@@ -76,10 +76,13 @@ class Story:
             self.lane.stop()
 
     def leave_litter(self):
-        """What only mend and sweep find: a place without a job, and a job that was to be kept until long ago."""
+        """What only mend and sweeps find: a place without a job, a job that was to be kept and a key that was to be known until long
+        ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
         self.lane.ask("ZADD", self.lane.keys + "kept_until", 1, f"{self.lane.name}/nobody")
+        self.lane.ask("HSET", self.lane.keys + "idempotency", "nobody", "")
+        self.lane.ask("ZADD", self.lane.keys + "windows", 1, "nobody")
 
     def watch(self, node):
         """Until the point has acted: another one takes over, and a stopped one goes on later."""
