@@ -87,7 +87,8 @@ typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);
 void redis_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *, void *arg);
 
 /* Further messages to a subscriber: fn is called for each until the link is lost, and then no more
- * (the caller subscribes anew in on_up). Text is what was published. */
+ * (the caller subscribes anew in on_up). Text is what was published; it is empty
+ * when the subscription begins. If Redis refuses that, the link is lost with Redis's words as the reason. */
 typedef void redis_message_fn(void *arg, struct slice channel, struct slice text);
 void redis_subscribe(struct redis_link *, struct slice channel, redis_message_fn *, void *arg);
 

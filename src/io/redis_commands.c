@@ -86,7 +86,10 @@ static void on_message(redisAsyncContext *context, void *reply, void *data)
     const struct redis_reply *message = reply;
     if (!message || redis_reply_size(message) != 3)
         return;
-    if (slice_equal(redis_reply_text(redis_reply_at(message, 0)), SLICE("message")))
+    struct slice kind = redis_reply_text(redis_reply_at(message, 0));
+    if (slice_equal(kind, SLICE("subscribe")))
+        subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)), SLICE(""));
+    if (slice_equal(kind, SLICE("message")))
         subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)),
                          redis_reply_text(redis_reply_at(message, 2)));
 }

@@ -96,8 +96,9 @@ const struct option option_table[OPTION_COUNT] = {
                 "primary:\n"
                 "sentinel://host[:port],.../service, or some nodes of a Cluster:\n"
                 "cluster://[user[:password]@]host[:port],... Redis 7.0 or newer, with\n"
-                "maxmemory-policy noeviction. A password may stand here and in DUEPOST_REDIS, but not in\n"
-                "the flag, which everybody on the host can read.",
+                "maxmemory-policy noeviction; the README lists the rights of a Redis user of its own. A\n"
+                "password may stand here and in DUEPOST_REDIS, but not in the flag, which everybody on the\n"
+                "host can read.",
         },
     [OPTION_REDIS_PASSWORD_FILE] =
         {
@@ -152,9 +153,11 @@ const struct option option_table[OPTION_COUNT] = {
                 "written it to disk (append-only file, fsync always) before it is confirmed. replicated:N:\n"
                 "the loss of the primary, because N replicas have it (WAIT); fsync+replicated:N: both. "
                 "auto:\n"
-                "fsync with the private Redis, and what it gives with another one. Where Redis does not "
-                "keep\n"
-                "the class that is set, duepost answers 503 and says why.",
+                "fsync with the private Redis, and what it gives with another one; a warning at start says "
+                "if\n"
+                "that is memory. Where Redis does not keep the class that is set, duepost answers 503 and "
+                "says\n"
+                "why.",
         },
     [OPTION_REACTORS] =
         {

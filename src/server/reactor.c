@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
@@ -173,6 +174,22 @@ static void start_carrying(struct reactor *reactor)
         start_upkeep(reactor, i);
 }
 
+/* Where the operator has asked for no class, one that survives no crash of Redis must not come as a surprise.
+ */
+static void warn_of_durability(const struct reactor *reactor)
+{
+    const struct store_facts *facts = store_facts(reactor->store);
+    if (reactor->options.store->is_durability_set || facts->in_force.is_synced)
+        return;
+    log_warning(
+        facts->is_fsync_hidden ? "durability_is_unknown" : "durability_is_memory",
+        LOG_TEXT("risk", "jobs that were confirmed are lost when Redis crashes or its host loses power"),
+        LOG_TEXT("why", facts->is_fsync_hidden ? "Redis does not let duepost ask (CONFIG GET appendfsync)"
+                                               : "Redis does not have appendonly yes and appendfsync always"),
+        LOG_TEXT("do",
+                 "set both in Redis and --durability fsync; or accept the risk with --durability memory"));
+}
+
 static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
@@ -180,6 +197,8 @@ static void on_store_change(void *arg)
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;
+    if (reactor->options.index == 0)
+        warn_of_durability(reactor);
     atomic_fetch_sub(reactor->options.awaited, 1);
     reactor->options.on_ready(reactor->options.arg);
 }

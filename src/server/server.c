@@ -264,7 +264,9 @@ static void on_timer(void *arg)
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;
-    if (server->preflight && store_facts(server->preflight)->is_known)
+    struct problem why;
+    if (server->preflight &&
+        (store_facts(server->preflight)->is_known || store_is_refused(server->preflight, &why)))
         loop_post(server->loop, end_preflight, server);
 }
 

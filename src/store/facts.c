@@ -4,12 +4,13 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "store/rights.h"
 #include "store/script.h"
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
     ASK_SOON_US = 500 * 1000, /* while it does not do: new jobs are to be taken as soon as it does */
-    REDIS_MAJOR_MIN = 7, /* scripts with flags */
+    REDIS_MAJOR_MIN = 7,      /* scripts with flags */
 };
 
 struct facts {
@@ -21,11 +22,11 @@ struct facts {
     void *arg;
     struct timer *again;
     struct store_facts facts;
+    struct rights *rights;
     bool has_aof, aof_is_broken;
-    bool was_told_eviction;
-    char trouble[160];      /* the error with which Redis refuses writes; empty: none */
-    char refusal[256];      /* empty: none; from the last whole round */
-    char next_refusal[256]; /* of the round under way */
+    char trouble[160];                  /* the error with which Redis refuses writes; empty: none */
+    char refusal[RIGHTS_TEXT_MAX];      /* empty: none; from the last whole round */
+    char next_refusal[RIGHTS_TEXT_MAX]; /* of the round under way */
 };
 
 /* The value of a "name:value" line of INFO. */
@@ -57,14 +58,14 @@ static void judge_version(struct facts *facts)
                  "Redis is version %s; duepost needs 7.0 or newer", facts->facts.version);
 }
 
-/* A Redis that evicts keys would lose jobs: told once, and shown by /readyz. */
+/* A Redis that evicts keys loses jobs. */
 static void judge_eviction(struct facts *facts)
 {
-    bool is_safe = strcmp(facts->facts.eviction, "noeviction") == 0;
-    if (!is_safe && !facts->was_told_eviction && facts->facts.eviction[0])
-        log_warning("redis_may_evict_jobs", LOG_TEXT("maxmemory_policy", facts->facts.eviction),
-                    LOG_TEXT("do", "set maxmemory-policy noeviction"));
-    facts->was_told_eviction = !is_safe;
+    if (facts->facts.eviction[0] && strcmp(facts->facts.eviction, "noeviction") != 0)
+        snprintf(facts->next_refusal, sizeof facts->next_refusal,
+                 "Redis has maxmemory-policy %s, which may evict jobs; duepost needs noeviction: CONFIG SET "
+                 "maxmemory-policy noeviction, and the same in redis.conf",
+                 facts->facts.eviction);
 }
 
 /* Those that take part: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
@@ -97,31 +98,19 @@ static void on_info(void *arg, const struct redis_reply *reply)
     judge_eviction(facts);
 }
 
-/* The last question of a round. */
-static void on_appendfsync(void *arg, const struct redis_reply *reply)
+static void end_round(struct facts *facts)
 {
-    struct facts *facts = arg;
-    if (!reply)
-        return;
-    struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
-    bool is_kept = facts->has_aof && !facts->aof_is_broken;
-    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden here */
-    facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     facts->facts.is_known = facts->facts.version[0] != '\0';
-    memcpy(facts->refusal, facts->next_refusal, sizeof facts->refusal);
-    if (facts->trouble[0] || !facts_give_durability(facts) || (facts->may_lay_out && !facts->is_laid_out))
+    const char *denied = rights_refusal(facts->rights);
+    snprintf(facts->refusal, sizeof facts->refusal, "%s", denied ? denied : facts->next_refusal);
+    if (facts->trouble[0] || denied || !facts_give_durability(facts) ||
+        (facts->may_lay_out && !facts->is_laid_out))
         timer_start(facts->again, ASK_SOON_US);
     facts->on_change(facts->arg);
 }
 
-static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
+static void judge_layout(struct facts *facts, const struct redis_reply *reply)
 {
-    struct facts *facts = arg;
-    if (status != STATUS_OK) {
-        copy(facts->trouble, sizeof facts->trouble, redis_reply_text(reply));
-        return;
-    }
-    facts->trouble[0] = '\0';
     int64_t format = redis_reply_integer(redis_reply_at(reply, 1));
     int64_t shards = redis_reply_integer(redis_reply_at(reply, 2));
     facts->is_laid_out = format > 0;
@@ -137,6 +126,52 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
                  facts->options->shards);
 }
 
+static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct facts *facts = arg;
+    if (status == STATUS_OK)
+        judge_layout(facts, reply);
+    copy(facts->trouble, sizeof facts->trouble, status == STATUS_OK ? SLICE("") : redis_reply_text(reply));
+    if (reply)
+        end_round(facts);
+}
+
+/* Data that say neither get our layout. A Redis that cannot be used gets nothing. */
+static void open_data(struct facts *facts)
+{
+    struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
+    script_call_number(open, 0);
+    script_call_number(open, STORE_FORMAT);
+    script_call_number(open, (int64_t)facts->options->shards);
+    script_call_number(open, facts->may_lay_out && !facts->next_refusal[0]);
+    script_call_send(open, facts->link, on_opened, facts);
+}
+
+static void on_rights_known(void *arg)
+{
+    struct facts *facts = arg;
+    if (rights_refusal(facts->rights))
+        end_round(facts);
+    else
+        open_data(facts);
+}
+
+/* Then come the questions about rights, then the layout. */
+static void on_appendfsync(void *arg, const struct redis_reply *reply)
+{
+    struct facts *facts = arg;
+    if (!reply)
+        return;
+    struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
+    bool is_kept = facts->has_aof && !facts->aof_is_broken;
+    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden here */
+    facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
+    if (rights_are_in_doubt(facts->rights))
+        rights_ask(facts->rights);
+    else
+        open_data(facts);
+}
+
 static void ask(void *arg)
 {
     struct facts *facts = arg;
@@ -144,20 +179,13 @@ static void ask(void *arg)
         return;
     facts->next_refusal[0] = '\0';
     redis_send(facts->link, 1, (struct slice[]){SLICE("INFO")}, on_info, facts);
-    struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
-    script_call_number(open, 0);
-    script_call_number(open, STORE_FORMAT);
-    script_call_number(open, (int64_t)facts->options->shards);
-    script_call_number(open, facts->may_lay_out);
-    script_call_send(open, facts->link, on_opened, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
                on_appendfsync, facts);
     timer_start(facts->again, ASK_AGAIN_US);
 }
 
 struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key,
-                        const struct store_options *options, bool may_lay_out, loop_fn *on_change,
-                        void *arg)
+                        const struct store_options *options, bool may_lay_out, loop_fn *on_change, void *arg)
 {
     struct facts *facts = NEW(struct facts);
     facts->link = link;
@@ -167,6 +195,7 @@ struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice
     facts->on_change = on_change;
     facts->arg = arg;
     facts->again = timer_new(loop, ask, facts);
+    facts->rights = rights_new(link, jobs_key, options, on_rights_known, facts);
     return facts;
 }
 
@@ -175,6 +204,7 @@ void facts_free(struct facts *facts)
     if (!facts)
         return;
     timer_free(facts->again);
+    rights_free(facts->rights);
     free(facts);
 }
 
@@ -189,6 +219,7 @@ void facts_lay_out(struct facts *facts)
 
 void facts_start(struct facts *facts)
 {
+    rights_doubt(facts->rights);
     ask(facts);
 }
 
@@ -196,6 +227,21 @@ void facts_stop(struct facts *facts)
 {
     facts->facts.is_known = false;
     timer_stop(facts->again);
+}
+
+void facts_note_denial(struct facts *facts)
+{
+    if (rights_refusal(facts->rights))
+        return; /* it is asked again and again anyway */
+    rights_doubt(facts->rights);
+    facts_doubt(facts);
+}
+
+void facts_note_subscription(struct facts *facts, bool is_denied)
+{
+    rights_note_subscription(facts->rights, is_denied);
+    if (is_denied)
+        facts_doubt(facts);
 }
 
 void facts_doubt(struct facts *facts)

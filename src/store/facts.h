@@ -1,4 +1,4 @@
-/* facts.h - what Redis says about itself: version, role, eviction, persistence, layout of the data.
+/* facts.h - what Redis says about itself: version, role, eviction, persistence, rights, layout of the data.
  *
  * Asked when the connection comes up and every few seconds after; more often while it does not do. */
 #ifndef DUEPOST_STORE_FACTS_H
@@ -20,6 +20,10 @@ void facts_lay_out(struct facts *);
 /* The link came up, or was lost. */
 void facts_start(struct facts *);
 void facts_stop(struct facts *);
+
+/* Redis has denied something for a lack of rights; or the wake-up channel is subscribed to. */
+void facts_note_denial(struct facts *);
+void facts_note_subscription(struct facts *, bool is_denied);
 
 /* Redis has refused something: what is known may be out of date, and is asked for now. */
 void facts_doubt(struct facts *);

@@ -32,6 +32,7 @@ enum script_id {
     SCRIPT_REPLACE,
     SCRIPT_REPORT,
     SCRIPT_RETRY,
+    SCRIPT_RIGHTS,
     SCRIPT_RUN,
     SCRIPT_SCHEDULE,
     SCRIPT_SETTINGS,
@@ -48,6 +49,9 @@ struct script_text {
 };
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
+
+/* The commands that the scripts run, with a blank between two of them; and some other words that are none. */
+extern const char *const script_commands;
 
 struct script_call;
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "io/cluster.h"
+#include "store/rights.h"
 #include "store/shard_private.h"
 
 /* Longest waits for one reply. A claim or an outcome that takes longer than a lease is worthless. */
@@ -109,6 +110,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
     struct shard *shard = arg;
     uint64_t due_ms;
     (void)channel;
+    if (text.size == 0)
+        facts_note_subscription(shard->facts, false);
     if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
@@ -125,13 +128,26 @@ static void on_subscriber_up(void *arg)
 
 static void on_subscriber_down(void *arg, const char *why)
 {
-    on_lost(arg, "subscriber", why); /* what is missed meanwhile, the carry worker's tick finds */
+    const struct shard *shard = arg;
+    on_lost(shard, "subscriber", why); /* what is missed meanwhile, the carry worker's tick finds */
+    if (rights_deny(slice_of(why)))
+        facts_note_subscription(shard->facts, true);
 }
 
 static void on_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;
-    shard->events.on_error(shard->events.arg, error);
+    if (shard->events.on_error)
+        shard->events.on_error(shard->events.arg, error);
+}
+
+/* On the connections but that of the facts, which are about rights themselves. */
+static void on_work_error(void *arg, struct slice error)
+{
+    const struct shard *shard = arg;
+    if (rights_deny(error))
+        facts_note_denial(shard->facts);
+    on_error(arg, error);
 }
 
 static void on_place(void *arg, const struct redis_place *place)
@@ -141,7 +157,8 @@ static void on_place(void *arg, const struct redis_place *place)
 }
 
 static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us, loop_fn *on_up,
-                                       void (*on_down)(void *, const char *))
+                                       void (*on_down)(void *, const char *),
+                                       void (*on_refused)(void *, struct slice))
 {
     struct redis_link_events events = {
         .on_up = on_up,
@@ -150,7 +167,7 @@ static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us,
         .on_place = on_place,
         .find = shard->events.find,
         .find_arg = shard->events.find_arg,
-        .on_error = shard->events.on_error ? on_error : NULL,
+        .on_error = on_refused,
     };
     return redis_link_new(shard->loop, shard->options->redis, deadline_us, events);
 }
@@ -211,11 +228,12 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     init_key(shard, &shard->jobs_key, "jobs");
     init_key(shard, &shard->ready_key, "ready");
     init_key(shard, &shard->wake_channel, "wake");
-    shard->changes = connect_link(shard, REPLY_DEADLINE_US, on_changes_up, on_changes_down);
-    shard->reads = connect_link(shard, REPLY_DEADLINE_US, on_reads_up, on_reads_down);
-    shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_worker_up, on_worker_down);
-    shard->bell = connect_link(shard, BELL_DEADLINE_US, on_bell_up, on_bell_down);
-    shard->subscriber = connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down);
+    shard->changes = connect_link(shard, REPLY_DEADLINE_US, on_changes_up, on_changes_down, on_work_error);
+    shard->reads = connect_link(shard, REPLY_DEADLINE_US, on_reads_up, on_reads_down, on_error);
+    shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_worker_up, on_worker_down, on_work_error);
+    shard->bell = connect_link(shard, BELL_DEADLINE_US, on_bell_up, on_bell_down, on_work_error);
+    shard->subscriber =
+        connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down, on_error);
     shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options, number == 0,
                              tell_change, shard);
     init_batches(shard);
@@ -272,24 +290,34 @@ static void tell_shortfall(const struct shard *shard, const struct store_facts *
                                          : "it needs appendonly yes and appendfsync always");
 }
 
+static void tell_absence(const struct shard *shard, struct problem *problem)
+{
+    const char *why = shard->changes ? redis_link_why(shard->changes) : "duepost stops";
+    char line[RIGHTS_LINE_MAX];
+    rights_format_line(shard->options, line);
+    if (rights_deny(slice_of(why)))
+        problem_set(problem, "Redis refuses: %.120s; run on Redis: %.360s", why, line);
+    else
+        problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
+}
+
 bool shard_is_ready(const struct shard *shard, struct problem *problem)
 {
     const struct store_facts *facts = facts_get(shard->facts);
     if (!shard->changes || !redis_link_is_up(shard->changes)) {
-        const char *why = shard->changes ? redis_link_why(shard->changes) : "duepost stops";
-        problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
+        tell_absence(shard, problem);
         return false;
     }
-    if (facts_trouble(shard->facts)) {
-        problem_set(problem, "Redis refuses: %s", facts_trouble(shard->facts));
+    if (facts_refusal(shard->facts)) {
+        problem_set(problem, "%s", facts_refusal(shard->facts));
         return false;
     }
     if (!facts->is_known) {
         problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
         return false;
     }
-    if (facts_refusal(shard->facts)) {
-        problem_set(problem, "%s", facts_refusal(shard->facts));
+    if (facts_trouble(shard->facts)) {
+        problem_set(problem, "Redis refuses: %s", facts_trouble(shard->facts));
         return false;
     }
     if (!facts_is_laid_out(shard->facts)) {

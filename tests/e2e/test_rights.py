@@ -1,0 +1,95 @@
+"""A Redis user of duepost's own: what its ACL has to grant, and what happens when it does not."""
+
+import json
+import re
+
+import pytest
+
+from duepost import ROOT, run
+from patience import until
+
+README_LINE = re.search(r"^ACL SETUSER duepost on >PASSWORD (~duepost:\* &duepost:\* .*)$", (ROOT / "README.md").read_text(), re.M)[1]
+
+
+def make_user(redis, *rules):
+    assert redis.command("ACL", "SETUSER", "duepost", "reset", "on", ">pw", *rules) == b"+OK\r\n"
+
+
+def address(redis):
+    return {"DUEPOST_REDIS": f"redis://duepost:pw@{redis.place}"}
+
+
+def test_what_the_readme_grants_is_enough(start, redis, receiver, topic):
+    behind = redis(tcp=True)
+    make_user(behind, *README_LINE.split())
+    receiver.script(topic, 500, 200)
+    receiver.script(topic, 410, job_id="dead")
+    for _ in range(2):
+        server = start("--durability", "fsync", extra=address(behind), data=None)
+        for name, more in (("a", {"retrySchedule": [0.05]}), ("dead", {}), ("far", {"delay": 60})):
+            server.request("PUT", f"/jobs/{topic}/{name}", json.dumps({"url": receiver.url(), **more}),
+                           {"Content-Type": "application/json"})
+        server.wait_for_state(topic, "a", None)
+        server.wait_for_state(topic, "dead", "dead")
+        for target in "/jobs?state=dead", "/topics", "/receivers", "/metrics", f"/jobs/{topic}/far":
+            server.get(target).expect(200) if target != "/metrics" else server.request("GET", target)
+        server.cancel(topic, "far").expect(200)
+        assert server.terminate() == 0
+        assert [line for line in server.log().splitlines() if "level=error" in line or "redis_refused" in line] == []
+
+
+@pytest.mark.parametrize("rules,names", [
+    (["~duepost:*", "+@all"], "the channels"),
+    (["~other:*", "&duepost:*", "+@all"], "the keys"),
+    *((["~duepost:*", "&duepost:*", "+@all", "-" + name], name.upper().replace("|", " "))
+      for name in ("publish", "zadd", "hset", "pexpire", "blpop", "wait", "time", "evalsha", "eval", "script|load", "info", "subscribe"))])
+def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
+    """By one message, with what grants them."""
+    behind = redis(tcp=True)
+    make_user(behind, *rules)
+    result = run("--listen", "127.0.0.1:0", extra=address(behind))
+    assert result.returncode > 0
+    refusals = [line for line in result.stderr.splitlines() if "ACL SETUSER" in line]
+    assert len(refusals) == 1, result.stderr
+    assert "ACL SETUSER duepost " + README_LINE in refusals[0]
+    assert re.search(rf"rights \([^)]*{names}", refusals[0]), refusals
+    assert behind.command("DBSIZE") == b":0\r\n"
+
+
+def test_rights_that_are_taken_away_are_named_until_they_are_back(start, redis, topic):
+    """What Redis refuses then has changed nothing."""
+    behind = redis(tcp=True)
+    make_user(behind, *README_LINE.split())
+    server = start(extra=address(behind), data=None)
+    behind.command("ACL", "SETUSER", "duepost", "resetchannels")
+    for number in range(20):
+        name = str(number)
+        status = server.post({"topic": topic, "jobId": name, "url": "http://127.0.0.1:9/", "delay": 600 - number}).status
+        exists = behind.command("HEXISTS", "duepost:{0}:jobs", f"{topic}/{name}") == b":1\r\n"
+        assert status in (201, 503) and exists == (status == 201)
+    until(lambda: "the channels" in server.get("/readyz").json.get("detail", ""), 15, "it is told")
+    assert server.get("/readyz").status == 503
+    behind.command("ACL", "SETUSER", "duepost", "&duepost:*")
+    until(lambda: server.get("/readyz").status == 200, 10, "ready again")
+
+
+def test_a_redis_that_evicts_stops_the_start(start, redis):
+    behind = redis(options=("--maxmemory-policy", "allkeys-lru"))
+    result = run("--listen", "127.0.0.1:0", "--redis", behind.address)
+    assert result.returncode > 0 and "allkeys-lru" in result.stderr and "maxmemory-policy noeviction" in result.stderr
+    behind.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    server = start(redis=behind)
+    behind.command("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+    until(lambda: "volatile-ttl" in server.get("/readyz").json.get("detail", ""), 10, "not ready")
+
+
+@pytest.mark.parametrize("options,aof,event", [
+    ((), False, "durability_is_memory"), ((), True, None), (("--durability", "memory"), False, None),
+    (("--durability", "fsync"), True, None)])
+def test_a_memory_that_nobody_asked_for_is_told_once(start, redis, options, aof, event):
+    server = start("--reactors", "2", *options, redis=redis(aof=aof))
+    server.terminate()
+    told = [line for line in server.log().splitlines() if "level=warning" in line]
+    assert len(told) == (1 if event else 0), told
+    if event:
+        assert event in told[0] and all(word in told[0] for word in ("appendonly yes", "appendfsync always", "--durability memory"))
