@@ -3,7 +3,10 @@
 #include "store/reply.h"
 #include "store/shard_private.h"
 
-enum { LEASE_CALLS_MAX = 4 }; /* of one kind under way at once */
+enum {
+    LEASE_CALLS_MAX = 4, /* of one kind under way at once */
+    RENEW_LINGERING = 2, /* what renew.lua answers of an attempt whose job was cancelled */
+};
 
 struct lease_item {
     struct batch_item item;
@@ -79,8 +82,9 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
 {
     struct lease_item *entry = (struct lease_item *)item;
     (void)now_us;
-    if (status == STATUS_OK && redis_reply_integer(result) != 1)
-        status = STATUS_STALE;
+    int64_t code = redis_reply_integer(result);
+    if (status == STATUS_OK && code != 1)
+        status = code == RENEW_LINGERING ? STATUS_NOT_FOUND : STATUS_STALE;
     entry->fn(entry->arg, status);
     free(entry);
 }

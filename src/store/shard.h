@@ -72,7 +72,8 @@ void shard_bury(struct shard *, const struct lease *, struct slice record, struc
 void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
                    void *arg);
 
-/* STALE: the lease is lost. */
+/* STALE: the lease is lost. NOT_FOUND: the job was cancelled; nothing may be sent any more, but the attempt keeps
+ * its place in flight as long as it is renewed. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
 /* Something has changed about receivers, see store_news; what is missed, the next claim tells. One listener.

@@ -36,10 +36,13 @@ static void on_renewed(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     attempt->is_renewing = false;
-    if (status == STATUS_OK)
+    bool is_lingering = status == STATUS_NOT_FOUND;
+    if (status == STATUS_OK || is_lingering)
         attempt->renewed_us = attempt->renewal_us;
-    else if (status == STATUS_STALE)
+    if (status == STATUS_STALE || is_lingering) {
         attempt->is_lease_lost = true;
+        attempt->is_lingering = is_lingering;
+    }
     if (attempt->is_over)
         attempt->context->on_end(attempt->context->arg, attempt);
 }

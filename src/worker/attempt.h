@@ -42,7 +42,8 @@ struct attempt {
     int64_t renewed_us; /* CLOCK_BOOTTIME, before the claim or renewal that Redis confirmed was sent */
     bool is_renewing;
     int64_t renewal_us; /* when the renewal under way was sent */
-    bool is_lease_lost;
+    bool is_lease_lost;    /* nothing may be sent any more */
+    bool is_lingering;     /* its job was cancelled; renewals keep its place in flight */
     bool is_running;       /* the POST has not ended yet */
     bool is_held;          /* there is none: it is given back */
     bool is_over;          /* recorded; waits for its renewal's callback only */

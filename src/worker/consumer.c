@@ -121,7 +121,7 @@ static void renew(struct lane *lane, int64_t before_us)
         int64_t last_us = attempt->is_renewing ? attempt->renewal_us : attempt->renewed_us;
         if (last_us > before_us)
             break;
-        if (!attempt->is_renewing && !attempt->is_lease_lost)
+        if (!attempt->is_renewing && (!attempt->is_lease_lost || attempt->is_lingering))
             attempt_renew(attempt);
         list_remove(&attempt->link);
         list_append(&renewed, &attempt->link);

@@ -10,7 +10,7 @@ import place
 from redis import KEYS
 from redis_link import RedisError, script_texts
 
-NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "crashes": "hash",
+NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "survey": "hash"}
 MAX_IN_FLIGHT = 256
@@ -75,6 +75,10 @@ def faults(books):
         if places[key]:
             yield f"{key} is in {places[key]}, and there is no such job"
     held = {key: holder for holders in books.by_topic("holders").values() for key, holder in holders.items()}
+    lingering = {place for place in held if "\n" in place}  # attempts of cancelled jobs, each with a place in flight
+    for place in lingering ^ books.get("lingering").keys():
+        yield f"{place!r} has a {'holder' if place in lingering else 'lingering attempt'} only"
+    held = {key: holder for key, holder in held.items() if key not in lingering}
     for key in held.keys() ^ leases.keys():
         yield f"{key} has a {'holder' if key in held else 'lease'} only"
     for key, holder in held.items():

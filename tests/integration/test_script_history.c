@@ -66,8 +66,9 @@ START_TEST(attempts_go_with_their_job)
         {both, "complete t/a n1 '' t/b n2 ''", "1 0",
          "attempts: t/b=2|\nholders:t: t/b=n1,now-8\njobs: t/b={2}\nleases: t/b@now+9\n"},
         {ONE LOST, "complete t/a n1 ''", "1", BELL}, {ONE LEASED, "complete t/a nx ''", "0", NULL},
-        {ONE DEAD, "cancel t/a ''", "0", ABSENT}, {ONE LEASED, "cancel t/a ''", "1", ABSENT},
-        {ONE DEAD, "cancel t/b ''", "-1", NULL}, {both, "cancel t/a '' t/b ''", "1 1", ABSENT},
+        {ONE DEAD, "cancel t/a ''", "0", ABSENT}, {ONE LEASED, "cancel t/a ''", "1", LINGERING},
+        {ONE DEAD, "cancel t/b ''", "-1", NULL}, {both, "cancel t/a '' t/b ''", "1 1",
+         "holders:t: t/a|n1= t/b|n1=\nlingering: t/a|n1@now+9 t/b|n1@now+9\n"},
         {ONE DELAYED, "cancel t/a no", "-4", NULL},
         /* Another job in its place has no past. */
         {ONE DELAYED, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 1) wake now+5",

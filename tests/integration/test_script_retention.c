@@ -59,7 +59,7 @@ START_TEST(a_cancelled_job_is_kept_from_any_state)
     CHECK_EXAMPLES( //
         {ONE DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("1|") KEEPS},
         {READY KEEPS, "cancel t/a *", "0", CANCELLED("") BELL KEEPS},
-        {LEASED KEEPS, "cancel t/a ''", "1", CANCELLED("") KEEPS},
+        {LEASED KEEPS, "cancel t/a ''", "1", CANCELLED("") LINGERING KEEPS},
         {DEAD KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
         {LOST_THRICE KEEPS, "cancel t/a ''", "0", "kept: t/a=cancelled,now,3,3,{r}\n" UNTIL KEEPS},
         {EARLIER DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},

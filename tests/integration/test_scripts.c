@@ -237,11 +237,12 @@ START_TEST(cancel_removes_a_job_from_any_state)
     CHECK_EXAMPLES( //
         {ABSENT, "cancel t/a ''", "-1", NULL}, {DELAYED, "cancel t/a ''", "0", ABSENT},
         {COME, "cancel t/a ''", "0", ABSENT}, {READY, "cancel t/a ''", "0", BELL},
-        {LEASED, "cancel t/a ''", "1", ABSENT}, {LEASED_AGAIN, "cancel t/a ''", "1", ABSENT},
-        {EXPIRED, "cancel t/a ''", "1", ABSENT}, {LOST, "cancel t/a ''", "0", BELL},
+        {LEASED, "cancel t/a ''", "1", LINGERING},
+        {LEASED_AGAIN, "cancel t/a ''", "1", "holders:t: t/a|n2=\nlingering: t/a|n2@now+3000\n"},
+        {EXPIRED, "cancel t/a ''", "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"}, {LOST, "cancel t/a ''", "0", BELL},
         {LOST_THRICE, "cancel t/a ''", "0", ABSENT}, {DEAD, "cancel t/a ''", "0", ABSENT},
         {DEAD_BY_LOSSES, "cancel t/a ''", "0", ABSENT}, {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT},
-        {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", ABSENT},
+        {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", LINGERING},
         /* The topic's next job takes its place in the calendar, and may be the first of all. */
         {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a ''", "0",
          "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"},
@@ -255,8 +256,9 @@ START_TEST(cancel_leaves_what_is_not_as_it_was_seen)
     CHECK_EXAMPLES( //
         {ABSENT, "cancel t/a *", "-1", NULL}, {ABSENT, "cancel t/a " TAG_DELAYED, "-1", NULL},
         {DELAYED, "cancel t/a *", "0", ABSENT}, {DELAYED, "cancel t/a " TAG_DELAYED, "0", ABSENT},
-        {DELAYED, "cancel t/a " TAG_OTHER, "-4", NULL}, {LEASED, "cancel t/a *", "1", ABSENT},
-        {LEASED, "cancel t/a " TAG_LEASED, "1", ABSENT}, {EXPIRED, "cancel t/a " TAG_LEASED, "1", ABSENT},
+        {DELAYED, "cancel t/a " TAG_OTHER, "-4", NULL}, {LEASED, "cancel t/a *", "1", LINGERING},
+        {LEASED, "cancel t/a " TAG_LEASED, "1", LINGERING},
+        {EXPIRED, "cancel t/a " TAG_LEASED, "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"},
         {LEASED, "cancel t/a " TAG_READY, "-4", NULL}, {READY, "cancel t/a " TAG_READY, "0", BELL},
         {DEAD, "cancel t/a " TAG_DEAD, "0", ABSENT}, {DEAD, "cancel t/a " TAG_READY, "-4", NULL}, );
 }
@@ -967,14 +969,15 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: u\n"
          "turns: u@1 t@2\n"},
+        /* The attempt of a cancelled job runs on. */
         {BUSY, "cancel t/b ''", "1",
          "bucket:t: t/c@now-1\n"
-         "holders:t: t/a=n1,now-9\n"
+         "due: t@inf\n"
+         "holders:t: t/a=n1,now-9 t/b|n2=\n"
          "holders:u: u/a=n1,now-7\n"
          "jobs: t/a={1} t/c={3} u/a={4}\n"
          "leases: t/a@now+9 u/a@now+9\n"
-         "ready: t\n"
-         "turns: t@1\n"}, );
+         "lingering: t/b|n2@now+9\n"}, );
 }
 END_TEST
 

@@ -26,6 +26,9 @@
  * each carry worker keeps its own quiet time, which begins at every failover, restart and jump. An answer "no
  * such job" confirms nothing here.
  *
+ * With -DONE_PLACE, and one in flight, the attempt of a cancelled job keeps its place, and no two are ever at receivers.
+ * Without it a cancel frees the place, which changes nothing for the jobs.
+ *
  * With -DLIVE faults (and runs) are counted, and time passes only when nobody has anything to do, or for a
  * fault. Then no execution may be infinite (pan -l), and none may be stuck: each job is delivered, cancelled
  * or dead in the end.
@@ -95,6 +98,10 @@ typedef redis {
   job_in_redis job[JOBS];
   unsigned in_due : 2; /* no, WAITING or AT_LIMIT (score inf) */
   bit in_turns;
+#ifdef ONE_PLACE
+  unsigned lingers : 2;     /* nonce of the attempt of a cancelled job that keeps the place; 0: none */
+  unsigned linger_left : 2; /* ticks until the place expires, or FAR */
+#endif
 };
 redis primary, replica;
 
@@ -167,7 +174,18 @@ inline confirm(id)
 
 #define PLACES(id) (R(id).in_bucket + R(id).in_leases + R(id).in_dead)
 #define IS_DUE(id) (R(id).in_bucket && R(id).due == 0)
-#define IN_FLIGHT ((R(0).holder != 0) + (JOBS > 1 && R(JOBS - 1).holder != 0))
+#ifdef ONE_PLACE
+#define LINGERING(server) (server.lingers != 0)
+#define LINGER_COUNTS(server) (server.lingers != 0 && server.linger_left > 0 && server.linger_left < FAR)
+#define IS_PLACE_LOST (primary.lingers != 0 && (primary.linger_left == 0 || primary.linger_left == FAR))
+#define LINGERS(c) (primary.lingers == NONCE(c))
+#else
+#define LINGERING(server) 0
+#define LINGER_COUNTS(server) 0
+#define IS_PLACE_LOST 0
+#define LINGERS(c) 0
+#endif
+#define IN_FLIGHT ((R(0).holder != 0) + (JOBS > 1 && R(JOBS - 1).holder != 0) + LINGERING(primary))
 #define ANY_WAITING (R(0).in_bucket || R(JOBS - 1).in_bucket)
 #define ANY_DUE (IS_DUE(0) || IS_DUE(JOBS - 1))
 #define ENDED(id) (R(id).delivered | R(id).cancelled)
@@ -210,7 +228,11 @@ inline check_sent(c)
   assert(!HAS(R(ME.job).delivered, ME.life) || ME.is_claim_lost);
   /* beside another POST of the same job only when that one lost its lease, or Redis lost its or this claim */
   assert(!(OTHER.is_sent && OTHER.job == ME.job && OTHER.life == ME.life) || OTHER.is_recorded ||
-         OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost)
+         OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
+#ifdef ONE_PLACE
+  /* beside no other POST at all, unless that one lost its place */
+  assert(OTHER.state != POSTING || OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
+#endif
 }
 
 /* Redis refuses c's outcome: it was told before, or c lost its lease by its own fault, or the job is gone. */
@@ -244,6 +266,10 @@ inline copy(to, from)
     to.job[k].cancelled = from.job[k].cancelled
   }
   k = 0;
+#ifdef ONE_PLACE
+  to.lingers = from.lingers;
+  to.linger_left = from.linger_left;
+#endif
   to.in_due = from.in_due;
   to.in_turns = from.in_turns
 }
@@ -331,6 +357,37 @@ inline forget_job(id)
 #define IS_LOST(id) (R(id).in_leases && (R(id).left == 0 || R(id).left == FAR))
 
 /* The consumer has the reply and is free; or it has not, and will tell again. */
+/* The job of a cancelled attempt is gone; the place is kept. */
+inline linger(id)
+{
+#if defined(ONE_PLACE) && !defined(BUG_CANCEL_FREES_PLACE)
+  if
+  :: R(id).in_leases -> primary.lingers = R(id).holder; primary.linger_left = R(id).left
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
+inline free_place()
+{
+#ifdef ONE_PLACE
+  primary.lingers = 0;
+  primary.linger_left = 0;
+#endif
+  finish()
+}
+
+/* An outcome that Redis refuses is the end of an attempt all the same. */
+inline end_lingering(c)
+{
+  if
+  :: LINGERS(c) -> free_place()
+  :: else
+  fi
+}
+
 inline reply(c)
 {
   if
@@ -341,6 +398,12 @@ inline reply(c)
 
 inline forget_nonce(server, c)
 {
+#ifdef ONE_PLACE
+  if
+  :: server.lingers == NONCE(c) -> server.lingers = NOBODY
+  :: else
+  fi;
+#endif
   if
   :: server.job[ME.job].holder == NONCE(c) -> server.job[ME.job].holder = NOBODY
   :: else
@@ -425,7 +488,7 @@ inline complete(c)
     forget_job(ME.job);
     R(ME.job).delivered = R(ME.job).delivered | BIT(R(ME.job).life);
     finish()
-  :: else -> check_refused(c)
+  :: else -> check_refused(c); end_lingering(c)
   fi
 }
 
@@ -445,7 +508,7 @@ inline retry(c, wait)
     put(ME.job, wait);
     finish()
 #endif
-  :: else -> check_refused(c)
+  :: else -> check_refused(c); end_lingering(c)
   fi
 }
 
@@ -459,7 +522,7 @@ inline bury(c)
     R(ME.job).failures++;
     R(ME.job).in_dead = 1;
     finish()
-  :: else -> check_refused(c)
+  :: else -> check_refused(c); end_lingering(c)
   fi
 }
 
@@ -473,7 +536,7 @@ inline release(c, wait)
     put(ME.job, release_due);
     release_due = 0;
     finish()
-  :: else
+  :: else -> end_lingering(c)
   fi
 }
 byte release_due;
@@ -505,7 +568,19 @@ inline renew(c)
     :: ME.age = 0
     :: MAY_FAIL -> FAIL
     fi
+#ifdef ONE_PLACE
+  :: LINGERS(c) ->
+    ME.is_lease_lost = 1;
+    primary.linger_left = LEASE;
+    written();
+    if
+    :: ME.age = 0
+    :: MAY_FAIL -> FAIL
+    fi
+  :: !HAS_LEASE(c) && !LINGERS(c) ->
+#else
   :: else ->
+#endif
 #ifdef BUG_RENEW_REVIVES
     R(ME.job).in_leases = 1;
     R(ME.job).left = LEASE;
@@ -546,6 +621,7 @@ byte recover_due;
 inline cancel(id)
 {
   end_life(id);
+  linger(id);
 #ifdef BUG_CANCEL_LEAVES_LEASE
   R(id).in_bucket = 0;
   R(id).in_dead = 0;
@@ -612,6 +688,11 @@ inline run_(id)
 #else
 #define CAN_RECOVER(id) (IS_LOST(id) && quiet == 0)
 #endif
+#ifdef BUG_PLACE_STAYS
+#define CAN_FREE_PLACE false
+#else
+#define CAN_FREE_PLACE (IS_PLACE_LOST && quiet == 0)
+#endif
 #ifdef BUG_NO_OWN_CLOCK
 #define MAY_SEND(c) true
 #else
@@ -655,7 +736,7 @@ end:
   :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 == RETRIES -> bury(c); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == GIVE_BACK -> release(c, 0); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == HELD -> release(c, 1); reply(c) }
-  :: atomic { (ME.state == CLAIMED || ME.state == POSTING) && ME.age > 0 && !ME.is_lease_lost -> renew(c) }
+  :: atomic { (ME.state == CLAIMED || ME.state == POSTING) && ME.age > 0 && (!ME.is_lease_lost || LINGERS(c)) -> renew(c) }
   /* dies, or never learns of its claim */
   :: atomic { ME.state != IDLE && MAY_FAIL -> FAIL; free_attempt(c) }
   od
@@ -694,6 +775,9 @@ proctype keep()
 end:
   do
   :: atomic { CAN_CARRY -> carry() }
+#ifdef ONE_PLACE
+  :: atomic { CAN_FREE_PLACE -> free_place() } /* recover does that, too */
+#endif
   :: atomic { R(0).holder == NOBODY -> abandon(0) }
 #if JOBS > 1
   :: atomic { R(1).holder == NOBODY -> abandon(1) }
@@ -727,6 +811,12 @@ inline tick_in(server)
     :: else
     fi
   }
+#ifdef ONE_PLACE
+  if
+  :: LINGER_COUNTS(server) -> server.linger_left--
+  :: else
+  fi
+#endif
 }
 
 inline tick()
@@ -753,13 +843,13 @@ inline tick()
 #define IS_AGING(c) (consumer[c].state != IDLE && consumer[c].age < LEASE)
 #define TIME_MATTERS \
   (quiet > 0 || IS_AGING(0) || IS_AGING(1) || COUNTS(primary.job[0]) || COUNTS(primary.job[JOBS - 1]) || \
-   COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]))
+   COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]) || LINGER_COUNTS(primary) || LINGER_COUNTS(replica))
 
 /* Somebody can do something at once. */
 #define ANY_IDLE (consumer[0].state == IDLE || consumer[1].state == IDLE)
 #define IS_BUSY \
   (consumer[0].state != IDLE || consumer[1].state != IDLE || CAN_CARRY || CAN_RECOVER(0) || \
-   CAN_RECOVER(JOBS - 1) || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
+   CAN_RECOVER(JOBS - 1) || CAN_FREE_PLACE || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
 #define IS_OPEN(id) (R(id).in_jobs && !R(id).in_dead)
 
 #define LOSE_CLAIM(c) \
@@ -790,6 +880,9 @@ inline clock_jumps(server, due_, left_)
     server.job[k].holder_due = (server.job[k].in_leases -> due_ : 0);
     server.job[k].left = (server.job[k].in_leases -> left_ : 0)
   }
+#ifdef ONE_PLACE
+  server.linger_left = (server.lingers -> left_ : 0);
+#endif
   k = 0
 }
 

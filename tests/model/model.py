@@ -51,7 +51,7 @@ class Attempt:
         self.life = life
         self.is_posting = False
         self.outcome = None  # once known: (script, what follows id and nonce)
-        self.is_lost = False
+        self.is_lost = self.is_lingering = False
 
 
 class Consumer:
@@ -157,15 +157,15 @@ class World:
 
     def read_keyspace(self):
         commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "dead", "due", "kept_until")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "lingering", "dead", "due", "kept_until")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
         commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, attempts, kept, rates, leases, dead, due, kept_until, turns, ready = replies[:11]
-        buckets, holders = replies[11:11 + len(TOPICS)], replies[11 + len(TOPICS):-3]
+        jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, turns, ready = replies[:12]
+        buckets, holders = replies[12:12 + len(TOPICS)], replies[12 + len(TOPICS):-3]
         waiting, behind = replies[-3:-1]
         self.keys = replies[-1]
 
@@ -180,8 +180,10 @@ class World:
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
-            "holders": {name: (nonce, int(at)) for part in holders
-                        for name, (nonce, at) in notes(part).items()},
+            "holders": {name: (claim[0], int(claim[1])) for part in holders
+                        for name, claim in notes(part).items() if "\n" not in name},
+            "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering).items()},
+            "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind,
         }
 
@@ -190,7 +192,7 @@ class World:
         self.check_invariants(found, after)
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
-        names = [BASE + name for name in ("jobs", "leases", "dead", "due", "turns", "ready", "crashes", "attempts",
+        names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "carry", "topics", "rates", "numbers", "behind", "survey")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
@@ -208,6 +210,8 @@ class World:
             expect(sum(places) == 1, job_id, "is in", places, "after", after)
         expect(len(jobs) == found["places"] + len(leases) + len(dead), "places without a job after", after)
         expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
+        lingering = set(found["lingering"])
+        expect(found["lingering holders"] == lingering, "holders", found["lingering holders"], "lingering", lingering)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
         expect(set(found["kept"]) == set(found["kept_until"]), "kept", found["kept"], "until", found["kept_until"])
@@ -221,7 +225,7 @@ class World:
             calendar = [topic in found["due"], topic in found["turns"]]
             expect(sum(calendar) == bool(times), topic, "is in due, turns:", calendar, "after", after)
             at = found["due"].get(topic)
-            in_flight = sum(topic_of(job_id) == topic for job_id in leases)
+            in_flight = sum(topic_of(job_id) == topic for job_id in [*leases, *(job_id for job_id, _ in lingering)])
             expect(in_flight <= LIMIT, topic, "has", in_flight, "in flight after", after)
             is_held = topic in self.pool.settings or in_flight == LIMIT
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
@@ -302,19 +306,19 @@ class World:
         if not self.can_call(consumer):
             return
         consumer.renew_at_us = self.boot_us + 2_000_000
-        attempts = [attempt for attempt in consumer.attempts if not attempt.is_lost]
+        attempts = [attempt for attempt in consumer.attempts if not attempt.is_lost or attempt.is_lingering]
         if not attempts:
             return
         items = [(attempt.id, attempt.nonce) for attempt in attempts]
         answer = self.call("renew", LEASE_MS, *[word for item in items for word in item])
         self.check("renew", items, answer, self.pool.renew(items))
-        for attempt, is_held in zip(attempts, answer):
-            attempt.is_lost = not is_held
-            if is_held:
+        for attempt, verdict in zip(attempts, answer):
+            attempt.is_lost, attempt.is_lingering = verdict != 1, verdict == 2
+            if verdict:
                 attempt.renewed_us = self.boot_us
 
     def may_post(self, attempt):
-        return not attempt.is_lost and self.boot_us < attempt.renewed_us + LEASE_MS * 1000 - SPARE_US
+        return not attempt.is_lost and self.is_inside_lease(attempt)
 
     def claim(self, consumer, loses_reply):
         slots = SLOTS - len(consumer.attempts)
@@ -349,12 +353,24 @@ class World:
         most = self.chance.choice((1, 2, MANY))
         self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
 
+    def is_running(self, attempt):
+        """At its receiver, with a place in flight as far as its consumer knows."""
+        has_place = not attempt.is_lost or attempt.is_lingering
+        return attempt.is_posting and not attempt.outcome and has_place and self.is_inside_lease(attempt)
+
+    def is_inside_lease(self, attempt):
+        return self.boot_us < attempt.renewed_us + LEASE_MS * 1000 - SPARE_US
+
     def post(self, attempt):
         life = attempt.life
         attempt.is_posting = True
         attempt.changes = life.changes
         life.posts += 1
         expect(life.ended in (None, "cancelled while leased"), attempt.id, "is POSTed although", life.ended)
+        topic = topic_of(attempt.id)
+        running = [other.id for consumer in self.consumers for other in consumer.attempts
+                   if topic_of(other.id) == topic and self.is_running(other)]
+        expect(len(running) <= LIMIT, topic, "has at its receiver", running)
         for consumer in self.consumers:
             for other in consumer.attempts:
                 is_same = other is not attempt and other.life is life and other.is_posting
@@ -594,7 +610,7 @@ class World:
 
     def step_stray(self):
         """Outcomes that come when they count no more."""
-        strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim)]
+        strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim) and claim not in self.pool.lingering]
         self.chance.shuffle(strays)
         if strays and not self.is_away:
             more = {"complete": ("stray",), "retry": (0, "stray", "stray"), "bury": ("stray", "stray")}
@@ -823,6 +839,10 @@ CONTROLS = {
     "abandons and forgets": [("abandon", "    put(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("lib/take", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
+    "cancel frees the place of a running attempt": [("lib/linger", "  if claim then", "  if false then")],
+    "a cancelled job's attempt takes its place with it": [("lib/linger", "  free_place(place)\n", "")],
+    "an attempt of a cancelled job is not renewed": [("renew", "  elseif is_lingering(", "  elseif false and is_lingering(")],
+    "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
     "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
@@ -848,8 +868,8 @@ CONTROLS = {
     "held back for less": [("release", "soonest + wait", "soonest + wait - 500")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
-    "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', LEASES, '(' .. integer",
-                                        "return {} or call('ZRANGEBYSCORE', LEASES, '(' .. integer")],
+    "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', key, '(' .. integer",
+                                        "return {} or call('ZRANGEBYSCORE', key, '(' .. integer")],
     "a bucket is written beside its number": [("lib/places", "    waiting_change = waiting_change + call(", "    local _ = call(")],
     "a job that is taken still counts as waiting": [("lib/take", "    waiting_change = waiting_change - 1\n", "")],
     "a claimed job still counts as waiting": [("claim", "    waiting_change = waiting_change - call(", "    local _ = call(")],

@@ -30,6 +30,7 @@ class Pool:
         self.jobs = {}  # id -> record
         self.bucket, self.leases, self.dead = {}, {}, {}  # id -> ms
         self.holders = {}  # id -> (nonce, due)
+        self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
         self.attempts = {}  # id -> what the last ones left behind, a line each
         self.kept, self.kept_until = {}, {}  # id -> what is known of a job that has ended; ms
@@ -55,7 +56,7 @@ class Pool:
         return sorted((due, job_id) for job_id, due in self.bucket.items() if topic_of(job_id) == topic)
 
     def in_flight(self, topic):
-        return sum(topic_of(job_id) == topic for job_id in self.holders)
+        return sum(topic_of(job_id) == topic for job_id in (*self.holders, *(job_id for job_id, _ in self.lingering)))
 
     def limit_of(self, topic):
         return self.settings.get(topic, {}).get("maxInFlight", self.limit)
@@ -246,6 +247,8 @@ class Pool:
                 answers.append(-4)
             else:
                 self.keep(job_id, "cancelled", self.now)
+                if job_id in self.leases:
+                    self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
                 answers.append(int(self.take(job_id) == "leases"))
                 self.forget(job_id)
                 del self.jobs[job_id]
@@ -374,9 +377,15 @@ class Pool:
             answers.append(int(is_held))
             if is_held:
                 finish_item(*item)
+            elif not self.verdict(job_id, nonce):
+                self.free_place(job_id, nonce)
         finish_call()
         self.finish()
         return answers
+
+    def free_place(self, job_id, nonce):
+        if self.lingering.pop((job_id, nonce), None) is not None:
+            self.touched[topic_of(job_id)] = True
 
     def complete(self, items):
         def finish_item(job_id, nonce, line):
@@ -435,6 +444,9 @@ class Pool:
             due = self.holders[job_id][1]
             self.take(job_id)
             self.put(job_id, due)
+        for place in sorted(self.lingering, key=lambda place: (self.lingering[place], place))[:most]:
+            if place[1] == nonce:
+                self.free_place(*place)
         self.finish()
         return [len(ids)]
 
@@ -445,6 +457,9 @@ class Pool:
             answers.append(int(is_held))
             if is_held:
                 self.leases[job_id] = self.now + LEASE_MS
+            elif (job_id, nonce) in self.lingering:
+                self.lingering[job_id, nonce] = self.now + LEASE_MS
+                answers[-1] = 2
         return answers
 
     # ---- upkeep ----
@@ -462,9 +477,9 @@ class Pool:
         return -1 if first == INF else first, self.until_lost() if is_owner else -1, len(topics)
 
     def until_lost(self):
-        if self.lost(1):
+        if self.lost(self.leases, 1) or self.lost(self.lingering, 1):
             return 0
-        return min(self.leases.values()) - self.now if self.leases else -1
+        return min((*self.leases.values(), *self.lingering.values()), default=self.now - 1) - self.now
 
     def sweep(self, most, start):
         """The answer, and the dead that are gone."""
@@ -478,8 +493,8 @@ class Pool:
             self.forget(job_id)
         return [len(ended), len(gone), start + most - len(gone) if len(dead) == most else 0], gone
 
-    def lost(self, most):
-        entries = sorted((at, job_id) for job_id, at in self.leases.items())
+    def lost(self, places, most):
+        entries = sorted((at, job_id) for job_id, at in places.items())
         lost = [job_id for at, job_id in entries if at <= self.now]
         if not lost:
             lost = [job_id for at, job_id in entries if at > self.now + LEASE_MS + STEP_MS]
@@ -489,7 +504,7 @@ class Pool:
         """waits: id -> the time that chance gave, for those where it decides."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
-        ids = self.lost(most)
+        ids = self.lost(self.leases, most)
         for job_id in ids:
             nonce, due = self.holders[job_id]
             losses = self.losses(job_id) + 1
@@ -503,6 +518,8 @@ class Pool:
                 self.put(job_id, min(max(at, due, self.now), latest))
             else:
                 self.put(job_id, due)
+        for place in self.lost(self.lingering, most):
+            self.free_place(*place)
         self.finish()
         return [len(ids), *ids]
 
@@ -511,7 +528,7 @@ class Pool:
     def keyspace(self):
         return {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead,
-            "holders": self.holders, "crashes": self.crashes,
+            "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},

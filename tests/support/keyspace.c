@@ -68,6 +68,12 @@ static bool has_lines(struct slice name)
     return is_one_of(name, (const char *const[]){"attempts", "kept", NULL});
 }
 
+/* Their members are places: an id, a newline, a nonce. */
+static bool has_places(struct slice name)
+{
+    return slice_starts_with(name, SLICE("holders:")) || slice_equal(name, SLICE("lingering"));
+}
+
 static void swap(struct slice text, char from, char to)
 {
     char *at = (char *)(uintptr_t)text.data;
@@ -87,10 +93,14 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
             swap(value, ',', ' ');
         if (has_lines(name))
             swap(value, '|', '\n');
+        if (has_places(name))
+            swap(field, '|', '\n');
         redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
                  value.data, value.size);
     } else {
         ck_assert(slice_cut(entry, '@', &field, &value));
+        if (has_places(name))
+            swap(field, '|', '\n');
         redis_do(redis, "ZADD " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, value.data, value.size,
                  field.data, field.size);
     }
@@ -180,6 +190,8 @@ static void dump_pairs(struct buffer *text, struct slice name, redisReply *pairs
             swap(slice_from(value->str, value->len), ' ', ',');
         if (has_lines(name))
             swap(slice_from(value->str, value->len), '\n', '|');
+        if (has_places(name))
+            swap(slice_from(pairs->element[i]->str, pairs->element[i]->len), '\n', '|');
         buffer_printf(text, " %s%c%s", pairs->element[i]->str, separator, value->str);
     }
 }

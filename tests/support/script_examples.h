@@ -72,6 +72,11 @@
     "dead: t/a@now-5000\n"                                                                                   \
     "jobs: t/a={r}\n"
 
+/* Cancelled while leased: its attempt keeps its place in flight. */
+#define LINGERING                                                                                            \
+    "holders:t: t/a|n1=\n"                                                                                  \
+    "lingering: t/a|n1@now+3000\n"
+
 /* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */
 #define BELL "ready: t\n"
 

@@ -4,9 +4,9 @@
 --
 -- ARGV[2] nonce of the claim   [3] the most leases to look at; those beyond are left to recover, too
 -- Returns {now_us, how many jobs}.
--- uses: probe take
-local nonce = ARGV[2]
-local ids = call('ZRANGE', LEASES, 0, tonumber(ARGV[3]) - 1)
+-- uses: lingering probe take
+local nonce, most = ARGV[2], tonumber(ARGV[3])
+local ids = call('ZRANGE', LEASES, 0, most - 1)
 local number = 0
 probe()
 for i = 1, #ids do
@@ -15,6 +15,14 @@ for i = 1, #ids do
     take(ids[i])
     put(ids[i], string.match(claim, '%S+$'))
     number = number + 1
+  end
+end
+-- Of those that were cancelled since, no attempt runs.
+local lingering = has(LINGERING) and call('ZRANGE', LINGERING, 0, most - 1) or {}
+for i = 1, #lingering do
+  if string.match(lingering[i], '[^\n]+$') == nonce then
+    free_place(lingering[i])
+    touch(topic_of(lingering[i]))
   end
 end
 finish()

@@ -4,7 +4,7 @@
 -- ARGV from 2: id, what has to be there (see is_as_seen), ...
 -- Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job, -2 this call has looked at enough:
 -- ask again, -4 not as seen.
--- uses: check keep tag take
+-- uses: check keep linger tag
 check(2, 2)
 
 local function cancel(id, tags)
@@ -16,7 +16,7 @@ local function cancel(id, tags)
   if call('HDEL', JOBS, id) == 0 then return -1 end
   forget_crashes(id)
   forget_attempts({id})
-  return take(id) == 'leased' and 1 or 0
+  return take_cancelled(id) == 'leased' and 1 or 0
 end
 
 local replies = {now_us}

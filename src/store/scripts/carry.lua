@@ -9,8 +9,9 @@
 -- ARGV[7] lease, ms   [8] how long a topic has to be overdue before a standby offers it, ms
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: there are leases to
 -- recover; -1: there are no leases), topics offered, 1 when there are idempotency keys to forget}. A standby gets
--- -1 and 0 for leases and keys, which the owner takes care of.
--- uses: idempotency lost places probe publish
+-- -1 and 0 for leases and keys, which the owner takes care of. The place in flight of a cancelled job's attempt counts
+-- as a lease here.
+-- uses: idempotency lingering lost places probe publish
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local CARRY = base .. 'carry'
@@ -38,10 +39,11 @@ local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
 if not next_due or next_due == 'inf' then next_due = -1 end
 if not is_owner then return {now_us, owner, beat, tonumber(next_due), -1, #topics, 0} end
 
-local function until_lost()
-  if lost_leases(lease_ms, 1)[1] then return 0 end
-  local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')[2]
-  return first and tonumber(first) - now or -1
+local function until_lost(key)
+  if lost_of(key, lease_ms, 1)[1] then return 0 end
+  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  return first and tonumber(first) - now or math.huge
 end
+local first_lost = math.min(until_lost(LEASES), has(LINGERING) and until_lost(LINGERING) or math.huge)
 local has_keys = #call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, 1)
-return {now_us, owner, beat, tonumber(next_due), until_lost(), #topics, has_keys}
+return {now_us, owner, beat, tonumber(next_due), first_lost < math.huge and first_lost or -1, #topics, has_keys}

@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...
 -- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
--- uses: check fence hour keep take
+-- uses: check fence hour keep linger take
 check(2, 3)
 local verdicts = fence(2, 3)
 local replies = {now_us}
@@ -33,6 +33,7 @@ end
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
   replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2])
+  if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
 end
 for topic, ids in pairs(by_topic) do
   count(topic, 'd', #ids)

@@ -8,7 +8,7 @@
 -- attempts of no job; a job that is kept until nobody knows when goes with the next sweep; a topic without an
 -- entry gets one. Last, the number of waiting jobs is made what it must be if all ids are where they belong.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
--- uses: attempts crashes kept locate places probe
+-- uses: attempts crashes kept lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -47,11 +47,11 @@ end
 
 -- A holder without a lease takes a place in flight for ever. There are no more of them than of those.
 local function mend_holders(topic)
-  local ids = call('HKEYS', holders_of(topic))
-  for i = 1, #ids do
-    if not call('ZSCORE', LEASES, ids[i]) then
-      call('HDEL', holders_of(topic), ids[i])
-      mended('holder ' .. ids[i])
+  local holders = call('HKEYS', holders_of(topic))
+  for i = 1, #holders do
+    if not call('ZSCORE', LEASES, holders[i]) and not is_lingering(holders[i]) then
+      call('HDEL', holders_of(topic), holders[i])
+      mended('holder ' .. string.gsub(holders[i], '\n', ' '))
     end
   end
 end

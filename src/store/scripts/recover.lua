@@ -1,19 +1,21 @@
 #!lua flags=allow-oom
 -- recover.lua - jobs whose lease ran out return. That is no failure of the receiver: no attempt is
 -- spent. First loss: due at once, with its old time. Second to fourth: after a random wait, so that
--- a job which kills its consumer does not take its neighbours along. Fifth: dead.
+-- a job which kills its consumer does not take its neighbours along. Fifth: dead. The places in flight of cancelled jobs
+-- whose consumer was lost are freed.
 --
--- ARGV[2] lease, ms   [3] what the caller expects Redis's clock to say, ms   [4] the most jobs
+-- ARGV[2] lease, ms   [3] what the caller expects Redis's clock to say, ms   [4] the most jobs, and the most places
 -- ARGV[5] a seed
 -- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to
 -- renew first. Else {now_us, number, id, ...}.
--- uses: bury crashes lost probe take
+-- uses: bury crashes lingering lost probe take
 local lease_ms = tonumber(ARGV[2])
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 math.randomseed(tonumber(ARGV[5]))
 
-local ids = lost_leases(lease_ms, ARGV[4])
+local ids = lost_of(LEASES, lease_ms, ARGV[4])
+local lingering = has(LINGERING) and lost_of(LINGERING, lease_ms, ARGV[4]) or {}
 probe()
 for i = 1, #ids do
   local id = ids[i]
@@ -30,6 +32,10 @@ for i = 1, #ids do
   else
     put(id, due)
   end
+end
+for i = 1, #lingering do
+  free_place(lingering[i])
+  touch(topic_of(lingering[i]))
 end
 write_counts()
 finish()

@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: id, nonce, ms to hold it back from now, or -1, time of its claim, ms, ...
 -- Returns {now_us, 1 done or 0 stale, ...}.
--- uses: check fence take
+-- uses: check fence linger take
 check(2, 4, 3)
 for i = 5, #ARGV, 4 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end
@@ -29,6 +29,8 @@ for i = 2, #ARGV, 4 do
     -- A clock that stepped back makes no job early.
     put(id, wait < 0 and due or math.max(tonumber(due), soonest + wait))
     if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
+  else
+    end_lingering(id, ARGV[i + 1])
   end
 end
 for _, claim in pairs(unsent) do return_tokens(claim.topic, claim.number, claim.since) end

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- renew.lua - leases live on.
 --
--- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done or 0 lost, ...}.
--- uses: check clock fence
+-- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done, 0 lost, or 2: the job was cancelled, and the attempt
+-- keeps its place in flight, ...}.
+-- uses: check clock fence lingering
 check(3, 2)
 local verdicts = fence(3, 2, true)
 local deadline = integer(now + tonumber(ARGV[2]))
@@ -11,6 +12,11 @@ for i = 3, #ARGV, 2 do
   local number = (i - 1) / 2
   local has_lease = verdicts[number] == 'lease'
   replies[number + 1] = has_lease and 1 or 0
-  if has_lease then call('ZADD', LEASES, 'XX', deadline, ARGV[i]) end
+  if has_lease then
+    call('ZADD', LEASES, 'XX', deadline, ARGV[i])
+  elseif is_lingering(place_of(ARGV[i], ARGV[i + 1])) then
+    call('ZADD', LINGERING, deadline, place_of(ARGV[i], ARGV[i + 1]))
+    replies[number + 1] = 2
+  end
 end
 return replies

@@ -2,7 +2,7 @@
 -- retry.lua - failed attempts: each job waits for its next one, from now, or is due again as it was.
 --
 -- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
--- uses: attempts check fence hour take
+-- uses: attempts check fence hour linger take
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
@@ -18,6 +18,8 @@ for i = 2, #ARGV, 5 do
     call('HSET', JOBS, id, ARGV[i + 3])
     count(topic_of(id), 'r', 1)
     put(id, wait < 0 and (due or now) or soonest + wait)
+  else
+    end_lingering(id, ARGV[i + 1])
   end
 end
 write_counts()

@@ -1,11 +1,11 @@
 -- lost.lua - leases that ran out.
 -- uses: clock
 
--- Ids of leases that ran out. A deadline that no lease could have now was written before Redis's clock
--- stepped back; its lease, were it alive, would have been renewed since.
+-- Members of key, LEASES or LINGERING, that ran out. A deadline that no lease could have now was written before Redis's
+-- clock stepped back; its lease, were it alive, would have been renewed since.
 local STEP_MS = 1000
-local function lost_leases(lease_ms, most)
-  local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, most)
-  if #ids > 0 then return ids end
-  return call('ZRANGEBYSCORE', LEASES, '(' .. integer(now + lease_ms + STEP_MS), '+inf', 'LIMIT', 0, most)
+local function lost_of(key, lease_ms, most)
+  local lost = call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most)
+  if #lost > 0 then return lost end
+  return call('ZRANGEBYSCORE', key, '(' .. integer(now + lease_ms + STEP_MS), '+inf', 'LIMIT', 0, most)
 end

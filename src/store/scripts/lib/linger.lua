@@ -1,0 +1,23 @@
+-- linger.lua - begins and ends the lingering of an attempt.
+-- uses: lingering take
+
+-- Takes a cancelled id from its place. If it was leased, the attempt keeps its place in flight.
+local function take_cancelled(id)
+  local deadline = call('ZSCORE', LEASES, id)
+  local claim = deadline and call('HGET', holders_of(topic_of(id)), id)
+  local was = take(id)
+  if claim then
+    local place = place_of(id, string.match(claim, '^%S+'))
+    call('ZADD', LINGERING, deadline, place)
+    call('HSET', holders_of(topic_of(id)), place, '')
+  end
+  return was
+end
+
+-- The attempt of this claim is over; it may have lingered.
+local function end_lingering(id, nonce)
+  local place = place_of(id, nonce)
+  if not is_lingering(place) then return end
+  free_place(place)
+  touch(topic_of(id))
+end

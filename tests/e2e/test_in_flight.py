@@ -1,0 +1,63 @@
+"""maxInFlight is exact at the receiver, whatever the owners of the jobs do."""
+
+import time
+
+from patience import until
+from receiver import Answer, HANG
+
+
+def most_at_once(arrivals):
+    """Requests that the receiver had not answered yet, at the worst instant."""
+    changes = [(arrival.at_ms, 1) for arrival in arrivals]
+    changes += [(arrival.answered_at_ms, -1) for arrival in arrivals if arrival.answered_at_ms]
+    most = count = 0
+    for _, change in sorted(changes):
+        count += change
+        most = max(most, count)
+    return most
+
+
+def limit(server, topic, number):
+    server.request("PUT", f"/topics/{topic}", f'{{"maxInFlight": {number}}}', {"Content-Type": "application/json"}).expect(200)
+
+
+def test_the_attempt_of_a_cancelled_job_keeps_its_place(server, receiver, topic):
+    limit(server, topic, 1)
+    receiver.script(topic, Answer(delay=0.5))
+    for count in range(1, 5):
+        server.schedule(topic=topic, jobId="a", url=receiver.url())
+        until(lambda: receiver.count(topic) == count, 10, f"attempt {count}")
+        assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 5 and most_at_once(receiver.of(topic)) == 1
+
+
+def test_the_place_is_renewed_as_long_as_the_attempt_runs(server, receiver, topic):
+    limit(server, topic, 1)
+    receiver.script(topic, Answer(delay=7), Answer())
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "the first attempt")
+    server.cancel(topic, "a").expect(200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None, 15)
+    first, second = receiver.of(topic)
+    assert second.at_ms >= first.answered_at_ms
+
+
+def test_the_place_of_a_lost_process_comes_back(start, redis, receiver, topic):
+    own = redis()
+    servers = [start(redis=own), start(redis=own)]
+    limit(servers[0], topic, 1)
+    receiver.script(topic, HANG, Answer())
+    servers[0].schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "the first attempt")
+    servers[0].cancel(topic, "a").expect(200)
+    servers[0].schedule(topic=topic, jobId="b", url=receiver.url())
+    busy = [server for server in servers if b"\nduepost_in_flight 1" in server.get("/metrics").body]
+    assert len(busy) == 1, "one of them has the attempt"
+    began = time.monotonic()
+    busy[0].kill()
+    other, = [server for server in servers if server not in busy]
+    other.wait_for_state(topic, "b", None, 20)
+    assert time.monotonic() - began > 2, "the lease of the lost one has to run out first"
