@@ -37,7 +37,7 @@ START_TEST(a_lingering_attempt_counts_against_the_limit)
         {HELD, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
         {HELD, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          LINGERING ONE "bucket:t: t/b@now-1 t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"},
-        {HELD, "carry me 1 9 '' 0 5000", "me 1 -1 0 0", HELD "carry: at=now beat=1 owner=me\n"}, );
+        {HELD, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 0", HELD "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
 
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(the_place_of_a_lost_attempt_expires)
 {
     CHECK_EXAMPLES( //
-        {LOST_PLACE, "carry me 1 9 '' 0 5000", "me 1 -1 1 0", LOST_PLACE "carry: at=now beat=1 owner=me\n"},
+        {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 0", LOST_PLACE "carry: at=now beat=1 owner=me\n"},
         {LOST_PLACE, "recover 5000 now 10 1", "0", FREE}, {LOST_PLACE, "recover 5000 now+1001 10 1", "-1", NULL},
         {HELD, "recover 5000 now 10 1", "0", NULL},
         /* A deadline from before Redis's clock stepped back. */
@@ -85,7 +85,7 @@ END_TEST
 START_TEST(mend_knows_lingering_attempts)
 {
     CHECK_EXAMPLES( //
-        {HELD, "mend due 0", "1", NULL}, {PLACE ONE NEXT "due: t@inf\n", "mend due 0", "1 holder t/a n1", FREE}, );
+        {HELD, "mend due 0", "0", NULL}, {PLACE ONE NEXT "due: t@inf\n", "mend due 0", "0 holder t/a n1", FREE}, );
 }
 END_TEST
 
