@@ -7,22 +7,36 @@
 
 static const struct {
     const char *flag, *parameter;
+    bool is_time;
 } table[ARGUMENT_COUNT] = {
-    [ARGUMENT_SERVER] = {"--server", NULL},
-    [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL},
-    [ARGUMENT_CA_FILE] = {"--ca-file", NULL},
-    [ARGUMENT_STATE] = {"--state", "state"},
-    [ARGUMENT_TOPIC] = {"--topic", "topic"},
-    [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter"},
-    [ARGUMENT_DUE_BEFORE] = {"--due-before", "dueBefore"},
-    [ARGUMENT_URL_HOST] = {"--url-host", "urlHost"},
-    [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond"},
-    [ARGUMENT_LIMIT] = {"--limit", "limit"},
+    [ARGUMENT_SERVER] = {"--server", NULL, false},
+    [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL, false},
+    [ARGUMENT_CA_FILE] = {"--ca-file", NULL, false},
+    [ARGUMENT_STATE] = {"--state", "state", false},
+    [ARGUMENT_TOPIC] = {"--topic", "topic", false},
+    [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter", true},
+    [ARGUMENT_DUE_BEFORE] = {"--due-before", "dueBefore", true},
+    [ARGUMENT_URL_HOST] = {"--url-host", "urlHost", false},
+    [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", false},
+    [ARGUMENT_LIMIT] = {"--limit", NULL, false},
+    [ARGUMENT_URL] = {"--url", NULL, false},
+    [ARGUMENT_DELAY] = {"--delay", NULL, false},
+    [ARGUMENT_DUE_AT] = {"--due-at", NULL, true},
+    [ARGUMENT_TTL] = {"--ttl", NULL, false},
+    [ARGUMENT_RETRY] = {"--retry", NULL, false},
+    [ARGUMENT_TIMEOUT] = {"--timeout", NULL, false},
+    [ARGUMENT_BODY] = {"--body", NULL, false},
+    [ARGUMENT_BODY_FILE] = {"--body-file", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)
 {
     return table[argument].parameter;
+}
+
+bool argument_is_time(enum argument argument)
+{
+    return table[argument].is_time;
 }
 
 static enum status bad(struct problem *problem, struct slice name, const char *what)
@@ -31,39 +45,67 @@ static enum status bad(struct problem *problem, struct slice name, const char *w
     return STATUS_INVALID;
 }
 
+static bool read_switch(const char *word, struct arguments *arguments)
+{
+    if (strcmp(word, "--json") == 0)
+        arguments->is_json = true;
+    else if (strcmp(word, "--all") == 0)
+        arguments->is_all = true;
+    else if (strcmp(word, "--dry-run") == 0)
+        arguments->is_dry_run = true;
+    else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+        arguments->wants_help = true;
+    else
+        return false;
+    return true;
+}
+
+/* Where the value of an option goes; NULL: unknown option, or one --header too many. */
+static const char **place_of(struct slice name, struct arguments *arguments)
+{
+    for (int i = 0; i < ARGUMENT_COUNT; i++)
+        if (slice_equal(name, slice_of(table[i].flag)))
+            return &arguments->values[i];
+    if (slice_equal(name, SLICE("--header")) && arguments->header_count < ARGUMENT_HEADERS_MAX)
+        return &arguments->headers[arguments->header_count++];
+    return NULL;
+}
+
 static enum status read_option(int argc, char *const *argv, int *index, struct arguments *arguments,
                                struct problem *problem)
 {
     struct slice name, value;
     bool has_value = slice_cut(slice_of(argv[*index]), '=', &name, &value);
-    for (int i = 0; i < ARGUMENT_COUNT; i++) {
-        if (!slice_equal(name, slice_of(table[i].flag)))
-            continue;
-        if (!has_value && *index + 1 >= argc)
-            return bad(problem, name, "needs a value");
-        arguments->values[i] = has_value ? value.data : argv[++*index];
+    const char **place;
+    if (read_switch(argv[*index], arguments))
         return STATUS_OK;
-    }
-    if (slice_equal(name, SLICE("--json")) && !has_value)
-        arguments->is_json = true;
-    else if (slice_equal(name, SLICE("--all")) && !has_value)
-        arguments->is_all = true;
-    else
-        return bad(problem, name, "there is no such option; duepost help lists all");
+    place = place_of(name, arguments);
+    if (!place)
+        return bad(problem, name, "unknown option; duepost COMMAND -h lists those of a command");
+    if (!has_value && *index + 1 >= argc)
+        return bad(problem, name, "needs a value");
+    *place = has_value ? value.data : argv[++*index];
     return STATUS_OK;
 }
 
-enum status arguments_parse(int argc, char *const *argv, struct arguments *arguments, struct problem *problem)
+static enum status read_word(const char *word, int words_max, struct arguments *arguments,
+                             struct problem *problem)
+{
+    if (arguments->word_count == words_max || arguments->word_count == ARGUMENT_WORDS_MAX)
+        return bad(problem, slice_of(word), "is one word too many");
+    arguments->words[arguments->word_count++] = word;
+    arguments->word = arguments->words[0];
+    return STATUS_OK;
+}
+
+enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *arguments,
+                            struct problem *problem)
 {
     *arguments = (struct arguments){.word = NULL};
     for (int i = 0; i < argc; i++) {
-        enum status status = STATUS_OK;
-        if (strncmp(argv[i], "--", 2) == 0)
-            status = read_option(argc, argv, &i, arguments, problem);
-        else if (arguments->word)
-            status = bad(problem, slice_of(argv[i]), "is one word too many");
-        else
-            arguments->word = argv[i];
+        bool is_option = argv[i][0] == '-' && argv[i][1];
+        enum status status = is_option ? read_option(argc, argv, &i, arguments, problem)
+                                       : read_word(argv[i], words_max, arguments, problem);
         if (status != STATUS_OK)
             return status;
     }

@@ -1,4 +1,4 @@
-/* arguments.h - what stands behind the name of a command: words, and options with a value. */
+/* arguments.h - the words and options behind the name of a command. */
 #ifndef DUEPOST_CLI_ARGUMENTS_H
 #define DUEPOST_CLI_ARGUMENTS_H
 
@@ -17,20 +17,38 @@ enum argument {
     ARGUMENT_URL_HOST,
     ARGUMENT_PER_SECOND,
     ARGUMENT_LIMIT,
+    ARGUMENT_URL,
+    ARGUMENT_DELAY,
+    ARGUMENT_DUE_AT,
+    ARGUMENT_TTL,
+    ARGUMENT_RETRY,
+    ARGUMENT_TIMEOUT,
+    ARGUMENT_BODY,
+    ARGUMENT_BODY_FILE,
     ARGUMENT_COUNT
 };
 
+enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50 };
+
 /* Texts are borrowed from argv and the environment. */
 struct arguments {
-    const char *word;                   /* the one that is no option; NULL: none */
-    const char *values[ARGUMENT_COUNT]; /* NULL: not given */
-    bool is_json, is_all;
+    const char *word; /* the first word that is no option; NULL: none */
+    const char *words[ARGUMENT_WORDS_MAX];
+    int word_count;
+    const char *values[ARGUMENT_COUNT];        /* NULL: not given */
+    const char *headers[ARGUMENT_HEADERS_MAX]; /* "Name: value", from --header */
+    int header_count;
+    bool is_json, is_all, is_dry_run, wants_help;
 };
 
-/* INVALID: problem says what is wrong. */
-enum status arguments_parse(int argc, char *const *argv, struct arguments *, struct problem *) MUST_USE;
+/* Takes at most words_max words. INVALID: problem says what is wrong. */
+enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *,
+                            struct problem *) MUST_USE;
 
-/* The name of the query's parameter that this one is; NULL: none. */
+/* The query parameter that this option sets; NULL: none. */
 const char *argument_parameter(enum argument);
+
+/* Whether this option is a time: RFC 3339, "now", or a duration before ("-1h") or after ("+15m") now. */
+bool argument_is_time(enum argument);
 
 #endif

@@ -1,8 +1,12 @@
 #include "cli/call.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli/when.h"
 
 void call_add_encoded(struct buffer *target, const char *text)
 {
@@ -12,23 +16,67 @@ void call_add_encoded(struct buffer *target, const char *text)
     }
 }
 
+static void add_parameter(struct buffer *target, char *separator, const char *name, const char *value)
+{
+    buffer_printf(target, "%c%s=", *separator, name);
+    call_add_encoded(target, value);
+    *separator = '&';
+}
+
+static bool is_wrong_time(struct call *call, enum argument argument)
+{
+    char time[TIMESTAMP_SIZE];
+    const char *value = call->arguments.values[argument];
+    if (!value || !argument_is_time(argument) || when_parse(value, time))
+        return false;
+    problem_set(&call->problem, "%s is no time: expected RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m",
+                value);
+    return true;
+}
+
+bool call_begin(struct call *call)
+{
+    const char *limit = call->arguments.values[ARGUMENT_LIMIT];
+    char *end = NULL;
+    call->left = limit ? strtoll(limit, &end, 10) : LLONG_MAX;
+    if (limit && (*end || end == limit || call->left < 1)) {
+        problem_set(&call->problem, "--limit is %s: expected a whole number from 1", limit);
+        return false;
+    }
+    for (int i = 0; i < ARGUMENT_COUNT; i++)
+        if (is_wrong_time(call, (enum argument)i))
+            return false;
+    return true;
+}
+
 void call_make_target(const struct call *call, struct buffer *target, const char *path, const char *cursor)
 {
     const struct arguments *arguments = &call->arguments;
-    char separator = '?';
+    char separator = '?', text[TIMESTAMP_SIZE];
     buffer_clear(target);
     buffer_printf(target, "%s", path);
     for (int i = 0; i < ARGUMENT_COUNT; i++) {
-        if (!argument_parameter((enum argument)i) || !arguments->values[i])
+        const char *value = arguments->values[i];
+        if (!argument_parameter((enum argument)i) || !value)
             continue;
-        buffer_printf(target, "%c%s=", separator, argument_parameter((enum argument)i));
-        call_add_encoded(target, arguments->values[i]);
-        separator = '&';
+        if (argument_is_time((enum argument)i) && when_parse(value, text))
+            value = text;
+        add_parameter(target, &separator, argument_parameter((enum argument)i), value);
     }
-    if (cursor) {
-        buffer_printf(target, "%ccursor=", separator);
-        call_add_encoded(target, cursor);
+    if (call->left != LLONG_MAX) {
+        snprintf(text, sizeof text, "%lld", call->left < CALL_PAGE_MAX ? call->left : CALL_PAGE_MAX);
+        add_parameter(target, &separator, "limit", text);
     }
+    if (arguments->is_dry_run)
+        add_parameter(target, &separator, "dryRun", "true");
+    if (cursor)
+        add_parameter(target, &separator, "cursor", cursor);
+}
+
+void call_took(struct call *call, long long number)
+{
+    if (call->left != LLONG_MAX)
+        call->left -= number < call->left ? number : call->left;
 }
 
 const char *call_text(const json_t *object, const char *name)

@@ -6,12 +6,13 @@
 #include "cli/arguments.h"
 #include "cli/remote.h"
 
-enum { CALL_TARGET_MAX = 8192 };
+enum { CALL_TARGET_MAX = 8192, CALL_PAGE_MAX = 1000 }; /* bytes; the most jobs of a page, see openapi.yaml */
 
 struct call {
     int word_count; /* what stands behind the name of the command */
     char *const *words;
     struct arguments arguments;
+    long long left; /* jobs and topics still wanted, of --limit; LLONG_MAX: all */
     struct remote *remote;
     struct problem problem; /* why it failed; empty until then */
     bool is_refused;        /* of a command without a server: it was called rightly */
@@ -20,8 +21,14 @@ struct call {
 /* Appends text as a segment of a path, or a value of a query. */
 void call_add_encoded(struct buffer *target, const char *text);
 
-/* Path, and what was given of a filter; cursor may be NULL. */
+/* Reads --limit, and checks the times. False: problem says what is wrong. */
+bool call_begin(struct call *);
+
+/* Path, and the filter that was given, in pages of what is left to be wanted; cursor may be NULL. */
 void call_make_target(const struct call *, struct buffer *target, const char *path, const char *cursor);
+
+/* A page had this many: fewer are left to be wanted. */
+void call_took(struct call *, long long number);
 
 /* Members of an object: NULL and 0 when they are not there. */
 const char *call_text(const json_t *object, const char *name);

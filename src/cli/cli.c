@@ -3,42 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/ask.h"
 #include "cli/bearer.h"
 #include "cli/list.h"
+#include "cli/many_jobs.h"
 #include "cli/new_token.h"
+#include "cli/one_job.h"
 #include "cli/sign_test.h"
+#include "cli/topic.h"
 
-enum { EXIT_USAGE = 2, TAIL_S = 1 };
-
-/* ---- targets ---- */
-
-/* "/jobs/topic/jobId" and suffix; false: the word is no topic/jobId. */
-static bool make_job_target(struct buffer *target, struct call *call, const char *suffix)
-{
-    const char *word = call->arguments.word;
-    const char *slash = word ? strchr(word, '/') : NULL;
-    if (!slash || slash == word || !slash[1] || strchr(slash + 1, '/')) {
-        problem_set(&call->problem, "which job? Name it as topic/jobId");
-        return false;
-    }
-    buffer_printf(target, "/jobs/%.*s/", (int)(slash - word), word);
-    call_add_encoded(target, slash + 1);
-    buffer_printf(target, "%s", suffix);
-    return true;
-}
-
-static bool make_topic_target(struct buffer *target, struct call *call)
-{
-    if (!call->arguments.word) {
-        problem_set(&call->problem, "which topic?");
-        return false;
-    }
-    buffer_printf(target, "/topics/");
-    call_add_encoded(target, call->arguments.word);
-    return true;
-}
+enum { EXIT_USAGE = 2 };
 
 /* ---- lists ---- */
 
@@ -63,83 +38,11 @@ static bool receivers_run(struct call *call)
     return list_print(call, &form_receivers);
 }
 
-/* ---- one job, one topic, one receiver ---- */
-
-/* Asks and prints; for people the member of the answer with this name, or all of it. */
-static bool ask(struct call *call, const char *method, const char *target, const char *body,
-                const char *member)
-{
-    json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);
-    const char *text = member ? call_text(answer, member) : NULL;
-    if (!answer)
-        return false;
-    if (text && !call->arguments.is_json)
-        puts(text);
-    else
-        call_print_json(answer);
-    json_decref(answer);
-    return true;
-}
-
-static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
-{
-    struct buffer target;
-    buffer_init(&target, CALL_TARGET_MAX);
-    bool is_done =
-        make_job_target(&target, call, suffix) && ask(call, method, buffer_text(&target), NULL, member);
-    buffer_fini(&target);
-    return is_done;
-}
-
-static bool ask_topic(struct call *call, const char *method, const char *body)
-{
-    struct buffer target;
-    buffer_init(&target, CALL_TARGET_MAX);
-    bool is_done = make_topic_target(&target, call) && ask(call, method, buffer_text(&target), body, NULL);
-    buffer_fini(&target);
-    return is_done;
-}
-
-static bool show_run(struct call *call)
-{
-    return ask_job(call, "GET", "", NULL);
-}
-
-static bool why_run(struct call *call)
-{
-    return ask_job(call, "GET", "/why", "detail");
-}
-
-static bool attempts_run(struct call *call)
-{
-    struct form form = form_attempts;
-    struct buffer target;
-    buffer_init(&target, CALL_TARGET_MAX);
-    bool is_done = make_job_target(&target, call, "/attempts");
-    form.path = buffer_text(&target);
-    is_done = is_done && list_print(call, &form);
-    buffer_fini(&target);
-    return is_done;
-}
-
-static bool run_run(struct call *call)
-{
-    return ask_job(call, "POST", "/run", "dueAt");
-}
+/* ---- which jobs, which receiver ---- */
 
 static bool cancel_run(struct call *call)
 {
-    return ask_job(call, "DELETE", "", "state");
-}
-
-static bool pause_run(struct call *call)
-{
-    return ask_topic(call, "PATCH", "{\"paused\":true}");
-}
-
-static bool resume_run(struct call *call)
-{
-    return ask_topic(call, "PATCH", "{\"paused\":null}");
+    return call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call);
 }
 
 static bool close_run(struct call *call)
@@ -156,110 +59,6 @@ static bool close_run(struct call *call)
     bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
     buffer_fini(&target);
     return is_done;
-}
-
-/* ---- many ---- */
-
-/* Page after page, until nothing is found any more. */
-static bool act_on_all(struct call *call, const char *method, const char *path)
-{
-    struct buffer target;
-    json_t *page = NULL;
-    long long matched = 0, done = 0;
-    buffer_init(&target, CALL_TARGET_MAX);
-    do {
-        call_make_target(call, &target, path, page ? call_text(page, "cursor") : NULL);
-        json_decref(page);
-        page = remote_ask_json(call->remote, method, buffer_text(&target), NULL, &call->problem);
-        matched += call_number(page, "matched");
-        done += call_number(page, "done");
-    } while (page && call_text(page, "cursor"));
-    bool is_done = page;
-    if (call->arguments.is_json)
-        printf("{\"matched\": %lld, \"done\": %lld}\n", matched, done);
-    else
-        printf("%lld of %lld done\n", done, matched);
-    json_decref(page);
-    buffer_fini(&target);
-    return is_done;
-}
-
-static bool redrive_run(struct call *call)
-{
-    if (!call->arguments.values[ARGUMENT_TOPIC] && !call->arguments.is_all) {
-        problem_set(&call->problem, "of which --topic? --all is for every dead job");
-        return false;
-    }
-    call->arguments.values[ARGUMENT_STATE] = "dead";
-    return act_on_all(call, "POST", "/jobs/redrive");
-}
-
-/* ---- tail: what changes, each second ---- */
-
-static bool is_new(const json_t *before, const char *name, const json_t *topic)
-{
-    return !json_equal(json_object_get(before, name), topic);
-}
-
-static void print_changes(const struct call *call, const json_t *before, const json_t *now)
-{
-    const char *name;
-    json_t *topic;
-    json_object_foreach((json_t *)(uintptr_t)now, name, topic)
-    {
-        const json_t *jobs = json_object_get(topic, "jobs");
-        const char *held = call_text(topic, "heldBy");
-        if (!is_new(before, name, topic))
-            continue;
-        if (call->arguments.is_json) {
-            char *line = json_dumps(topic, JSON_COMPACT);
-            puts(line);
-            free(line);
-        } else {
-            printf("%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                   call_number(jobs, "delayed"), call_number(jobs, "ready"), call_number(jobs, "leased"),
-                   call_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
-        }
-    }
-    fflush(stdout);
-}
-
-/* Topics by name; NULL after an error. */
-static json_t *read_topics(struct call *call, struct buffer *target)
-{
-    json_t *all = json_object(), *page = NULL, *next, *topic;
-    size_t i;
-    while ((next = list_next_page(call, &form_topics, target, page))) {
-        json_decref(page);
-        page = next;
-        json_array_foreach(json_object_get(page, "topics"), i, topic)
-        {
-            if (!call->arguments.word || strcmp(call_text(topic, "topic"), call->arguments.word) == 0)
-                json_object_set(all, call_text(topic, "topic"), topic);
-        }
-    }
-    json_decref(page);
-    if (call->problem.text[0]) {
-        json_decref(all);
-        return NULL;
-    }
-    return all;
-}
-
-static bool tail_run(struct call *call)
-{
-    struct buffer target;
-    json_t *before = json_object(), *now;
-    buffer_init(&target, CALL_TARGET_MAX);
-    while ((now = read_topics(call, &target))) {
-        print_changes(call, before, now);
-        json_decref(before);
-        before = now;
-        sleep(TAIL_S);
-    }
-    json_decref(before);
-    buffer_fini(&target);
-    return false;
 }
 
 /* ---- without a server ---- */
@@ -280,28 +79,56 @@ static bool sign_run(struct call *call)
 
 static bool help_run(struct call *);
 
+#define FILTER_HELP                                                                                          \
+    "  --topic TOPIC         of this topic only\n"                                                           \
+    "  --url-host HOST       whose url has this host, with or without its port\n"                            \
+    "  --due-after TIME      due then or later; TIME is RFC 3339, now, -1h or +15m\n"                        \
+    "  --due-before TIME     due before that\n"                                                              \
+    "  --limit N             at most N in all\n"
+
 static const struct command {
     const char *name, *words, *help;
     bool (*run)(struct call *);
+    int words_max;
+    const char *options; /* a line each; NULL: none of its own */
 } commands[] = {
-    {"jobs", "--state STATE [FILTER]", "lists jobs: delayed, ready, leased or dead", jobs_run},
-    {"dead", "[FILTER]", "lists dead jobs", dead_run},
-    {"show", "TOPIC/ID", "a job with all that is known of it", show_run},
-    {"why", "TOPIC/ID", "why a job is not delivered yet", why_run},
-    {"attempts", "TOPIC/ID", "how the last attempts of a job went", attempts_run},
-    {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", run_run},
-    {"cancel", "TOPIC/ID", "cancels a job", cancel_run},
-    {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again; --per-second N spreads them",
-     redrive_run},
-    {"topics", "", "lists topics, what they hold and their settings", topics_run},
-    {"pause", "TOPIC", "lets no attempt of a topic begin", pause_run},
-    {"resume", "TOPIC", "lets a paused topic go on", resume_run},
-    {"receivers", "", "lists receivers that are, or lately were, not well", receivers_run},
-    {"close", "HOST:PORT", "closes a receiver's breaker: its jobs go on", close_run},
-    {"tail", "[TOPIC]", "prints each second which topics have changed", tail_run},
-    {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run},
-    {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run},
-    {"help", "", "prints this", help_run},
+    {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
+     "  --url URL             where it is POSTed; not needed where the topic has a url\n"
+     "  --delay 15m           how long from now; now when absent\n"
+     "  --due-at TIME         when, instead of --delay: RFC 3339 or +15m\n"
+     "  --body TEXT           JSON is sent byte for byte, anything else as text\n"
+     "  --body-file FILE      the same from a file; - is standard input\n"
+     "  --header 'NAME: VALUE'  a request header; may be repeated\n"
+     "  --retry N --ttl 1h --timeout 10s\n"},
+    {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased or dead", jobs_run, 0,
+     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
+    {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, FILTER_HELP},
+    {"show", "TOPIC/ID", "prints a job with all that is known of it", one_job_show, 1, NULL},
+    {"why", "TOPIC/ID", "says why a job is not delivered yet, and when that ends", one_job_why, 1, NULL},
+    {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
+    {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", one_job_run, 1, NULL},
+    {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all that a filter finds", cancel_run, 1,
+     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP
+     "  --all                 of all topics\n"
+     "  --dry-run             only counts them\n"},
+    {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again", many_jobs_redrive, 0,
+     FILTER_HELP "  --all                 of all topics\n"
+                 "  --per-second N        N of them become due each second\n"
+                 "  --dry-run             only counts them\n"},
+    {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
+     "  --limit N             at most N\n"},
+    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic", topic_set, ARGUMENT_WORDS_MAX,
+     "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
+     "  NAME=                 removes the setting\n"},
+    {"pause", "TOPIC", "begins no attempt of a topic any more", topic_pause, 1, NULL},
+    {"resume", "TOPIC", "lets a paused topic go on", topic_resume, 1, NULL},
+    {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
+    {"close", "HOST:PORT", "closes a receiver's circuit breaker: its jobs go on", close_run, 1, NULL},
+    {"tail", "[TOPIC]", "prints each second which topics have changed", topic_tail, 1, NULL},
+    {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run, 0,
+     NULL},
+    {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run, 0, NULL},
+    {"help", "[COMMAND]", "prints this, or the options of a command", help_run, 0, NULL},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -331,6 +158,17 @@ static bool fail(const char *name, const struct problem *problem)
     return false;
 }
 
+static void print_help(const struct command *command)
+{
+    printf("Usage: duepost %s %s\nThe command %s.\n", command->name, command->words, command->help);
+    if (command->options)
+        printf("\n%s", command->options);
+    puts("\n  --json                prints JSON\n"
+         "  --server URL          DUEPOST_SERVER, else http://127.0.0.1:7700\n"
+         "  --token-file FILE     DUEPOST_TOKEN, else no token\n"
+         "  --ca-file FILE        which certificates https trusts");
+}
+
 /* Asks a server. */
 static int run_remote(const struct command *command, struct call *call)
 {
@@ -339,8 +177,8 @@ static int run_remote(const struct command *command, struct call *call)
                                      .ca_file = call->arguments.values[ARGUMENT_CA_FILE]};
     int code = EXIT_USAGE;
     buffer_init(&authorization, (size_t)2 * BEARER_MAX);
-    if (bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) !=
-        STATUS_OK) {
+    if (!call_begin(call) || bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization,
+                                         &call->problem) != STATUS_OK) {
         fail(command->name, &call->problem);
     } else {
         options.authorization = buffer_text(&authorization);
@@ -352,6 +190,12 @@ static int run_remote(const struct command *command, struct call *call)
     return code;
 }
 
+static bool wants_help(const struct call *call)
+{
+    const char *word = call->word_count == 1 ? call->words[0] : "";
+    return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0;
+}
+
 int cli_run(int argc, char *const *argv)
 {
     const struct command *command = find(argv[1]);
@@ -360,27 +204,39 @@ int cli_run(int argc, char *const *argv)
         fprintf(stderr, "duepost: there is no command %s; duepost help lists all\n", argv[1]);
         return EXIT_USAGE;
     }
+    if (wants_help(&call)) {
+        print_help(command);
+        return EXIT_SUCCESS;
+    }
     if (is_local(command))
         return command->run(&call) || fail(command->name, &call.problem) ? EXIT_SUCCESS
                : call.is_refused                                         ? EXIT_FAILURE
                                                                          : EXIT_USAGE;
-    if (arguments_parse(argc - 2, argv + 2, &call.arguments, &call.problem) != STATUS_OK) {
+    if (arguments_parse(argc - 2, argv + 2, command->words_max, &call.arguments, &call.problem) !=
+        STATUS_OK) {
         fail(command->name, &call.problem);
         return EXIT_USAGE;
+    }
+    if (call.arguments.wants_help) {
+        print_help(command);
+        return EXIT_SUCCESS;
     }
     return run_remote(command, &call);
 }
 
 static bool help_run(struct call *call)
 {
-    (void)call;
+    const struct command *one = call->word_count == 1 ? find(call->words[0]) : NULL;
+    if (one) {
+        print_help(one);
+        return true;
+    }
     puts(
         "Usage: duepost COMMAND ...\n"
         "Asks a running server (--server URL or DUEPOST_SERVER; http://127.0.0.1:7700); --json prints JSON.\n"
-        "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https "
-        "trusts.\n");
+        "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https trusts.\n"
+        "duepost COMMAND -h prints the options of a command; duepost --help those of the server.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-11s%-30s%s\n", commands[i].name, commands[i].words, commands[i].help);
-    puts("\nFILTER: --topic TOPIC --due-after TIME --due-before TIME --url-host HOST --limit N");
+        printf("  %-10s %-32s %s\n", commands[i].name, commands[i].words, commands[i].help);
     return true;
 }

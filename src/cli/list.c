@@ -4,11 +4,12 @@ json_t *list_next_page(struct call *call, const struct form *form, struct buffer
                        const json_t *before)
 {
     const char *cursor = before ? call_text(before, "cursor") : NULL;
-    bool is_enough = before && (!cursor || call->arguments.values[ARGUMENT_LIMIT]);
-    if (is_enough)
+    if ((before && !cursor) || call->left == 0)
         return NULL;
     call_make_target(call, target, form->path, cursor);
-    return remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
+    json_t *page = remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
+    call_took(call, (long long)json_array_size(json_object_get(page, form->member)));
+    return page;
 }
 
 bool list_print(struct call *call, const struct form *form)

@@ -5,7 +5,7 @@
 #include "cli/call.h"
 #include "cli/form.h"
 
-/* All pages; with --limit the first one. */
+/* Prints all pages, or as many entries as --limit asks for. */
 bool list_print(struct call *, const struct form *);
 
 /* The next page, or NULL at the end and after an error. target: room for the request's. */

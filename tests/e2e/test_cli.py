@@ -21,6 +21,14 @@ def ask(server, *words, code=0, token=""):
     return done.stdout if code == 0 else done.stderr
 
 
+def tell(server, *words, feed=None, code=0):
+    """What a command prints to stdout and stderr, with feed as its stdin."""
+    done = subprocess.run([duepost.BINARY, *words], env={**os.environ, "DUEPOST_SERVER": server.url}, input=feed,
+                          capture_output=True, text=True, timeout=30 * SLOW)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr
+
+
 def rows(text):
     return [line.split() for line in text.splitlines()]
 
@@ -105,6 +113,80 @@ def test_receivers_are_listed_and_closed(start, topic):
     assert "host:port" in ask(server, "close", code=1)
 
 
+def test_a_job_is_scheduled(server, receiver, topic):
+    said, _ = tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--body", '{"total": 1.10}',
+                   "--header", "X-Shop: 7", "--header=X-Empty:", "--retry=2", "--timeout=1.5s")
+    assert said.startswith(f"{topic}/a is delayed, due ")
+    until(lambda: receiver.count(topic) == 1, 5, "the delivery")
+    got, = receiver.of(topic)
+    assert got.body == b'{"total": 1.10}' and got.headers["x-shop"] == "7"
+    said, _ = tell(server, "schedule", f"{topic}/later", "--url", receiver.url(), "--delay", "15m", "--ttl", "1h",
+                   "--body-file", "-", feed="plain \u20ac")
+    assert re.search(r"due in 1[45] min \d+ s, at ", said)
+    job = server.get(f"/jobs/{topic}/later").expect(200)
+    assert job["delay"] == 900 and job["body"] == "plain \u20ac" and "expiresAt" in job
+    made = json.loads(ask(server, "schedule", topic, "--url", receiver.url(), "--due-at", "+1h", "--json"))
+    assert server.get(f"/jobs/{topic}/{made['jobId']}").expect(200)["dueAt"] == made["dueAt"]
+    assert "--delay is soon" in ask(server, "schedule", topic, "--delay", "soon", code=1)
+    assert "is no time" in ask(server, "schedule", topic, "--due-at", "tomorrow", code=2)
+    assert "expected Name: value" in ask(server, "schedule", topic, "--header", "X-Shop", code=1)
+    assert "cannot read" in ask(server, "schedule", topic, "--body-file", "/nothing", code=1)
+    assert "which topic" in ask(server, "schedule", code=1)
+    assert "400: url" in ask(server, "schedule", topic, "--url", "ftp://a/", code=1)
+
+
+def test_many_jobs_are_cancelled(server, receiver, topic):
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 3600} for _ in range(250)])
+    words = ["cancel", "--state", "delayed", "--topic", topic]
+    assert ask(server, *words, "--dry-run").startswith("250 found")
+    assert ask(server, *words, "--due-before", "now") == "0 of 0 done\n"
+    assert ask(server, *words, "--limit", "20", "--due-before=+2h") == "20 of 20 done\n"
+    assert ask(server, *words) == "230 of 230 done\n"
+    assert "--topic" in ask(server, "cancel", "--state", "delayed", code=1)
+    assert "which job" in ask(server, "cancel", code=1)
+    assert "--limit" in ask(server, *words, "--limit", "0", code=2)
+
+
+def test_a_redrive_is_bounded_and_can_be_tried_first(server, receiver, topic):
+    bury(server, receiver, topic, "a", "b", "c")
+    assert ask(server, "redrive", "--topic", topic, "--dry-run").startswith("3 found")
+    assert ask(server, "redrive", "--topic", topic, "--limit", "1", "--due-after=-1h") == "1 of 1 done\n"
+    until(lambda: receiver.count(topic) == 4, 5, "one delivery")
+    assert len(rows(ask(server, "dead", "--topic", topic))) == 3
+
+
+def test_settings_are_changed(server, topic):
+    ask(server, "set", topic, "maxInFlight=3", "rate=100/1m", "url=https://shop.example/hook", "paused=true")
+    settings = server.get(f"/topics/{topic}").expect(200)["settings"]
+    assert settings["maxInFlight"] == 3 and settings["rate"]["jobs"] == 100 and settings["rate"]["per"] == 60
+    assert settings["url"] == "https://shop.example/hook" and settings["paused"] is True
+    ask(server, "set", topic, "rate=5/s", "paused=")
+    settings = server.get(f"/topics/{topic}").expect(200)["settings"]
+    assert settings["rate"]["per"] == 1 and "paused" not in settings
+    assert "NAME=VALUE" in ask(server, "set", topic, code=1)
+    assert "NAME=VALUE" in ask(server, "set", topic, "paused", code=1)
+    assert "400: rate" in ask(server, "set", topic, "rate=fast", code=1)
+
+
+def test_pausing_a_topic_without_jobs_says_that_it_is_new(server, topic):
+    assert "is new" in tell(server, "pause", topic)[1]
+    assert tell(server, "pause", topic)[1] == ""
+
+
+def test_why_says_when_it_ends(server, receiver, topic):
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600)
+    assert re.search(r"^That ends in 5\d min \d+ s, at \S+Z\.$", ask(server, "why", f"{topic}/a"), re.MULTILINE)
+
+
+def test_each_command_has_help(server):
+    names = [line.split()[0] for line in ask(server, "help").splitlines() if line.startswith("  ")]
+    assert len(names) > 15
+    for name in names:
+        for words in ([name, "-h"], [name, "--help"], ["help", name]):
+            assert ask(server, *words).startswith(f"Usage: duepost {name} ")
+    assert "--per-second" in ask(server, "redrive", "--topic", "a", "-h")
+
+
 def test_what_changes_is_followed(server, receiver, topic):
     environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
     with subprocess.Popen([duepost.BINARY, "tail", topic], env=environment, stdout=subprocess.PIPE, text=True) as tail:
@@ -162,6 +244,7 @@ def test_what_cannot_be_is_told(server):
     assert "needs a value" in ask(server, "dead", "--topic", code=2)
     assert "too many" in ask(server, "show", "a/b", "c", code=2)
     assert "topic/jobId" in ask(server, "show", "a", code=1)
+    assert "unknown option" in ask(server, "dead", "-x", code=2)
     assert "which topic" in ask(server, "pause", code=1)
     assert "state" in ask(server, "jobs", code=1)
     assert "is the server there" in ask(server, "topics", "--server", "http://127.0.0.1:1", code=1)

@@ -1,0 +1,239 @@
+#include "cli/one_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "cli/ask.h"
+#include "cli/list.h"
+#include "cli/when.h"
+
+enum { BODY_MAX = 16 * 1024 * 1024 };
+
+static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
+{
+    struct buffer target;
+    buffer_init(&target, CALL_TARGET_MAX);
+    bool is_done =
+        ask_make_job_target(&target, call, suffix) && ask(call, method, buffer_text(&target), NULL, member);
+    buffer_fini(&target);
+    return is_done;
+}
+
+bool one_job_show(struct call *call)
+{
+    return ask_job(call, "GET", "", NULL);
+}
+
+bool one_job_run(struct call *call)
+{
+    return ask_job(call, "POST", "/run", "dueAt");
+}
+
+bool one_job_cancel(struct call *call)
+{
+    return ask_job(call, "DELETE", "", "state");
+}
+
+bool one_job_attempts(struct call *call)
+{
+    struct form form = form_attempts;
+    struct buffer target;
+    buffer_init(&target, CALL_TARGET_MAX);
+    bool is_done = ask_make_job_target(&target, call, "/attempts");
+    form.path = buffer_text(&target);
+    is_done = is_done && list_print(call, &form);
+    buffer_fini(&target);
+    return is_done;
+}
+
+/* ---- why ---- */
+
+/* The reason in a sentence, and when it ends by itself. */
+static void print_why(const json_t *answer)
+{
+    char span[WHEN_SPAN_SIZE];
+    const char *until = call_text(answer, "until");
+    puts(call_text(answer, "detail"));
+    if (until && when_span(until, span))
+        printf("That ends %s, at %s.\n", span, until);
+}
+
+bool one_job_why(struct call *call)
+{
+    struct buffer target;
+    json_t *answer = NULL;
+    buffer_init(&target, CALL_TARGET_MAX);
+    if (ask_make_job_target(&target, call, "/why"))
+        answer = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &call->problem);
+    buffer_fini(&target);
+    if (answer && (call->arguments.is_json || !call_text(answer, "detail")))
+        call_print_json(answer);
+    else if (answer)
+        print_why(answer);
+    json_decref(answer);
+    return answer;
+}
+
+/* ---- schedule ---- */
+
+static bool read_file(const char *name, struct buffer *text, struct problem *problem)
+{
+    char chunk[65536];
+    size_t size;
+    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+    if (!file) {
+        problem_set(problem, "cannot read %s", name);
+        return false;
+    }
+    while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
+        buffer_append(text, slice_from(chunk, size));
+    bool is_read = !ferror(file) && !text->failed;
+    if (!is_read)
+        problem_set(problem, text->failed ? "%s is over 16 MiB" : "cannot read %s", name);
+    if (file != stdin)
+        fclose(file);
+    return is_read;
+}
+
+static void add_key(struct buffer *job, const char *name)
+{
+    buffer_printf(job, "%s\"%s\":", job->size > 1 ? "," : "", name);
+}
+
+static void add_text(struct buffer *job, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    add_key(job, name);
+    buffer_append_json(job, slice_of(value));
+}
+
+/* JSON as it stands, so that the receiver gets these bytes; any other text as a JSON string. */
+static void add_body(struct buffer *job, struct slice body)
+{
+    json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    add_key(job, "body");
+    if (json)
+        buffer_append(job, body);
+    else
+        buffer_append_json(job, body);
+    json_decref(json);
+}
+
+static bool add_headers(struct buffer *job, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    for (int i = 0; i < arguments->header_count; i++) {
+        struct slice name, value;
+        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value)) {
+            problem_set(&call->problem, "--header %s: expected Name: value", arguments->headers[i]);
+            return false;
+        }
+        for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))
+            ;
+        buffer_printf(job, i ? "," : "%s\"headers\":{", job->size > 1 ? "," : "");
+        buffer_append_json(job, name);
+        buffer_append_byte(job, ':');
+        buffer_append_json(job, value);
+    }
+    if (arguments->header_count)
+        buffer_append_byte(job, '}');
+    return true;
+}
+
+/* "15m" as the API's seconds. */
+static bool add_seconds(struct buffer *job, struct call *call, const char *name, enum argument argument)
+{
+    const char *value = call->arguments.values[argument];
+    int64_t ms;
+    if (!value)
+        return true;
+    if (!duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)) {
+        problem_set(&call->problem, "--%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
+        return false;
+    }
+    add_key(job, name);
+    buffer_printf(job, "%" PRId64 ".%03" PRId64, ms / 1000, ms % 1000);
+    return true;
+}
+
+static bool add_times(struct buffer *job, struct call *call)
+{
+    char due[TIMESTAMP_SIZE];
+    const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
+    add_text(job, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
+    return add_seconds(job, call, "delay", ARGUMENT_DELAY) && add_seconds(job, call, "ttl", ARGUMENT_TTL) &&
+           add_seconds(job, call, "timeout", ARGUMENT_TIMEOUT);
+}
+
+/* The word is TOPIC or TOPIC/ID. */
+static bool add_name(struct buffer *job, struct call *call)
+{
+    struct slice topic, id;
+    if (!call->arguments.word) {
+        problem_set(&call->problem, "which topic? Expected TOPIC or TOPIC/ID");
+        return false;
+    }
+    bool has_id = slice_cut(slice_of(call->arguments.word), '/', &topic, &id);
+    add_key(job, "topic");
+    buffer_append_json(job, topic);
+    if (has_id) {
+        add_key(job, "jobId");
+        buffer_append_json(job, id);
+    }
+    return true;
+}
+
+static bool make_job(struct buffer *job, struct buffer *body, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    const char *file = arguments->values[ARGUMENT_BODY_FILE];
+    buffer_append_byte(job, '{');
+    if (!add_name(job, call) || !add_headers(job, call) || !add_times(job, call) ||
+        (file && !read_file(file, body, &call->problem)))
+        return false;
+    add_text(job, "url", arguments->values[ARGUMENT_URL]);
+    if (arguments->values[ARGUMENT_RETRY]) {
+        add_key(job, "retry");
+        buffer_printf(job, "%s", arguments->values[ARGUMENT_RETRY]);
+    }
+    if (file)
+        add_body(job, buffer_slice(body));
+    else if (arguments->values[ARGUMENT_BODY])
+        add_body(job, slice_of(arguments->values[ARGUMENT_BODY]));
+    buffer_append_byte(job, '}');
+    return true;
+}
+
+static void print_scheduled(const json_t *answer)
+{
+    char span[WHEN_SPAN_SIZE] = "";
+    const char *due = call_text(answer, "dueAt");
+    if (due && when_span(due, span))
+        printf("%s/%s is %s, due %s, at %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
+               call_text(answer, "state"), span, due);
+    else
+        printf("%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
+               call_text(answer, "state"));
+}
+
+bool one_job_schedule(struct call *call)
+{
+    struct buffer job, body;
+    json_t *answer = NULL;
+    buffer_init(&job, (size_t)2 * BODY_MAX);
+    buffer_init_fallible(&body, BODY_MAX);
+    if (make_job(&job, &body, call))
+        answer = remote_ask_json(call->remote, "POST", "/jobs", buffer_text(&job), &call->problem);
+    if (answer && call->arguments.is_json)
+        call_print_json(answer);
+    else if (answer)
+        print_scheduled(answer);
+    json_decref(answer);
+    buffer_fini(&body);
+    buffer_fini(&job);
+    return answer;
+}

@@ -1,0 +1,17 @@
+/* topic.h - commands about topics: pause, resume, set, tail. */
+#ifndef DUEPOST_CLI_TOPIC_H
+#define DUEPOST_CLI_TOPIC_H
+
+#include "cli/call.h"
+
+bool topic_pause(struct call *);
+bool topic_resume(struct call *);
+
+/* Words: the topic, then NAME=VALUE for each setting. A value is JSON, or text; an empty one removes the
+ * setting. */
+bool topic_set(struct call *);
+
+/* Prints each second which topics have changed, until it is ended. */
+bool topic_tail(struct call *);
+
+#endif
