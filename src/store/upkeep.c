@@ -9,7 +9,7 @@ enum {
     FORGET_MAX = 1000,
     MENDED_MAX = 64, /* told from one step */
     SWEEP_MAX = 256, /* jobs in one call */
-    SURVEY_MAX = 2000, /* topics in one call */
+    SURVEY_MAX = 1000, /* topics in one call */
 };
 
 /* One of these calls under way; fn has the type that belongs to the call. */

@@ -105,6 +105,7 @@ while left > 0 and bytes_left > 0 and rounds > 0 do
   if most > 0 then serve(topic, most) end
   call('ZREM', TURNS, topic)
   offer(topic)
+  write_offers()
 end
 write_waiting()
 local is_idle = #passed > 0 and #replies == HEAD

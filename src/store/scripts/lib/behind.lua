@@ -3,11 +3,22 @@
 
 local BEHIND = base .. 'behind'
 
+-- What changes; written by write_behind.
+local behind_added, behind_removed = {}, {}
 local function note_behind(topic, is_behind)
   if is_behind then
-    call('ZADD', BEHIND, 0, topic)
-    is_there[BEHIND] = true
-  elseif has(BEHIND) then
-    call('ZREM', BEHIND, topic)
+    behind_added[#behind_added + 1] = '0'
+    behind_added[#behind_added + 1] = topic
+  else
+    behind_removed[#behind_removed + 1] = topic
   end
+end
+
+local function write_behind()
+  if #behind_removed > 0 and has(BEHIND) then call('ZREM', BEHIND, unpack(behind_removed)) end
+  if #behind_added > 0 then
+    call('ZADD', BEHIND, unpack(behind_added))
+    is_there[BEHIND] = true
+  end
+  behind_added, behind_removed = {}, {}
 end

@@ -16,12 +16,14 @@ local function held_until(topic)
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
--- may be served; else in due, with the time of its first job or that until which it is held.
+-- may be served; else in due, with the time of its first job or that until which it is held. What offers change
+-- there is gathered, and written for many topics at once: a command for each costs more than its work.
+local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic)
-  local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')
   if not first[1] then
-    call('ZREM', DUE, topic)
-    call('ZREM', TURNS, topic)
+    due_removed[#due_removed + 1] = topic
+    turns_removed[#turns_removed + 1] = topic
     note_behind(topic, false)
     return
   end
@@ -30,13 +32,30 @@ local function offer(topic)
   note_behind(topic, is_due and at)
   if at then
     if at ~= 'inf' then note_due(at) end
-    call('ZADD', DUE, at, topic)
-    call('ZREM', TURNS, topic)
-    return
+    due_added[#due_added + 1] = at
+    due_added[#due_added + 1] = topic
+    turns_removed[#turns_removed + 1] = topic
+  else
+    due_removed[#due_removed + 1] = topic
+    turns_added[#turns_added + 1] = topic
   end
-  call('ZREM', DUE, topic)
-  if not call('ZSCORE', TURNS, topic) then
-    local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or 0
-    call('ZADD', TURNS, last + 1, topic)
+end
+
+-- A topic that is in turns already keeps its place.
+local function add_turns()
+  local last, numbered = call('ZRANGE', TURNS, '0', '0', 'REV', 'WITHSCORES')[2] or 0, {}
+  for i = 1, #turns_added do
+    numbered[2 * i - 1] = last + i
+    numbered[2 * i] = turns_added[i]
   end
+  call('ZADD', TURNS, 'NX', unpack(numbered))
+end
+
+local function write_offers()
+  if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
+  if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end
+  if #due_added > 0 then call('ZADD', DUE, unpack(due_added)) end
+  if #turns_added > 0 then add_turns() end
+  due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
+  write_behind()
 end

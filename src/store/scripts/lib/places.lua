@@ -31,6 +31,7 @@ local function finish()
   end
   write_waiting()
   for i = 1, #touched do offer(touched[i]) end
+  if #touched > 0 then write_offers() end
   if #touched > 0 then ring() end
   wake()
 end
