@@ -5,6 +5,7 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
+#include "job/receiver.h"
 #include "job/timestamp.h"
 
 /* Its cause is a status or a word. */
@@ -25,7 +26,12 @@ static void write_failure(struct buffer *body, const struct store_receiver *rece
 static void write_receiver(struct buffer *body, const struct store_receiver *receiver)
 {
     buffer_append(body, SLICE("{\"receiver\":"));
-    buffer_append_json(body, receiver->name);
+    buffer_append_json(body, receiver_host_of(receiver->name));
+    struct slice path = receiver_path_of(receiver->name);
+    if (path.size) {
+        buffer_append(body, SLICE(",\"path\":"));
+        buffer_append_json(body, path);
+    }
     buffer_printf(body, ",\"state\":\"%s\",\"failures\":%lld",
                   receiver->opened_ms == 0 ? "closed"
                   : receiver->probe        ? "probing"

@@ -160,7 +160,7 @@ static bool matches(struct exchange *exchange, const char *pattern, struct slice
 /* Its name in one spelling, whichever the path has. */
 static bool take_receiver(struct exchange *exchange)
 {
-    char name[RECEIVER_NAME_SIZE];
+    char name[RECEIVER_HOST_SIZE];
     if (!receiver_name_parse(buffer_slice(&exchange->path), name))
         return false;
     buffer_clear(&exchange->path);
@@ -180,8 +180,8 @@ static bool take_key(struct exchange *exchange)
     return topic_is_valid(exchange->topic);
 }
 
-/* Every server takes the absolute form, which proxies are sent (RFC 9112, section 3.2.2). We have one name for
- * all, so what it names besides the path and the query means nothing. */
+/* Every server takes the absolute form, which proxies are sent (RFC 9112, section 3.2.2). We have one name
+ * for all, so what it names besides the path and the query means nothing. */
 static struct slice without_origin(struct slice target)
 {
     static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};

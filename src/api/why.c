@@ -32,7 +32,8 @@ struct why {
     struct attempt_result last_attempt;
     int64_t wait_ms;                   /* after it; 0: not known */
     char reason[64];                   /* of its death */
-    char receiver[RECEIVER_NAME_SIZE]; /* empty: unknown */
+    char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
+    bool is_path_known;                /* nothing of it holds the job */
     struct finding finding;
 };
 
@@ -128,7 +129,7 @@ static void name_receiver(struct why *why, struct slice text)
     struct url url;
     const char *detail;
     if (!why->receiver[0] && url_parse(text, &url, &detail) == STATUS_OK)
-        receiver_name(&url, why->receiver);
+        receiver_path_name(&url, why->receiver);
 }
 
 /* When it would be due, or even later, had nobody held it; where its record does not tell, by the schedule of
@@ -159,21 +160,24 @@ static bool may_be_held(const struct why *why, const struct topic_settings *sett
 static void find_receiver(const struct store_receiver *receiver, struct why *why)
 {
     struct finding *finding = &why->finding;
+    struct slice host = receiver_host_of(receiver->name);
     int64_t next_ms = receiver->probe_ms > why->at_ms ? receiver->probe_ms : why->at_ms;
     if (receiver->opened_ms > 0) {
+        bool is_path = receiver_path_of(receiver->name).size > 0;
         finding->next_ms = next_ms;
         FIND(finding, "breaker",
-             "The breaker of its receiver %s is open: %lld failures in a row, the last one %.*s. Its jobs "
-             "wait, without an attempt, for one that tries it%s. POST /receivers/%s/close lets them go on.",
-             why->receiver, (long long)receiver->failures, SLICE_ARG(receiver->cause),
-             receiver->probe ? ", which is under way" : "", why->receiver);
+             "The circuit breaker of %s%.*s is open: %lld failures in a row, the last one %.*s. Its jobs "
+             "wait without "
+             "an attempt until one of them may try it%s. POST /receivers/%.*s/close lets them go on.",
+             is_path ? "the path " : "its receiver ", SLICE_ARG(receiver->name),
+             (long long)receiver->failures, SLICE_ARG(receiver->cause),
+             receiver->probe ? ", which is under way" : "", SLICE_ARG(host));
     } else if (receiver->limit > 0) {
         finding->next_ms = why->at_ms;
         FIND(finding, "receiver_limit",
-             "Its receiver %s asked for fewer attempts at once: each reactor has %lld in flight there at "
-             "most, "
-             "and one more for each delivery. POST /receivers/%s/close lets all go on.",
-             why->receiver, (long long)receiver->limit, why->receiver);
+             "Its receiver %.*s asked for fewer attempts at once: each reactor has %lld in flight there at "
+             "most, and one more for each delivery. POST /receivers/%.*s/close lets all go on.",
+             SLICE_ARG(host), (long long)receiver->limit, SLICE_ARG(host));
     }
 }
 
@@ -205,15 +209,30 @@ static void answer(struct why *why)
     free(why);
 }
 
+static void ask_receiver(struct why *, struct slice name);
+
 /* Its shard may be away while the job's is there: then it is not known to hold anything. */
 static void on_receiver(void *arg, enum status status, const struct store_receiver *receiver, size_t count,
                         struct store_receiver_cursor next)
 {
     struct why *why = arg;
     (void)next;
-    if (status == STATUS_OK && count == 1)
+    bool is_known = status == STATUS_OK && count == 1;
+    bool is_last = why->is_path_known;
+    if (is_known)
         find_receiver(receiver, why);
-    answer(why);
+    why->is_path_known = true;
+    if (is_last || (is_known && receiver->opened_ms > 0))
+        answer(why);
+    else
+        ask_receiver(why, receiver_host_of(slice_of(why->receiver)));
+}
+
+/* First its path, which an attempt asks first. */
+static void ask_receiver(struct why *why, struct slice name)
+{
+    struct store_receivers receivers = {.name = name, .max = 1};
+    store_receivers(why->exchange->api->options.store, &receivers, on_receiver, why);
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -234,9 +253,8 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     name_receiver(why, settings.url);
     bool may_be = may_be_held(why, &settings);
     topic_settings_fini(&settings);
-    struct store_receivers receivers = {.name = slice_of(why->receiver), .max = 1};
     if (may_be)
-        store_receivers(exchange->api->options.store, &receivers, on_receiver, why);
+        ask_receiver(why, slice_of(why->receiver));
     else
         answer(why);
 }

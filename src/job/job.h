@@ -55,7 +55,8 @@ enum attempt_error {
 /* The word of the API: "dns", "target_refused", ...; "" for NONE. */
 const char *attempt_error_word(enum attempt_error);
 
-/* The other way round; OTHER for a word of small letters and _ that is not known here. False: anything else. */
+/* The other way round; OTHER for a word of small letters and _ that is not known here. False: anything else.
+ */
 bool attempt_error_parse(struct slice word, enum attempt_error *);
 
 /* What a finished attempt leaves behind. */
@@ -64,9 +65,10 @@ struct attempt_result {
     int64_t duration_ms;
     int status; /* of the answer; 0 when error says why there is none */
     enum attempt_error error;
-    bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer; not
-                            recorded */
     struct slice text; /* as its record spells it, where it was read from one; empty: it is new */
+    /* Not recorded. */
+    bool was_sent;       /* the request was handed over, if only in part */
+    bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
 };
 
 struct job_header {
@@ -97,7 +99,8 @@ struct job {
     struct slice reason;                    /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 
-    struct slice lacks;     /* the first thing that the record needs and this version does not know; empty: none */
+    struct slice
+        lacks; /* the first thing that the record needs and this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
 
     struct buffer text; /* owned: strings that had escapes */
@@ -124,8 +127,8 @@ enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct jo
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 
-/* Reads what job_write of this or another version wrote for the job with this id, topic/jobId. INVALID: it did
- * not. Borrows id and record. A job that lacks something is for reading only. */
+/* Reads what job_write of this or another version wrote for the job with this id, topic/jobId. INVALID: it
+ * did not. Borrows id and record. A job that lacks something is for reading only. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
@@ -134,8 +137,8 @@ void job_fini(struct job *);
  * left out: the schedule script writes them, since the time is Redis's. */
 void job_write(const struct job *, struct buffer *);
 
-/* Every member equal as sent: body byte for byte, numbers by value, headers in any order. Members that are not
- * known here do not count, but a job that lacks something is equal to none. */
+/* Every member equal as sent: body byte for byte, numbers by value, headers in any order. Members that are
+ * not known here do not count, but a job that lacks something is equal to none. */
 bool job_is_same(const struct job *, const struct job *);
 
 /* When a job that is created at created_ms is due, and from when on it is not delivered any more:

@@ -11,18 +11,54 @@ static void write_address(const struct address *address, char *text, size_t size
     snprintf(text, size, address->is_v6 ? "[%s]" : "%s", digits);
 }
 
-void receiver_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
+void receiver_name(const struct url *url, char name[RECEIVER_HOST_SIZE])
 {
     size_t size = 0;
     if (url->host_is_address) {
-        write_address(&url->address, name, RECEIVER_NAME_SIZE);
+        write_address(&url->address, name, RECEIVER_HOST_SIZE);
         size = strlen(name);
     } else {
         for (; size < url->host.size; size++)
             name[size] = (char)tolower((unsigned char)url->host.data[size]);
         size -= name[size - 1] == '.';
     }
-    snprintf(name + size, RECEIVER_NAME_SIZE - size, ":%u", url->port);
+    snprintf(name + size, RECEIVER_HOST_SIZE - size, ":%u", url->port);
+}
+
+static uint64_t hash_of(struct slice text)
+{
+    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < text.size; i++)
+        sum = (sum ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
+    return sum;
+}
+
+void receiver_path_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
+{
+    struct slice path = slice_from(url->target.data, url->target.size - url->query.size);
+    receiver_name(url, name);
+    size_t size = strlen(name);
+    if (path.size <= RECEIVER_PATH_MAX)
+        snprintf(name + size, RECEIVER_NAME_SIZE - size, "%s%.*s", path.size ? "" : "/", SLICE_ARG(path));
+    else
+        snprintf(name + size, RECEIVER_NAME_SIZE - size, "%.*s~%016llx", (int)RECEIVER_PATH_MAX, path.data,
+                 (unsigned long long)hash_of(path));
+}
+
+static size_t host_size(struct slice name)
+{
+    const char *slash = memchr(name.data, '/', name.size);
+    return slash ? (size_t)(slash - name.data) : name.size;
+}
+
+struct slice receiver_host_of(struct slice name)
+{
+    return slice_from(name.data, host_size(name));
+}
+
+struct slice receiver_path_of(struct slice name)
+{
+    return slice_skip(name, host_size(name));
 }
 
 /* A url's authority may leave the port out. */
@@ -35,12 +71,12 @@ static bool has_port(struct slice spelt)
            (spelt.data[0] != '[' || spelt.data[start - 2] == ']');
 }
 
-bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE])
+bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
 {
-    char text[RECEIVER_NAME_SIZE + 16];
+    char text[RECEIVER_HOST_SIZE + 16];
     struct url url;
     const char *detail;
-    if (spelt.size >= RECEIVER_NAME_SIZE || !has_port(spelt))
+    if (spelt.size >= RECEIVER_HOST_SIZE || !has_port(spelt))
         return false;
     snprintf(text, sizeof text, "http://%.*s", SLICE_ARG(spelt));
     if (url_parse(slice_of(text), &url, &detail) != STATUS_OK || url.target.size > 0)
@@ -51,28 +87,53 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE])
 
 enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
 
+/* It fails, but not for a lack of patience of ours. */
+static enum receiver_health patient(const struct attempt_result *result)
+{
+    bool is_impatient = result->error == ATTEMPT_ERROR_TIMEOUT && result->duration_ms < PATIENCE_MS;
+    return is_impatient || result->is_idle_closed ? RECEIVER_UNTOLD : RECEIVER_FAILS;
+}
+
 enum receiver_health receiver_health(const struct attempt_result *result)
 {
-    if (result->is_idle_closed)
-        return RECEIVER_UNTOLD;
     switch (result->error) {
-    case ATTEMPT_ERROR_NONE:
-        return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
     case ATTEMPT_ERROR_CONNECT:
     case ATTEMPT_ERROR_TLS:
-    case ATTEMPT_ERROR_RESET:
         return RECEIVER_FAILS;
+    case ATTEMPT_ERROR_RESET:
     case ATTEMPT_ERROR_TIMEOUT:
-        return result->duration_ms < PATIENCE_MS ? RECEIVER_UNTOLD : RECEIVER_FAILS;
+        return result->was_sent ? RECEIVER_UNTOLD : patient(result);
     case ATTEMPT_ERROR_DNS:
     case ATTEMPT_ERROR_TARGET_REFUSED:
         return RECEIVER_UNTOLD;
+    case ATTEMPT_ERROR_NONE:
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
     case ATTEMPT_ERROR_OTHER: /* never of an attempt of ours */
         break;
     }
     return RECEIVER_LIVES; /* something answers there */
+}
+
+enum receiver_health receiver_path_health(const struct attempt_result *result)
+{
+    switch (result->error) {
+    case ATTEMPT_ERROR_NONE:
+        return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
+    case ATTEMPT_ERROR_RESET:
+    case ATTEMPT_ERROR_TIMEOUT:
+        return result->was_sent ? patient(result) : RECEIVER_UNTOLD;
+    case ATTEMPT_ERROR_DNS:
+    case ATTEMPT_ERROR_TARGET_REFUSED:
+    case ATTEMPT_ERROR_CONNECT:
+    case ATTEMPT_ERROR_TLS:
+        return RECEIVER_UNTOLD;
+    case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
+    case ATTEMPT_ERROR_PROTOCOL:
+    case ATTEMPT_ERROR_OTHER: /* is read from records only */
+        break;
+    }
+    return RECEIVER_LIVES;
 }
 
 bool receiver_is_overloaded(const struct attempt_result *result)

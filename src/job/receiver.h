@@ -5,22 +5,38 @@
 #include "job/job.h"
 #include "job/url.h"
 
-enum { RECEIVER_NAME_SIZE = 264, RECEIVER_CAUSE_SIZE = 24 }; /* with a NUL at the end */
+enum {
+    RECEIVER_HOST_SIZE = 264, /* here and below with a NUL at the end */
+    RECEIVER_PATH_MAX = 128,  /* bytes of a path that are kept; what is longer is told apart by a hash */
+    RECEIVER_NAME_SIZE = RECEIVER_HOST_SIZE + RECEIVER_PATH_MAX + 24,
+    RECEIVER_CAUSE_SIZE = 24,
+};
 
 /* "host:port", one for all spellings of a host: lower case, no dot at its end, addresses as their numbers
  * say, IPv6 in brackets. */
-void receiver_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
+void receiver_name(const struct url *, char name[RECEIVER_HOST_SIZE]);
 
 /* The same of what somebody calls it. False: it is no host with a port. */
-bool receiver_name_parse(struct slice spelt, char name[RECEIVER_NAME_SIZE]);
+bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE]);
+
+/* "host:port/path", without the query: a path of a receiver has a breaker of its own. */
+void receiver_path_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
+
+/* The receiver's part of such a name, and the path's, which is empty where there is none. */
+struct slice receiver_host_of(struct slice name);
+struct slice receiver_path_of(struct slice name);
 
 enum receiver_health {
-    RECEIVER_UNTOLD, /* the attempt never came there, or waited for less than a second */
+    RECEIVER_UNTOLD, /* the attempt says nothing of it */
     RECEIVER_LIVES,
     RECEIVER_FAILS,
 };
 
+/* Whether the receiver can be reached, and whether it serves the path. Once a request was handed over, its
+ * failure is one of the path: 20 answers 503 of one path, or requests that hang there, must not hold the jobs
+ * of others. */
 enum receiver_health receiver_health(const struct attempt_result *);
+enum receiver_health receiver_path_health(const struct attempt_result *);
 
 /* It asks for fewer attempts at once. */
 bool receiver_is_overloaded(const struct attempt_result *);

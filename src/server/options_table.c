@@ -81,9 +81,10 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LISTEN,
             .offset = MEMBER(health_listen),
             .help = "where /healthz, /readyz and /metrics are answered, too, and nothing else",
-            .text = "For probes that shall not share a port with clients. It answers until the end, also while\n"
-                    "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
-                    "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
+            .text =
+                "For probes that shall not share a port with clients. It answers until the end, also while\n"
+                "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
+                "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
         },
     [OPTION_REDIS] =
         {
@@ -230,9 +231,11 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 1000000,
             .fallback = "4096",
             .help = "most connections of clients at once; beyond: 503",
-            .text = "For one more an idle one is closed. When none is idle, 16 more for each reactor are taken, for\n"
-                    "one request each: /healthz, /readyz and /metrics are answered, all else is 503, and the\n"
-                    "newest takes the place of the oldest.",
+            .text =
+                "For one more an idle one is closed. When none is idle, 16 more for each reactor are taken, "
+                "for\n"
+                "one request each: /healthz, /readyz and /metrics are answered, all else is 503, and the\n"
+                "newest takes the place of the oldest.",
         },
     [OPTION_MAX_CONNECTIONS_PER_ADDRESS] =
         {
@@ -243,9 +246,11 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = 1000000,
             .help = "most of them from one address; 0 is no bound",
-            .text = "Default: a quarter of max-connections, but no bound for this host itself, where a proxy in\n"
-                    "front may run. A number that is set here counts for all. The addresses of an IPv6 /64 are one.\n"
-                    "Beyond it connections are treated as those beyond max-connections.",
+            .text =
+                "Default: a quarter of max-connections, but no bound for this host itself, where a proxy in\n"
+                "front may run. A number that is set here counts for all. The addresses of an IPv6 /64 are "
+                "one.\n"
+                "Beyond it connections are treated as those beyond max-connections.",
         },
     [OPTION_MAX_WAITING] =
         {
@@ -269,7 +274,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(1) << 40,
             .fallback = "256MiB",
             .help = "memory for bodies of requests and answers under way; beyond: 503",
-            .text = "Bodies of up to 16KiB do not count, and are taken whatever others hold. What confirms a change\n"
+            .text = "Bodies of up to 16KiB do not count, and are taken whatever others hold. What confirms a "
+                    "change\n"
                     "is answered in any case.",
         },
     [OPTION_HEADER_TIMEOUT] =
@@ -282,7 +288,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = DAY_MS,
             .fallback = "10s",
             .help = "how long a client may take for the header section of a request",
-            .text = "From the connection on, or from the request line. Who is late is cut off, however busy it is.",
+            .text = "From the connection on, or from the request line. Who is late is cut off, however busy "
+                    "it is.",
         },
     [OPTION_BODY_TIMEOUT] =
         {
@@ -339,10 +346,12 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "on",
             .help = "hold the jobs of receivers that fail, and send fewer where they ask for it",
             .text =
-                "After 20 connect, tls, timeout, reset, 502, 503 or 504 in a row, the jobs of a host and\n"
-                "port are held, without an attempt, until one attempt has found that it is back. A timeout\n"
-                "of less than a second counts for nothing. 429, 502 and 504 halve the number of attempts\n"
-                "in flight there, each 2xx adds one. A topic's setting breaker comes before this one.",
+                "After 20 failures in a row, jobs are held, without an attempt, until one attempt has found\n"
+                "that their receiver is back: those of a host and port that cannot be reached (connect,\n"
+                "tls), and those of a path that answers 502, 503, 504 or not at all (timeout, reset). A\n"
+                "timeout of less than a second counts for nothing. 429, 502 and 504 halve the number of\n"
+                "attempts in flight at a host and port, each 2xx adds one. A topic's setting breaker comes\n"
+                "before this one.",
             .may_reload = true,
         },
     [OPTION_BREAKER_WAIT] =
@@ -355,7 +364,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(600000),
             .fallback = "30s",
             .help = "how long a receiver's jobs are held before one attempt tries it",
-            .text = "From 100ms to 10m; it doubles with each attempt that fails, to 10m.",
+            .text = "From 100ms to 10m; it doubles with each such attempt that fails, to 10m.",
         },
     [OPTION_ALLOW_TARGET] =
         {

@@ -163,10 +163,7 @@ static void add_report(const struct batch_item *item, struct script_call *call)
     script_call_number(call, report->crowd);
     script_call_number(call, report->delivered);
     script_call_number(call, report->probe);
-    if (report->wanted_ms)
-        script_call_number(call, report->wanted_ms);
-    else
-        script_call_text(call, SLICE("-"));
+    script_call_text(call, report->wants_probe ? SLICE("probe") : SLICE("-"));
 }
 
 static void add_close(const struct batch_item *item, struct script_call *call)

@@ -135,8 +135,9 @@ struct shard_swept {
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
 void shard_sweep(struct shard *, int64_t from, shard_sweep_fn *, void *arg);
 
-/* A bounded step of the count of due jobs, for where store_counts says takes_survey. cursor: empty at first, and
- * when all have been counted; at most SHARD_SURVEY_CURSOR_MAX bytes. The others are what has been found so far. */
+/* A bounded step of the count of due jobs, for where store_counts says takes_survey. cursor: empty at first,
+ * and when all have been counted; at most SHARD_SURVEY_CURSOR_MAX bytes. The others are what has been found
+ * so far. */
 enum { SHARD_SURVEY_CURSOR_MAX = 256 };
 struct shard_survey {
     struct slice cursor;

@@ -191,8 +191,8 @@ void store_change(struct store *, const struct store_change *, store_changed_fn 
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. UNREADABLE, LACKING: it is dead,
- * and its record cannot be written anew. due_ms with OK. A dead job starts over, without attempts. */
+/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. UNREADABLE, LACKING: it is
+ * dead, and its record cannot be written anew. due_ms with OK. A dead job starts over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);
@@ -305,7 +305,7 @@ struct store_receiver {
     int64_t opened_ms;  /* its breaker; 0: it is closed, and the next three are 0, too */
     int64_t probe_ms;   /* until then nobody may probe it */
     int64_t wait_ms;    /* from one probe that failed to the next */
-    int64_t probe;      /* number of the one that is under way; 0: none */
+    int64_t probe;      /* number of the first one that is under way; 0: none */
     int64_t limit;      /* attempts that a reactor may have in flight there; 0: as many as it likes */
     int64_t failed_ms;  /* the last time; 0: never */
     struct slice cause; /* of that */
@@ -348,7 +348,7 @@ struct store_report {
     /* Number of the probe that this tells of; 0: none. Where this tells of nothing else, the right to probe
      * is given back: at once if there is no cause, as it was not sent, else with the wait that it had. */
     int64_t probe;
-    int64_t wanted_ms; /* asks for the right to probe, for so long at most; 0: not */
+    bool wants_probe; /* asks for the right to probe */
 };
 
 struct store_reported {
@@ -362,8 +362,8 @@ struct store_reported {
 typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
 void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
 
-/* Closes a breaker, and forgets the limit. OK: the receiver as it is then. NOT_FOUND: nothing is known of it.
- * Borrows name until the callback. */
+/* Closes a breaker, and those of its paths, and forgets the limit. OK: the receiver as it is then. NOT_FOUND:
+ * nothing is known of it. Borrows name until the callback. */
 typedef void store_close_fn(void *arg, enum status, const struct store_receiver *);
 void store_close_receiver(struct store *, struct slice name, store_close_fn *, void *arg);
 
@@ -371,11 +371,11 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead, topics;
-    int64_t ready;     /* of the waiting, those that are due */
-    int64_t late_ms;   /* how long the first of them has been due; 0: none is */
+    int64_t ready;      /* of the waiting, those that are due */
+    int64_t late_ms;    /* how long the first of them has been due; 0: none is */
     int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */
-    int64_t histories; /* jobs whose attempts are known */
-    int64_t kept;      /* jobs that have ended and can still be read: not in jobs */
+    int64_t histories;  /* jobs whose attempts are known */
+    int64_t kept;       /* jobs that have ended and can still be read: not in jobs */
     /* Of one shard. */
     int64_t kept_with_time; /* of the kept, those that go some time: all, when all is well */
     bool is_to_sweep;       /* see shard_sweep */

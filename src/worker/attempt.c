@@ -319,10 +319,8 @@ static void ask_permit(struct attempt *attempt, const struct url *url)
 {
     struct permit *permit = &attempt->permit;
     char name[RECEIVER_NAME_SIZE];
-    receiver_name(url, name);
-    enum permit_answer answer =
-        permit_ask(permit, attempt->context->receivers, name,
-                   topic_defaults_timeout_ms(attempt->settings, &attempt->job), on_permit, attempt);
+    receiver_path_name(url, name);
+    enum permit_answer answer = permit_ask(permit, attempt->context->receivers, name, on_permit, attempt);
     if (answer == PERMIT_GIVEN)
         post(attempt);
     else if (answer == PERMIT_HELD)

@@ -1,9 +1,9 @@
 /* attempt.h - one POST of one job, from its claim to the record of its outcome.
  *
  * Steps: read the record, get a permit, POST, decide, record; a job that has expired is recorded as dead
- * without a POST, one that gets no permit, or that this process cannot serve, is given back. The lease is held throughout; nothing is sent
- * without it. An outcome that Redis did not take is kept, and given to it again, until Redis has taken it or
- * says that the lease is another's. */
+ * without a POST, one that gets no permit, or that this process cannot serve, is given back. The lease is
+ * held throughout; nothing is sent without it. An outcome that Redis did not take is kept, and given to it
+ * again, until Redis has taken it or says that the lease is another's. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 

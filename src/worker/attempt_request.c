@@ -138,7 +138,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
  * attempt after such a reset may meet one. */
 static bool needs_fresh(const struct attempt *attempt)
 {
-    return attempt->permit.probe || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
+    return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
 }
 
 struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),

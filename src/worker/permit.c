@@ -1,88 +1,136 @@
 #include "worker/permit.h"
 
-/* ---- answers ---- */
+#include "base/memory.h"
 
-static enum permit_answer give(struct permit *permit, int64_t probe)
+/* ---- one part ---- */
+
+static void give(struct permit_part *part, int64_t probe)
 {
-    permit->is_given = true;
-    permit->probe = probe;
-    receiver_enter(permit->receiver);
-    return PERMIT_GIVEN;
+    part->is_given = true;
+    part->probe = probe;
+    receiver_enter(part->receiver);
 }
 
-static enum permit_answer hold(struct permit *permit, int64_t wait_ms)
+static void leave(struct permit_part *part)
 {
-    struct receiver *receiver = permit->receiver;
-    permit->wait_ms = wait_ms;
-    permit->receiver = NULL;
+    struct receiver *receiver = part->receiver;
+    part->receiver = NULL;
+    part->is_given = false;
+    receiver_leave(receiver);
+}
+
+static void drop_part(struct permit_part *part)
+{
+    if (part->receiver && !part->is_given) {
+        receiver_take_back_asker(part->receiver);
+        part->receiver = NULL;
+    }
+    if (!part->receiver)
+        return;
+    if (part->probe)
+        receiver_return_probe(part->receiver, part->probe);
+    leave(part);
+}
+
+static enum permit_answer hold(struct permit_part *part, int64_t wait_ms)
+{
+    struct receiver *receiver = part->receiver;
+    part->permit->wait_ms = wait_ms;
+    part->receiver = NULL;
     receiver_settle(receiver);
+    permit_drop(part->permit); /* the other part was given for nothing */
     return PERMIT_HELD;
 }
 
-static enum permit_answer ask_breaker(struct permit *permit, int64_t timeout_ms)
+static enum permit_answer ask_part(struct permit *permit, struct permit_part *part, const char *name)
 {
-    if (!receiver_may_be_asked(permit->receiver))
-        return hold(permit, receiver_hold_by_breaker(permit->receiver));
-    receiver_ask_probe(permit->receiver, permit, timeout_ms);
-    return PERMIT_ASKED;
+    struct receiver *receiver = receivers_find(permit->receivers, name);
+    *part = (struct permit_part){.permit = permit, .receiver = receiver};
+    if (receiver_is_open(receiver)) {
+        if (!receiver_may_be_asked(receiver))
+            return hold(part, receiver_hold_by_breaker(receiver));
+        receiver_ask_probe(receiver, part);
+        return PERMIT_ASKED;
+    }
+    if (receiver_is_full(receiver))
+        return hold(part, receiver_hold_by_limit(receiver));
+    give(part, 0);
+    return PERMIT_GIVEN;
 }
 
-void permit_give(struct permit *permit, int64_t probe)
+/* ---- both ---- */
+
+/* name may have a path behind it. */
+static enum permit_answer ask_host(struct permit *permit, const char *name)
 {
-    give(permit, probe);
-    permit->fn(permit->arg, -1);
+    char host[RECEIVER_HOST_SIZE];
+    struct slice text = receiver_host_of(slice_of(name));
+    memcpy(host, text.data, text.size);
+    host[text.size] = '\0';
+    return ask_part(permit, &permit->host, host);
 }
 
-void permit_hold(struct permit *permit)
+enum permit_answer permit_ask(struct permit *permit, struct receivers *receivers, const char *name,
+                              permit_fn *fn, void *arg)
 {
-    hold(permit, receiver_hold_by_breaker(permit->receiver));
+    *permit = (struct permit){.receivers = receivers, .fn = fn, .arg = arg};
+    if (receiver_path_of(slice_of(name)).size > 0) {
+        enum permit_answer answer = ask_part(permit, &permit->path, name);
+        if (answer != PERMIT_GIVEN)
+            return answer;
+    }
+    return ask_host(permit, name);
+}
+
+void permit_give(struct permit_part *part, int64_t probe)
+{
+    struct permit *permit = part->permit;
+    enum permit_answer answer = PERMIT_GIVEN;
+    give(part, probe);
+    if (part == &permit->path)
+        answer = ask_host(permit, receiver_full_name(part->receiver));
+    if (answer != PERMIT_ASKED)
+        permit->fn(permit->arg, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
+}
+
+void permit_hold(struct permit_part *part)
+{
+    struct permit *permit = part->permit;
+    hold(part, receiver_hold_by_breaker(part->receiver));
     permit->fn(permit->arg, permit->wait_ms);
 }
 
-/* ---- its life ---- */
-
-enum permit_answer permit_ask(struct permit *permit, struct receivers *receivers, const char *name,
-                              int64_t timeout_ms, permit_fn *fn, void *arg)
+bool permit_is_probe(const struct permit *permit)
 {
-    struct receiver *receiver = receivers_find(receivers, name);
-    *permit = (struct permit){.receiver = receiver, .fn = fn, .arg = arg};
-    if (receiver_is_open(receiver))
-        return ask_breaker(permit, timeout_ms);
-    if (receiver_is_full(receiver))
-        return hold(permit, receiver_hold_by_limit(receiver));
-    return give(permit, 0);
+    return permit->path.probe || permit->host.probe;
 }
 
-static void leave(struct permit *permit)
+static void end_part(struct permit_part *part, const struct attempt_result *result)
 {
-    struct receiver *receiver = permit->receiver;
-    permit->receiver = NULL;
-    permit->is_given = false;
-    receiver_leave(receiver);
+    if (!part->is_given)
+        return;
+    receiver_note(part->receiver, result, part->probe);
+    leave(part);
 }
 
 void permit_end(struct permit *permit, const struct attempt_result *result)
 {
-    if (!permit->is_given)
-        return;
-    receiver_note(permit->receiver, result, permit->probe);
-    leave(permit);
+    end_part(&permit->path, result);
+    end_part(&permit->host, result);
+}
+
+static bool is_awaited(const struct permit_part *part)
+{
+    return part->receiver && !part->is_given;
 }
 
 bool permit_is_awaited(const struct permit *permit)
 {
-    return permit->receiver && !permit->is_given;
+    return is_awaited(&permit->path) || is_awaited(&permit->host);
 }
 
 void permit_drop(struct permit *permit)
 {
-    if (permit_is_awaited(permit)) {
-        receiver_take_back_asker(permit->receiver);
-        permit->receiver = NULL;
-    }
-    if (!permit->receiver)
-        return;
-    if (permit->probe)
-        receiver_return_probe(permit->receiver, permit->probe);
-    leave(permit);
+    drop_part(&permit->path);
+    drop_part(&permit->host);
 }

@@ -1,9 +1,10 @@
 /* permit.h - an attempt's right to go to its receiver.
  *
- * It is given, or held: while the receiver's breaker is open, and where as many attempts are in flight as its
- * limit allows. Where a breaker has waited long enough, one attempt asks Redis whether it may probe: of all
- * that ask, in all processes, one gets the right, with a number that its outcome is reported with. Where
- * Redis does not answer, each reactor gives it to one attempt. */
+ * It has two parts, for the path of its url and for its receiver. Each is given, or the job is held: while
+ * the circuit breaker is open, and where as many attempts are in flight as the receiver's limit allows. Where
+ * a breaker has waited long enough, one attempt asks Redis whether it may probe: of all that ask, in all
+ * processes, one gets the right, with a number that its outcome is reported with. Where Redis does not
+ * answer, each reactor gives it to one attempt. */
 #ifndef DUEPOST_WORKER_PERMIT_H
 #define DUEPOST_WORKER_PERMIT_H
 
@@ -12,11 +13,19 @@
 /* wait_ms: -1 when it is given, else for how long the job is held. */
 typedef void permit_fn(void *arg, int64_t wait_ms);
 
-/* Zeroed: none was asked for. */
-struct permit {
-    struct receiver *receiver; /* NULL: held, or over */
+struct permit;
+
+struct permit_part {
+    struct permit *permit;
+    struct receiver *receiver; /* NULL: not asked for, held, or over */
     bool is_given;
     int64_t probe; /* its number; 0: it is none */
+};
+
+/* Zeroed: none was asked for. */
+struct permit {
+    struct permit_part path, host; /* asked for in this order */
+    struct receivers *receivers;
     int64_t wait_ms;
     permit_fn *fn;
     void *arg;
@@ -24,10 +33,11 @@ struct permit {
 
 enum permit_answer { PERMIT_GIVEN, PERMIT_HELD, PERMIT_ASKED };
 
-/* For an attempt that may take timeout_ms. HELD: for wait_ms. ASKED: fn follows, unless the permit is
- * dropped. */
-enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, int64_t timeout_ms,
-                              permit_fn *, void *arg);
+/* name: as receiver_path_name says; without a path that part is left out. HELD: for wait_ms. ASKED: fn
+ * follows, unless the permit is dropped. The permit stays where it is until it is over. */
+enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, permit_fn *, void *arg);
+
+bool permit_is_probe(const struct permit *);
 
 /* The attempt is over. */
 void permit_end(struct permit *, const struct attempt_result *);
@@ -39,7 +49,7 @@ bool permit_is_awaited(const struct permit *);
 void permit_drop(struct permit *);
 
 /* For receiver_report.c: what came of asking to probe. probe: its number, or 0. */
-void permit_give(struct permit *, int64_t probe);
-void permit_hold(struct permit *);
+void permit_give(struct permit_part *, int64_t probe);
+void permit_hold(struct permit_part *);
 
 #endif

@@ -4,13 +4,10 @@
 #include "worker/permit.h"
 #include "worker/receivers_private.h"
 
-/* Beside its timeout, for a probe's way to Redis and back: so long the right to probe is nobody else's. */
-#define PROBE_SPARE_MS INT64_C(2000)
-
 static bool has_news(const struct receiver *receiver)
 {
     const struct receiver_news *news = &receiver->news;
-    return news->lives || news->failures || news->crowd || news->probe || news->probe_ms;
+    return news->lives || news->failures || news->crowd || news->probe || news->wants_probe;
 }
 
 bool receiver_is_telling(const struct receiver *receiver)
@@ -44,8 +41,8 @@ static bool is_of_interest(const struct receiver *receiver)
 void receiver_note(struct receiver *receiver, const struct attempt_result *result, int64_t probe)
 {
     struct receiver_news *news = &receiver->news;
-    enum receiver_health health = receiver_health(result);
-    bool is_overloaded = receiver_is_overloaded(result);
+    enum receiver_health health = receiver->is_path ? receiver_path_health(result) : receiver_health(result);
+    bool is_overloaded = !receiver->is_path && receiver_is_overloaded(result);
     if (health == RECEIVER_UNTOLD && probe) {
         note_probe(receiver, probe, RECEIVER_PROBE_UNTOLD);
         receiver_cause(result, news->untold_cause);
@@ -73,11 +70,11 @@ bool receiver_may_be_asked(const struct receiver *receiver)
     return receiver->probe_us <= clock_boot_us() && !receiver->is_asking;
 }
 
-void receiver_ask_probe(struct receiver *receiver, struct permit *asker, int64_t timeout_ms)
+void receiver_ask_probe(struct receiver *receiver, struct permit_part *asker)
 {
     receiver->asker = asker;
     receiver->is_asking = true;
-    receiver->news.probe_ms = timeout_ms + PROBE_SPARE_MS;
+    receiver->news.wants_probe = true;
     report(receiver);
 }
 
@@ -101,18 +98,21 @@ static void count_changes(const struct receiver *receiver, const struct store_re
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_OPENED, reported->has_opened);
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_CLOSED, reported->has_closed);
     metrics_count(metrics, METRICS_COUNTER_LIMITS_HALVED, reported->has_halved);
+    /* A path may be as good as a password (https://hooks.example/T0/B0/x): GET /receivers tells it. */
+    struct slice host = receiver_host_of(slice_of(receiver->name));
+    struct slice scope = receiver->is_path ? SLICE("path") : SLICE("receiver");
     if (reported->has_opened)
-        log_warning("breaker_opened", LOG_TEXT("receiver", receiver->name),
+        log_warning("breaker_opened", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope),
                     LOG_NUMBER("failures", known->failures), LOG_SLICE("cause", known->cause),
                     LOG_NUMBER("probe_in_ms", known->wait_ms));
     if (reported->has_closed)
-        log_info("breaker_closed", LOG_TEXT("receiver", receiver->name));
+        log_info("breaker_closed", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope));
 }
 
 /* To the attempt that asked, if it still waits. */
 static void answer_asker(struct receiver *receiver, enum status status, int64_t probe)
 {
-    struct permit *asker = receiver->asker;
+    struct permit_part *asker = receiver->asker;
     receiver->is_asking = false;
     receiver->asker = NULL;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, asker && probe);
@@ -137,7 +137,7 @@ static void on_reported(void *arg, enum status status, const struct store_report
     } else if (receiver->sent.lives) {
         receiver_set_well(receiver);
     }
-    if (receiver->sent.probe_ms)
+    if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_tell_numbers(receivers);
     receiver->is_reporting = false; /* until here it lives for sure */
@@ -180,7 +180,7 @@ static void send_report(struct receiver *receiver)
         .crowd = sent->crowd,
         .delivered = sent->delivered,
         .probe = sent->probe,
-        .wanted_ms = sent->probe_ms,
+        .wants_probe = sent->wants_probe,
     };
     receiver->is_reporting = true;
     receiver->reported_us = clock_boot_us();

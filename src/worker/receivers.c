@@ -55,6 +55,7 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
     receiver->receivers = receivers;
     receiver->shard = shard_number(store_shard_of(receivers->store, slice_of(name)));
     memcpy(receiver->name, name, size);
+    receiver->is_path = receiver_path_of(slice_of(name)).size > 0;
     list_init(&receiver->age_link);
     list_init(&receiver->news_link);
     list_append(bucket_of(receivers, name), &receiver->link);
@@ -67,6 +68,11 @@ void receiver_settle(struct receiver *receiver)
         return;
     list_remove(&receiver->link);
     free(receiver);
+}
+
+const char *receiver_full_name(const struct receiver *receiver)
+{
+    return receiver->name;
 }
 
 /* ---- knowing ---- */

@@ -15,8 +15,9 @@
 #include "store/store.h"
 
 struct receivers;
-struct receiver; /* one that has attempts in flight, or is not well; see receivers_private.h */
-struct permit;
+struct receiver; /* one, or a path of one, that has attempts in flight, or is not well; see
+                    receivers_private.h */
+struct permit_part;
 
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
@@ -35,6 +36,9 @@ void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t 
 struct receiver *receivers_find(struct receivers *, const char *name);
 void receiver_settle(struct receiver *);
 
+/* As it was found by. */
+const char *receiver_full_name(const struct receiver *);
+
 /* Its breaker. */
 bool receiver_is_open(const struct receiver *);
 
@@ -50,10 +54,10 @@ void receiver_leave(struct receiver *);
  * would spend an attempt, and the wait does not grow, because the receiver was not found failing. */
 void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
 
-/* Whether somebody may ask for the right to probe; the permit that does, for an attempt that may take
- * timeout_ms, hears by permit_give or permit_hold, unless it is taken back. */
+/* Whether somebody may ask for the right to probe; the permit that does hears by permit_give or permit_hold,
+ * unless it is taken back. */
 bool receiver_may_be_asked(const struct receiver *);
-void receiver_ask_probe(struct receiver *, struct permit *, int64_t timeout_ms);
+void receiver_ask_probe(struct receiver *, struct permit_part *);
 void receiver_take_back_asker(struct receiver *);
 
 /* The probe of that number was not sent. */

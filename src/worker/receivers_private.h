@@ -32,7 +32,7 @@ struct receiver_news {
         RECEIVER_PROBE_UNTOLD, /* nothing came of it, see RECEIVER_UNTOLD */
         RECEIVER_PROBE_UNSENT,
     } probe_end;
-    int64_t probe_ms; /* for how long the right to probe is asked for; 0: it is not */
+    bool wants_probe;
     char cause[RECEIVER_CAUSE_SIZE], untold_cause[RECEIVER_CAUSE_SIZE];
 };
 
@@ -42,6 +42,7 @@ struct receiver {
     struct receivers *receivers;
     struct list link;     /* of its bucket */
     struct list age_link; /* among those that are not well, the one heard of longest ago first */
+    bool is_path;         /* of a receiver, rather than one */
     size_t shard;         /* its number */
     size_t in_flight;     /* attempts of this reactor */
     bool is_unwell;       /* Redis has something to say of it: all outcomes are reported */
@@ -51,7 +52,7 @@ struct receiver {
     int64_t probe_us;  /* until then nobody may probe it */
     int64_t probe_ms;  /* the same by Redis's clock */
     int64_t wait_ms;   /* from one probe that failed to the next */
-    int64_t probe;     /* number of the probe under way, ours or another reactor's; 0: none */
+    int64_t probe;     /* number of the first probe under way, ours or another reactor's; 0: none */
     int64_t probed_us; /* since when */
     int64_t limit;     /* of in_flight; 0: none */
     int64_t since_us;  /* since when its breaker is open, or else it has a limit; by the clock of Redis it may
@@ -61,9 +62,10 @@ struct receiver {
     struct list news_link; /* among those with news that is not on its way */
     struct receiver_news news, sent;
     bool is_reporting;
-    int64_t reported_us;  /* when that began */
-    struct permit *asker; /* whose attempt waits to hear whether it may probe; NULL: none, or it is gone */
-    bool is_asking;       /* all the same the answer is to come */
+    int64_t reported_us; /* when that began */
+    struct permit_part
+        *asker;     /* whose attempt waits to hear whether it may probe; NULL: none, or it is gone */
+    bool is_asking; /* all the same the answer is to come */
 
     /* receiver_hold.c */
     int64_t awaited_ms; /* a job comes back when probe_ms is this */

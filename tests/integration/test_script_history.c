@@ -106,8 +106,8 @@ START_TEST(attempts_of_no_job_are_found_and_mended)
 {
     CHECK_EXAMPLES( //
         {TWO DEAD, "audit 9", "1 0 0 1 0 0 1 0 0 0 -1 0 0", NULL},
-        {TWO, "audit 9", "0 0 0 0 0 0 1 0 0 0 -1 0 0", NULL},
-        {TWO DEAD, "mend attempts 0", "0", NULL}, {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
+        {TWO, "audit 9", "0 0 0 0 0 0 1 0 0 0 -1 0 0", NULL}, {TWO DEAD, "mend attempts 0", "0", NULL},
+        {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DEAD, "mend attempts 0", "0 attempts t/b", ONE DEAD},
         /* Together with a place without a job. */
         {TWO "dead: t/a@now-5\n", "mend dead 0", "0 empty t/a", ABSENT},

@@ -211,7 +211,8 @@ START_TEST(audit_says_when_there_is_something_to_sweep)
         {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 0 -1 0 0", NULL},
         {"kept: t/a=dead,now,0,3,{r} t/b=dead,now,0,3,{r}\nkept_until: t/a@now t/b@now+5\n", "audit 9",
          "0 0 0 0 0 0 0 2 2 1 -1 0 0", NULL},
-        {DEAD KEEPS, "audit 9", "1 0 0 1 0 0 0 0 0 1 -1 0 0", NULL}, {DEAD, "audit 9", "1 0 0 1 0 0 0 0 0 0 -1 0 0", NULL},
+        {DEAD KEEPS, "audit 9", "1 0 0 1 0 0 0 0 0 1 -1 0 0", NULL},
+        {DEAD, "audit 9", "1 0 0 1 0 0 0 0 0 0 -1 0 0", NULL},
         {DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 0 0 0 -1 0 0", NULL}, );
 }
 END_TEST

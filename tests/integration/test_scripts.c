@@ -426,7 +426,8 @@ END_TEST
 
 #define LACKS "{\"needs\":[\"later\"]}"
 
-/* Topics whose settings another version has written keep their turn; those whose settings nobody can read have none. */
+/* Topics whose settings another version has written keep their turn; those whose settings nobody can read
+ * have none. */
 START_TEST(claim_passes_over_what_it_may_not_serve)
 {
 #define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
@@ -446,16 +447,31 @@ END_TEST
 START_TEST(settings_that_cannot_be_read_hold_up_their_topic_only)
 {
     static const char *const broken[] = {
-        "x", "null", "1", "\"a\"", "{", "{\"paused\":1}", "{\"maxInFlight\":\"1\"}", "{\"maxInFlight\":0}",
-        "{\"maxInFlight\":null}", "{\"rate\":1}", "{\"rate\":false}", "{\"rate\":{\"jobs\":1,\"per\":0,\"burst\":1}}",
-        "{\"rate\":{\"jobs\":1,\"per\":1,\"burst\":{}}}", "{\"url\":1}", "{\"onDead\":[]}", "{\"retention\":\"1\"}",
-        "{\"retention\":1e99}", "{\"needs\":1}",
+        "x",
+        "null",
+        "1",
+        "\"a\"",
+        "{",
+        "{\"paused\":1}",
+        "{\"maxInFlight\":\"1\"}",
+        "{\"maxInFlight\":0}",
+        "{\"maxInFlight\":null}",
+        "{\"rate\":1}",
+        "{\"rate\":false}",
+        "{\"rate\":{\"jobs\":1,\"per\":0,\"burst\":1}}",
+        "{\"rate\":{\"jobs\":1,\"per\":1,\"burst\":{}}}",
+        "{\"url\":1}",
+        "{\"onDead\":[]}",
+        "{\"retention\":\"1\"}",
+        "{\"retention\":1e99}",
+        "{\"needs\":1}",
     };
     char before[512], answer[512], after[512];
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
-        snprintf(before, sizeof before,
-                 "bucket:t: t/a@now-9\nbucket:u: u/a@now-9\njobs: t/a={1} u/a={5}\ntopics: t=%s\nturns: t@3 u@4\n",
-                 broken[i]);
+        snprintf(
+            before, sizeof before,
+            "bucket:t: t/a@now-9\nbucket:u: u/a@now-9\njobs: t/a={1} u/a={5}\ntopics: t=%s\nturns: t@3 u@4\n",
+            broken[i]);
         snprintf(answer, sizeof answer, "0 0 1 u/a now-9 {5} t %s", broken[i]);
         snprintf(after, sizeof after,
                  "bucket:t: t/a@now-9\ndue: t@inf\nholders:u: u/a=n5,now-9\njobs: t/a={1} u/a={5}\n"
@@ -985,14 +1001,17 @@ END_TEST
 
 /* A record: failures, opened, until when nobody may probe, wait, probe, limit, halved, failed, cause,
  * reported. */
-#define KNOWN(record) "receivers: h:80=" record " version=7\nreported: h:80@7\n"
-#define NEXT(record)  "receivers: h:80=" record " version=8\nreported: h:80@8\n"
-#define FAILED_19     "19,0,0,0,0,0,0,now-9,503,now-9"
-#define OPEN          "20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"
-#define OVERDUE       "20,now-30001,now,30000,0,0,0,now-30001,503,now-30001"
-#define PROBED        "20,now-30001,now+30000,30000,7,0,0,now-30001,503,now-9"
-#define LIMITED(n)    "0,0,0,0,0," n ",now-1000,0,-,now-1000"
-#define WELL          "0,0,0,0,0,0,0,now-9,503,now"
+#define KNOWN(record)   "receivers: h:80=" record " version=7\nreported: h:80@7\n"
+#define NEXT(record)    "receivers: h:80=" record " version=8\nreported: h:80@8\n"
+#define FAILED_19       "19,0,0,0,0,0,0,now-9,503,now-9"
+#define OPEN            "20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"
+#define OVERDUE         "20,now-30001,now,30000,0,0,0,now-30001,503,now-30001"
+#define PROBED          "20,now-30001,now+30000,30000,7,0,0,now-30001,503,now-9"
+#define RUNS_LONG(wait) "20,now-30001,now-1," wait ",5,0,0,now-30001,503,now-9"
+#define PROBED_BY_TWO   "20,now-30001,now+4000,30000,5,0,0,now-30001,503,now-9"
+#define PATHS(record)   "receivers: h:80/a=" record " h:8/b=" OPEN " version=7\nreported: h:8/b@6 h:80/a@7\n"
+#define LIMITED(n)      "0,0,0,0,0," n ",now-1000,0,-,now-1000"
+#define WELL            "0,0,0,0,0,0,0,now-9,503,now"
 
 START_TEST(report_counts_failures_in_a_row)
 {
@@ -1015,7 +1034,7 @@ START_TEST(report_counts_failures_in_a_row)
 }
 END_TEST
 
-#define ASK "report 30000 h:80 0 0 - 0 0 0 25000"
+#define ASK "report 30000 h:80 0 0 - 0 0 0 probe"
 
 START_TEST(a_breaker_opens_is_probed_and_closes)
 {
@@ -1034,25 +1053,39 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
         /* The right to probe: not yet, once, and again when whoever got it must be lost. */
         {KNOWN(OPEN), ASK, "(0 0 7 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
-        {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
-         NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
-        {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 40000",
-         "(8 0 8 20 now-30001 now+40001 30000 8 0 0 now-30001 503 now) wake receivers",
-         NEXT("20,now-30001,now+40001,30000,8,0,0,now-30001,503,now")},
-        {KNOWN(OVERDUE), "report 30000 h:80 0 0 - 0 0 0 3600000",
-         "(8 0 8 20 now-30001 now+600001 30000 8 0 0 now-30001 503 now) wake receivers",
-         NEXT("20,now-30001,now+600001,30000,8,0,0,now-30001,503,now")},
+        {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) wake receivers",
+         NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
         {KNOWN(PROBED), ASK, "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
-        {KNOWN(OVERDUE), ASK " h:80 0 0 - 0 0 0 25000",
-         "(8 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) "
-         "(0 0 8 20 now-30001 now+30001 30000 8 0 0 now-30001 503 now) wake receivers",
-         NEXT("20,now-30001,now+30001,30000,8,0,0,now-30001,503,now")},
+        {KNOWN(OVERDUE), ASK " h:80 0 0 - 0 0 0 probe",
+         "(8 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) "
+         "(0 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) wake receivers",
+         NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
         {ABSENT, ASK, "(0 0 0 '')", NULL},
         {KNOWN(FAILED_19), ASK, "(0 0 7 19 0 0 0 0 0 0 now-9 503 now-9)", NULL},
         /* The clock went back by hours. */
         {KNOWN("20,now+9000000,now+9030000,30000,0,0,0,now+9000000,503,now+9000000"), ASK,
-         "(8 0 8 20 now+9000000 now+30001 30000 8 0 0 now+9000000 503 now) wake receivers",
-         NEXT("20,now+9000000,now+30001,30000,8,0,0,now+9000000,503,now")},
+         "(8 0 8 20 now+9000000 now+5001 30000 8 0 0 now+9000000 503 now) wake receivers",
+         NEXT("20,now+9000000,now+5001,30000,8,0,0,now+9000000,503,now")},
+        /* While one runs long another may try: a sixth of the wait later, a second at least. */
+        {KNOWN(RUNS_LONG("30000")), ASK,
+         "(8 0 8 20 now-30001 now+5001 30000 5 0 0 now-30001 503 now) wake receivers",
+         NEXT("20,now-30001,now+5001,30000,5,0,0,now-30001,503,now")},
+        {KNOWN(RUNS_LONG("3000")), ASK,
+         "(8 0 8 20 now-30001 now+1001 3000 5 0 0 now-30001 503 now) wake receivers",
+         NEXT("20,now-30001,now+1001,3000,5,0,0,now-30001,503,now")},
+        /* Whichever of them fails first ends the round; a later one may be unsent, or tell nothing. */
+        {KNOWN(RUNS_LONG("30000")), "report 30000 h:80 0 1 504 0 0 6 -",
+         "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
+         NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
+        {KNOWN(RUNS_LONG("30000")), "report 30000 h:80 0 1 504 0 0 5 - h:80 0 1 504 0 0 6 -",
+         "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now) "
+         "(0 0 9 22 now-30001 now+60001 60000 0 0 0 now 504 now)",
+         "receivers: h:80=22,now-30001,now+60001,60000,0,0,0,now,504,now version=9\nreported: h:80@9\n"},
+        {KNOWN(PROBED_BY_TWO), "report 30000 h:80 0 0 - 0 0 6 -",
+         "(0 0 8 20 now-30001 now 30000 5 0 0 now-30001 503 now)",
+         NEXT("20,now-30001,now,30000,5,0,0,now-30001,503,now")},
+        {KNOWN(PROBED_BY_TWO), "report 30000 h:80 0 0 dns 0 0 6 -",
+         "(0 0 7 20 now-30001 now+4000 30000 5 0 0 now-30001 503 now-9)", NULL},
         /* It fails: the wait doubles, to ten minutes. Another one's failure changes nothing. */
         {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 7 -",
          "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
@@ -1077,7 +1110,15 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
-        /* By hand. */
+        /* By hand, with its paths. */
+        {PATHS("20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"), "report 0 h:80 0 0 - 0 0 0 close",
+         "(0 2 8 0 0 0 0 0 0 0 0 - now) wake receivers",
+         "receivers: h:8/b=" OPEN
+         " h:80/a=0,0,0,0,0,0,0,now-9000,503,now version=8\nreported: h:8/b@6 h:80/a@8\n"},
+        {PATHS("3,0,0,0,0,0,0,now-9000,503,now-9000"), "report 0 h:80 0 0 - 0 0 0 close",
+         "(0 0 8 0 0 0 0 0 0 0 0 - now)",
+         "receivers: h:8/b=" OPEN
+         " h:80/a=0,0,0,0,0,0,0,now-9000,503,now version=8\nreported: h:8/b@6 h:80/a@8\n"},
         {ABSENT, "report 0 h:80 0 0 - 0 0 0 close", "(0 0 0 '')", NULL},
         {KNOWN(OPEN), "report 0 h:80 0 0 - 0 0 0 close",
          "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
@@ -1143,6 +1184,7 @@ START_TEST(a_report_of_the_wrong_shape_changes_nothing)
     CHECK_EXAMPLES( //
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0", "ERR", NULL},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - h 1 0 - 0 0 0 -", "ERR", NULL},
+        {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - h/a:1 1 0 - 0 0 0 -", "ERR", NULL},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - version 1 0 - 0 0 0 -", "ERR", NULL},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 0 0 - h:81 1 -1 - 0 0 0 -", "ERR", NULL}, );
 }
@@ -1341,8 +1383,8 @@ START_TEST(audit_counts)
         /* Held by a limit, and come but not carried yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
          "2 2 0 0 2 2 0 0 0 0 now-8 0 0", NULL},
-        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9",
-         "1 1 0 0 1 1 0 0 0 0 now-7 0 0", NULL},
+        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 0 now-7 0 0",
+         NULL},
         /* More topics than it looks at: what the last survey found, if there was one. */
         {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 0 -1 -1 1", NULL},
         {MANY "survey: at=now-700 due=4 oldest=now-9000\nturns: t@3 u@4\n", "audit 1",
@@ -1352,7 +1394,7 @@ END_TEST
 
 #define SURVEYED                                                                                             \
     "bucket:p: p/a@now-7 p/b@now-6 p/c@now+1\nbucket:q: q/a@now-5\nbucket:r: r/a@now-4\n"                    \
-    "bucket:s: s/a@now-9 s/b@now-8\nbucket:t: t/a@now-3\nbucket:u: u/a@now+5\n"                             \
+    "bucket:s: s/a@now-9 s/b@now-8\nbucket:t: t/a@now-3\nbucket:u: u/a@now+5\n"                              \
     "due: q@now-5 r@now-4 u@now+5 p@inf\n"                                                                   \
     "jobs: p/a={r} p/b={r} p/c={r} q/a={r} r/a={r} s/a={r} s/b={r} t/a={r} u/a={r}\n"                        \
     "turns: s@3 t@4\n"

@@ -454,8 +454,10 @@ static void send_large(char first, size_t bytes)
     static char body[LARGE_BYTES + 1];
     char head[128];
     int fd = wire_connect(fx.port);
-    int size = snprintf(head, sizeof head, "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                                           "Content-Length: %zu\r\n\r\n", bytes);
+    int size = snprintf(head, sizeof head,
+                        "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        "Content-Length: %zu\r\n\r\n",
+                        bytes);
     memset(body, 'x', sizeof body);
     body[0] = first;
     wire_send(fd, slice_from(head, (size_t)size));
@@ -721,9 +723,12 @@ END_TEST
 /* libmicrohttpd 0.9 takes all of these, 1.0.1 only those without an extension or a bare LF. Nothing behind them is
  * read as a request. */
 static const struct slice chunks[] = {
-    SLICE("1\r\na\r\n0\r\n\r\n"),          SLICE("1\na\n0\n\n"),
-    SLICE("1;x\r\na\r\n0\r\n\r\n"),        SLICE("1;x\na\r\n0\r\n\r\n"),
-    SLICE("1\r\na\r\n0\r\nHost: y\r\n\r\n"), SLICE("1\r\na\r\n0;\nContent-Length: 36\r\n\r\n"),
+    SLICE("1\r\na\r\n0\r\n\r\n"),
+    SLICE("1\na\n0\n\n"),
+    SLICE("1;x\r\na\r\n0\r\n\r\n"),
+    SLICE("1;x\na\r\n0\r\n\r\n"),
+    SLICE("1\r\na\r\n0\r\nHost: y\r\n\r\n"),
+    SLICE("1\r\na\r\n0;\nContent-Length: 36\r\n\r\n"),
 };
 
 START_TEST(nothing_behind_chunks_is_a_request)
@@ -942,7 +947,8 @@ static int send_most(size_t bytes)
     static char body[LARGE_BYTES];
     int fd = wire_connect(fx.port);
     memset(body, '[', sizeof body);
-    wire_send(fd, SLICE("POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n"));
+    wire_send(fd,
+              SLICE("POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n"));
     wire_send(fd, slice_from(body, bytes));
     return fd;
 }

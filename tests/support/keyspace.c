@@ -108,11 +108,13 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
 
 /* ---- what follows from the rest ---- */
 
-/* ARGV[1] prefix   [2] 1: writes what follows, unless its key is there; else tells which of it is as it should be */
+/* ARGV[1] prefix   [2] 1: writes what follows, unless its key is there; else tells which of it is as it
+ * should be */
 static const char derive[] =
     "local base, writes = ARGV[1], ARGV[2] == '1'\n"
     "local waiting = 0\n"
-    "for _, key in ipairs(redis.call('KEYS', base .. 'bucket:*')) do waiting = waiting + redis.call('ZCARD', key) end\n"
+    "for _, key in ipairs(redis.call('KEYS', base .. 'bucket:*')) do waiting = waiting + redis.call('ZCARD', "
+    "key) end\n"
     "local behind = {}\n"
     "local due = redis.call('ZRANGE', base .. 'due', 0, -1, 'WITHSCORES')\n"
     "for i = 1, #due, 2 do\n"
@@ -121,7 +123,8 @@ static const char derive[] =
     "end\n"
     "local function is_index(key, topics)\n"
     "  local is_right = #topics == redis.call('ZCARD', key)\n"
-    "  for _, topic in ipairs(topics) do is_right = is_right and redis.call('ZSCORE', key, topic) == '0' end\n"
+    "  for _, topic in ipairs(topics) do is_right = is_right and redis.call('ZSCORE', key, topic) == '0' "
+    "end\n"
     "  return is_right and 1 or 0\n"
     "end\n"
     "local function write(key, topics)\n"

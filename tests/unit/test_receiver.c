@@ -14,7 +14,7 @@ START_TEST(one_receiver_has_one_name)
         {"http://[2001:DB8::A]/", "[2001:db8::a]:80"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char name[RECEIVER_NAME_SIZE];
+        char name[RECEIVER_HOST_SIZE];
         struct url url;
         const char *detail;
         ck_assert_int_eq(url_parse(slice_of(cases[i][0]), &url, &detail), STATUS_OK);
@@ -26,7 +26,7 @@ END_TEST
 
 START_TEST(the_longest_host_has_a_name)
 {
-    char text[400] = "http://", name[RECEIVER_NAME_SIZE];
+    char text[400] = "http://", name[RECEIVER_HOST_SIZE];
     struct url url;
     const char *detail;
     for (int i = 0; i < 253; i++)
@@ -68,7 +68,7 @@ START_TEST(a_receiver_is_called_by_host_and_port)
         {"http://h:80", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char name[RECEIVER_NAME_SIZE];
+        char name[RECEIVER_HOST_SIZE];
         bool is_one = receiver_name_parse(slice_of(cases[i].spelt), name);
         ck_assert_msg(is_one == (cases[i].name != NULL), "%s", cases[i].spelt);
         if (is_one)
@@ -77,43 +77,83 @@ START_TEST(a_receiver_is_called_by_host_and_port)
 }
 END_TEST
 
-START_TEST(an_attempt_tells_how_its_receiver_is)
+START_TEST(a_path_has_a_name_of_its_own)
+{
+    static const char *const cases[][2] = {
+        {"http://example.com", "example.com:80/"},
+        {"http://example.com?a=b", "example.com:80/"},
+        {"https://Example.COM./A/b?c=/d", "example.com:443/A/b"},
+        {"https://[0:0::1]:8443//x", "[::1]:8443//x"},
+    };
+    char name[RECEIVER_NAME_SIZE], text[400] = "http://h/", other[RECEIVER_NAME_SIZE];
+    struct url url;
+    const char *detail;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(url_parse(slice_of(cases[i][0]), &url, &detail), STATUS_OK);
+        receiver_path_name(&url, name);
+        ck_assert_str_eq(name, cases[i][1]);
+    }
+    ck_assert(slice_equal(receiver_host_of(slice_of(name)), SLICE("[::1]:8443")));
+    ck_assert(slice_equal(receiver_path_of(slice_of(name)), SLICE("//x")));
+    ck_assert_uint_eq(receiver_path_of(SLICE("h:80")).size, 0);
+    memset(text + 9, 'p', 200);
+    ck_assert_int_eq(url_parse(slice_of(text), &url, &detail), STATUS_OK);
+    receiver_path_name(&url, name);
+    ck_assert_uint_eq(strlen(name), 4 + RECEIVER_PATH_MAX + 17);
+    text[208] = 'q';
+    ck_assert_int_eq(url_parse(slice_of(text), &url, &detail), STATUS_OK);
+    receiver_path_name(&url, other);
+    ck_assert_str_ne(name, other);
+    ck_assert_int_eq(strncmp(name, other, 4 + RECEIVER_PATH_MAX), 0);
+}
+END_TEST
+
+START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
 {
     static const struct {
         int status;
         enum attempt_error error;
-        enum receiver_health health;
+        bool was_sent;
+        enum receiver_health health, path;
         bool is_overloaded;
         const char *cause;
     } cases[] = {
-        {200, 0, RECEIVER_LIVES, false, "200"},
-        {301, 0, RECEIVER_LIVES, false, "301"},
-        {404, 0, RECEIVER_LIVES, false, "404"},
-        {429, 0, RECEIVER_LIVES, true, "429"},
-        {500, 0, RECEIVER_LIVES, false, "500"},
-        {501, 0, RECEIVER_LIVES, false, "501"},
-        {502, 0, RECEIVER_FAILS, true, "502"},
-        {503, 0, RECEIVER_FAILS, false, "503"},
-        {504, 0, RECEIVER_FAILS, true, "504"},
-        {505, 0, RECEIVER_LIVES, false, "505"},
-        {0, ATTEMPT_ERROR_DNS, RECEIVER_UNTOLD, false, "dns"},
-        {0, ATTEMPT_ERROR_CONNECT, RECEIVER_FAILS, false, "connect"},
-        {0, ATTEMPT_ERROR_TLS, RECEIVER_FAILS, false, "tls"},
-        {0, ATTEMPT_ERROR_TIMEOUT, RECEIVER_FAILS, false, "timeout"},
-        {429, ATTEMPT_ERROR_RESET, RECEIVER_FAILS, false, "reset"},
-        {0, ATTEMPT_ERROR_TARGET_REFUSED, RECEIVER_UNTOLD, false, "target_refused"},
-        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, RECEIVER_LIVES, false, "answer_too_large"},
-        {0, ATTEMPT_ERROR_PROTOCOL, RECEIVER_LIVES, false, "protocol"},
+        {200, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "200"},
+        {301, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "301"},
+        {404, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "404"},
+        {429, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, true, "429"},
+        {500, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "500"},
+        {501, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "501"},
+        {502, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, true, "502"},
+        {503, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, false, "503"},
+        {504, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, true, "504"},
+        {505, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "505"},
+        {0, ATTEMPT_ERROR_DNS, false, RECEIVER_UNTOLD, RECEIVER_UNTOLD, false, "dns"},
+        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "connect"},
+        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "tls"},
+        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "timeout"},
+        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_UNTOLD, RECEIVER_FAILS, false, "timeout"},
+        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "reset"},
+        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_UNTOLD, RECEIVER_FAILS, false, "reset"},
+        {0, ATTEMPT_ERROR_TARGET_REFUSED, false, RECEIVER_UNTOLD, RECEIVER_UNTOLD, false, "target_refused"},
+        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "answer_too_large"},
+        {0, ATTEMPT_ERROR_PROTOCOL, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "protocol"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct attempt_result result = {
-            .status = cases[i].status, .error = cases[i].error, .duration_ms = 1000};
+        struct attempt_result result = {.status = cases[i].status,
+                                        .error = cases[i].error,
+                                        .was_sent = cases[i].was_sent,
+                                        .duration_ms = 1000};
         char cause[RECEIVER_CAUSE_SIZE];
         receiver_cause(&result, cause);
         ck_assert_str_eq(cause, cases[i].cause);
         ck_assert_int_eq(receiver_health(&result), cases[i].health);
+        ck_assert_int_eq(receiver_path_health(&result), cases[i].path);
         ck_assert_int_eq(receiver_is_overloaded(&result), cases[i].is_overloaded);
     }
+    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .was_sent = true, .is_idle_closed = true};
+    ck_assert_int_eq(receiver_path_health(&idle), RECEIVER_UNTOLD);
+    ck_assert_int_eq(receiver_health(&idle), RECEIVER_UNTOLD);
 }
 END_TEST
 
@@ -168,7 +208,8 @@ Suite *suite(void)
     tcase_add_test(tests, one_receiver_has_one_name);
     tcase_add_test(tests, the_longest_host_has_a_name);
     tcase_add_test(tests, a_receiver_is_called_by_host_and_port);
-    tcase_add_test(tests, an_attempt_tells_how_its_receiver_is);
+    tcase_add_test(tests, a_path_has_a_name_of_its_own);
+    tcase_add_test(tests, an_attempt_tells_how_its_receiver_and_its_path_are);
     tcase_add_test(tests, a_timeout_of_less_than_a_second_tells_nothing);
     tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
     tcase_add_test(tests, many_jobs_are_held_longer_the_longer_their_receiver_is_away);

@@ -20,12 +20,12 @@ static void on_permit(void *arg, int64_t wait_ms)
 
 static enum permit_answer ask(struct permit *permit)
 {
-    return permit_ask(permit, receivers, WORLD_RECEIVER, 10000, on_permit, NULL);
+    return permit_ask(permit, receivers, WORLD_RECEIVER, on_permit, NULL);
 }
 
 static void end_badly(struct permit *permit)
 {
-    struct attempt_result result = {.status = 503};
+    struct attempt_result result = {.error = ATTEMPT_ERROR_CONNECT};
     permit_end(permit, &result);
 }
 
@@ -190,13 +190,117 @@ START_TEST(a_failure_of_another_attempt_is_not_taken_for_the_probes)
     const struct store_report *report = &world_asked()->report;
     ck_assert_int_eq(report->failures, 1);
     ck_assert_int_eq(report->probe, 0);
-    ck_assert(slice_equal(report->cause, SLICE("503")));
+    ck_assert(slice_equal(report->cause, SLICE("connect")));
     world_answer_report(STATUS_OK, 11, 0, world_open(30000));
     world_end_turn();
     ck_assert_int_eq(report->failures, 0);
     ck_assert_int_eq(report->probe, 10);
     ck_assert(slice_equal(report->cause, SLICE("target_refused")));
     world_answer_report(STATUS_OK, 12, 0, world_open(30000));
+}
+END_TEST
+
+/* ---- paths ---- */
+
+#define PATH WORLD_RECEIVER "/a"
+
+static enum permit_answer ask_for(struct permit *permit, const char *name)
+{
+    return permit_ask(permit, receivers, name, on_permit, NULL);
+}
+
+/* The breaker of the path is open. */
+static void learn_open_path(int64_t version, int64_t left_ms)
+{
+    struct store_receiver receiver = world_open(left_ms);
+    receiver.name = slice_of(PATH);
+    world_pass(1000000);
+    hear(version);
+    world_answer_reading(STATUS_OK, version, receiver);
+}
+
+static void check_report(const char *name, const char *cause)
+{
+    const struct store_report *report = &world_asked()->report;
+    world_end_turn();
+    ck_assert(world_asked()->fn);
+    ck_assert(slice_equal(report->name, slice_of(name)));
+    ck_assert(slice_equal(report->cause, slice_of(cause)));
+    ck_assert_int_eq(report->failures, 1);
+    world_answer_report(STATUS_UNAVAILABLE, 0, 0, world_closed());
+    ck_assert(!world_asked()->fn);
+}
+
+START_TEST(of_a_path_that_fails_the_others_go_on)
+{
+    struct permit held, given;
+    learn_open_path(9, 30000);
+    ck_assert_int_eq(ask_for(&held, PATH), PERMIT_HELD);
+    ck_assert(!permit_is_awaited(&held) && held.wait_ms > 0);
+    ck_assert_int_eq(ask_for(&given, WORLD_RECEIVER "/b"), PERMIT_GIVEN);
+    permit_drop(&given);
+}
+END_TEST
+
+START_TEST(a_failure_is_reported_of_its_path_or_of_its_receiver)
+{
+    static const struct {
+        struct attempt_result result;
+        const char *name, *cause;
+    } cases[] = {
+        {{.status = 503}, PATH, "503"},
+        {{.error = ATTEMPT_ERROR_RESET, .was_sent = true}, PATH, "reset"},
+        {{.error = ATTEMPT_ERROR_TIMEOUT, .was_sent = true, .duration_ms = 1000}, PATH, "timeout"},
+        {{.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000}, WORLD_RECEIVER, "timeout"},
+        {{.error = ATTEMPT_ERROR_RESET}, WORLD_RECEIVER, "reset"},
+        {{.error = ATTEMPT_ERROR_CONNECT}, WORLD_RECEIVER, "connect"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct permit permit;
+        ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_GIVEN);
+        permit_end(&permit, &cases[i].result);
+        check_report(cases[i].name, cases[i].cause);
+    }
+}
+END_TEST
+
+START_TEST(a_paths_probe_is_given_back_when_its_receiver_holds_the_job)
+{
+    struct permit permit;
+    struct store_receiver path = world_open(30000);
+    learn_open(8, 30000);
+    learn_open_path(9, 0);
+    ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_ASKED);
+    world_end_turn();
+    path.name = slice_of(PATH);
+    path.probe = 10;
+    world_answer_report(STATUS_OK, 10, 10, path);
+    ck_assert_int_ge(told_ms, 0);
+    world_end_turn();
+    ck_assert(slice_equal(world_asked()->report.name, slice_of(PATH)));
+    ck_assert_int_eq(world_asked()->report.probe, 10);
+    ck_assert_uint_eq(world_asked()->report.cause.size, 0);
+    world_answer_report(STATUS_OK, 11, 0, path);
+}
+END_TEST
+
+START_TEST(a_permit_that_is_dropped_while_it_waits_gives_back_what_comes)
+{
+    struct permit permit;
+    struct store_receiver path = world_open(30000);
+    learn_open_path(9, 0);
+    ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_ASKED);
+    ck_assert(permit_is_awaited(&permit));
+    permit_drop(&permit);
+    ck_assert(!permit_is_awaited(&permit));
+    world_end_turn();
+    path.name = slice_of(PATH);
+    path.probe = 10;
+    world_answer_report(STATUS_OK, 10, 10, path);
+    ck_assert_int_eq(told_ms, -2);
+    world_end_turn();
+    ck_assert_int_eq(world_asked()->report.probe, 10);
+    world_answer_report(STATUS_OK, 11, 0, path);
 }
 END_TEST
 
@@ -347,6 +451,13 @@ Suite *suite(void)
     tcase_add_test(probes, a_probe_that_was_not_sent_gives_back_its_right_without_a_cause);
     tcase_add_test(probes, a_failure_of_another_attempt_is_not_taken_for_the_probes);
     suite_add_tcase(suite, probes);
+    TCase *paths = tcase_create("paths");
+    tcase_add_checked_fixture(paths, setup, teardown);
+    tcase_add_test(paths, of_a_path_that_fails_the_others_go_on);
+    tcase_add_test(paths, a_failure_is_reported_of_its_path_or_of_its_receiver);
+    tcase_add_test(paths, a_paths_probe_is_given_back_when_its_receiver_holds_the_job);
+    tcase_add_test(paths, a_permit_that_is_dropped_while_it_waits_gives_back_what_comes);
+    suite_add_tcase(suite, paths);
     TCase *holds = tcase_create("for how long jobs are held");
     tcase_add_checked_fixture(holds, setup, teardown);
     tcase_set_timeout(holds, 30);

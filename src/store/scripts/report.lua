@@ -2,7 +2,7 @@
 -- report.lua - what attempts met at their receivers, and who may probe one whose breaker is open.
 --
 -- ARGV[2] the first wait of a breaker that opens, ms; then for each receiver:
---   name       host:port
+--   name       host:port, or host:port/path
 --   lives      1: something came that is no failure; before the failures that follow
 --   failures   so many came in a row
 --   cause      the last failure's word, or that of a probe that told nothing, or '-'
@@ -10,16 +10,23 @@
 --   delivered  so many 2xx
 --   probe      the number of the probe of which this tells; with neither life nor failures it told nothing, and without a
 --              cause it was not sent. 0: none
---   wish       '-', 'close', or for how long, ms, a probe may take that is asked for
+--   wish       '-', 'close', or 'probe': the right to probe
 -- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}; changes are a sum of
 -- 1 opened, 2 closed, 4 halved. version is that of the last report there is, by which an answer is told from an older one.
 --
--- A record: failures in a row, when its breaker opened or 0, until when nobody may probe, its wait, number of the
--- probe under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
+-- Closing host:port closes the breakers of its paths, too.
+--
+-- While a probe runs long, another attempt may try: one each sixth of the wait, a second at least. They make a round, which
+-- ends, and doubles the wait, with the first of them that fails. Numbers grow, so a probe is of this round if its number is
+-- not below that of the first.
+--
+-- A record: failures in a row, when its breaker opened or 0, until when nobody may probe, its wait, number of the first
+-- probe of the round under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
 -- this report. Each gets a new version, by which others learn of it; the one with the oldest is forgotten first.
 -- What changes where attempts go is told at once, on the channel of the wake-ups: 'receivers'.
 -- uses: clock probe publish
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
+local PACE_MIN_MS, PACES = 1000, 6 -- from one probe of a round to the next: a part of the wait
 local KEPT_MAX, KEPT_MS, FORGET_MAX = 10000, 3600000, 16
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported' -- name -> record; name -> its version
 local SIZE = 8
@@ -27,17 +34,22 @@ local first_wait = tonumber(ARGV[2])
 
 if (#ARGV - 2) % SIZE ~= 0 then error('wrong number of arguments') end
 for i = 3, #ARGV, SIZE do
-  if not string.match(ARGV[i], '.:%d+$') then error('not a receiver') end
+  if not string.match(ARGV[i], '^[^/]+:%d+$') and not string.match(ARGV[i], '^[^/]+:%d+/') then error('not a receiver') end
   for _, k in ipairs({1, 2, 4, 5, 6}) do
     if not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
   end
 end
 probe()
 
+local NOTHING = '0 0 0 0 0 0 0 0 -'
+local SHAPE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)'
+
+-- Of what somebody else wrote nothing is known.
 local function read(record)
   local r = {}
+  if not record or not string.match(record, SHAPE) then record = NOTHING end
   r.failures, r.opened, r.probe_at, r.wait, r.probe, r.limit, r.halved, r.failed, r.cause = string.match(
-    record or '0 0 0 0 0 0 0 0 -', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)')
+    record, SHAPE)
   for name, value in pairs(r) do r[name] = tonumber(value) or value end
   return r
 end
@@ -57,8 +69,12 @@ local function open(r, wait)
   r.wait, r.probe, r.probe_at = math.min(wait, WAIT_MAX_MS), 0, soonest + math.min(wait, WAIT_MAX_MS)
 end
 
+local function is_of_round(r, probe)
+  return r.opened > 0 and r.probe > 0 and probe >= r.probe
+end
+
 local function fail(r, failures, cause, probe)
-  local was_probe = r.opened > 0 and probe > 0 and probe == r.probe
+  local was_probe = is_of_round(r, probe)
   r.failures, r.failed, r.cause = r.failures + failures, now, cause
   if was_probe then open(r, 2 * r.wait) end
   if r.opened == 0 and r.failures >= FAILURES_MAX then open(r, first_wait) end
@@ -73,12 +89,24 @@ local function halve(r, crowd)
   return 4
 end
 
--- Whether the right to probe is there, and for whoever asks only, until it is used or must be lost.
-local function grant(r, most_ms, number)
+-- Whether the right to probe is there, and for whoever asks only. Where the round's probes are lost, or run long, the next one
+-- joins them.
+local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end
-  r.probe, r.probe_at = number, soonest + math.min(math.max(r.wait, most_ms), WAIT_MAX_MS)
+  if r.probe == 0 then r.probe = number end
+  r.probe_at = soonest + math.max(PACE_MIN_MS, math.floor(r.wait / PACES))
   return number
+end
+
+-- Of a probe that nothing came of. One that was not sent makes room at once; one that told nothing ends its round and begins the
+-- wait anew, unless others are still to tell.
+local function give_back(r, probe, was_sent)
+  if not is_of_round(r, probe) then return end
+  if not was_sent then r.probe_at = now end
+  if probe > r.probe then return end
+  r.probe = 0
+  if was_sent then r.probe_at = soonest + r.wait end
 end
 
 local function forget(name)
@@ -86,9 +114,33 @@ local function forget(name)
   call('ZREM', REPORTED, name)
 end
 
+local function save(name, record)
+  local version = integer(tonumber(call('HGET', RECEIVERS, 'version') or 0) + 1)
+  call('HSET', RECEIVERS, name, record .. ' ' .. integer(now), 'version', version)
+  call('ZADD', REPORTED, version, name)
+end
+
+-- Whether any is known, and was open.
+local function close_paths(host)
+  local names, is_known, has_closed = call('HKEYS', RECEIVERS), false, false
+  for i = 1, #names do
+    if string.sub(names[i], 1, #host + 1) == host .. '/' then
+      local r = read(call('HGET', RECEIVERS, names[i]))
+      is_known, has_closed = true, has_closed or r.opened > 0
+      if r.failures > 0 then
+        close(r)
+        save(names[i], write(r))
+      end
+    end
+  end
+  return is_known, has_closed
+end
+
 local function report(i)
   local name, lives, failures, cause = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local crowd, delivered, probe, wish = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), ARGV[i + 7]
+  local knows_paths, has_closed_paths = false, false
+  if wish == 'close' then knows_paths, has_closed_paths = close_paths(name) end
   local record = call('HGET', RECEIVERS, name)
   local version = tonumber(call('HGET', RECEIVERS, 'version') or 0)
   local r, granted, changes = read(record), 0, 0
@@ -104,16 +156,17 @@ local function report(i)
     was_open = r.opened > 0
     fail(r, failures, cause, probe)
     if r.opened > 0 and not was_open then changes = changes + 1 end
-  elseif lives == '0' and probe > 0 and probe == r.probe then
-    r.probe, r.probe_at = 0, cause == '-' and now or soonest + r.wait
+  elseif lives == '0' then
+    give_back(r, probe, cause ~= '-')
   end
-  if tonumber(wish) then granted = grant(r, tonumber(wish), version + 1) end
+  if wish == 'probe' then granted = grant(r, version + 1) end
   local after = write(r)
   if after ~= before then
+    save(name, after)
     record, version = after .. ' ' .. integer(now), version + 1
-    call('HSET', RECEIVERS, name, record, 'version', integer(version))
-    call('ZADD', REPORTED, version, name)
   end
+  if has_closed_paths then changes = 2 end
+  if knows_paths then record = record or after .. ' ' .. integer(now) end
   return {granted, changes, version, record or ''}
 end
 
