@@ -67,7 +67,8 @@ static void bulk_end(struct bulk *bulk)
 static bool is_skipped(enum status status)
 {
     return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
-           status == STATUS_EXPIRED || status == STATUS_UNREADABLE || status == STATUS_LACKING;
+           status == STATUS_EXISTS || status == STATUS_EXPIRED || status == STATUS_UNREADABLE ||
+           status == STATUS_LACKING;
 }
 
 static void end_one(const struct bulk_item *item, enum status status)

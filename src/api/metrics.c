@@ -16,14 +16,15 @@ static void write_lateness(struct buffer *body, const struct store_counts *count
     write_seconds(body, "duepost_oldest_overdue_seconds",
                   "How long the job that has been due for longest has waited; 0 when none is due.",
                   counts->late_ms);
-    write_seconds(body, "duepost_survey_age_seconds",
-                  "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",
-                  counts->due_age_ms);
+    write_seconds(
+        body, "duepost_survey_age_seconds",
+        "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",
+        counts->due_age_ms);
 }
 
 static void write_jobs(struct buffer *body, const struct store_counts *counts)
 {
-    buffer_append(body, SLICE("# HELP duepost_jobs Jobs in the pool, of all processes, by state.\n"
+    buffer_append(body, SLICE("# HELP duepost_jobs Jobs of all processes, by state.\n"
                               "# TYPE duepost_jobs gauge\n"));
     if (counts->due_age_ms >= 0) {
         int64_t ready = counts->ready < counts->waiting ? counts->ready : counts->waiting;
@@ -33,18 +34,19 @@ static void write_jobs(struct buffer *body, const struct store_counts *counts)
     buffer_printf(body, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
     buffer_printf(body, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
     buffer_printf(body,
-                  "# HELP duepost_kept_jobs Jobs that have left the pool and can still be read.\n"
+                  "# HELP duepost_kept_jobs Delivered and cancelled jobs that can still be read.\n"
                   "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
-                  (long long)counts->kept);
+                  (long long)(counts->kept - counts->dead));
     write_lateness(body, counts);
 }
 
 static void write_up(struct buffer *body, bool is_up)
 {
-    buffer_printf(body,
-                  "# HELP duepost_redis_up Whether Redis answered when it was asked last, at most about a second ago.\n"
-                  "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
-                  is_up);
+    buffer_printf(
+        body,
+        "# HELP duepost_redis_up Whether Redis answered when it was asked last, at most about a second ago.\n"
+        "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
+        is_up);
 }
 
 static void write_connections(struct buffer *body, struct http_limits *limits)

@@ -17,7 +17,7 @@ enum { TRIES_MAX = 20, MORE_MAX = 1024 };
 struct patch {
     struct exchange *exchange;
     enum job_state state; /* of the job that was read */
-    int64_t at_ms;
+    int64_t at_ms, until_ms;
     char tag[JOB_TAG_SIZE];
     bool is_moved;
     struct buffer record;   /* the new one */
@@ -43,7 +43,8 @@ static void answer_changed(const struct patch *patch, int64_t due_ms, int64_t no
                             .record = buffer_slice(&patch->record),
                             .settings = buffer_slice(&patch->settings),
                             .state = patch->state,
-                            .at_ms = patch->at_ms};
+                            .at_ms = patch->at_ms,
+                            .until_ms = patch->until_ms};
     if (patch->is_moved) {
         job.state = due_ms > now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY;
         job.at_ms = due_ms;
@@ -151,6 +152,7 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     }
     patch->state = stored->state;
     patch->at_ms = stored->at_ms;
+    patch->until_ms = stored->until_ms;
     store_job_tag(stored, patch->tag);
     buffer_clear(&patch->settings);
     buffer_append(&patch->settings, stored->settings);

@@ -10,6 +10,8 @@ static const char *conflict_of(enum status status)
     switch (status) {
     case STATUS_LEASED:
         return "The job is being delivered.";
+    case STATUS_EXISTS:
+        return "The job is dead, and meanwhile another job has its id.";
     case STATUS_EXPIRED:
         return "The job has expired, and would be dead at once again.";
     case STATUS_UNREADABLE:

@@ -149,7 +149,8 @@ static void write_job(struct buffer *body, const struct store_job *stored, const
     write_seconds(body, "timeout", topic_defaults_timeout_ms(settings, job));
     write_headers(body, settings, job);
     write_body(body, job);
-    buffer_printf(body, ",\"attempts\":%d", job->attempts);
+    /* A delivery does not rewrite the record. */
+    buffer_printf(body, ",\"attempts\":%d", job->attempts + (stored->state == JOB_STATE_DELIVERED));
     write_last_attempt(body, stored, job);
     buffer_append_byte(body, '}');
 }
@@ -158,7 +159,8 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
 {
     struct job job;
     struct topic_settings settings;
-    bool has_settings = stored->settings.size && topic_settings_read(stored->settings, &settings) == STATUS_OK;
+    bool has_settings =
+        stored->settings.size && topic_settings_read(stored->settings, &settings) == STATUS_OK;
     bool is_readable = view_read(stored, &job);
     write_job(body, stored, &job, has_settings ? &settings : NULL, fallback);
     if (is_readable)

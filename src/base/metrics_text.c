@@ -57,9 +57,12 @@ static const struct {
     {"duepost_held_by_limit_total", "Times that a due job was held because of its receiver's limit."},
     {"duepost_held_by_lookups_total",
      "Times that a due job was held because too many names were being looked for."},
-    {"duepost_held_unserved_total",
-     "Times that a due job was held because it, or its topic, needs a later version, or its topic's settings cannot be "
-     "read."},
+    {"duepost_held_unserved_total", "Times that a due job was held because it, or its topic, needs a later "
+                                    "version, or its topic's settings cannot be "
+                                    "read."},
+    {"duepost_dead_removed_by_retention_total", "Dead jobs that the retention of their topic removed."},
+    {"duepost_dead_removed_by_age_total", "Dead jobs that --dead-max-age removed."},
+    {"duepost_dead_removed_by_number_total", "Dead jobs that --dead-max removed."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)

@@ -27,7 +27,6 @@
 enum option_id {
     OPTION_LISTEN,
     OPTION_HEALTH_LISTEN,
-    OPTION_SHARE_PORT,
     OPTION_TOKENS,
     OPTION_HOSTS,
     OPTION_TLS_CERT,
@@ -43,6 +42,8 @@ enum option_id {
     OPTION_MAX_IN_FLIGHT_TOPIC,
     OPTION_MAX_BODY,
     OPTION_MAX_JOBS,
+    OPTION_DEAD_MAX,
+    OPTION_DEAD_MAX_AGE,
     OPTION_MAX_CONNECTIONS,
     OPTION_MAX_CONNECTIONS_PER_ADDRESS,
     OPTION_MAX_WAITING,
@@ -93,7 +94,6 @@ struct listen_address {
 /* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
 struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
-    bool shares_port;                            /* other processes of this user may listen there, too */
     char *tokens_file;
     struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
     char *hosts;                        /* names of this host, with commas between them */
@@ -112,6 +112,8 @@ struct options {
     int64_t max_in_flight_topic;
     int64_t max_body_bytes;
     int64_t max_jobs; /* 0: no bound */
+    int64_t dead_max; /* 0: no bound */
+    int64_t dead_max_age_ms;
     int64_t max_connections;
     int64_t max_connections_per_address; /* 0: no bound */
     bool spares_loopback;                /* that one is the default */

@@ -86,20 +86,6 @@ const struct option option_table[OPTION_COUNT] = {
                 "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
                 "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
         },
-    [OPTION_SHARE_PORT] =
-        {
-            .name = "share-port",
-            .placeholder = "on|off",
-            .kind = OPTION_KIND_ON_OFF,
-            .offset = MEMBER(shares_port),
-            .fallback = "off",
-            .help = "listen although another duepost of the same user listens on that port",
-            .text = "For a restart without a gap, with a Redis of yours: start the new duepost with it, and stop\n"
-                    "the old one when the new one is ready. On SIGTERM, a duepost whose port another process\n"
-                    "shares goes on accepting while its attempts drain; else it refuses connections at once.\n"
-                    "Where the kernel has net.ipv4.tcp_migrate_req = 1, not even a connection that comes at the\n"
-                    "moment in which the old one closes its socket is reset.",
-        },
     [OPTION_REDIS] =
         {
             .name = "redis",
@@ -232,7 +218,37 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(1000000000000),
             .fallback = "0",
             .help = "most jobs that may wait; beyond: 507; 0 is no bound",
-            .text = "With a Cluster each shard has its part of that.",
+            .text = "Dead jobs do not count, see dead-max. With a Cluster each shard has its part of that.",
+            .may_reload = true,
+        },
+    [OPTION_DEAD_MAX] =
+        {
+            .name = "dead-max",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(dead_max),
+            .min = 0,
+            .max = INT64_C(1000000000000),
+            .fallback = "1000000",
+            .help = "most dead jobs that are kept; beyond, the oldest are removed; 0 is no bound",
+            .text = "Each takes as much of Redis's memory as a waiting job. What is removed is logged and "
+                    "counted in\n"
+                    "duepost_dead_removed_by_number_total. With a Cluster each shard has its part of that.",
+            .may_reload = true,
+        },
+    [OPTION_DEAD_MAX_AGE] =
+        {
+            .name = "dead-max-age",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(dead_max_age_ms),
+            .min = 1000,
+            .max = 3650 * DAY_MS,
+            .fallback = "30d",
+            .help = "how long dead jobs are kept",
+            .text = "From 1s to 3650d. A topic's retention may be shorter. What is removed by age is logged "
+                    "and counted in\n"
+                    "duepost_dead_removed_by_age_total.",
             .may_reload = true,
         },
     [OPTION_MAX_CONNECTIONS] =

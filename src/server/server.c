@@ -112,12 +112,9 @@ static void begin_stop(struct server *server)
         stop_all(server);
         return;
     }
-    bool has_partner = front_has_partner(server->front);
-    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
-             LOG_TEXT("new_connections",
-                      has_partner ? "accepted, as another process shares the port" : "refused"));
+    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms));
     for (size_t i = 0; i < server->reactor_count; i++)
-        reactor_drain(server->reactors[i], has_partner);
+        reactor_drain(server->reactors[i]);
     timer_start(server->timer, server->options->drain_timeout_ms * 1000);
 }
 
@@ -330,6 +327,8 @@ static enum status open_all(struct server *server, struct problem *problem)
         .shards = (size_t)options->shards,
         .max_in_flight_topic = options->max_in_flight_topic,
         .max_jobs = options->max_jobs,
+        .dead_max = options->dead_max,
+        .dead_max_age_ms = options->dead_max_age_ms,
         .idempotency_window_ms = options->idempotency_window_ms,
         .breaker_wait_ms = options->breaker_wait_ms,
         .durability = options->durability,

@@ -11,7 +11,7 @@ enum {
     LEASED_MAX = 2000, /* ids of leased jobs in one call */
     FOUND = 3,         /* where a reply says how many there are */
     FIRST_JOB = 4,     /* where they begin */
-    JOB_PARTS = 5,     /* id, time, record, lost consumers, settings of the topic */
+    JOB_PARTS = 7,     /* id, time, record, lost consumers, settings of the topic, kept until, last attempt */
     SEEN_PARTS = 2,    /* id, tag */
 };
 
@@ -109,7 +109,10 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].losses = redis_reply_integer(redis_reply_at(reply, at + 3));
         jobs[i].settings = redis_reply_text(redis_reply_at(reply, at + 4));
+        jobs[i].until_ms = redis_reply_integer(redis_reply_at(reply, at + 5));
+        jobs[i].last_lines = redis_reply_text(redis_reply_at(reply, at + 6));
         jobs[i].now_ms = read_now_ms(reply);
+        shard_bound_age(store_shard(walk->store, walk->list.from.shard), &jobs[i]);
     }
     walk->fn.jobs(walk->arg, status, jobs, count, next);
     free(jobs);

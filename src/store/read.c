@@ -52,8 +52,10 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
         status = STATUS_NOT_FOUND;
     else if (status == STATUS_OK && !reply_read_job(result, &job))
         status = STATUS_UNKNOWN;
-    if (status == STATUS_OK && job.until_ms && !read->may_be_kept)
+    if (status == STATUS_OK && job.state > JOB_STATE_DEAD && !read->may_be_kept)
         status = STATUS_NOT_FOUND;
+    if (status == STATUS_OK)
+        shard_bound_age(read->shard, &job);
     read->fn(read->arg, status, status == STATUS_OK ? &job : NULL);
     free(read);
 }

@@ -24,6 +24,8 @@ enum {
     RUN_NOT_FOUND = -1,
     RUN_LEASED = -3,
     RUN_CHANGED = -5,
+    RUN_TAKEN = -6,
+    RUN_FULL = -7,
 };
 
 static void run_end(struct run *run, enum status status, int64_t due_ms)
@@ -81,6 +83,24 @@ static void on_run_read(void *arg, enum status status, const struct store_job *j
     batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }
 
+static enum status run_status(int64_t code)
+{
+    switch (code) {
+    case RUN_NOT_FOUND:
+        return STATUS_NOT_FOUND;
+    case RUN_LEASED:
+        return STATUS_LEASED;
+    case REPLY_NOT_AS_SEEN:
+        return STATUS_STALE;
+    case RUN_TAKEN:
+        return STATUS_EXISTS;
+    case RUN_FULL:
+        return STATUS_FULL;
+    default:
+        return STATUS_UNAVAILABLE;
+    }
+}
+
 static void run_end_item(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {
@@ -95,15 +115,11 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
         shard_read(run->shard, run->id, false, on_run_read, run);
         return;
     }
-    if (status == STATUS_OK && code < 0)
-        status = code == RUN_NOT_FOUND       ? STATUS_NOT_FOUND
-                 : code == RUN_LEASED        ? STATUS_LEASED
-                 : code == REPLY_NOT_AS_SEEN ? STATUS_STALE
-                                             : STATUS_UNAVAILABLE;
-    run_end(run, status, code);
+    run_end(run, status == STATUS_OK && code < 0 ? run_status(code) : status, code);
 }
 
-const struct batch_kind run_kind = {SCRIPT_RUN, OWNER_CALLS_MAX, true, NULL, run_add_item, run_end_item};
+const struct batch_kind run_kind = {SCRIPT_RUN,         OWNER_CALLS_MAX, true,
+                                    shard_add_max_jobs, run_add_item,    run_end_item};
 
 void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
                store_run_fn *fn, void *arg)

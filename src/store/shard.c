@@ -25,10 +25,22 @@ struct script_call *shard_call(struct shard *shard, enum script_id script)
     return call;
 }
 
-void shard_add_max_jobs(const struct shard *shard, struct script_call *call)
+int64_t shard_part(const struct shard *shard, int64_t bound)
 {
     int64_t shards = (int64_t)shard->options->shards;
-    script_call_number(call, (shard->options->max_jobs + shards - 1) / shards);
+    return (bound + shards - 1) / shards;
+}
+
+void shard_add_max_jobs(const struct shard *shard, struct script_call *call)
+{
+    script_call_number(call, shard_part(shard, shard->options->max_jobs));
+}
+
+void shard_bound_age(const struct shard *shard, struct store_job *job)
+{
+    int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
+    if (job->state == JOB_STATE_DEAD && age_ms && (job->until_ms == 0 || until_ms < job->until_ms))
+        job->until_ms = until_ms;
 }
 
 /* ---- connections ---- */

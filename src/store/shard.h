@@ -72,8 +72,8 @@ void shard_bury(struct shard *, const struct lease *, struct slice record, struc
 void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
                    void *arg);
 
-/* STALE: the lease is lost. NOT_FOUND: the job was cancelled; nothing may be sent any more, but the attempt keeps
- * its place in flight as long as it is renewed. */
+/* STALE: the lease is lost. NOT_FOUND: the job was cancelled; nothing may be sent any more, but the attempt
+ * keeps its place in flight as long as it is renewed. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
 /* Something has changed about receivers, see store_news; what is missed, the next claim tells. One listener.
@@ -125,15 +125,14 @@ void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void
 typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
-/* A bounded step of what removes jobs that have been kept for as long as their topic says: how many that was,
- * and where to go on, 0 at first and at the end. */
+/* How many jobs one bounded step has removed: delivered and cancelled ones, and dead ones by the retention of
+ * their topic, by dead_max_age_ms, by dead_max. */
 struct shard_swept {
-    size_t ended, dead;
-    bool is_full; /* as many as one call removes: there may be more */
-    int64_t next;
+    size_t ended, by_retention, by_age, by_number;
+    bool is_full; /* there may be more */
 };
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
-void shard_sweep(struct shard *, int64_t from, shard_sweep_fn *, void *arg);
+void shard_sweep(struct shard *, shard_sweep_fn *, void *arg);
 
 /* A bounded step of the count of due jobs, for where store_counts says takes_survey. cursor: empty at first,
  * and when all have been counted; at most SHARD_SURVEY_CURSOR_MAX bytes. The others are what has been found

@@ -130,6 +130,12 @@ void claim_flush(struct shard *);
 /* This shard's part of max_jobs, as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);
 
+/* This shard's part of a bound that is for all. */
+int64_t shard_part(const struct shard *, int64_t bound);
+
+/* Sets until_ms of a dead job to the time when its age removes it, if that is earlier. */
+void shard_bound_age(const struct shard *, struct store_job *);
+
 /* A call that travels alone, with the limit as its first argument. */
 struct script_call *shard_call(struct shard *, enum script_id);
 

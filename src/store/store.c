@@ -277,10 +277,12 @@ void store_free(struct store *store)
     free(store);
 }
 
-void store_set_limits(struct store *store, int64_t max_in_flight_topic, int64_t max_jobs)
+void store_set_limits(struct store *store, const struct store_options *options)
 {
-    store->options.max_in_flight_topic = max_in_flight_topic;
-    store->options.max_jobs = max_jobs;
+    store->options.max_in_flight_topic = options->max_in_flight_topic;
+    store->options.max_jobs = options->max_jobs;
+    store->options.dead_max = options->dead_max;
+    store->options.dead_max_age_ms = options->dead_max_age_ms;
 }
 
 /* ---- how many ---- */

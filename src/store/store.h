@@ -29,7 +29,7 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 1,       /* of the data; a newer one is refused */
+    STORE_FORMAT = 2,       /* of the data; a newer one is refused, an older one is taken over */
     STORE_LEASE_MS = 5000,  /* a consumer's right without renewal */
     STORE_NONCE_MAX = 32,   /* bytes */
     STORE_CLAIM_MAX = 128,  /* jobs in one claim */
@@ -44,6 +44,8 @@ struct store_options {
     size_t shards;                     /* 1, unless redis is a Cluster */
     int64_t max_in_flight_topic;       /* attempts of one topic at once, over all processes */
     int64_t max_jobs;                  /* in the pool, of which each shard has its part; 0: no bound */
+    int64_t dead_max;                  /* dead jobs, of which each shard has its part; 0: no bound */
+    int64_t dead_max_age_ms;           /* of a dead job; 0: no bound */
     int64_t idempotency_window_ms;     /* how long an idempotency key is kept */
     int64_t breaker_wait_ms;           /* of a breaker that opens; it doubles with each probe that fails */
     struct durability durability;      /* what a confirmed change must have reached */
@@ -53,8 +55,8 @@ struct store_options {
 
 struct store *store_new(struct loop *, const struct store_options *);
 
-/* New values for these two of the options; from the next call on. */
-void store_set_limits(struct store *, int64_t max_in_flight_topic, int64_t max_jobs);
+/* Takes new values of max_in_flight_topic, max_jobs, dead_max and dead_max_age_ms; from the next call on. */
+void store_set_limits(struct store *, const struct store_options *);
 
 /* Pending callbacks come now, with UNAVAILABLE or UNKNOWN. NULL is fine. */
 void store_free(struct store *);
@@ -100,7 +102,7 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-/* Those after dead are of jobs that have left the pool and are kept for a while. */
+/* Those from dead on are of jobs that have left the pool and are kept for a while. */
 enum job_state {
     JOB_STATE_DELAYED,
     JOB_STATE_READY,
@@ -123,7 +125,7 @@ struct store_job {
     struct slice settings; /* of its topic, when it was read or listed; see topic_settings.h. Empty: none */
     int64_t now_ms;        /* when it was so */
     /* Of a job that has left the pool; else 0 and empty. */
-    int64_t until_ms;        /* when it goes */
+    int64_t until_ms;        /* when it goes; 0: a dead one that no bound of time removes */
     struct slice last_lines; /* of its last attempt, if known: see attempt_line.h */
 };
 
@@ -191,17 +193,18 @@ void store_change(struct store *, const struct store_change *, store_changed_fn 
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. UNREADABLE, LACKING: it is
- * dead, and its record cannot be written anew. due_ms with OK. A dead job starts over, without attempts. */
+/* OK, NOT_FOUND, LEASED, STALE, EXPIRED: it is dead, and would be at once again. EXISTS: it is dead, and
+ * another job has its id. UNREADABLE, LACKING: it is dead, and its record cannot be written anew. FULL,
+ * UNAVAILABLE, UNKNOWN. due_ms with OK. A dead job starts over, without attempts. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);
 
-/* OK or NOT_FOUND. */
+/* OK or NOT_FOUND. A dead job is found where no job of the pool has its id. */
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
-/* The same, but where there is no such job, one that had the id and is kept. */
+/* The same, but where there is no such job, any one that had the id and is kept. */
 void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
 
 /* OK or NOT_FOUND. lines: of the last attempts of a job, or of one that is kept, see attempt_line.h; borrowed
@@ -375,10 +378,9 @@ struct store_counts {
     int64_t late_ms;    /* how long the first of them has been due; 0: none is */
     int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */
     int64_t histories;  /* jobs whose attempts are known */
-    int64_t kept;       /* jobs that have ended and can still be read: not in jobs */
+    int64_t kept;       /* jobs that have ended and can still be read, the dead among them: not in jobs */
     /* Of one shard. */
-    int64_t kept_with_time; /* of the kept, those that go some time: all, when all is well */
-    bool is_to_sweep;       /* see shard_sweep */
+    int64_t kept_with_time; /* of the kept, those with a time: all but the dead, when all is well */
     bool takes_survey;      /* too many topics may have due jobs for one call: see shard_survey */
 };
 

@@ -7,8 +7,8 @@ enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
     RECOVER_MAX = 256,
     FORGET_MAX = 1000,
-    MENDED_MAX = 64, /* told from one step */
-    SWEEP_MAX = 256, /* jobs in one call */
+    MENDED_MAX = 64,   /* told from one step */
+    SWEEP_MAX = 256,   /* jobs in one call */
     SURVEY_MAX = 1000, /* topics in one call */
 };
 
@@ -109,27 +109,29 @@ static void on_swept(void *arg, enum status status, const struct redis_reply *re
     struct upkeep *upkeep = arg;
     struct shard_swept swept = {
         .ended = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
-        .dead = (size_t)redis_reply_integer(redis_reply_at(reply, 2)),
-        .next = redis_reply_integer(redis_reply_at(reply, 3)),
+        .by_retention = (size_t)redis_reply_integer(redis_reply_at(reply, 2)),
+        .by_age = (size_t)redis_reply_integer(redis_reply_at(reply, 3)),
+        .by_number = (size_t)redis_reply_integer(redis_reply_at(reply, 4)),
+        .is_full = redis_reply_integer(redis_reply_at(reply, 5)) != 0,
     };
-    swept.is_full = swept.ended == SWEEP_MAX || swept.dead == SWEEP_MAX;
     upkeep->fn.sweep(upkeep->arg, status, &swept);
     free(upkeep);
 }
 
-void shard_sweep(struct shard *shard, int64_t from, shard_sweep_fn *fn, void *arg)
+void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
     struct script_call *call = shard_call(shard, SCRIPT_SWEEP);
     upkeep->fn.sweep = fn;
     script_call_number(call, SWEEP_MAX);
-    script_call_number(call, from);
+    script_call_number(call, shard->options->dead_max_age_ms);
+    script_call_number(call, shard_part(shard, shard->options->dead_max));
     script_call_send(call, shard->worker, on_swept, upkeep);
 }
 
 static int64_t late_ms(const struct redis_reply *reply)
 {
-    int64_t oldest_ms = redis_reply_integer(redis_reply_at(reply, 11));
+    int64_t oldest_ms = redis_reply_integer(redis_reply_at(reply, 10));
     int64_t late_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000 - oldest_ms;
     return oldest_ms >= 0 && late_ms > 0 ? late_ms : 0;
 }
@@ -147,10 +149,9 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .histories = redis_reply_integer(redis_reply_at(reply, 7)),
         .kept = redis_reply_integer(redis_reply_at(reply, 8)),
         .kept_with_time = redis_reply_integer(redis_reply_at(reply, 9)),
-        .is_to_sweep = redis_reply_integer(redis_reply_at(reply, 10)) != 0,
         .late_ms = late_ms(reply),
-        .due_age_ms = redis_reply_integer(redis_reply_at(reply, 12)),
-        .takes_survey = redis_reply_integer(redis_reply_at(reply, 13)) != 0,
+        .due_age_ms = redis_reply_integer(redis_reply_at(reply, 11)),
+        .takes_survey = redis_reply_integer(redis_reply_at(reply, 12)) != 0,
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

@@ -9,9 +9,9 @@
 
 enum { CURSOR_MAX = 64 };
 
-static const struct slice walks[] = {{"jobs", 4}, {"leases", 6},      {"dead", 4}, {"attempts", 8},
-                                     {"kept", 4}, {"kept_until", 10}, {"due", 3},  {"turns", 5},
-                                     {"waiting", 7}};
+static const struct slice walks[] = {{"jobs", 4},  {"leases", 6},      {"attempts", 8}, {"kept", 4},
+                                     {"dead", 4},  {"kept_until", 10}, {"dead_due", 8}, {"due", 3},
+                                     {"turns", 5}, {"waiting", 7}};
 enum { WALKS = sizeof walks / sizeof *walks };
 
 struct janitor {
@@ -84,8 +84,8 @@ static void start_mending(struct janitor *janitor)
 
 static bool are_off(const struct store_counts *counts)
 {
-    return counts->jobs != counts->waiting + counts->leased + counts->dead ||
-           counts->histories > counts->jobs || counts->kept != counts->kept_with_time;
+    return counts->jobs != counts->waiting + counts->leased || counts->histories > counts->jobs ||
+           counts->kept != counts->dead + counts->kept_with_time;
 }
 
 static void on_audited(void *arg, enum status status, const struct store_counts *counts)
@@ -97,8 +97,6 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     janitor->counts = *counts;
     if (counts->takes_survey)
         surveyor_run(janitor->surveyor);
-    if (counts->is_to_sweep)
-        sweeper_run(janitor->sweeper);
     if (janitor->is_walking)
         return;
     if (are_off(counts))
@@ -112,7 +110,7 @@ struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metri
     struct janitor *janitor = NEW(struct janitor);
     janitor->shard = shard;
     janitor->metrics = metrics;
-    janitor->sweeper = sweeper_new(shard);
+    janitor->sweeper = sweeper_new(loop, shard, metrics);
     janitor->surveyor = surveyor_new(loop, shard);
     begin_walk(janitor);
     return janitor;
@@ -120,6 +118,7 @@ struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metri
 
 void janitor_tick(struct janitor *janitor)
 {
+    sweeper_run(janitor->sweeper);
     if (janitor->is_auditing)
         return;
     janitor->is_auditing = true;

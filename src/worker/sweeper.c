@@ -2,64 +2,77 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "worker/pace.h"
 
 struct sweeper {
     struct shard *shard;
-    bool is_running;
-    int64_t from;       /* of the dead: where the walk through them goes on */
-    size_t ended, dead; /* removed in this run */
+    struct metrics *metrics;
+    struct pace *pace;
+    struct shard_swept total; /* of this sweep */
 };
 
-static void step(struct sweeper *);
-
-static void end_run(struct sweeper *sweeper)
+/* Bounds that remove dead jobs are worth a warning: nobody can run those again. */
+static void log_sweep(const struct sweeper *sweeper)
 {
-    sweeper->is_running = false;
-    if (sweeper->ended + sweeper->dead > 0)
-        log_debug("swept", LOG_NUMBER("shard", shard_number(sweeper->shard)),
-                  LOG_NUMBER("ended", sweeper->ended), LOG_NUMBER("dead", sweeper->dead));
+    const struct shard_swept *total = &sweeper->total;
+    bool is_bound = total->by_age + total->by_number > 0;
+    if (total->ended + total->by_retention > 0 || is_bound)
+        LOG_EVENT(is_bound ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, is_bound ? "dead_jobs_removed" : "swept",
+                  LOG_NUMBER("shard", shard_number(sweeper->shard)), LOG_NUMBER("ended", total->ended),
+                  LOG_NUMBER("by_retention", total->by_retention), LOG_NUMBER("by_age", total->by_age),
+                  LOG_NUMBER("by_number", total->by_number));
 }
 
-/* There may be many dead ones that stay: where a step removes none, the next step is the next run's. */
+static void add(struct sweeper *sweeper, const struct shard_swept *swept)
+{
+    struct shard_swept *total = &sweeper->total;
+    total->ended += swept->ended;
+    total->by_retention += swept->by_retention;
+    total->by_age += swept->by_age;
+    total->by_number += swept->by_number;
+    metrics_count(sweeper->metrics, METRICS_COUNTER_DEAD_REMOVED_BY_RETENTION, swept->by_retention);
+    metrics_count(sweeper->metrics, METRICS_COUNTER_DEAD_REMOVED_BY_AGE, swept->by_age);
+    metrics_count(sweeper->metrics, METRICS_COUNTER_DEAD_REMOVED_BY_NUMBER, swept->by_number);
+}
+
 static void on_swept(void *arg, enum status status, const struct shard_swept *swept)
 {
     struct sweeper *sweeper = arg;
-    if (status != STATUS_OK) {
-        sweeper->from = 0;
-        end_run(sweeper);
+    if (status == STATUS_OK)
+        add(sweeper, swept);
+    if (status == STATUS_OK && swept->is_full) {
+        pace_again(sweeper->pace);
         return;
     }
-    sweeper->from = swept->next;
-    sweeper->ended += swept->ended;
-    sweeper->dead += swept->dead;
-    if (swept->is_full || (swept->dead > 0 && swept->next > 0))
-        step(sweeper);
-    else
-        end_run(sweeper);
+    log_sweep(sweeper);
+    sweeper->total = (struct shard_swept){.is_full = false};
+    pace_end(sweeper->pace);
 }
 
-static void step(struct sweeper *sweeper)
+static void step(void *arg)
 {
-    shard_sweep(sweeper->shard, sweeper->from, on_swept, sweeper);
+    struct sweeper *sweeper = arg;
+    shard_sweep(sweeper->shard, on_swept, sweeper);
 }
 
-struct sweeper *sweeper_new(struct shard *shard)
+struct sweeper *sweeper_new(struct loop *loop, struct shard *shard, struct metrics *metrics)
 {
     struct sweeper *sweeper = NEW(struct sweeper);
     sweeper->shard = shard;
+    sweeper->metrics = metrics;
+    sweeper->pace = pace_new(loop, step, sweeper);
     return sweeper;
 }
 
 void sweeper_run(struct sweeper *sweeper)
 {
-    if (sweeper->is_running)
-        return;
-    sweeper->is_running = true;
-    sweeper->ended = sweeper->dead = 0;
-    step(sweeper);
+    pace_run(sweeper->pace);
 }
 
 void sweeper_free(struct sweeper *sweeper)
 {
+    if (!sweeper)
+        return;
+    pace_free(sweeper->pace);
     free(sweeper);
 }

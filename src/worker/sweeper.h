@@ -1,5 +1,5 @@
-/* sweeper.h - removes jobs that have been kept for as long as the retention of their topic says: those that
- * have ended, and dead ones. In bounded steps, one after the other while there is much to remove. */
+/* sweeper.h - removes jobs that have been kept for long enough: delivered and cancelled ones by the retention
+ * of their topic, dead ones by that and by the bounds on dead jobs. In bounded steps, see pace.h. */
 #ifndef DUEPOST_WORKER_SWEEPER_H
 #define DUEPOST_WORKER_SWEEPER_H
 
@@ -7,10 +7,10 @@
 
 struct sweeper;
 
-/* Borrows the shard. */
-struct sweeper *sweeper_new(struct shard *);
+/* Borrows the shard and the metrics. */
+struct sweeper *sweeper_new(struct loop *, struct shard *, struct metrics *);
 
-/* Sweeps, unless it does so already. */
+/* Sweeps, unless a sweep is under way. */
 void sweeper_run(struct sweeper *);
 
 void sweeper_free(struct sweeper *);

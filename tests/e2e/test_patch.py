@@ -221,8 +221,9 @@ def test_a_full_redis_refuses_what_may_grow(start, redis, receiver, topic):
 def test_a_record_of_somebody_elses_is_left_alone(start, redis, topic):
     behind = redis()
     server = start(redis=behind)
-    behind.command("HSET", "duepost:{0}:jobs", f"{topic}/a", "{}")
-    behind.command("ZADD", "duepost:{0}:dead", "1000", f"{topic}/a")
+    behind.command("HSET", "duepost:{0}:kept", f"{topic}/a", "dead 1000 0 2 {}")
+    for key in "dead", f"dead:{topic}":
+        behind.command("ZADD", "duepost:{0}:" + key, "1000", f"{topic}/a")
     assert patch(server, topic, "a", body=1).expect(409)["state"] == "dead"
 
 

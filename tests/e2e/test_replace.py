@@ -36,19 +36,20 @@ def test_a_job_that_is_put_again_and_again_is_delivered_once_in_its_last_form(se
     assert receiver.of(topic)[0].body == b"19"
 
 
-def test_a_job_that_waits_for_a_retry_or_is_dead_starts_over(server, receiver, topic):
+def test_a_job_that_waits_for_a_retry_starts_over_and_a_dead_one_stays_dead(server, receiver, topic):
     receiver.script(topic, 500, 200, job_id="waits")
     receiver.script(topic, 410, 200, job_id="dead")
     for job_id in ("waits", "dead"):
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retrySchedule=[3600])
     until(lambda: server.job(topic, "waits")["attempts"] == 1, 5, "a failed attempt")
     server.wait_for_state(topic, "dead", "dead")
-    for job_id in ("waits", "dead"):
-        put(server, topic, job_id, url=receiver.url(), delay=60).expect(200)
+    for job_id, status, state in ("waits", 200, None), ("dead", 201, "dead"):
+        put(server, topic, job_id, url=receiver.url(), delay=60).expect(status)
         job = server.job(topic, job_id)
         assert job["state"] == "delayed" and job["attempts"] == 0 and "lastAttempt" not in job
         put(server, topic, job_id, url=receiver.url()).expect(200)
-        server.wait_for_state(topic, job_id, None)
+        until(lambda: len(receiver.of(topic, job_id)) == 2, 5, "its attempt")
+        server.wait_for_state(topic, job_id, state)
         assert [arrival.attempt for arrival in receiver.of(topic, job_id)] == [1, 1]
 
 

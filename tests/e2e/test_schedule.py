@@ -119,13 +119,17 @@ def test_an_id_is_free_again_after_delivery(server, receiver, topic):
     assert [a.body for a in receiver.of(topic)] == [b"1", b"2"]
 
 
-def test_a_dead_job_still_holds_its_id(server, receiver, topic):
-    receiver.script(topic, 410)
-    server.schedule(topic=topic, jobId="a", url=receiver.url())
-    server.wait_for_state(topic, "a", "dead")
-    conflict = server.post({"topic": topic, "jobId": "a", "url": receiver.url(), "body": 1}).expect(409)
-    assert conflict["state"] == "dead"
-    assert server.post({"topic": topic, "jobId": "a", "url": receiver.url()}).expect(200)["state"] == "dead"
+def test_a_dead_job_holds_no_id(server, receiver, topic):
+    """The same POST again, or another one, is a new job, and is delivered; the dead one stays listed."""
+    for job_id, again in ("same", {}), ("other", {"body": 1}):
+        receiver.script(topic, 410, 200, job_id=job_id)
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url())
+        server.wait_for_state(topic, job_id, "dead")
+        assert server.post({"topic": topic, "jobId": job_id, "url": receiver.url(), **again}).expect(201)["state"] == "delayed"
+        until(lambda: len(receiver.of(topic, job_id)) == 2, 5, "the new job's attempt")
+        assert server.wait_for_state(topic, job_id, "dead")["attempts"] == 1
+    dead = server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"]
+    assert [job["jobId"] for job in dead] == ["same", "other"]
 
 
 def test_the_same_id_in_two_topics_names_two_jobs(server, receiver, topic):

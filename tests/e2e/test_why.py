@@ -84,9 +84,9 @@ def test_what_is_not_there_has_no_reason(server, start, topic):
 
 
 BURY = """for i = 1, #ARGV, 3 do
-  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  redis.call('HSET', KEYS[1], ARGV[i], 'dead 1000 ' .. ARGV[i + 2] .. '/nonce ' .. #ARGV[i + 1] .. ' ' .. ARGV[i + 1])
   redis.call('ZADD', KEYS[2], 1000, ARGV[i])
-  if ARGV[i + 2] ~= '0' then redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 2] .. ' nonce') end
+  redis.call('ZADD', KEYS[3], 1000, ARGV[i])
 end"""
 
 
@@ -98,7 +98,7 @@ def test_all_say_the_same_of_a_death_whose_reason_is_in_no_record(start, redis):
             "foreign": ("x", 0, "unreadable"), "foreign-lost": ("x", 4, "unreadable"),
             "told": ('{"createdAt":1,"url":"http://a/","reason":"gone"}', 5, "gone")}
     words = [str(word) for job_id, (record, losses, _) in dead.items() for word in (f"t/{job_id}", record, losses)]
-    keys = ["duepost:{0}:jobs", "duepost:{0}:dead", "duepost:{0}:crashes"]
+    keys = ["duepost:{0}:kept", "duepost:{0}:dead", "duepost:{0}:dead:t"]
     assert its.command("EVAL", BURY, "3", *keys, *words) == b"$-1\r\n"
     listed = {job["jobId"]: job["reason"] for job in server.get("/jobs?state=dead&topic=t").expect(200)["jobs"]}
     assert listed == {job_id: reason for job_id, (_, _, reason) in dead.items()}

@@ -11,8 +11,9 @@ from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
-         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "topics": "hash", "carry": "hash",
+         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "survey": "hash"}
+ENDS = ("dead", "delivered", "cancelled")
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -52,8 +53,8 @@ class Books:
     @property
     def dead(self):
         """Job, and how many consumers were lost with it."""
-        losses = self.get("crashes")
-        return {key: int(losses.get(key, "0").split()[0]) for key in self.get("dead")}
+        kept = self.get("kept")
+        return {key: int(re.match(r"dead \d+ (\d+)", kept[key])[1]) for key in self.get("dead") if key in kept}
 
 
 def faults(books):
@@ -65,9 +66,8 @@ def faults(books):
             places[key].append("bucket:" + topic)
             if key.split("/")[0] != topic:
                 yield f"{key} is in the bucket of {topic}"
-    for name, keys in (("leases", leases), ("dead", dead)):
-        for key in keys:
-            places[key].append(name)
+    for key in leases:
+        places[key].append("leases")
     for key in jobs:
         if len(places[key]) != 1:
             yield f"{key} is in {places[key] or 'no place'}"
@@ -101,11 +101,19 @@ def faults(books):
 
 
 def kept_faults(books):
-    """Jobs that have ended: each with a time at which it goes, and whole."""
-    for key in books.get("kept").keys() ^ books.get("kept_until").keys():
-        yield f"{key} is kept {'without a time' if key in books.get('kept') else 'in time only'}"
+    """Jobs that have ended: each whole, in the index of its end, and with a time at which it goes, or dead."""
+    ends = {state: {key for index in books.by_topic(state).values() for key in index} for state in ENDS}
+    for key in set().union(*ends.values()) - books.get("kept").keys():
+        yield f"{key} is in an index and not kept"
+    for name, states in ("dead", ["dead"]), ("kept_until", ["delivered", "cancelled"]):
+        for key in set(books.get(name)) ^ set().union(*(ends[state] for state in states)):
+            yield f"{key} is {'only' if key in books.get(name) else 'not'} in {name}"
+    for topic in books.get("dead_due").keys() ^ books.by_topic("dead").keys():
+        yield f"topic {topic} is {'only' if topic in books.get('dead_due') else 'not'} in dead_due"
     for key, text in books.get("kept").items():
-        found = re.match(r"(delivered|cancelled|dead) \d+ \d+ (\d+) ", text)
+        found = re.match(r"(delivered|cancelled|dead) \d+ \d+(?:/\S+)? (\d+) ", text)
+        if found and [state for state in ENDS if key in ends[state]] != [found[1]]:
+            yield f"{key} is {found[1]}, and in the indexes {[state for state in ENDS if key in ends[state]]}"
         record = found and text.encode()[found.end():][:int(found[2])]
         if not record or not record.startswith(b'{"createdAt":') or not record.endswith(b"}"):
             yield f"{key} is kept as {text!r}"
@@ -132,7 +140,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash"}.get(name.split(":")[0])
+        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

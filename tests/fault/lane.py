@@ -70,8 +70,8 @@ class Lane:
         return self.redis.counts(self.keys)
 
     def is_settled(self):
-        jobs, leases, dead = self.counts()
-        return jobs == dead and leases == 0
+        jobs, leases = self.counts()
+        return jobs == leases == 0
 
     def await_settled(self, seconds=30):
         until(self.is_settled, seconds, lambda: f"{self.name} settled: {self.counts()}\n{self.nodes[-1].log()[-3000:]}")

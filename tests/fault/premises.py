@@ -37,8 +37,8 @@ class Site:
         """Until only dead jobs are left; how long that took."""
         begin = time.monotonic()
         while True:
-            jobs, leases, dead = self.redis.counts()
-            if jobs == dead and leases == 0:
+            jobs, leases = self.redis.counts()
+            if jobs == leases == 0:
                 return time.monotonic() - begin
             if time.monotonic() - begin > seconds * SLOW:
                 return None

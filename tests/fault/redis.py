@@ -50,10 +50,10 @@ class Redis(RedisServer):
             link.close()
 
     def counts(self, keys=KEYS):
-        """Jobs in the pool, leases, dead."""
+        """Jobs in the pool, leases."""
         link = self.link()
         try:
-            return link.pipeline([("HLEN", keys + "jobs"), ("ZCARD", keys + "leases"), ("ZCARD", keys + "dead")])
+            return link.pipeline([("HLEN", keys + "jobs"), ("ZCARD", keys + "leases")])
         finally:
             link.close()
 

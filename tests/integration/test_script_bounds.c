@@ -82,9 +82,12 @@ END_TEST
 #define HALFWAY                                                                                              \
     "bucket:t: t/a@now-1000\n"                                                                               \
     "dead: t/c@now-5000\n"                                                                                   \
+    "dead:t: t/c@now-5000\n"                                                                                 \
+    "dead_due: t@inf\n"                                                                                      \
     "holders:t: t/b=n1,now-1000\n"                                                                           \
     "holders:u: u/a=n1,now-1000 u/b=n1,now-1000\n"                                                           \
-    "jobs: t/a={r} t/b={r} t/c={r} u/a={r} u/b={r}\n"                                                        \
+    "jobs: t/a={r} t/b={r} u/a={r} u/b={r}\n"                                                                \
+    "kept: t/c=dead,now-5000,0,3,{r}\n"                                                                      \
     "leases: t/b@now-1 u/a@now u/b@now\n"                                                                    \
     "turns: t@1\n"
 
@@ -100,7 +103,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now-5000");
-    check_answer("audit 9", "5 1 3 1 1 1 0 0 0 0 now-1000 0 0");
+    check_answer("audit 9", "4 1 3 1 1 1 0 1 0 now-1000 0 0");
     check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
     check_answer("forget 9", "0");
@@ -112,11 +115,11 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("retry t/a n5 5000 {longer} line", "1");
     check_answer("release u/a n1 -1 now", "1");
     check_answer("bury u/b n1 {d} ''", "1");
-    check_answer("run t/c 0 '' {r} {f}", "now");
+    check_answer("run 0 t/c 0 '' {r} {f}", "now");
     check_answer("complete t/b n1 ''", "1");
     check_answer("mend jobs 0", "0");
     check_answer("attempts t/a", "line\n");
-    check_answer("sweep 10 0", "0 0 0");
+    check_answer("sweep 10 0 0", "0 0 0 0 0");
     check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a ''", "0");
     check_answer("report 30000 h:80 0 1 503 0 0 0 -", "(0 0 1 1 0 0 0 0 0 0 now 503 now)");
@@ -125,7 +128,10 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
                    "bucket:u: u/a@now-1000\n"
                    "carry: at=now beat=1 owner=me\n"
                    "dead: u/b@now\n"
-                   "jobs: t/c={f} u/a={r} u/b={d}\n"
+                   "dead:u: u/b@now\n"
+                   "dead_due: u@inf\n"
+                   "jobs: t/c={f} u/a={r}\n"
+                   "kept: u/b=dead,now,0,3,{d}\n"
                    "meta: format=1 shards=1\n"
                    "ready: t\n"
                    "receivers: h:80=1,0,0,0,0,0,0,now,503,now version=1\n"
@@ -141,7 +147,7 @@ enum { LARGE = 1024 * 1024 };
 static void store_large(const char *id, char *record)
 {
     redis_do(redis, "HSET " KEY "jobs %s %b", id, record, (size_t)LARGE);
-    redis_do(redis, "ZADD " KEY "dead 1 %s", id);
+    redis_do(redis, "ZADD " KEY "bucket:t 1 %s", id);
 }
 
 START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
@@ -206,16 +212,32 @@ static long calls_of(const char *command)
     return calls;
 }
 
+/* In the place of the record that this id has in the pool. */
+static void let_die(const char *id)
+{
+    struct buffer text;
+    redisReply *record = redis_command(redis, "HGET " KEY "jobs %s", id);
+    buffer_init(&text, LARGE + 100);
+    buffer_printf(&text, "dead 1 0 %zu ", record->len);
+    buffer_append(&text, slice_from(record->str, record->len));
+    redis_do(redis, "HSET " KEY "kept %s %b", id, text.data, text.size);
+    buffer_fini(&text);
+    redis_do(redis, "ZADD " KEY "dead 1 %s", id);
+    redis_do(redis, "ZADD " KEY "dead:t 1 %s", id);
+    redis_do(redis, "HDEL " KEY "jobs %s", id);
+    redis_do(redis, "ZREM " KEY "bucket:t %s", id);
+    freeReplyObject(record);
+}
+
 /* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
-START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
+static void check_large_pages(const char *state, const char *topic)
 {
     static const char *const tell[] = {"jobs", "seen", "count"}, *const hosts[] = {"h", "other", ""};
-    store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
     for (size_t i = 0; i < 9; i++) {
         const char *host = hosts[i / 3];
         if (!host[0] && strcmp(tell[i % 3], "count") == 0)
             continue; /* no record is needed */
-        const char *words[] = {"list",    "dead", "",     "100", "",          "",  "10000",
+        const char *words[] = {"list",    state,  topic,  "100", "",          "",  "10000",
                                "4194304", "-inf", "+inf", host,  tell[i % 3], "0", ""};
         redisReply *page = script_run(redis, 14, words);
         ck_assert_str_eq(page->element[2]->str, "t/3");
@@ -229,23 +251,37 @@ START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
         freeReplyObject(page);
     }
 }
+
+START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
+{
+    store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
+    check_large_pages("ready", "t");
+    for (int i = 0; i < 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t/%d", i);
+        let_die(id);
+    }
+    check_large_pages("dead", "");
+    check_large_pages("dead", "t");
+}
 END_TEST
 
-/* Only what may be the record that the caller read: that one came with the call. */
+/* Only a dead job's, and when the caller has read it. */
 START_TEST(run_reads_no_record_for_which_it_has_no_use)
 {
     store_large_ones("", 3);
     redis_do(redis, "ZADD " KEY "leases 1 t/1");
     redis_do(redis, "HSET " KEY "holders:t t/1 %s", "n1 1");
-    redis_do(redis, "ZREM " KEY "dead t/1 t/2");
-    redis_do(redis, "ZADD " KEY "bucket:t 1 t/2");
+    redis_do(redis, "ZREM " KEY "bucket:t t/1");
+    let_die("t/0");
     redis_do(redis, "CONFIG RESETSTAT");
-    check_answer("run t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-5 -3 1 -1");
+    check_answer("run 0 t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-5 -3 1 -1");
     ck_assert_int_eq(calls_of("hget"), 0);
-    redis_do(redis, "HSET " KEY "jobs t/0 {r}");
-    check_answer("run t/0 0 '' {x} {f}", "-5");
+    check_answer("run 0 t/0 0 '' {x} {f}", "-5");
     ck_assert_int_eq(calls_of("hget"), 1);
-    check_answer("run t/0 0 '' {r} {f}", "now");
+    redis_do(redis, "HSET " KEY "jobs t/0 {r}");
+    let_die("t/0");
+    check_answer("run 0 t/0 0 '' {r} {f}", "now");
 }
 END_TEST
 
@@ -255,16 +291,13 @@ START_TEST(ends_move_a_few_mib_at_a_time)
     static const char *const complete[] = {"complete", "t/1", "n1",  "",   "t/2", "n1",  "",   "t/3",
                                            "n1",       "",    "t/4", "n1", "",    "t/5", "n1", ""};
     static const char *const cancel[] = {"cancel", "t/1", "", "t/2", "", "t/3", "", "t/4", "", "t/5", ""};
-    static const char *const schedule[] = {"schedule", "0",  "0", "t/1", "0", "x}", "-", "t/2",
-                                           "0",        "x}", "-", "t/3", "0", "x}", "-", "t/4",
-                                           "0",        "x}", "-", "t/5", "0", "x}", "-"};
     static const struct {
         const char *const *words;
         size_t count;
-    } calls[] = {{complete, 16}, {cancel, 11}, {schedule, 23}};
+    } calls[] = {{complete, 16}, {cancel, 11}};
     char *record = memory_new(LARGE);
     memset(record, 'r', LARGE);
-    for (size_t call = 0; call < 3; call++) {
+    for (size_t call = 0; call < 2; call++) {
         redis_do(redis, "FLUSHALL");
         redis_do(redis, "HSET " KEY "topics t {\"retention\":10}");
         for (int i = 1; i <= 5; i++) {
@@ -297,8 +330,8 @@ enum { LISTED = 2000, PAGE = 7, CHANGED_A_PAGE = 10 };
 /* Jobs with even numbers stay as they are; the others come and go. Forty share each time. */
 static void put_dead(int number)
 {
-    redis_do(redis, "ZADD " KEY "dead %d t/%d", 1000 + number / 40, number);
-    redis_do(redis, "HSET " KEY "jobs t/%d r%d", number, number);
+    redis_do(redis, "ZADD " KEY "dead:t %d t/%d", 1000 + number / 40, number);
+    redis_do(redis, "HSET " KEY "kept t/%d %s", number, "dead 1 0 2 {}");
 }
 
 static void change_others(uint64_t *chance)
@@ -309,8 +342,8 @@ static void change_others(uint64_t *chance)
         if (*chance & UINT64_C(1) << 40) {
             put_dead(number);
         } else {
-            redis_do(redis, "ZREM " KEY "dead t/%d", number);
-            redis_do(redis, "HDEL " KEY "jobs t/%d", number);
+            redis_do(redis, "ZREM " KEY "dead:t t/%d", number);
+            redis_do(redis, "HDEL " KEY "kept t/%d", number);
         }
     }
 }
@@ -326,8 +359,8 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
         const char *const words[] = {"list",    "dead", "t",    "7", score,  last, "10000",
                                      "1000000", "-inf", "+inf", "",  "jobs", "0",  ""};
         redisReply *page = script_run(redis, 14, words);
-        ck_assert_uint_le((page->elements - 4) / 5, PAGE);
-        for (size_t i = 4; i < page->elements; i += 5)
+        ck_assert_uint_le((page->elements - 4) / 7, PAGE);
+        for (size_t i = 4; i < page->elements; i += 7)
             seen[atoi(page->element[i]->str + 2)]++;
         snprintf(score, sizeof score, "%s", page->element[1]->str);
         snprintf(last, sizeof last, "%s", page->element[2]->str);

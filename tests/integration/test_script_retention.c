@@ -9,10 +9,15 @@
 #define STAYED "topics: t={\"maxInFlight\":5}\n"
 
 /* An earlier job of the id. */
-#define EARLIER "kept: t/a=cancelled,now-3000,0,3,{o}7|\nkept_until: t/a@now+7000\n"
+#define EARLIER                                                                                              \
+    "cancelled:t: t/a@now-3000\nkept: t/a=cancelled,now-3000,0,3,{o}7|\nkept_until: t/a@now+7000\n"
 
-#define DELIVERED(lines) "kept: t/a=delivered,now,0,3,{r}" lines "\n" UNTIL
-#define CANCELLED(lines) "kept: t/a=cancelled,now,0,3,{r}" lines "\n" UNTIL
+#define DELIVERED(lines) "delivered:t: t/a@now\nkept: t/a=delivered,now,0,3,{r}" lines "\n" UNTIL
+#define CANCELLED(lines) "cancelled:t: t/a@now\nkept: t/a=cancelled,now,0,3,{r}" lines "\n" UNTIL
+
+/* Dead, and dated by a retention of ten seconds. */
+#define DATED(at, until, text)                                                                               \
+    "dead: t/a@" at "\ndead:t: t/a@" at "\ndead_due: t@" until "\nkept: t/a=dead," at "," text "\n"
 
 START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
 {
@@ -23,8 +28,9 @@ START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
         {ONE LEASED KEEPS, "complete t/a n1 ''", "1", DELIVERED("1|") KEEPS},
         {LEASED KEEPS, "complete t/a nx 2", "0", NULL}, {DELAYED KEEPS, "complete t/a n1 2", "0", NULL},
         /* It had lost its lease; how often tells whoever reads it. */
-        {LOST KEEPS, "complete t/a n1 2", "1", "kept: t/a=delivered,now,1,3,{r}2|\n" UNTIL BELL KEEPS},
-        {DEAD_BY_LOSSES KEEPS, "complete t/a n1 2", "1", "kept: t/a=delivered,now,5,3,{r}2|\n" UNTIL KEEPS},
+        {LOST KEEPS, "complete t/a n1 2", "1",
+         "delivered:t: t/a@now\nkept: t/a=delivered,now,1,3,{r}2|\n" UNTIL BELL KEEPS},
+        {DEAD_BY_LOSSES KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
         /* The last ten. */
         {"attempts: t/a=1|2|3|4|5|6|7|8|9|10|\n" LEASED KEEPS, "complete t/a n1 11", "1",
          DELIVERED("2|3|4|5|6|7|8|9|10|11|") KEEPS},
@@ -44,12 +50,12 @@ START_TEST(of_many_each_is_kept_as_its_own_topic_says)
          "jobs: t/a={r} t/b={s} u/a={3}\nleases: t/a@now+9 t/b@now+9 u/a@now+9\n"
          "topics: t={\"retention\":10} u={\"paused\":true}\n",
          "complete t/a n1 1 t/b n1 2 u/a n1 '' t/a n1 3", "1 1 1 0",
-         "kept: t/a=delivered,now,0,3,{r}1| t/b=delivered,now,0,3,{s}2|\n"
+         "delivered:t: t/a@now t/b@now\nkept: t/a=delivered,now,0,3,{r}1| t/b=delivered,now,0,3,{s}2|\n"
          "kept_until: t/a@now+10000 t/b@now+10000\ntopics: t={\"retention\":10} u={\"paused\":true}\n"},
-        {"bucket:t: t/a@now+5\ndead: t/b@now-5\ndue: t@now+5\njobs: t/a={1} t/b={2}\n"
-         "topics: t={\"retention\":1.5}\n",
+        {"bucket:t: t/a@now+5\ndead: t/b@now-5\ndead:t: t/b@now-5\ndead_due: t@now+1495\ndue: t@now+5\n"
+         "jobs: t/a={1}\nkept: t/b=dead,now-5,0,3,{2}\ntopics: t={\"retention\":1.5}\n",
          "cancel t/a '' t/b '' t/a '' t/c ''", "0 0 -1 -1",
-         "kept: t/a=cancelled,now,0,3,{1} t/b=cancelled,now,0,3,{2}\n"
+         "cancelled:t: t/a@now t/b@now\nkept: t/a=cancelled,now,0,3,{1} t/b=cancelled,now,0,3,{2}\n"
          "kept_until: t/a@now+1500 t/b@now+1500\ntopics: t={\"retention\":1.5}\n"}, );
 }
 END_TEST
@@ -61,7 +67,8 @@ START_TEST(a_cancelled_job_is_kept_from_any_state)
         {READY KEEPS, "cancel t/a *", "0", CANCELLED("") BELL KEEPS},
         {LEASED KEEPS, "cancel t/a ''", "1", CANCELLED("") LINGERING KEEPS},
         {DEAD KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
-        {LOST_THRICE KEEPS, "cancel t/a ''", "0", "kept: t/a=cancelled,now,3,3,{r}\n" UNTIL KEEPS},
+        {LOST_THRICE KEEPS, "cancel t/a ''", "0",
+         "cancelled:t: t/a@now\nkept: t/a=cancelled,now,3,3,{r}\n" UNTIL KEEPS},
         {EARLIER DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
         {EARLIER KEEPS, "cancel t/a ''", "-1", NULL}, {DELAYED KEEPS, "cancel t/a no", "-4", NULL},
         {DELAYED STAYED, "cancel t/a ''", "0", STAYED},
@@ -71,60 +78,59 @@ START_TEST(a_cancelled_job_is_kept_from_any_state)
 }
 END_TEST
 
-#define SCHEDULE  "schedule 0 86400000 t/a 60000 \"x\":1} -"
+START_TEST(a_new_job_leaves_what_is_kept_of_its_id)
+{
+    static const char schedule[] = "schedule 0 86400000 t/a 60000 \"x\":1} -";
 #define SCHEDULED "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"
-#define LAID_ASIDE(losses, lines)                                                                            \
-    "kept: t/a=dead,now-5000," losses ",3,{r}" lines "\nkept_until: t/a@now+5000\n"
-
-START_TEST(a_dead_job_does_not_hold_its_id)
-{
     CHECK_EXAMPLES( //
-        {DEAD KEEPS, SCHEDULE, "now+60001 wake now+60001", SCHEDULED LAID_ASIDE("0", "") KEEPS},
-        {ONE DEAD KEEPS, SCHEDULE, "now+60001 wake now+60001", SCHEDULED LAID_ASIDE("0", "1|") KEEPS},
-        {DEAD_BY_LOSSES KEEPS, SCHEDULE, "now+60001 wake now+60001", SCHEDULED LAID_ASIDE("5", "") KEEPS},
-        {EARLIER DEAD KEEPS, SCHEDULE, "now+60001 wake now+60001", SCHEDULED LAID_ASIDE("0", "") KEEPS},
-        /* The new one takes its place in the pool, whose bound is reached. */
-        {DEAD KEEPS, "schedule 1 86400000 t/a 60000 \"x\":1} -", "now+60001 wake now+60001",
-         SCHEDULED LAID_ASIDE("0", "") KEEPS},
-        /* Of two, the first one. */
-        {DEAD KEEPS, SCHEDULE " t/a 5 \"y\"} -",
-         "now+60001 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
-         SCHEDULED LAID_ASIDE("0", "") KEEPS},
-        /* Only a dead one, and only where its topic has a retention. */
-        {DELAYED KEEPS, SCHEDULE, "(delayed now+60000 {r})", NULL},
-        {READY KEEPS, SCHEDULE, "(ready now-1000 {r})", NULL},
-        {LEASED KEEPS, SCHEDULE, "(leased now+3000 {r})", NULL},
-        {"jobs: t/a={r}\n" KEEPS, SCHEDULE, "(ready now {r})", NULL},
-        {DEAD STAYED, SCHEDULE, "(dead now-5000 {r})", NULL}, {DEAD, SCHEDULE, "(dead now-5000 {r})", NULL},
-        {DEAD KEEPS, "schedule 0 86400000 t/a 5 \"url\":\"\"} -", "-5", NULL}, /* nor has the topic one */
-        /* What is kept holds no id. */
-        {EARLIER KEEPS, SCHEDULE, "now+60001 wake now+60001", SCHEDULED EARLIER KEEPS}, );
+        {DEAD KEEPS, schedule, "now+60001 wake now+60001", DEAD SCHEDULED KEEPS},
+        {EARLIER KEEPS, schedule, "now+60001 wake now+60001", SCHEDULED EARLIER KEEPS},
+        {EARLIER DELAYED KEEPS, "replace 0 t/a 60000 \"x\":1} ''", "(now+60001 now+1 1)",
+         SCHEDULED EARLIER KEEPS}, );
 }
 END_TEST
 
-START_TEST(a_dead_job_is_kept_when_it_is_replaced)
+START_TEST(the_last_end_of_an_id_takes_the_place_of_an_earlier_one)
 {
-    static const char replace[] = "replace 0 t/a 60000 \"x\":1} ''", replaced[] = "(now+60001 now+1 1)";
     CHECK_EXAMPLES( //
-        {ONE DEAD KEEPS, replace, "(now+60001 now+1 1) wake now+60001",
-         SCHEDULED LAID_ASIDE("0", "1|") KEEPS},
-        /* A living one is not: it goes on as another one. */
-        {ONE DELAYED KEEPS, replace, replaced, SCHEDULED KEEPS},
-        {EARLIER DELAYED KEEPS, replace, replaced, SCHEDULED EARLIER KEEPS},
-        {ONE DEAD, replace, "(now+60001 now+1 1) wake now+60001", SCHEDULED}, );
+        {DEAD LEASED, "bury t/a n1 {d} 1", "1", DIED("now", "0,3,{d}1|")},
+        {DEAD LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
+        {DEAD DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
+        {EARLIER LEASED KEEPS, "bury t/a n1 {d} 1", "1", DATED("now", "now+10000", "0,3,{d}1|") KEEPS},
+        {EARLIER LEASED, "bury t/a n1 {d} ''", "1", DIED("now", "0,3,{d}")},
+        /* Where nothing is kept of it, the dead one stays. */
+        {DEAD LEASED, "complete t/a n1 ''", "1", DEAD}, {DEAD DELAYED, "cancel t/a ''", "0", DEAD}, );
 }
 END_TEST
 
-START_TEST(a_dead_job_can_still_be_run_and_changed)
+START_TEST(a_dead_job_can_be_run_and_changed)
 {
     CHECK_EXAMPLES( //
-        {ONE DEAD KEEPS, "run t/a 0 '' {r} {f}", "now",
+        {DATED("now-5000", "now+5000", "0,3,{r}1|") KEEPS, "run 0 t/a 0 '' {r} {f}", "now",
          ONE "bucket:t: t/a@now\njobs: t/a={f}\nready: t\n" KEEPS "turns: t@1\n"},
-        {DEAD KEEPS, "change t/a * - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n" KEEPS},
-        {LEASED KEEPS, "bury t/a n1 {d} 1", "1", ONE "dead: t/a@now\njobs: t/a={d}\n" KEEPS},
-        /* What is kept cannot. */
-        {EARLIER KEEPS, "run t/a 0 '' '' ''", "-1", NULL},
-        {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, );
+        {DEAD KEEPS, "change t/a * - {n}", "0", DATED("now-5000", "now+5000", "0,3,{n}") KEEPS},
+        {LEASED KEEPS, "bury t/a n1 {d} 1", "1", DATED("now", "now+10000", "0,3,{d}1|") KEEPS},
+        /* What was delivered or cancelled cannot. */
+        {EARLIER KEEPS, "run 0 t/a 0 '' '' ''", "-1", NULL},
+        {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, {EARLIER KEEPS, "cancel t/a *", "-1", NULL}, );
+}
+END_TEST
+
+/* Of a consumer that was lost, and with it the job, the outcome comes after all. */
+START_TEST(a_job_that_died_with_its_consumer_takes_the_outcome)
+{
+    CHECK_EXAMPLES( //
+        {DEAD_BY_LOSSES, "complete t/a n1 2", "1", ABSENT},
+        {DEAD_BY_LOSSES, "retry t/a n1 5000 {e} 2", "1 wake now+5001",
+         "attempts: t/a=2|\nbucket:t: t/a@now+5001\ndue: t@now+5001\njobs: t/a={e}\n"},
+        {DEAD_BY_LOSSES, "bury t/a n1 {d} 2", "1", DIED("now", "0,3,{d}2|")},
+        {DEAD_BY_LOSSES, "complete t/a n1 2 t/a n1 2", "1 0", ABSENT},
+        {DIED("now-5000", "5/n1,3,{r}1|"), "bury t/a n1 {d} 2", "1", DIED("now", "0,3,{d}1|2|")},
+        /* Unless there is another job, or its owner has changed this one. */
+        {DEAD_BY_LOSSES DELAYED, "complete t/a n1 2", "0", NULL},
+        {DEAD_BY_LOSSES LEASED_AGAIN, "complete t/a nx 2", "0", NULL},
+        {DIED("now-5000", "5,3,{r}"), "complete t/a n1 2", "0", NULL},
+        {DEAD, "complete t/a n1 2", "0", NULL}, );
 }
 END_TEST
 
@@ -137,83 +143,98 @@ START_TEST(a_kept_job_is_read_where_there_is_no_other)
          "(delivered now {r} 0 '' now+10000 3\n) () (delivered now {r} 0 '' now+10000 3\n)", NULL},
         {DELIVERED(""), "read t/a", "(delivered now {r} 0 '' now+10000 '')", NULL},
         {DELIVERED("") KEEPS, "read t/a", "(delivered now {r} 0 {\"retention\":10} now+10000 '')", NULL},
-        {LAID_ASIDE("5", ""), "read t/a", "(dead now-5000 {r} 5 '' now+5000 '')", NULL},
+        {DEAD_BY_LOSSES KEEPS, "read t/a", "(dead now-5000 {r} 5 {\"retention\":10} now+5000 '')", NULL},
+        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5 '' 0 '')", NULL},
         /* Without a time it goes soon. */
-        {"kept: t/a=dead,now-5000,0,3,{r}\n", "read t/a", "(dead now-5000 {r} 0 '' now '')", NULL},
+        {"kept: t/a=cancelled,now-5000,0,3,{r}\n", "read t/a", "(cancelled now-5000 {r} 0 '' now '')", NULL},
         {EARLIER, "attempts t/a", "7\n", NULL}, {EARLIER DELAYED, "attempts t/a", "''", NULL},
         {DELIVERED(""), "attempts t/a", "''", NULL}, {EARLIER, "attempts t/b", "", NULL},
         /* A record with blanks, digits and ends of lines in it. */
-        {"kept: t/a=dead,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "read t/a",
-         "(dead now 5 {\n} x y\nz 0 '' now+10000 2\n)", NULL},
-        {"kept: t/a=dead,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "attempts t/a", "1\n2\n", NULL}, );
+        {"kept: t/a=delivered,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "read t/a",
+         "(delivered now 5,{\n},x,y\nz 0 '' now+10000 2\n)", NULL},
+        {"kept: t/a=delivered,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "attempts t/a", "1\n2\n", NULL}, );
 }
 END_TEST
+
+#define SWEEP "sweep 10 0 0"
 
 START_TEST(sweep_removes_what_was_kept_for_long_enough)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "sweep 10 0", "0 0 0", NULL}, {EARLIER KEEPS, "sweep 10 0", "0 0 0", NULL},
-        {"kept: t/a=dead,now-9,0,3,{r} t/b=dead,now-9,0,3,{r} u/c=dead,now-9,0,3,{r}\n"
+        {ABSENT, SWEEP, "0 0 0 0 0", NULL}, {EARLIER KEEPS, SWEEP, "0 0 0 0 0", NULL},
+        {"cancelled:t: t/b@now-9\ndelivered:t: t/a@now-9\ndelivered:u: u/c@now-9\n"
+         "kept: t/a=delivered,now-9,0,3,{r} t/b=cancelled,now-9,0,3,{r} u/c=delivered,now-9,0,3,{r}\n"
          "kept_until: t/a@now-1 t/b@now u/c@now+1\n",
-         "sweep 10 0", "2 0 0", "kept: u/c=dead,now-9,0,3,{r}\nkept_until: u/c@now+1\n"},
-        {"kept: t/a=dead,now-9,0,3,{r} t/b=dead,now-9,0,3,{r}\nkept_until: t/a@now-2 t/b@now-1\n",
-         "sweep 1 0", "1 0 0", "kept: t/b=dead,now-9,0,3,{r}\nkept_until: t/b@now-1\n"},
+         SWEEP, "2 0 0 0 0",
+         "delivered:u: u/c@now-9\nkept: u/c=delivered,now-9,0,3,{r}\nkept_until: u/c@now+1\n"},
+        {"delivered:t: t/a@now-9 t/b@now-9\nkept: t/a=delivered,now-9,0,3,{r} t/b=delivered,now-9,0,3,{r}\n"
+         "kept_until: t/a@now-2 t/b@now-1\n",
+         "sweep 1 0 0", "1 0 0 0 1",
+         "delivered:t: t/b@now-9\nkept: t/b=delivered,now-9,0,3,{r}\nkept_until: t/b@now-1\n"},
         /* A new job of the id stays, and what is known of its attempts. */
-        {"attempts: t/a=1|\nkept: t/a=dead,now-9,0,3,{o}7|\nkept_until: t/a@now-1\n" DELAYED, "sweep 10 0",
-         "1 0 0", ONE DELAYED}, );
+        {"attempts: t/a=1|\nkept: t/a=delivered,now-9,0,3,{o}7|\nkept_until: t/a@now-1\n" DELAYED, SWEEP,
+         "1 0 0 0 0", ONE DELAYED}, );
 }
 END_TEST
 
-START_TEST(sweep_removes_the_dead_of_topics_with_a_retention)
+#define THREE_DEAD(due)                                                                                      \
+    "dead: t/a@now-10001 t/c@now-10000 t/d@now-9999\ndead:t: t/a@now-10001 t/c@now-10000 t/d@now-9999\n"     \
+    "dead_due: t@" due "\nkept: t/a=dead,now-10001,0,3,{1} t/c=dead,now-10000,0,3,{3} "                      \
+    "t/d=dead,now-9999,0,3,{4}\n"
+#define LAST_DEAD(due)                                                                                       \
+    "dead: t/d@now-9999\ndead:t: t/d@now-9999\ndead_due: t@" due "\nkept: t/d=dead,now-9999,0,3,{4}\n"
+#define TWO_DEAD(due)                                                                                        \
+    "dead: t/c@now-10000 t/d@now-9999\ndead:t: t/c@now-10000 t/d@now-9999\ndead_due: t@" due                 \
+    "\nkept: t/c=dead,now-10000,0,3,{3} t/d=dead,now-9999,0,3,{4}\n"
+
+START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
 {
-    static const char dead[] = "attempts: t/a=1| u/b=2|\n"
-                               "crashes: t/a=5,n1 t/d=5,n1 u/b=5,n1\n"
-                               "dead: t/a@now-10001 u/b@now-10001 t/c@now-10000 t/d@now-9999\n"
-                               "jobs: t/a={1} t/c={3} t/d={4} u/b={2}\n"
-                               "topics: t={\"retention\":10} u={\"paused\":true}\n";
     CHECK_EXAMPLES( //
-        {dead, "sweep 10 0", "0 2 0",
-         "attempts: u/b=2|\n"
-         "crashes: t/d=5,n1 u/b=5,n1\n"
-         "dead: u/b@now-10001 t/d@now-9999\n"
-         "jobs: t/d={4} u/b={2}\n"
-         "topics: t={\"retention\":10} u={\"paused\":true}\n"},
-        {DEAD, "sweep 10 0", "0 0 0", NULL}, {DEAD STAYED, "sweep 10 0", "0 0 0", NULL},
-        /* A longer one acts at once, a shorter one too. */
-        {DEAD "topics: t={\"retention\":5.001}\n", "sweep 10 0", "0 0 0", NULL},
-        {DEAD "topics: t={\"retention\":5}\n", "sweep 10 0", "0 1 0", "topics: t={\"retention\":5}\n"},
-        /* Step by step; what is removed is not passed over. */
-        {"dead: t/a@1 t/b@2 u/c@3 t/d@4\njobs: t/a={1} t/b={2} t/d={4} u/c={3}\n" KEEPS, "sweep 2 0", "0 2 0",
-         "dead: u/c@3 t/d@4\njobs: t/d={4} u/c={3}\n" KEEPS}, );
+        {THREE_DEAD("now-1") KEEPS, SWEEP, "0 2 0 0 0", LAST_DEAD("now+1") KEEPS},
+        {THREE_DEAD("now-1") KEEPS, "sweep 1 0 0", "0 1 0 0 1", TWO_DEAD("now") KEEPS},
+        {THREE_DEAD("inf"), SWEEP, "0 0 0 0 0", NULL}, {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 0", NULL},
+        /* Its retention has ended. */
+        {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 0", THREE_DEAD("inf")},
+        /* The last one, and a topic without any. */
+        {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 0",
+         "topics: t={\"retention\":5}\n"},
+        {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 0", KEEPS}, );
 }
 END_TEST
 
-START_TEST(sweep_walks_through_the_dead)
+START_TEST(another_retention_dates_the_dead_anew)
 {
-    static const char dead[] = "dead: t/a@now-9999 t/b@now-9998 u/c@now-9997 t/d@now-9996\n"
-                               "jobs: t/a={1} t/b={2} t/d={4} u/c={3}\n" KEEPS;
-    static const char mixed[] = "dead: t/a@now-20000 u/b@now-19999 t/c@now-19998 u/d@now-19997\n"
-                                "jobs: t/a={1} t/c={3} u/b={2} u/d={4}\n" KEEPS;
     CHECK_EXAMPLES( //
-        {dead, "sweep 3 0", "0 0 3", NULL}, {dead, "sweep 3 3", "0 0 0", NULL},
-        {dead, "sweep 4 0", "0 0 4", NULL}, {dead, "sweep 4 4", "0 0 0", NULL},
-        {dead, "sweep 4 100", "0 0 0", NULL},
-        {mixed, "sweep 2 0", "0 1 1",
-         "dead: u/b@now-19999 t/c@now-19998 u/d@now-19997\njobs: t/c={3} u/b={2} u/d={4}\n" KEEPS},
-        {mixed, "sweep 2 2", "0 1 3",
-         "dead: t/a@now-20000 u/b@now-19999 u/d@now-19997\njobs: t/a={1} u/b={2} u/d={4}\n" KEEPS}, );
+        {THREE_DEAD("inf"), "settings t '' {\"retention\":10}", "1", THREE_DEAD("now-1") KEEPS},
+        {THREE_DEAD("now-1") KEEPS, "settings t {\"retention\":10} ''", "1", THREE_DEAD("inf")},
+        {THREE_DEAD("inf"), "settings u '' {\"retention\":10}", "1",
+         THREE_DEAD("inf") "topics: u={\"retention\":10}\n"}, );
 }
 END_TEST
 
-START_TEST(audit_says_when_there_is_something_to_sweep)
+START_TEST(sweep_removes_the_dead_beyond_the_bounds)
 {
     CHECK_EXAMPLES( //
-        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 0 -1 0 0", NULL},
-        {"kept: t/a=dead,now,0,3,{r} t/b=dead,now,0,3,{r}\nkept_until: t/a@now t/b@now+5\n", "audit 9",
-         "0 0 0 0 0 0 0 2 2 1 -1 0 0", NULL},
-        {DEAD KEEPS, "audit 9", "1 0 0 1 0 0 0 0 0 1 -1 0 0", NULL},
-        {DEAD, "audit 9", "1 0 0 1 0 0 0 0 0 0 -1 0 0", NULL},
-        {DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 0 0 0 -1 0 0", NULL}, );
+        {THREE_DEAD("inf"), "sweep 10 10000 0", "0 0 2 0 0", LAST_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 10001 0", "0 0 1 0 0", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 10002 0", "0 0 0 0 0", NULL},
+        {THREE_DEAD("inf"), "sweep 10 0 3", "0 0 0 0 0", NULL},
+        {THREE_DEAD("inf"), "sweep 10 0 2", "0 0 0 1 0", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 0 1", "0 0 0 2 0", LAST_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 1 0 1", "0 0 0 1 1", TWO_DEAD("inf")},
+        /* A topic's retention may be shorter, and not longer. */
+        {THREE_DEAD("now+90000") "topics: t={\"retention\":100}\n", "sweep 10 10000 0", "0 0 2 0 0",
+         LAST_DEAD("now+90001") "topics: t={\"retention\":100}\n"},
+        {THREE_DEAD("now-1") KEEPS, "sweep 10 20000 2", "0 2 0 0 0", LAST_DEAD("now+1") KEEPS}, );
+}
+END_TEST
+
+START_TEST(audit_counts_what_is_kept)
+{
+    CHECK_EXAMPLES( //
+        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 -1 0 0", NULL},
+        {DEAD KEEPS, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0", NULL},
+        {EARLIER DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 1 1 -1 0 0", NULL}, );
 }
 END_TEST
 
@@ -221,10 +242,10 @@ START_TEST(mend_repairs_what_is_kept)
 {
     CHECK_EXAMPLES( //
         {EARLIER, "mend kept 0", "0", NULL}, {EARLIER, "mend kept_until 0", "0", NULL},
-        {"kept: t/a=dead,now,0,3,{r}\n", "mend kept 0", "0 kept t/a",
-         "kept: t/a=dead,now,0,3,{r}\nkept_until: t/a@now\n"},
+        {"kept: t/a=delivered,now-9,0,3,{r}\n", "mend kept 0", "0 kept t/a",
+         "delivered:t: t/a@now-9\nkept: t/a=delivered,now-9,0,3,{r}\nkept_until: t/a@now\n"},
         {UNTIL, "mend kept_until 0", "0 kept t/a", ABSENT},
-        {UNTIL DELAYED, "mend kept_until 0", "0 kept t/a", DELAYED}, );
+        {"cancelled:t: t/a@now-9\n" UNTIL DELAYED, "mend kept_until 0", "0 kept t/a", DELAYED}, );
 }
 END_TEST
 
@@ -235,14 +256,16 @@ Suite *suite(void)
     tcase_add_test(group, a_delivered_job_is_kept_where_its_topic_says_so);
     tcase_add_test(group, of_many_each_is_kept_as_its_own_topic_says);
     tcase_add_test(group, a_cancelled_job_is_kept_from_any_state);
-    tcase_add_test(group, a_dead_job_does_not_hold_its_id);
-    tcase_add_test(group, a_dead_job_is_kept_when_it_is_replaced);
-    tcase_add_test(group, a_dead_job_can_still_be_run_and_changed);
+    tcase_add_test(group, a_new_job_leaves_what_is_kept_of_its_id);
+    tcase_add_test(group, the_last_end_of_an_id_takes_the_place_of_an_earlier_one);
+    tcase_add_test(group, a_dead_job_can_be_run_and_changed);
+    tcase_add_test(group, a_job_that_died_with_its_consumer_takes_the_outcome);
     tcase_add_test(group, a_kept_job_is_read_where_there_is_no_other);
     tcase_add_test(group, sweep_removes_what_was_kept_for_long_enough);
-    tcase_add_test(group, sweep_removes_the_dead_of_topics_with_a_retention);
-    tcase_add_test(group, sweep_walks_through_the_dead);
-    tcase_add_test(group, audit_says_when_there_is_something_to_sweep);
+    tcase_add_test(group, sweep_removes_the_dead_by_the_retention_of_their_topic);
+    tcase_add_test(group, another_retention_dates_the_dead_anew);
+    tcase_add_test(group, sweep_removes_the_dead_beyond_the_bounds);
+    tcase_add_test(group, audit_counts_what_is_kept);
     tcase_add_test(group, mend_repairs_what_is_kept);
     suite_add_tcase(suite, group);
     return suite;

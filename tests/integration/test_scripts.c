@@ -38,7 +38,10 @@ START_TEST(schedule_accepts_a_job_once)
         {READY, delay, "(ready now-1000 {r})", NULL}, {LEASED, delay, "(leased now+3000 {r})", NULL},
         {LEASED_AGAIN, delay, "(leased now+3000 {r})", NULL}, {EXPIRED, delay, "(leased now {r})", NULL},
         {LOST, delay, "(ready now-1000 {r})", NULL}, {LOST_THRICE, delay, "(delayed now+7000 {r})", NULL},
-        {DEAD, delay, "(dead now-5000 {r})", NULL}, {DEAD_BY_LOSSES, delay, "(dead now-5000 {r})", NULL}, );
+        /* A dead job holds no id. */
+        {DEAD, delay, "now+60001 wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
+        {DEAD_BY_LOSSES, delay, "now+60001 wake now+60001", DEAD_BY_LOSSES SCHEDULED("now+60001", "now+1")},
+        {DEAD DELAYED, delay, "(delayed now+60000 {r})", NULL}, );
 }
 END_TEST
 
@@ -78,6 +81,8 @@ START_TEST(schedule_keeps_to_the_most_jobs)
     CHECK_EXAMPLES( //
         {DELAYED, "schedule 1 86400000 t/b 60000 \"x\":1} -", "-1", NULL},
         {DELAYED, "schedule 1 86400000 t/a 60000 \"x\":1} -", "(delayed now+60000 {r})", NULL},
+        {DEAD, "schedule 1 86400000 t/a 60000 \"x\":1} -", "now+60001 wake now+60001",
+         DEAD SCHEDULED("now+60001", "now+1")},
         {ABSENT, "schedule 1 86400000 t/a 60000 \"x\":1} - t/b 60000 \"y\":1} - t/a 1 \"y\":1} -",
          "now+60001 -1 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
          SCHEDULED("now+60001", "now+1")}, );
@@ -119,13 +124,14 @@ START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
         {LEASED, replace, "-3", NULL}, {LEASED_AGAIN, replace, "-3", NULL}, {EXPIRED, replace, "-3", NULL},
         {LOST, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1") BELL},
         {LOST_THRICE, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
-        {DEAD, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
-        {DEAD_BY_LOSSES, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DEAD, replace, added, DEAD SCHEDULED("now+60001", "now+1")},
+        {DEAD_BY_LOSSES, replace, added, DEAD_BY_LOSSES SCHEDULED("now+60001", "now+1")},
+        {DEAD DELAYED, replace, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
         /* With any wait. */
         {DELAYED, "replace 0 t/a 0 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {READY, "replace 0 t/a @-9 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {DELAYED, "replace 0 t/a @now+5 \"x\":1} ''", "(now+5 now 1) wake now+5", SCHEDULED("now+5", "now")},
-        {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 1) wake now+2", SCHEDULED("now+2", "now+1")},
+        {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 0) wake now+2", DEAD SCHEDULED("now+2", "now+1")},
         /* A job that is nowhere. */
         {"jobs: t/a={r}\n", replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")}, );
 }
@@ -141,7 +147,7 @@ START_TEST(replace_takes_each_item_after_the_one_before)
         /* What is there is counted, too. */
         {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
          "(now+60001 now+1 0) -1 " REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
-        {DEAD, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-1 " REPLACED " wake now+60001",
+        {DELAYED, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-1 " REPLACED,
          SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -157,8 +163,10 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {DELAYED, REPLACE "-", "-4", NULL},
         {COME, REPLACE TAG_READY, REPLACED, SCHEDULED("now+60001", "now+1")},
         {READY, REPLACE TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE TAG_LEASED, "-3", NULL},
-        {DEAD, REPLACE TAG_DEAD, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
-        {DEAD_BY_LOSSES, REPLACE TAG_DEAD, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DEAD, REPLACE TAG_DEAD, "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
+        {DEAD, REPLACE "*", "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
+        {DEAD, REPLACE TAG_OTHER, "-4", NULL}, {DEAD DELAYED, REPLACE TAG_DEAD, "-4", NULL},
+        {DEAD DELAYED, REPLACE TAG_DELAYED, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
         {LOST_THRICE, REPLACE TAG_THRICE, REPLACED, SCHEDULED("now+60001", "now+1")},
         {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
         /* Another record, the same place. */
@@ -189,8 +197,11 @@ START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
         {LOST, "change t/a " TAG_READY " - {n}", "0",
          "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
         {LOST_THRICE, "change t/a " TAG_THRICE " - {n}", "0", MOVED("now+7000")},
-        {DEAD, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"},
-        {DEAD_BY_LOSSES, "change t/a " TAG_DEAD " - {n}", "0", "dead: t/a@now-5000\njobs: t/a={n}\n"}, );
+        {DEAD, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}")},
+        {DEAD_BY_LOSSES, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}")},
+        {DEAD, "change t/a " TAG_DEAD " 5 {n}", "-4", NULL},
+        {DEAD DELAYED, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}") DELAYED},
+        {DEAD DELAYED, "change t/a " TAG_DELAYED " - {n}", "0", DEAD MOVED("now+60000")}, );
 }
 END_TEST
 
@@ -227,7 +238,7 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {LEASED, "release t/a n1 5 soon", "ERR", NULL}, {LEASED, "release t/a n1 soon now", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
-        {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run", "", NULL},
+        {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run 0", "", NULL},
         {LEASED, "read", "", NULL}, );
 }
 END_TEST
@@ -239,9 +250,11 @@ START_TEST(cancel_removes_a_job_from_any_state)
         {COME, "cancel t/a ''", "0", ABSENT}, {READY, "cancel t/a ''", "0", BELL},
         {LEASED, "cancel t/a ''", "1", LINGERING},
         {LEASED_AGAIN, "cancel t/a ''", "1", "holders:t: t/a|n2=\nlingering: t/a|n2@now+3000\n"},
-        {EXPIRED, "cancel t/a ''", "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"}, {LOST, "cancel t/a ''", "0", BELL},
-        {LOST_THRICE, "cancel t/a ''", "0", ABSENT}, {DEAD, "cancel t/a ''", "0", ABSENT},
-        {DEAD_BY_LOSSES, "cancel t/a ''", "0", ABSENT}, {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT},
+        {EXPIRED, "cancel t/a ''", "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"},
+        {LOST, "cancel t/a ''", "0", BELL}, {LOST_THRICE, "cancel t/a ''", "0", ABSENT},
+        {DEAD, "cancel t/a ''", "0", ABSENT}, {DEAD_BY_LOSSES, "cancel t/a ''", "0", ABSENT},
+        {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT}, {DEAD DELAYED, "cancel t/a ''", "0", DEAD},
+        {DEAD DELAYED, "cancel t/a '' t/a ''", "0 0", ABSENT},
         {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", LINGERING},
         /* The topic's next job takes its place in the calendar, and may be the first of all. */
         {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a ''", "0",
@@ -260,33 +273,53 @@ START_TEST(cancel_leaves_what_is_not_as_it_was_seen)
         {LEASED, "cancel t/a " TAG_LEASED, "1", LINGERING},
         {EXPIRED, "cancel t/a " TAG_LEASED, "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"},
         {LEASED, "cancel t/a " TAG_READY, "-4", NULL}, {READY, "cancel t/a " TAG_READY, "0", BELL},
-        {DEAD, "cancel t/a " TAG_DEAD, "0", ABSENT}, {DEAD, "cancel t/a " TAG_READY, "-4", NULL}, );
+        {DEAD, "cancel t/a " TAG_DEAD, "0", ABSENT}, {DEAD, "cancel t/a " TAG_READY, "-4", NULL},
+        /* A tag tells the two of an id apart. */
+        {DEAD DELAYED, "cancel t/a " TAG_DEAD, "0", DELAYED},
+        {DEAD DELAYED, "cancel t/a " TAG_DELAYED, "0", DEAD},
+        {DEAD DELAYED, "cancel t/a " TAG_OTHER, "-4", NULL}, );
 }
 END_TEST
 
 START_TEST(run_makes_a_job_due)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "run t/a 0 '' '' ''", "-1", NULL}, {DELAYED, "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
-        {COME, "run t/a 0 '' '' ''", "now-1000", NULL}, {READY, "run t/a 0 '' '' ''", "now-1000", NULL},
-        {LEASED, "run t/a 0 '' '' ''", "-3", NULL}, {LEASED_AGAIN, "run t/a 0 '' '' ''", "-3", NULL},
-        {EXPIRED, "run t/a 0 '' '' ''", "-3", NULL}, {LOST, "run t/a 0 '' '' ''", "now-1000", READY},
-        {LOST_THRICE, "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")}, {DEAD, "run t/a 0 '' '' ''", "-5", NULL},
-        {DEAD, "run t/a 0 '' {q} {f}", "-5", NULL}, {DEAD, "run t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD_BY_LOSSES, "run t/a 0 '' {q} {f}", "-5", NULL},
-        {DEAD_BY_LOSSES, "run t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        {DELAYED, "run t/a 0 '' '' '' t/a 0 '' '' ''", "now now", DUE_NOW("{r}")},
-        {DEAD, "run t/a 0 '' {r} {f} t/a 0 '' {r} {f}", "now now", DUE_NOW("{f}")},
+        {ABSENT, "run 0 t/a 0 '' '' ''", "-1", NULL},
+        {DELAYED, "run 0 t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
+        {COME, "run 0 t/a 0 '' '' ''", "now-1000", NULL}, {READY, "run 0 t/a 0 '' '' ''", "now-1000", NULL},
+        {LEASED, "run 0 t/a 0 '' '' ''", "-3", NULL}, {LEASED_AGAIN, "run 0 t/a 0 '' '' ''", "-3", NULL},
+        {EXPIRED, "run 0 t/a 0 '' '' ''", "-3", NULL}, {LOST, "run 0 t/a 0 '' '' ''", "now-1000", READY},
+        {LOST_THRICE, "run 0 t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
+        {DELAYED, "run 1 t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
+        {DELAYED, "run 0 t/a 0 '' '' '' t/a 0 '' '' ''", "now now", DUE_NOW("{r}")}, );
+}
+END_TEST
+
+START_TEST(run_brings_a_dead_job_back)
+{
+    CHECK_EXAMPLES( //
+        {DEAD, "run 0 t/a 0 '' '' ''", "-5", NULL}, {DEAD, "run 0 t/a 0 '' {q} {f}", "-5", NULL},
+        {DEAD, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD_BY_LOSSES, "run 0 t/a 0 '' {q} {f}", "-5", NULL},
+        {DEAD_BY_LOSSES, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
+        /* Only where its id is free: of two, too, the first one comes. */
+        {DELAYED, "run 0 t/a 0 '' {r} {f}", "-6", NULL}, {DEAD LEASED, "run 0 t/a 0 '' {r} {f}", "-3", NULL},
+        {DEAD DELAYED, "run 0 t/a 0 '' '' ''", "now", DEAD DUE_NOW("{r}")},
+        {DEAD, "run 0 t/a 0 '' {r} {f} t/a 0 '' {r} {f}", "now -6", DUE_NOW("{f}")},
+        {DEAD, "run 1 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
         /* Only what was seen. */
-        {ABSENT, "run t/a 0 " TAG_DEAD " '' ''", "-1", NULL},
-        {DEAD, "run t/a 0 " TAG_DEAD " {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD, "run t/a 0 " TAG_DEAD " {q} {f}", "-5", NULL},
-        {DEAD, "run t/a 0 " TAG_READY " {r} {f}", "-4", NULL},
-        {DEAD, "run t/a 0 " TAG_OTHER " {r} {f}", "-4", NULL},
-        {DELAYED, "run t/a 0 " TAG_DEAD " {r} {f}", "-4", NULL},
-        {DELAYED, "run t/a 0 " TAG_DELAYED " '' ''", "now", DUE_NOW("{r}")},
-        {LEASED, "run t/a 0 " TAG_DEAD " {r} {f}", "-3", NULL},
-        {DEAD, "run t/a 0 " TAG_DEAD " {r} {f} t/a 0 " TAG_DEAD " {r} {f}", "now -4", DUE_NOW("{f}")}, );
+        {ABSENT, "run 0 t/a 0 " TAG_DEAD " '' ''", "-1", NULL},
+        {DEAD, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "now", DUE_NOW("{f}")},
+        {DEAD, "run 0 t/a 0 " TAG_DEAD " {q} {f}", "-5", NULL},
+        {DEAD, "run 0 t/a 0 " TAG_READY " {r} {f}", "-4", NULL},
+        {DEAD, "run 0 t/a 0 " TAG_OTHER " {r} {f}", "-4", NULL},
+        {DELAYED, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "-4", NULL},
+        {DELAYED, "run 0 t/a 0 " TAG_DELAYED " '' ''", "now", DUE_NOW("{r}")},
+        {LEASED, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "-3", NULL},
+        {DEAD DELAYED, "run 0 t/a 0 " TAG_DEAD " '' ''", "-6", NULL},
+        {DEAD DELAYED, "run 0 t/a 0 " TAG_DELAYED " '' ''", "now", DEAD DUE_NOW("{r}")},
+        {DEAD, "run 0 t/a 0 " TAG_DEAD " {r} {f} t/a 0 " TAG_DEAD " {r} {f}", "now -4", DUE_NOW("{f}")},
+        {"bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={b}\n" DEAD, "run 1 t/a 0 '' {r} {f}", "-7", NULL}, );
 }
 END_TEST
 
@@ -301,9 +334,10 @@ START_TEST(read_says_how_a_job_is)
         {EXPIRED, "read t/a", "(leased now {r} 0 '')", NULL},
         {LOST, "read t/a", "(ready now-1000 {r} 1 '')", NULL},
         {LOST_THRICE, "read t/a", "(delayed now+7000 {r} 3 '')", NULL},
-        {DEAD, "read t/a", "(dead now-5000 {r} 0 '')", NULL},
-        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5 '')", NULL},
-        {DEAD, "read t/b t/a t/a", "() (dead now-5000 {r} 0 '') (dead now-5000 {r} 0 '')", NULL}, );
+        {DEAD, "read t/a", "(dead now-5000 {r} 0 '' 0 '')", NULL},
+        {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5 '' 0 '')", NULL},
+        {DEAD DELAYED, "read t/a", "(delayed now+60000 {r} 0 '')", NULL},
+        {DEAD, "read t/b t/a t/a", "() (dead now-5000 {r} 0 '' 0 '') (dead now-5000 {r} 0 '' 0 '')", NULL}, );
 }
 END_TEST
 
@@ -312,33 +346,47 @@ START_TEST(list_shows_the_jobs_of_a_state)
     static const char both[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1\n"
                                "jobs: t/a={a} t/b={b} t/c={c}\n"
                                "turns: t@1\n";
-    static const char dead[] = "crashes: u/a=5,n1\n"
-                               "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
-                               "jobs: t/a={a} t/b={b} u/a={c}\n";
+    static const char dead[] =
+        "dead: t/a@now-9 u/a@now-9 t/b@now-8\n"
+        "dead:t: t/a@now-9 t/b@now-8\ndead:u: u/a@now-9\n"
+        "kept: t/a=dead,now-9,0,3,{a} t/b=dead,now-8,0,3,{b} u/a=dead,now-9,5/n1,3,{c}\n";
+    static const char kept[] = "cancelled:t: t/a@now-9\ndelivered:t: t/b@now-8\n"
+                               "kept: t/a=cancelled,now-9,0,3,{a} t/b=delivered,now-8,1,3,{b}1|2|\n"
+                               "kept_until: t/a@now+1 t/b@now+2\n";
     CHECK_EXAMPLES( //
         {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
-        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now+1 {c} 0 ''", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now+1 {c} 0 '' 0 ''",
+         NULL},
         {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
-         "'' '' 2 t/a now-5 {a} 0 '' t/b now {b} 0 ''", NULL},
-        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0 ''", "now-5 t/a 1 t/a now-5 {a} 0 ''",
+         "'' '' 2 t/a now-5 {a} 0 '' 0 '' t/b now {b} 0 '' 0 ''", NULL},
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0 ''", "now-5 t/a 1 t/a now-5 {a} 0 '' 0 ''",
          NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now {b} 0 ''", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now {b} 0 '' 0 ''",
+         NULL},
         {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 1 t/a now+3000 {r} 0 ''",
-         NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a",
+         "'' '' 1 t/a now+3000 {r} 0 '' 0 ''", NULL},
         {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
         {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
-         "'' '' 3 t/a now-9 {a} 0 '' u/a now-9 {c} 5 '' t/b now-8 {b} 0 ''", NULL},
+         "'' '' 3 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
+        {kept, "list delivered t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+         "'' '' 1 t/b now-8 {b} 1 '' now+2 2\n", NULL},
+        {kept, "list cancelled t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+         "'' '' 1 t/a now-9 {a} 0 '' now+1 ''", NULL},
+        {kept, "list delivered u 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
         {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
-         "'' '' 2 t/a now-9 {a} 0 '' t/b now-8 {b} 0 ''", NULL},
+         "'' '' 2 t/a now-9 {a} 0 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
         {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 ''",
-         "now-9 u/a 2 t/a now-9 {a} 0 '' u/a now-9 {c} 5 ''", NULL},
-        {dead, "list dead u 2 '' '' 1 1000 -inf +inf '' jobs 0 ''", "now-9 t/a 0", NULL},
-        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 ''", NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0 ''", "now-9 u/a 1 u/a now-9 {c} 5 ''",
+         "now-9 u/a 2 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 ''", NULL},
+        {LEASED, "list leased u 2 '' '' 1 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
+        {dead, "list dead '' 2 '' '' 1 1000 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''",
          NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now-8 {b} 0 ''",
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''",
+         NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0 ''",
+         "now-9 u/a 1 u/a now-9 {c} 5 '' 0 ''", NULL},
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now-8 {b} 0 '' 0 ''",
          NULL}, );
 }
 END_TEST
@@ -367,20 +415,21 @@ END_TEST
 START_TEST(list_leaves_out_what_came_after_the_walk_began)
 {
 #define CREATED(at) "{\"createdAt\":" at ",\"url\":\"http://h/\"}"
-    static const char some[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1 t/d@now+9\n"
-                               "dead: u/a@now-9 u/b@now-8 u/c@now\n"
-                               "due: t@now-5\n"
-                               "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED(
-                                   "99999999999999") " u/a={c} u/b={d} u/c={e}\n";
+    static const char some[] =
+        "bucket:t: t/a@now-5 t/b@now t/c@now+1 t/d@now+9\n"
+        "dead: u/a@now-9 u/b@now-8 u/c@now\n"
+        "kept: u/a=dead,now-9,0,3,{c} u/b=dead,now-8,0,3,{d} u/c=dead,now,0,3,{e}\n"
+        "due: t@now-5\n"
+        "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED("99999999999999") "\n";
     CHECK_EXAMPLES( //
         {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8 ''", "'' '' 2", NULL},
-        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 ''", "'' '' 1 u/b now-8 {d} 0 ''",
-         NULL},
+        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 ''",
+         "'' '' 1 u/b now-8 {d} 0 '' 0 ''", NULL},
         {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8 ''", "'' '' 0", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 ''", "'' '' 1 t/a now-5 {a} 0 ''",
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 ''", "'' '' 1 t/a now-5 {a} 0 '' 0 ''",
          NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now ''",
-         "'' '' 1 t/c now+1 " CREATED("1") " 0 ''", NULL}, );
+         "'' '' 1 t/c now+1 " CREATED("1") " 0 '' 0 ''", NULL}, );
 }
 END_TEST
 
@@ -390,29 +439,36 @@ START_TEST(list_tells_what_passes_its_filters)
     static const char some[] =
         "bucket:t: t/a@now-5 t/b@now t/c@now+1 t/d@now+9\n"
         "dead: t/e@now-9 u/a@now-8\n"
+        "dead:t: t/e@now-9\ndead:u: u/a@now-8\n"
         "due: t@now-5\n"
         "jobs: t/a=" RECORD("http://h/") " t/b=" RECORD("https://H:81?q") " t/c=" RECORD(
-            "http://hh/") " t/d=x t/e=" RECORD("http://[::1]:5/") " u/a=" RECORD("http://h") "\n";
+            "http://hh/") " t/d=x\nkept: t/e=dead,now-9,0,39," RECORD("http://[::1]:5/") " u/"
+                                                                                         "a=dead,now-8,0,"
+                                                                                         "32," RECORD(
+                                                                                             "http:/"
+                                                                                             "/h") "\n";
     CHECK_EXAMPLES( //
         {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0 ''",
-         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 '' 0 ''", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0 ''",
-         "'' '' 1 t/a now-5 " RECORD("http://h/") " 0 ''", NULL},
+         "'' '' 1 t/a now-5 " RECORD("http://h/") " 0 '' 0 ''", NULL},
         {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0 ''", "'' '' 0", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0 ''", "'' '' 1 t/d now+9 x 0 ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0 ''", "'' '' 1 t/d now+9 x 0 '' 0 ''",
+         NULL},
         {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0 ''",
-         "'' '' 1 u/a now-8 " RECORD("http://h") " 0 ''", NULL},
+         "'' '' 1 u/a now-8 " RECORD("http://h") " 0 '' 0 ''", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
-         "'' '' 2 t/a now-5 " RECORD("http://h/") " 0 '' t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+         "'' '' 2 t/a now-5 " RECORD("http://h/") " 0 '' 0 '' t/b now " RECORD("https://H:81?q") " 0 '' 0 ''",
+         NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0 ''",
-         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 ''", NULL},
+         "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 '' 0 ''", NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0 ''", "'' '' 0", NULL},
         {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0 ''",
-         "'' '' 1 t/e now-9 " RECORD("http://[::1]:5/") " 0 ''", NULL},
+         "'' '' 1 t/e now-9 " RECORD("http://[::1]:5/") " 0 '' 0 ''", NULL},
         {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
          "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
-         "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"}", NULL},
+         "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"} 0 ''", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0 ''", "'' '' 1", NULL},
         {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
@@ -611,8 +667,9 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
 }
 END_TEST
 
-#define TELLS  "topics: t={\"onDead\":\"http://h/\"}\n"
-#define NOTICE "t/dead~1700000000123456~1"
+#define BURIED(record) DIED("now", "0,3," record)
+#define TELLS          "topics: t={\"onDead\":\"http://h/\"}\n"
+#define NOTICE         "t/dead~1700000000123456~1"
 #define TOLD(job_id, record)                                                                                 \
     NOTICE                                                                                                   \
     "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id                \
@@ -622,16 +679,18 @@ START_TEST(a_death_is_told_where_the_settings_say_so)
 {
     CHECK_EXAMPLES( //
         {LEASED TELLS, "bury t/a n1 {x} ''", "1",
-         "bucket:t: " NOTICE "@now\ndead: t/a@now\njobs: t/a={x} " TOLD("a", "{x}") "\nready: t\n" TELLS
-                                                                                    "turns: t@1\n"},
+         "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{x}") "\nready: t\n" TELLS
+                                                             "turns: t@1\n" BURIED("{x}")},
         /* By its consumers' death. */
         {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\njobs: t/a={r}\nleases: t/a@now\n" TELLS,
          "recover 5000 now 10 1", "1 t/a",
-         "bucket:t: " NOTICE "@now\ncrashes: t/a=5,n1\ndead: t/a@now\njobs: t/a={r} " TOLD(
-             "a", "{r}") "\nready: t\n" TELLS "turns: t@1\n"},
+         "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{r}") "\nready: t\n" TELLS
+                                                             "turns: t@1\n" DIED("now", "5/n1,3,{r}")},
         /* What tells of a death tells of none itself. */
         {"holders:t: t/dead~1=n1,now-9\njobs: t/dead~1={r}\nleases: t/dead~1@now+9\n" TELLS,
-         "bury t/dead~1 n1 {x} ''", "1", "dead: t/dead~1@now\njobs: t/dead~1={x}\n" TELLS}, );
+         "bury t/dead~1 n1 {x} ''", "1",
+         "dead: t/dead~1@now\ndead:t: t/dead~1@now\ndead_due: t@inf\nkept: "
+         "t/dead~1=dead,now,0,3,{x}\n" TELLS}, );
 }
 END_TEST
 
@@ -685,10 +744,11 @@ START_TEST(topics_tells_what_there_is)
 {
     static const char some[] = "bucket:t: t/a@now-5 t/b@now t/c@now+1\n"
                                "bucket:u: u/a@now-9\n"
-                               "dead: t/d@now-9 v/a@now-8 v/b@now-8\n"
+                               "dead:t: t/d@now-9\ndead:v: v/a@now-8 v/b@now-8\n"
+                               "dead_due: t@inf v@inf\n"
                                "due: u@inf\n"
                                "holders:w: w/a=n1,now-9\n"
-                               "jobs: t/a={1} t/b={1} t/c={1} t/d={1} u/a={1} v/a={1} v/b={1} w/a={1}\n"
+                               "jobs: t/a={1} t/b={1} t/c={1} u/a={1} w/a={1}\n"
                                "leases: w/a@now+9\n"
                                "topics: u={\"paused\":true} x={\"maxInFlight\":1}\n"
                                "turns: t@1\n";
@@ -702,7 +762,7 @@ START_TEST(topics_tells_what_there_is)
         {some, "topics '' u 9 100",
          "0 0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
          NULL},
-        {some, "topics v '' 9 2", "0 1 v '' 0 0 0 1 -1 -1 0 0 0", NULL},
+        {some, "topics v '' 9 1", "0 0 v '' 0 0 0 2 -1 -1 0 0 0", NULL},
         /* More settings than entries to look at. */
         {"topics: a={\"paused\":true} b={\"paused\":true}\n", "topics '' a 9 1",
          "0 1 b {\"paused\":true} 0 0 0 0 -1 -1 0 0 0", NULL},
@@ -798,21 +858,17 @@ START_TEST(retry_lets_a_job_wait_from_now)
 }
 END_TEST
 
-#define BURIED                                                                                               \
-    "dead: t/a@now\n"                                                                                        \
-    "jobs: t/a={d}\n"
-
 START_TEST(bury_keeps_a_dead_job)
 {
     static const char stale[] = "bury t/a nx {d} ''", bury[] = "bury t/a n1 {d} ''";
     CHECK_EXAMPLES( //
         {ABSENT, bury, "0", NULL}, {DELAYED, bury, "0", NULL}, {COME, bury, "0", NULL},
-        {READY, bury, "0", NULL}, {LEASED, bury, "1", BURIED}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, bury, "0", NULL}, {LEASED_AGAIN, "bury t/a n2 {d} ''", "1", BURIED},
-        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, bury, "1", BURIED}, {EXPIRED, stale, "0", NULL},
-        {LOST, bury, "1", BURIED BELL}, {LOST, stale, "0", NULL}, {LOST_THRICE, bury, "1", BURIED},
-        {LOST_THRICE, stale, "0", NULL}, {DEAD, bury, "0", NULL}, {DEAD_BY_LOSSES, bury, "1", BURIED},
-        {DEAD_BY_LOSSES, stale, "0", NULL}, );
+        {READY, bury, "0", NULL}, {LEASED, bury, "1", BURIED("{d}")}, {LEASED, stale, "0", NULL},
+        {LEASED_AGAIN, bury, "0", NULL}, {LEASED_AGAIN, "bury t/a n2 {d} ''", "1", BURIED("{d}")},
+        {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, bury, "1", BURIED("{d}")}, {EXPIRED, stale, "0", NULL},
+        {LOST, bury, "1", BURIED("{d}") BELL}, {LOST, stale, "0", NULL},
+        {LOST_THRICE, bury, "1", BURIED("{d}")}, {LOST_THRICE, stale, "0", NULL}, {DEAD, bury, "0", NULL},
+        {DEAD_BY_LOSSES, bury, "1", BURIED("{d}")}, {DEAD_BY_LOSSES, stale, "0", NULL}, );
 }
 END_TEST
 
@@ -943,7 +999,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LEASED, "complete t/a nx '' t/a n1 ''", "0 1", ABSENT},
         {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
-        {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED},
+        {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED("{d}")},
         {LEASED, "release t/a nx -1 now t/a n1 -1 now t/a n1 5 now", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
@@ -972,8 +1028,12 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
         {BUSY, "bury u/a n1 {d} '' t/b n2 {d} ''", "1 1",
          "bucket:t: t/c@now-1\n"
          "dead: t/b@now u/a@now\n"
+         "dead:t: t/b@now\n"
+         "dead:u: u/a@now\n"
+         "dead_due: t@inf u@inf\n"
          "holders:t: t/a=n1,now-9\n"
-         "jobs: t/a={1} t/b={d} t/c={3} u/a={d}\n"
+         "jobs: t/a={1} t/c={3}\n"
+         "kept: t/b=dead,now,0,3,{d} u/a=dead,now,0,3,{d}\n"
          "leases: t/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
@@ -1206,7 +1266,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         {READY, RECOVER, "0", NULL}, {LEASED, RECOVER, "0", NULL}, {LEASED_AGAIN, RECOVER, "0", NULL},
         {EXPIRED, RECOVER, "1 t/a", LOST}, {LOST, RECOVER, "0", NULL}, {LOST_THRICE, RECOVER, "0", NULL},
         {DEAD, RECOVER, "0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0", NULL},
-        {LAST_LEASE("4"), RECOVER, "1 t/a", "crashes: t/a=5,n1\ndead: t/a@now\njobs: t/a={r}\n"},
+        {LAST_LEASE("4"), RECOVER, "1 t/a", DIED("now", "5/n1,3,{r}")},
         /* Redis's clock is not where the caller expects it. */
         {EXPIRED, "recover 5000 now+1000 256 1", "1 t/a", LOST},
         {EXPIRED, "recover 5000 now+1001 256 1", "-1", NULL},
@@ -1358,7 +1418,9 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"}, {ABSENT, "open 1 16 0", "0 0", NULL},
+        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 2 1 1", "2 1", "meta: format=2 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1", NULL}, {ABSENT, "open 1 16 0", "0 0", NULL},
         {"meta: format=1 shards=1\n", "open 1 1 1", "1 1", NULL},
         {"meta: format=2 shards=16\n", "open 1 1 1", "2 16", NULL}, );
 }
@@ -1369,26 +1431,26 @@ END_TEST
 START_TEST(audit_counts)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "audit 9", "0 0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
-        {DELAYED, "audit 9", "1 1 0 0 1 0 0 0 0 0 -1 0 0", NULL},
-        {COME, "audit 9", "1 1 0 0 1 1 0 0 0 0 now-1000 0 0", NULL},
-        {READY, "audit 9", "1 1 0 0 1 1 0 0 0 0 now-1000 0 0", NULL},
-        {LEASED, "audit 9", "1 0 1 0 0 0 0 0 0 0 -1 0 0", NULL},
-        {DEAD, "audit 9", "1 0 0 1 0 0 0 0 0 0 -1 0 0", NULL},
-        {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 0 now-1 0 0", NULL},
-        {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 0 now-9 0 0", NULL},
-        {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
+        {ABSENT, "audit 9", "0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
+        {DELAYED, "audit 9", "1 1 0 0 1 0 0 0 0 -1 0 0", NULL},
+        {COME, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0", NULL},
+        {READY, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0", NULL},
+        {LEASED, "audit 9", "1 0 1 0 0 0 0 0 0 -1 0 0", NULL},
+        {DEAD, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0", NULL},
+        {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 now-1 0 0", NULL},
+        {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 now-9 0 0", NULL},
+        {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0", NULL},
         /* The number beside the buckets counts, and not what they hold. */
-        {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 0 -1 0 0", NULL},
+        {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0", NULL},
         /* Held by a limit, and come but not carried yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
-         "2 2 0 0 2 2 0 0 0 0 now-8 0 0", NULL},
-        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 0 now-7 0 0",
+         "2 2 0 0 2 2 0 0 0 now-8 0 0", NULL},
+        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 now-7 0 0",
          NULL},
         /* More topics than it looks at: what the last survey found, if there was one. */
-        {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 0 -1 -1 1", NULL},
+        {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 -1 -1 1", NULL},
         {MANY "survey: at=now-700 due=4 oldest=now-9000\nturns: t@3 u@4\n", "audit 1",
-         "7 7 0 0 3 4 0 0 0 0 now-9000 700 1", NULL}, );
+         "7 7 0 0 3 4 0 0 0 now-9000 700 1", NULL}, );
 }
 END_TEST
 
@@ -1425,7 +1487,8 @@ START_TEST(mend_leaves_what_is_whole)
         {DELAYED, "mend due 1", "0", NULL}, {READY, "mend jobs 0", "0", NULL},
         {READY, "mend turns 0", "0", NULL}, {LEASED, "mend jobs 0", "0", NULL},
         {LEASED, "mend leases 0", "0", NULL}, {LOST, "mend jobs 0", "0", NULL},
-        {DEAD, "mend jobs 0", "0", NULL}, {DEAD, "mend dead 0", "0", NULL}, {BUSY, "mend jobs 0", "0", NULL},
+        {DEAD, "mend jobs 0", "0", NULL}, {DEAD, "mend dead 0", "0", NULL}, {DEAD, "mend kept 0", "0", NULL},
+        {DEAD, "mend dead_due 0", "0", NULL}, {BUSY, "mend jobs 0", "0", NULL},
         {BUSY, "mend due 0", "0", NULL}, {BUSY, "mend waiting 0", "0", NULL}, );
 }
 END_TEST
@@ -1439,17 +1502,23 @@ START_TEST(mend_repairs_each_kind_of_damage)
          "bucket:t: t/a@now\ncrashes: t/a=2,n1\njobs: t/a={r}\nready: t\nturns: t@1\n"},
         /* In two places, and in three. */
         {"bucket:t: t/a@now-1\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a", LEASED},
-        {"bucket:t: t/a@now+60000\ndead: t/a@now\ndue: t@now+60000\njobs: t/a={r}\n", "mend jobs 0",
-         "0 doubled t/a", DELAYED},
-        {"dead: t/a@now\n" LEASED, "mend jobs 0", "0 doubled t/a", LEASED},
-        {"bucket:t: t/a@now-1\ndead: t/a@now\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a",
-         LEASED},
         /* A place without a job. */
         {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "0 empty t/a", ABSENT},
         {"bucket:t: t/a@now-5\nturns: t@1\n", "mend turns 0", "0 empty t/a", ABSENT},
         {"crashes: t/a=2,n0\nholders:t: t/a=n1,now\nleases: t/a@now+5\n", "mend leases 0", "0 empty t/a",
          ABSENT},
-        {"dead: t/a@now-5\n", "mend dead 0", "0 empty t/a", ABSENT},
+        {"dead: t/a@now-5\n", "mend dead 0", "0 kept t/a", ABSENT},
+        {"dead: t/a@now-5\n" DELAYED, "mend dead 0", "0 kept t/a", DELAYED},
+        {"dead:t: t/a@now-5\ndead_due: t@inf u@5\n", "mend dead_due 0", "0",
+         "dead:t: t/a@now-5\ndead_due: t@inf\n"},
+        /* Dead, but in no index or in another one's. */
+        {"kept: t/a=dead,now-5000,0,3,{r}\n", "mend kept 0", "0 kept t/a", DEAD},
+        {"kept_until: t/a@now\n" DEAD, "mend kept 0", "0 kept t/a", DEAD},
+        /* Format 1 had them in the pool. */
+        {"attempts: t/a=1|\ncrashes: t/a=5,n1\ndead: t/a@now-5000\njobs: t/a={r}\n", "mend jobs 0",
+         "0 moved t/a", DIED("now-5000", "5,3,{r}1|")},
+        {"dead: t/a@now-5000\njobs: t/a={r}\n", "mend dead 0", "0", NULL},
+        {DEAD "jobs: t/a={x}\n", "mend jobs 0", "0 lost t/a", DEAD DUE_NOW("{x}")},
         /* A holder without a lease; the topic was full with it. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
          "mend due 0", "0 holder t/x holder t/y", READY},
@@ -1473,7 +1542,7 @@ START_TEST(a_job_that_is_nowhere_is_answered_as_ready)
          "now+6 (ready now {r}) wake now+6",
          "bucket:t: t/b@now+6\ndue: t@now+6\njobs: t/a={r} t/b={\"createdAt\":now+1,\"x\"}\n"},
         {"jobs: t/a={r}\n", "cancel t/a ''", "0", ABSENT},
-        {"jobs: t/a={r}\n", "run t/a 0 '' '' ''", "now", DUE_NOW("{r}")}, );
+        {"jobs: t/a={r}\n", "run 0 t/a 0 '' '' ''", "now", DUE_NOW("{r}")}, );
 }
 END_TEST
 
@@ -1494,6 +1563,7 @@ Suite *suite(void)
     tcase_add_test(group, cancel_removes_a_job_from_any_state);
     tcase_add_test(group, cancel_leaves_what_is_not_as_it_was_seen);
     tcase_add_test(group, run_makes_a_job_due);
+    tcase_add_test(group, run_brings_a_dead_job_back);
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
     tcase_add_test(group, leased_finds_ids_behind_another);

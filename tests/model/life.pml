@@ -7,8 +7,8 @@
  *
  *   exceptions: attempts audit list mend open read receivers report settings survey sweep topics
  *
- * What is kept of a job that has ended is no place of it. Where a topic has a retention, a schedule over a dead job is a
- * replace.
+ * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
+ * job has no part in this.
  *
  * What may happen at any time, and any number of times:
  * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:
@@ -78,7 +78,9 @@ typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;
   bit in_leases;
-  bit in_dead;
+  bit in_dead;           /* no place: the id may be in the pool, too */
+  unsigned dead_life : 2;
+  unsigned dead_nonce : 2; /* of its lost consumer; 0: it did not die of that */
   unsigned due : 2;      /* ticks to go; in the bucket */
   unsigned left : 2;     /* ticks to the deadline, or FAR; in leases */
   unsigned holder : 2;   /* nonce; 0: none */
@@ -172,7 +174,7 @@ inline confirm(id)
   promise[id].cancelled = promise[id].cancelled | CONFIRMING.job[id].cancelled
 }
 
-#define PLACES(id) (R(id).in_bucket + R(id).in_leases + R(id).in_dead)
+#define PLACES(id) (R(id).in_bucket + R(id).in_leases)
 #define IS_DUE(id) (R(id).in_bucket && R(id).due == 0)
 #ifdef ONE_PLACE
 #define LINGERING(server) (server.lingers != 0)
@@ -190,14 +192,15 @@ inline confirm(id)
 #define ANY_DUE (IS_DUE(0) || IS_DUE(JOBS - 1))
 #define ENDED(id) (R(id).delivered | R(id).cancelled)
 #define IS_KEPT(id, life_) \
-  (!HAS(promise[id].scheduled, life_) || HAS(ENDED(id), life_) || R(id).in_jobs && R(id).life == life_)
+  (!HAS(promise[id].scheduled, life_) || HAS(ENDED(id), life_) || R(id).in_jobs && R(id).life == life_ || \
+   R(id).in_dead && R(id).dead_life == life_)
 
 /* After every script. */
 inline check()
 {
   for (check_j : 0 .. JOBS - 1) {
     confirm(check_j);
-    /* an id is in exactly one of bucket, leases, dead */
+    /* an id in the pool is in exactly one of bucket, leases */
     assert(PLACES(check_j) == R(check_j).in_jobs);
     assert(R(check_j).in_leases == (R(check_j).holder != 0));
     assert(R(check_j).in_jobs || R(check_j).losses == 0);
@@ -206,8 +209,7 @@ inline check()
     assert((R(check_j).delivered & ~promise[check_j].answered) == 0);
     /* lost consumers spend no attempt, the fifth ends it */
     assert(R(check_j).attempts == R(check_j).failures);
-    assert(!R(check_j).in_dead || R(check_j).attempts == RETRIES || R(check_j).losses == LOSSES);
-    assert(R(check_j).losses < LOSSES || R(check_j).in_dead);
+    assert(R(check_j).losses < LOSSES);
   }
   check_j = 0;
   /* a topic with a bucket is in exactly one of due and turns */
@@ -235,10 +237,14 @@ inline check_sent(c)
 #endif
 }
 
+/* A lost consumer's outcome, of a job that died of that. */
+#define IS_DEAD_OF(c) (!R(ME.job).in_jobs && R(ME.job).in_dead && R(ME.job).dead_nonce == NONCE(c))
+
 /* Redis refuses c's outcome: it was told before, or c lost its lease by its own fault, or the job is gone. */
 inline check_refused(c)
 {
-  assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE || !R(ME.job).in_jobs ||
+  assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE && !IS_DEAD_OF(c) ||
+         !R(ME.job).in_jobs && !IS_DEAD_OF(c) ||
          R(ME.job).life != ME.life || ME.outcome == GIVE_BACK)
 }
 
@@ -252,6 +258,8 @@ inline copy(to, from)
     to.job[k].in_bucket = from.job[k].in_bucket;
     to.job[k].in_leases = from.job[k].in_leases;
     to.job[k].in_dead = from.job[k].in_dead;
+    to.job[k].dead_life = from.job[k].dead_life;
+    to.job[k].dead_nonce = from.job[k].dead_nonce;
     to.job[k].due = from.job[k].due;
     to.job[k].left = from.job[k].left;
     to.job[k].holder = from.job[k].holder;
@@ -319,7 +327,6 @@ inline take(id)
 {
   R(id).in_bucket = 0;
   R(id).due = 0;
-  R(id).in_dead = 0;
   R(id).in_leases = 0;
   R(id).left = 0;
   R(id).holder = 0;
@@ -346,12 +353,53 @@ inline forget_job(id)
   R(id).not_before = 0
 }
 
+/* It leaves the pool. An earlier dead one of its id is kept no longer. */
+inline die(id, nonce)
+{
+  assert(R(id).attempts == RETRIES || R(id).losses == LOSSES);
+  if
+  :: R(id).in_dead -> R(id).cancelled = R(id).cancelled | BIT(R(id).dead_life)
+  :: else
+  fi;
+  R(id).in_dead = 1;
+  R(id).dead_life = R(id).life;
+  R(id).dead_nonce = nonce;
+  forget_crashes(id);
+  forget_job(id)
+}
+
+inline bring_back(id)
+{
+  R(id).in_jobs = 1;
+  R(id).life = R(id).dead_life;
+  forget_dead(id)
+}
+
+inline forget_dead(id)
+{
+  R(id).in_dead = 0;
+  R(id).dead_life = 0;
+  R(id).dead_nonce = 0
+}
+
+inline bring_back_if_dead(c)
+{
+  if
+  :: IS_DEAD_OF(c) ->
+    bring_back(ME.job);
+    R(ME.job).failures = ME.attempts
+  :: else
+  fi
+}
+
 #define HAS_LEASE(c) (R(ME.job).holder == NONCE(c))
 #define IS_LATE(c) (R(ME.job).holder == 0 && R(ME.job).lost_nonce == NONCE(c))
-#ifdef BUG_NO_FENCE
+#ifdef BUG_DEAD_DEAF
+#define FENCE(c) (HAS_LEASE(c) || IS_LATE(c))
+#elif defined(BUG_NO_FENCE)
 #define FENCE(c) R(ME.job).in_jobs
 #else
-#define FENCE(c) (HAS_LEASE(c) || IS_LATE(c))
+#define FENCE(c) (HAS_LEASE(c) || IS_LATE(c) || IS_DEAD_OF(c))
 #endif
 
 #define IS_LOST(id) (R(id).in_leases && (R(id).left == 0 || R(id).left == FAR))
@@ -410,6 +458,10 @@ inline forget_nonce(server, c)
   fi;
   if
   :: server.job[ME.job].lost_nonce == NONCE(c) -> server.job[ME.job].lost_nonce = 0
+  :: else
+  fi;
+  if
+  :: server.job[ME.job].dead_nonce == NONCE(c) -> server.job[ME.job].dead_nonce = 0
   :: else
   fi
 }
@@ -483,6 +535,7 @@ inline complete(c)
 {
   if
   :: FENCE(c) ->
+    bring_back_if_dead(c);
     take(ME.job);
     forget_crashes(ME.job);
     forget_job(ME.job);
@@ -496,6 +549,7 @@ inline retry(c, wait)
 {
   if
   :: FENCE(c) ->
+    bring_back_if_dead(c);
     take(ME.job);
     forget_crashes(ME.job);
     R(ME.job).attempts = ME.attempts + 1;
@@ -516,11 +570,12 @@ inline bury(c)
 {
   if
   :: FENCE(c) ->
+    bring_back_if_dead(c);
     take(ME.job);
     forget_crashes(ME.job);
     R(ME.job).attempts = ME.attempts + 1;
     R(ME.job).failures++;
-    R(ME.job).in_dead = 1;
+    die(ME.job, 0);
     finish()
   :: else -> check_refused(c); end_lingering(c)
   fi
@@ -603,7 +658,7 @@ inline recover(id, wait)
   R(id).attempts++;
 #endif
   if
-  :: R(id).losses == LOSSES -> R(id).in_dead = 1
+  :: R(id).losses == LOSSES -> die(id, R(id).lost_nonce)
   :: R(id).losses < LOSSES && R(id).losses > 1 && recover_due < wait ->
     put(id, wait)
   :: else ->
@@ -620,21 +675,26 @@ byte recover_due;
 
 inline cancel(id)
 {
-  end_life(id);
-  linger(id);
+  if
+  :: !R(id).in_jobs ->
+    R(id).cancelled = R(id).cancelled | BIT(R(id).dead_life);
+    forget_dead(id)
+  :: else ->
+    end_life(id);
+    linger(id);
 #ifdef BUG_CANCEL_LEAVES_LEASE
-  R(id).in_bucket = 0;
-  R(id).in_dead = 0;
-  R(id).due = 0;
+    R(id).in_bucket = 0;
+    R(id).due = 0;
 #else
-  take(id);
+    take(id);
 #endif
 #ifndef BUG_CANCEL_REMEMBERS
-  forget_crashes(id);
+    forget_crashes(id);
 #else
-  R(id).losses = 0;
+    R(id).losses = 0;
 #endif
-  forget_job(id);
+    forget_job(id)
+  fi;
   finish()
 }
 
@@ -650,7 +710,7 @@ inline replace(id, wait)
   schedule(id, wait)
 }
 
-/* Of one that waits. A dead one stays where it is, and a record without another place changes no place either. */
+/* Of one that waits. A dead one stays dead, and a record without another place changes no place either. */
 inline change(id, wait)
 {
   take(id);
@@ -663,9 +723,7 @@ inline change(id, wait)
 inline run_(id)
 {
   if
-  :: R(id).in_dead ->
-    R(id).attempts = 0;
-    R(id).failures = 0
+  :: !R(id).in_jobs -> bring_back(id)
   :: else
   fi;
   take(id);
@@ -742,6 +800,7 @@ end:
   od
 }
 
+#define CAN_RUN(id) (R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) || !R(id).in_jobs && R(id).in_dead)
 proctype own(byte id)
 {
 end:
@@ -751,20 +810,20 @@ end:
       :: schedule(id, 0)
       :: schedule(id, 1)
       fi }
-  :: atomic { R(id).in_jobs -> cancel(id) }
+  :: atomic { R(id).in_jobs || R(id).in_dead -> cancel(id) }
   :: atomic { R(id).in_jobs && !R(id).in_leases && promise[id].lives < LIVES ->
       if
       :: replace(id, 0)
       :: replace(id, 1)
       fi }
 #ifdef LIVE
-  :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) && may_run -> may_run = 0; run_(id) }
+  :: atomic { CAN_RUN(id) && may_run -> may_run = 0; run_(id) }
   :: atomic { R(id).in_bucket && may_run -> may_run = 0; change(id, 1) }
 #else
 #ifndef REPLICATION /* where it adds states and nothing that could be lost */
   :: atomic { IS_DUE(id) -> change(id, 1) }
 #endif
-  :: atomic { R(id).in_jobs && !R(id).in_leases && !IS_DUE(id) -> run_(id) }
+  :: atomic { CAN_RUN(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */
   od
@@ -850,7 +909,7 @@ inline tick()
 #define IS_BUSY \
   (consumer[0].state != IDLE || consumer[1].state != IDLE || CAN_CARRY || CAN_RECOVER(0) || \
    CAN_RECOVER(JOBS - 1) || CAN_FREE_PLACE || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
-#define IS_OPEN(id) (R(id).in_jobs && !R(id).in_dead)
+#define IS_OPEN(id) R(id).in_jobs
 
 #define LOSE_CLAIM(c) \
   consumer[c].is_claim_lost = (consumer[c].is_claim_lost || consumer[c].state != IDLE && !consumer[c].is_claim_kept); \

@@ -23,6 +23,7 @@ from redis_link import Redis, RedisError, script_texts
 KEY = "model:{0}:jobs"
 BASE = KEY[:-len("jobs")]
 TOPICS = ("a", "b", "c")
+ENDS = ("dead", "delivered", "cancelled")
 IDS = [f"{topic}/{name}" for topic in TOPICS for name in "1234"]
 LIMIT = 2  # in flight of one topic
 SHARE = 2
@@ -102,6 +103,7 @@ class World:
         self.consumers = [Consumer() for _ in range(3)]
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
+        self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
         self.begun = {}  # topic -> nonce -> (us, number): its claims since its rate was set or the clock stepped
@@ -157,15 +159,16 @@ class World:
 
     def read_keyspace(self):
         commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "lingering", "dead", "due", "kept_until")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "lingering", "dead", "due", "kept_until", "dead_due")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
+        commands += [("ZRANGE", f"{BASE}{state}:{topic}", 0, -1, "WITHSCORES") for state in ENDS for topic in TOPICS]
         commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, turns, ready = replies[:12]
-        buckets, holders = replies[12:12 + len(TOPICS)], replies[12 + len(TOPICS):-3]
+        jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, dead_due, turns, ready = replies[:13]
+        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 3, len(TOPICS)))
         waiting, behind = replies[-3:-1]
         self.keys = replies[-1]
 
@@ -176,7 +179,9 @@ class World:
             return {name: tuple(text.split(" ")) for name, text in entries.items()}
 
         return {
-            "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "due": scores(due), "turns": turns,
+            "jobs": jobs, "leases": scores(leases), "dead": scores(dead), "dead_due": scores(dead_due),
+            "ended": {f"{state}:{name}": at for state, parts in zip(ENDS, ended) for part in parts
+                      for name, at in scores(part).items()}, "due": scores(due), "turns": turns,
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
@@ -193,8 +198,9 @@ class World:
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
-                                          "kept", "kept_until", "carry", "topics", "rates", "numbers", "behind", "survey")]
-        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour") for topic in TOPICS]
+                                          "kept", "kept_until", "dead_due", "carry", "topics", "rates", "numbers",
+                                          "behind", "survey")]
+        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", *ENDS) for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -204,17 +210,18 @@ class World:
                        worker.armed_ms, "but", first, "is due, after", after)
 
     def check_invariants(self, found, after):
-        jobs, bucket, leases, dead = (found[name] for name in ("jobs", "bucket", "leases", "dead"))
+        jobs, bucket, leases = (found[name] for name in ("jobs", "bucket", "leases"))
         for job_id in jobs:
-            places = [job_id in place for place in (bucket, leases, dead)]
+            places = [job_id in place for place in (bucket, leases)]
             expect(sum(places) == 1, job_id, "is in", places, "after", after)
-        expect(len(jobs) == found["places"] + len(leases) + len(dead), "places without a job after", after)
+        expect(len(jobs) == found["places"] + len(leases), "places without a job after", after)
         expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
         lingering = set(found["lingering"])
         expect(found["lingering holders"] == lingering, "holders", found["lingering holders"], "lingering", lingering)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
-        expect(set(found["kept"]) == set(found["kept_until"]), "kept", found["kept"], "until", found["kept_until"])
+        dated = set(found["kept_until"]) | set(found["dead"])
+        expect(set(found["kept"]) == dated and len(found["ended"]) == len(dated), "kept", found["kept"], "dated", dated)
         expect(len(found["ready"]) <= 1, "bells", found["ready"])
         expect(found["waiting"] == found["places"], "waiting", found["waiting"], "of", found["places"], "after", after)
         behind = [topic for topic, at in found["due"].items()
@@ -296,6 +303,9 @@ class World:
         answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32))
         waits = self.read_keyspace()["bucket"]
         self.check("recover", (expected, most), answer, self.pool.recover(expected, most, waits))
+        for job_id in answer[1:]:
+            if job_id not in self.pool.jobs:
+                self.die(job_id)
 
     # ---- consumers ----
 
@@ -391,22 +401,44 @@ class World:
         items = [(attempt.id, attempt.nonce, *attempt.outcome[1]) for attempt in attempts]
         if is_doubled:
             items *= 2
-        holders, crashes = dict(self.pool.holders), dict(self.pool.crashes)
+        holders, crashes, kept = dict(self.pool.holders), dict(self.pool.crashes), dict(self.pool.kept)
         answer = self.call_items(script, (), items)
         for attempt, is_done in zip(attempts, answer):
             life = attempt.life
             if is_done:
+                if attempt.id not in self.lives:
+                    self.revive(attempt.id)
                 expect(self.lives.get(attempt.id) is life, attempt.id, "is another job that an outcome met")
                 self.end_attempt(script, attempt)
             else:
                 last = crashes.get(attempt.id, (0, attempt.nonce))[1]
                 if attempt.id in holders:
                     last = holders[attempt.id][0]
-                is_superseded = life.ended or life.changes > attempt.changes or last != attempt.nonce
+                elif attempt.id in self.deaths:
+                    last = str(kept[attempt.id][2]).partition("/")[2]
+                is_other = self.lives.get(attempt.id, life) is not life
+                is_superseded = is_other or life.ended or life.changes > attempt.changes or last != attempt.nonce
                 expect(is_superseded, attempt.id, script, "was refused for no reason")
         if not loses_reply:
             for consumer in self.consumers:
                 consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in attempts]
+
+    def die(self, job_id):
+        """It leaves the pool; an earlier dead one of its id is kept no longer."""
+        if job_id in self.deaths:
+            self.deaths[job_id][0].ended = "dead, and another one since"
+        self.deaths[job_id] = self.lives.pop(job_id), self.pool.now
+
+    def revive(self, job_id):
+        self.lives[job_id] = self.deaths.pop(job_id)[0]
+
+    def forget_deaths(self):
+        """Of those that are kept no longer."""
+        dead = self.pool.dead
+        for job_id, (life, at) in list(self.deaths.items()):
+            if dead.get(job_id) != at:
+                life.ended = "dead, and gone"
+                del self.deaths[job_id]
 
     def end_attempt(self, script, attempt):
         life = attempt.life
@@ -414,6 +446,8 @@ class World:
         if script == "complete":
             life.ended = "delivered"
             del self.lives[attempt.id]
+        elif script == "bury":
+            self.die(attempt.id)
         elif script == "retry" and attempt.outcome[1][0] >= 0:
             life.due = self.pool.soonest + attempt.outcome[1][0]
 
@@ -422,7 +456,7 @@ class World:
     def some_ids(self):
         """Dead jobs are few, and would seldom be met."""
         ids = [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
-        return ids + [self.chance.choice(list(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
+        return ids + [self.chance.choice(sorted(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
 
     def some_when(self):
         due = self.pool.now + self.chance.randrange(-5000, 5000)
@@ -434,19 +468,17 @@ class World:
     def some_tags(self, job_id):
         """What an owner may want the job to be."""
         seen = self.pool.tag(job_id) if job_id in self.pool.jobs else "-"
-        return self.chance.choice(("", "", "*", seen, f"- {seen}", "0" * 40))
+        dead = self.pool.dead_tag(job_id) if job_id in self.pool.dead else seen
+        return self.chance.choice(("", "", "*", seen, dead, f"- {seen}", "0" * 40))
 
     def step_schedule(self):
         if self.is_away:
             return
         max_jobs = self.chance.choice((0, 0, 0, 6))
         items = [(job_id, self.some_when(), self.some_record(), "-") for job_id in self.some_ids()]
-        giving_way = {item[0] for item in items if self.pool.gives_way(item[0])}
         answer = self.call_items("schedule", (max_jobs, 86400000), items)
         for item, due in zip(items, answer):
             if isinstance(due, int) and due >= 0:
-                if item[0] in giving_way:
-                    self.lives.pop(item[0]).ended = "dead, and kept"
                 expect(item[0] not in self.lives, item[0], "was accepted twice")
                 self.lives[item[0]] = Life(item[0], due)
 
@@ -468,8 +500,11 @@ class World:
         for job_id in self.some_ids():
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
             items.append((job_id, seen, self.chance.choice(("-", self.some_when())), "{" + self.some_record()))
-        for (job_id, _, when, _), due in zip(items, self.call_items("change", (), items)):
-            if due >= 0:
+        answer = self.call_items("change", (), items)
+        for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
+            if due >= 0 and seen == "dead":
+                self.deaths[job_id][0].changes += 1
+            elif due >= 0:
                 self.lives[job_id].changes += 1
                 if when != "-":
                     self.lives[job_id].due = due
@@ -478,21 +513,28 @@ class World:
         if self.is_away:
             return
         items = [(job_id, self.some_tags(job_id)) for job_id in self.some_ids()]
-        for (job_id, tags), was_leased in zip(items, self.call_items("cancel", (), items)):
-            expect((was_leased != -1) == (job_id in self.lives), job_id, "cancelled:", was_leased)
-            if was_leased >= 0:
+        answer = self.call_items("cancel", (), items)
+        for (job_id, tags), was_leased, seen in zip(items, answer, self.pool.met):
+            expect((was_leased != -1) == (job_id in self.lives or job_id in self.deaths), job_id, "cancelled:", was_leased)
+            if seen == "dead":
+                self.deaths.pop(job_id)[0].ended = "cancelled"
+            elif was_leased >= 0:
                 self.lives.pop(job_id).ended = "cancelled while leased" if was_leased else "cancelled"
+                if self.pool.retention(job_id) and job_id in self.deaths:
+                    self.deaths.pop(job_id)[0].ended = "dead, and another one since"
 
     def step_run(self):
         if self.is_away:
             return
         items = []
         for job_id in self.some_ids():
-            old = self.pool.jobs.get(job_id, "")
+            old = self.pool.kept[job_id][3] if job_id in self.pool.dead else ""
             items.append((job_id, self.chance.choice(("0", "0", "700")), self.some_tags(job_id),
-                          self.chance.choice((old, old, "else")), old + " "))
-        for (job_id, *_), due in zip(items, self.call_items("run", (), items)):
+                          self.chance.choice((old, old, "", "else")), old + " "))
+        for (job_id, *_), due in zip(items, self.call_items("run", (self.chance.choice((0, 0, 0, 6)),), items)):
             if due >= 0:
+                if job_id not in self.lives:
+                    self.revive(job_id)
                 self.lives[job_id].due = due
                 self.lives[job_id].changes += 1
 
@@ -511,7 +553,7 @@ class World:
         ids = self.some_ids()
         self.check("read", ids, self.call("read", *ids), self.pool.read(ids))
         self.check("attempts", ids[:1], self.call("attempts", ids[0]), self.pool.read_attempts(ids[0]))
-        state, topic = self.chance.choice(("delayed", "ready", "leased", "dead")), self.chance.choice(TOPICS)
+        state, topic = self.chance.choice(("delayed", "ready", "leased", *ENDS)), self.chance.choice(TOPICS)
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
             ids = self.find_leased(topic, last)[:most] if state == "leased" else ()
@@ -523,8 +565,6 @@ class World:
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
                   len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts),
                   len(pool.kept), len(pool.kept_until)]
-        is_to_sweep = any(at <= pool.now for at in pool.kept_until.values()) or pool.dead and pool.settings
-        counts.append(int(bool(is_to_sweep)))
         oldest = min((at for at in pool.bucket.values() if at <= pool.now), default=-1)
         self.check("audit", (), self.call("audit", 9), counts + [oldest, 0, 0])
         cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
@@ -539,15 +579,19 @@ class World:
         if self.pool.dead and self.chance.random() < 0.5:
             self.set(topic_of(self.chance.choice(sorted(self.pool.dead))), self.chance.choice(({"retention": 1.5}, {})))
             self.pass_time(2_000_000)
-        most, start = self.chance.choice((1, 2, 256)), self.chance.choice((0, 0, 1))
-        until = dict(self.pool.kept_until)
-        answer = self.call("sweep", most, start)
-        expected, gone = self.pool.sweep(most, start)
-        self.check("sweep", (most, start), answer, expected)
+        most, age = self.chance.choice((1, 2, 256)), self.chance.choice((0, 0, 0, 1000, 60000))
+        dead_max = self.chance.choice((0, 0, 0, 1, 3))
+        until, dead = dict(self.pool.kept_until), dict(self.pool.dead)
+        answer = self.call("sweep", most, age, dead_max)
+        expected, by_retention, by_age, by_number = self.pool.sweep(most, age, dead_max)
+        self.check("sweep", (most, age, dead_max), answer, expected)
         for job_id in until.keys() - self.pool.kept_until.keys():
             expect(until[job_id] <= self.pool.now, job_id, "was to be kept until", until[job_id])
-        for job_id in gone:
-            self.lives.pop(job_id).ended = "dead, and kept no longer"
+        for job_id in by_retention:
+            expect(dead[job_id] + self.pool.retention(job_id) <= self.pool.now, job_id, "died only then:", dead[job_id])
+        for job_id in by_age:
+            expect(dead[job_id] + age <= self.pool.now, job_id, "died only then:", dead[job_id])
+        expect(not by_number or len(self.pool.dead) >= dead_max, "too few dead are left")
 
     def step_mend(self):
         """Where nothing is broken, a walk mends nothing and leaves topics where a carry has put them."""
@@ -555,12 +599,13 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "dead", "attempts", "kept", "kept_until", "due", "turns", "waiting"):
+        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "waiting"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
                 expect(not mended, "mended", mended)
         self.pool.touched = {topic_of(job_id): True for job_id in self.pool.jobs}
+        self.pool.undated = {topic_of(job_id): True for job_id in self.pool.dead}
         self.pool.finish()
         self.check_keyspace("mend")
 
@@ -737,6 +782,7 @@ class World:
     def step(self, kind, seed):
         self.chance.seed(seed)
         getattr(self, "step_" + kind)()
+        self.forget_deaths()
 
     def settle(self):
         """Everybody is well again: each job that was accepted and not cancelled arrives."""
@@ -751,10 +797,12 @@ class World:
             while not self.set(topic, {}):
                 pass
         for _ in range(400):
-            if not self.pool.jobs:
+            dead = [(job_id, "0", "", self.pool.kept[job_id][3], "fresh") for job_id in self.pool.dead
+                    if job_id not in self.pool.jobs]
+            if not self.pool.jobs and not dead:
                 return
-            dead = [(job_id, "0", "", self.pool.jobs[job_id], "fresh") for job_id in self.pool.dead]
-            for (job_id, *_), due in zip(dead, self.call_items("run", (), dead) if dead else ()):
+            for (job_id, *_), due in zip(dead, self.call_items("run", (0,), dead) if dead else ()):
+                self.revive(job_id)
                 self.lives[job_id].due = due
                 self.lives[job_id].changes += 1
             for consumer in self.consumers:
@@ -846,22 +894,31 @@ CONTROLS = {
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
     "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
-    "nothing is kept of a cancelled job": [("cancel", "keep_job(id, 'cancelled', now)", "local _ = 0")],
-    "what is kept has no attempts": [("lib/keep", "has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '', line or ''", "'', line or ''")],
-    "a dead job is not kept": [("lib/death", "  keep_job(id, 'dead', tonumber(death))\n", "")],
-    "a dead job holds its id": [("schedule", "if not make_way(id) then", "if true then")],
-    "a new job of a dead one's id has its past": [("lib/death", "  forget_crashes(id)\n  forget_attempts({id})\n  return", "  return")],
-    "the dead are kept for ever": [("sweep", "if retention and ", "if false and ")],
-    "the dead of all topics are swept": [("sweep", "local retention = retention_of(topic_of(dead[i]))", "local retention = 1500")],
+    "nothing is kept of a cancelled job": [("cancel", "  keep_job(id, 'cancelled')\n", "")],
+    "what is kept has no attempts": [("lib/keep", "lines_of(id), line or ''", "'', line or ''")],
+    "a dead job is not kept": [("lib/bury", "  keep(id, 'dead', now, losses, record, with_attempt(lines_of(id), line))\n", "")],
+    "a dead job holds its id": [("lib/bury", "  call('HDEL', JOBS, id)\n", "")],
+    "a new job of a dead one's id has its past": [("lib/bury", "  forget_crashes(id)\n  forget_attempts({id})\n", "")],
+    "a dead job comes back without its attempts": [("lib/revive", "  if lines ~= '' then", "  if false then")],
+    "a dead job comes back and stays dead": [("lib/revive", "  drop_kept(id)\n", "")],
+    "a dead job comes back under an id that is taken": [("run", "  if call('HEXISTS', JOBS, id) == 1 then return -6 end\n", "")],
+    "a dead job comes back beyond the most jobs": [("run", "max_jobs > 0 and call('HLEN', JOBS) >= max_jobs", "false")],
+    "the tag of a dead job meets a living one": [("lib/seen", "string.find(tags, tag_of(id, record), 1, true)", "true")],
+    "the dead are kept for ever": [("sweep", "  if retention then\n", "  if false then\n")],
+    "the dead of all topics are swept": [("lib/ended", "retention and integer(tonumber(first) + retention) or 'inf'",
+                                          "integer(tonumber(first) + (retention or 1500))")],
+    "another retention dates nothing": [("settings", "    touch_dead(topic)\n", "")],
+    "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 500)")],
+    "more of the dead go than are too many": [("sweep", "math.min(excess, left) - 1", "math.min(excess, left)")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
-    "run ignores what was seen": [("run", "if not is_seen then return -4 end", "")],
-    "cancel ignores what was seen": [("cancel", "if not is_seen then", "if false then")],
+    "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
+    "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "replace leaves the old place": [("replace", "    take(id)\n", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
-    "change ignores what was seen": [("change", "if not is_seen then", "if false then")],
+    "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],
     "change leaves the old place": [("change", "  take(id)\n", "")],
     "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
     "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],

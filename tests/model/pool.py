@@ -28,12 +28,15 @@ class Pool:
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
-        self.bucket, self.leases, self.dead = {}, {}, {}  # id -> ms
+        self.bucket, self.leases = {}, {}  # id -> ms
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
         self.attempts = {}  # id -> what the last ones left behind, a line each
-        self.kept, self.kept_until = {}, {}  # id -> what is known of a job that has ended; ms
+        self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
+        self.kept_until = {}  # id -> ms, of those that are not dead
+        self.dead_due = {}  # topic -> ms
+        self.undated = {}
         self.due = {}  # topic -> ms
         self.turns = []
         self.settings = {}  # topic -> what an operator has set
@@ -103,6 +106,7 @@ class Pool:
             self.bell = [self.turns[0]]
 
     def finish(self):
+        self.date_dead()
         for topic in self.touched:
             self.offer(topic)
         if self.touched:
@@ -117,7 +121,7 @@ class Pool:
         """Where the id was."""
         self.touched[topic_of(job_id)] = True
         self.holders.pop(job_id, None)
-        for name in ("leases", "bucket", "dead"):
+        for name in ("leases", "bucket"):
             if getattr(self, name).pop(job_id, None) is not None:
                 return name
         return None
@@ -134,32 +138,64 @@ class Pool:
         seconds = self.settings.get(topic_of(job_id), {}).get("retention")
         return seconds and round(seconds * 1000)
 
-    def keep(self, job_id, state, at, line=""):
+    @property
+    def dead(self):
+        """id -> ms"""
+        return {job_id: at for job_id, (state, at, *_) in self.kept.items() if state == "dead"}
+
+    def drop(self, job_id):
+        if job_id in self.kept:
+            self.undated[topic_of(job_id)] = True
+            self.kept.pop(job_id)
+            self.kept_until.pop(job_id, None)
+
+    def keep(self, job_id, state, at, losses, record, lines):
+        self.drop(job_id)
+        self.kept[job_id] = (state, at, losses, record, lines)
+        if state == "dead":
+            self.undated[topic_of(job_id)] = True
+        else:
+            self.kept_until[job_id] = at + self.retention(job_id)
+
+    def end_job(self, job_id, state, line=""):
+        """It leaves the pool, and is kept where its topic says so."""
         if self.retention(job_id):
             self.note(job_id, line)
-            self.kept[job_id] = (state, at, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
-            self.kept_until[job_id] = at + self.retention(job_id)
+            self.keep(job_id, state, self.now, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
+        del self.jobs[job_id]
+        self.forget(job_id)
+
+    def die(self, job_id, record, losses, line=""):
+        self.note(job_id, line)
+        self.keep(job_id, "dead", self.now, losses, record, self.lines(job_id))
+        del self.jobs[job_id]
+        self.forget(job_id)
+
+    def bring_back(self, job_id, record=None):
+        _, _, _, old, lines = self.kept[job_id]
+        self.jobs[job_id] = old if record is None else record
+        if lines:
+            self.attempts[job_id] = lines.splitlines()
+        self.drop(job_id)
+
+    def date_dead(self):
+        for topic in self.undated:
+            times = [at for job_id, at in self.dead.items() if topic_of(job_id) == topic]
+            self.dead_due.pop(topic, None)
+            if times:
+                self.dead_due[topic] = min(times) + (self.retention(topic) or INF)
+        self.undated = {}
 
     def forget(self, job_id):
         self.crashes.pop(job_id, None)
         self.attempts.pop(job_id, None)
-
-    def gives_way(self, job_id):
-        """A dead job, to a new one."""
-        return job_id in self.dead and bool(self.retention(job_id))
-
-    def make_way(self, job_id):
-        if self.gives_way(job_id):
-            self.keep(job_id, "dead", self.dead[job_id])
-        self.take(job_id)
-        self.forget(job_id)
 
     def state(self, job_id):
         if job_id in self.leases:
             return "leased", self.leases[job_id]
         if job_id in self.bucket:
             return ("delayed" if self.bucket[job_id] > self.now else "ready"), self.bucket[job_id]
-        return "dead", self.dead[job_id]
+        raise KeyError(job_id)
 
     def losses(self, job_id):
         return self.crashes.get(job_id, (0, ""))[0]
@@ -167,7 +203,10 @@ class Pool:
     def verdict(self, job_id, nonce):
         if job_id in self.holders:
             return "lease" if self.holders[job_id][0] == nonce else None
-        return "late" if self.crashes.get(job_id, (0, None))[1] == nonce else None
+        if self.crashes.get(job_id, (0, None))[1] == nonce:
+            return "late"
+        losses = self.kept[job_id][2] if job_id in self.dead and job_id not in self.jobs else ""
+        return "dead" if str(losses).partition("/")[2] == nonce else None
 
     # ---- what owners do ----
 
@@ -176,10 +215,9 @@ class Pool:
         for job_id, when, record, _ in items:
             if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
                 answers.append(-1)
-            elif job_id in self.jobs and not self.gives_way(job_id):
+            elif job_id in self.jobs:
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             else:
-                self.make_way(job_id)
                 answers.append(self.start(job_id, when, record)[0])
         self.finish()
         return answers
@@ -200,8 +238,18 @@ class Pool:
         text = f"{state} {0 if state == 'leased' else at} {self.jobs[job_id]}"
         return hashlib.sha1(text.encode()).hexdigest()
 
-    def is_as_seen(self, job_id, tags):
-        return not tags or job_id in self.jobs and (tags == "*" or self.tag(job_id) in tags)
+    def dead_tag(self, job_id):
+        _, at, _, record, _ = self.kept[job_id]
+        return hashlib.sha1(f"dead {at} {record}".encode()).hexdigest()
+
+    def seen(self, job_id, tags):
+        """'pool', 'dead' or None."""
+        is_any = tags in ("", "*")
+        if job_id in self.jobs and (is_any or self.tag(job_id) in tags):
+            return "pool"
+        if job_id in self.dead and (is_any and job_id not in self.jobs or not is_any and self.dead_tag(job_id) in tags):
+            return "dead"
+        return None
 
     def replace(self, max_jobs, items):
         answers = []
@@ -209,23 +257,30 @@ class Pool:
             is_there = job_id in self.jobs
             if is_there and job_id in self.leases:
                 answers.append(-3)
-            elif not self.is_as_seen(job_id, tags):
+            elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
             elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
                 answers.append(-1)
             else:
-                self.make_way(job_id)
+                self.take(job_id)
+                self.forget(job_id)
                 answers.append([*self.start(job_id, when, record), int(is_there)])
         self.finish()
         return answers
 
     def change(self, items):
-        answers = []
+        answers, self.met = [], []
         for job_id, tag, when, record in items:
-            if job_id in self.leases:
+            seen = self.seen(job_id, tag)
+            self.met.append(seen)
+            if seen != "dead" and job_id in self.leases:
                 answers.append(-3)
-            elif not self.is_as_seen(job_id, tag):
+            elif not seen or seen == "dead" and when != "-":
                 answers.append(-4)
+            elif seen == "dead":
+                state, at, _, _, lines = self.kept[job_id]
+                self.keep(job_id, state, at, 0, record, lines)
+                answers.append(0)
             else:
                 at = 0
                 self.jobs[job_id] = record
@@ -239,37 +294,45 @@ class Pool:
         return answers
 
     def cancel(self, items):
-        answers = []
+        answers, self.met = [], []  # which job of the id each item met
         for job_id, tags in items:
-            if job_id not in self.jobs:
-                answers.append(-1)
-            elif not self.is_as_seen(job_id, tags):
-                answers.append(-4)
+            seen = self.seen(job_id, tags)
+            self.met.append(seen)
+            if seen == "dead":
+                _, _, losses, record, lines = self.kept[job_id]
+                self.drop(job_id)
+                if self.retention(job_id):
+                    self.keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
+                answers.append(0)
+            elif not seen:
+                answers.append(-4 if job_id in self.jobs or job_id in self.dead else -1)
             else:
-                self.keep(job_id, "cancelled", self.now)
-                if job_id in self.leases:
+                was_leased = job_id in self.leases
+                if was_leased:
                     self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
-                answers.append(int(self.take(job_id) == "leases"))
-                self.forget(job_id)
-                del self.jobs[job_id]
+                self.end_job(job_id, "cancelled")
+                self.take(job_id)
+                answers.append(int(was_leased))
         self.finish()
         return answers
 
-    def run(self, items):
+    def run(self, max_jobs, items):
         answers, placed = [], set()  # by this call, and in no bucket yet
         for job_id, when, tags, old, new in items:
+            seen = self.seen(job_id, tags)
+            if job_id in placed and seen == "pool" and tags not in ("", "*"):
+                seen = None
+            if seen == "dead":
+                answers.append(self.run_dead(job_id, when, old, new, max_jobs))
+                if answers[-1] >= 0:
+                    placed.add(job_id)
+                continue
             if job_id not in self.jobs:
-                answers.append(-1)
+                answers.append(-4 if job_id in self.dead else -1)
                 continue
             state, at = self.state(job_id)
-            if state == "leased":
-                answers.append(-3)
-                continue
-            if job_id in placed and tags not in ("", "*") or not self.is_as_seen(job_id, tags):
-                answers.append(-4)
-                continue
-            if state == "dead" and self.jobs[job_id] != old:
-                answers.append(-5)
+            if state == "leased" or not seen or old:
+                answers.append(-3 if state == "leased" else -6 if seen else -4)
                 continue
             self.crashes.pop(job_id, None)
             if state != "ready" or job_id in placed:
@@ -277,11 +340,21 @@ class Pool:
                 self.take(job_id)
                 at = self.due_of(when)[0]
                 self.put(job_id, at)
-            if state == "dead":
-                self.jobs[job_id] = new
             answers.append(at)
         self.finish()
         return answers
+
+    def run_dead(self, job_id, when, old, new, max_jobs):
+        if job_id in self.jobs:
+            return -6
+        if self.kept[job_id][3] != old:
+            return -5
+        if max_jobs and len(self.jobs) >= max_jobs:
+            return -7
+        self.bring_back(job_id, new)
+        at = self.due_of(when)[0]
+        self.put(job_id, at)
+        return at
 
     def set(self, topic, settings):
         self.settings.pop(topic, None)
@@ -290,6 +363,7 @@ class Pool:
         if "rate" not in settings:
             self.spent.pop(topic, None)
         self.touched[topic] = True
+        self.undated[topic] = True
         self.finish()
 
     def settings_text(self, job_id):
@@ -304,8 +378,15 @@ class Pool:
         if job_id not in self.kept:
             return []
         state, at, losses, record, lines = self.kept[job_id]
-        last = "".join(lines.splitlines(True)[-1:])
-        return [state, at, record, losses, self.settings_text(job_id), self.kept_until[job_id], last]
+        return [state, at, record, int(str(losses).split("/")[0]), self.settings_text(job_id), *self.kept_more(job_id)]
+
+    def kept_more(self, job_id):
+        """Until when it is kept, and its last line."""
+        state, at, _, _, lines = self.kept[job_id]
+        until = self.kept_until.get(job_id, 0)
+        if state == "dead" and self.retention(job_id):
+            until = at + self.retention(job_id)
+        return [until, "".join(lines.splitlines(True)[-1:])]
 
     def read_attempts(self, job_id):
         if job_id in self.jobs:
@@ -313,9 +394,12 @@ class Pool:
         return [self.kept[job_id][-1]] if job_id in self.kept else []
 
     def list(self, state, topic, most, score, last):
-        places = {"leased": self.leases, "dead": self.dead}.get(state, self.bucket)
-        entries = sorted((at, job_id) for job_id, at in places.items()
-                         if (not topic or topic_of(job_id) == topic) and self.state(job_id)[0] == state)
+        has_ended = state in ("dead", "delivered", "cancelled")
+        places = {"leased": self.leases}.get(state, self.bucket)
+        if has_ended:
+            places = {job_id: kept[1] for job_id, kept in self.kept.items() if kept[0] == state}
+        entries = sorted((at, job_id) for job_id, at in places.items() if (not topic or topic_of(job_id) == topic)
+                         and (has_ended or self.state(job_id)[0] == state))
         if state == "leased":
             entries.sort(key=lambda entry: entry[1])
             entries = [entry for entry in entries if entry[1] > last]
@@ -323,7 +407,11 @@ class Pool:
             entries = [entry for entry in entries if entry > (int(score), last)]
         answer = []
         for at, job_id in entries[:most]:
-            answer += [job_id, at, self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
+            if has_ended:
+                state, at, record, losses, *more = self.read_kept(job_id)
+                answer += [job_id, at, record, losses, *more]
+            else:
+                answer += [job_id, at, self.jobs[job_id], self.losses(job_id), self.settings_text(job_id), 0, ""]
         return answer
 
     # ---- what consumers do ----
@@ -369,12 +457,15 @@ class Pool:
         self.ring()
         return claims
 
-    def end(self, items, finish_item, verdicts=("lease", "late"), finish_call=lambda: None):
+    def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None):
         answers = []
         for item in items:
             job_id, nonce = item[:2]
-            is_held = self.verdict(job_id, nonce) in verdicts
+            verdict = self.verdict(job_id, nonce)
+            is_held = verdict in verdicts
             answers.append(int(is_held))
+            if verdict == "dead" and is_held:
+                self.bring_back(job_id)
             if is_held:
                 finish_item(*item)
             elif not self.verdict(job_id, nonce):
@@ -389,10 +480,8 @@ class Pool:
 
     def complete(self, items):
         def finish_item(job_id, nonce, line):
-            self.keep(job_id, "delivered", self.now, line)
             self.take(job_id)
-            del self.jobs[job_id]
-            self.forget(job_id)
+            self.end_job(job_id, "delivered", line)
         return self.end(items, finish_item)
 
     def retry(self, items):
@@ -408,10 +497,7 @@ class Pool:
     def bury(self, items):
         def finish_item(job_id, nonce, record, line):
             self.take(job_id)
-            self.jobs[job_id] = record
-            self.crashes.pop(job_id, None)
-            self.note(job_id, line)
-            self.dead[job_id] = self.now
+            self.die(job_id, record, 0, line)
         return self.end(items, finish_item)
 
     def release(self, items):
@@ -481,17 +567,36 @@ class Pool:
             return 0
         return min((*self.leases.values(), *self.lingering.values()), default=self.now - 1) - self.now
 
-    def sweep(self, most, start):
+    def sweep(self, most, age, dead_max):
         """The answer, and the dead that are gone."""
-        ended = sorted((at, job_id) for job_id, at in self.kept_until.items() if at <= self.now)[:most]
-        for _, job_id in ended:
-            del self.kept[job_id], self.kept_until[job_id]
-        dead = sorted((at, job_id) for job_id, at in self.dead.items())[start:start + most]
-        gone = [job_id for at, job_id in dead if self.retention(job_id) and at + self.retention(job_id) <= self.now]
-        for job_id in gone:
-            del self.dead[job_id], self.jobs[job_id]
-            self.forget(job_id)
-        return [len(ended), len(gone), start + most - len(gone) if len(dead) == most else 0], gone
+        left, gone = most, []
+
+        def drop(ids):
+            nonlocal left
+            ids = ids[:left]
+            for job_id in ids:
+                self.drop(job_id)
+            left -= len(ids)
+            return ids
+
+        ended = drop([job_id for at, job_id in sorted((at, job_id) for job_id, at in self.kept_until.items()) if at <= self.now])
+        topics = [topic for at, topic in sorted((at, topic) for topic, at in self.dead_due.items()) if at <= self.now][:most]
+        by_retention = []
+        for topic in topics:
+            if left:
+                self.undated[topic] = True
+                ids = [job_id for at, job_id in self.oldest_dead() if topic_of(job_id) == topic and self.retention(topic)
+                       and at + self.retention(topic) <= self.now]
+                by_retention += drop(ids)
+        by_age = drop([job_id for at, job_id in self.oldest_dead() if age and at + age <= self.now])
+        excess = len(self.dead) - dead_max if dead_max else 0
+        by_number = drop([job_id for _, job_id in self.oldest_dead()][:max(excess, 0)])
+        self.date_dead()
+        counts = [len(ended), len(by_retention), len(by_age), len(by_number)]
+        return [*counts, int(left == 0 or len(topics) == most)], by_retention, by_age, by_number
+
+    def oldest_dead(self):
+        return sorted((at, job_id) for job_id, at in self.dead.items())
 
     def lost(self, places, most):
         entries = sorted((at, job_id) for job_id, at in places.items())
@@ -511,7 +616,7 @@ class Pool:
             self.take(job_id)
             self.crashes[job_id] = (losses, nonce)
             if losses >= LOSSES_MAX:
-                self.dead[job_id] = self.now
+                self.die(job_id, self.jobs[job_id], f"{losses}/{nonce}")
             elif losses > 1:
                 at = waits.get(job_id, -1)
                 latest = max(due, self.now + 2 ** losses * LEASE_MS)
@@ -527,7 +632,8 @@ class Pool:
 
     def keyspace(self):
         return {
-            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead,
+            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead, "dead_due": self.dead_due,
+            "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
             "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"

@@ -2,11 +2,12 @@
 
 #include <check.h>
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "support/redis_server.h"
 
-enum { TIME_DIGITS = 13 };
+enum { TIME_DIGITS = 13, KEPT_WORDS = 4 };
 
 void times_to_numbers(struct buffer *numbers, const char *text, int64_t now_ms)
 {
@@ -63,6 +64,12 @@ static bool has_words(struct slice name)
     return is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", NULL});
 }
 
+/* What follows them in kept is a record, which may have commas. */
+static int blanks_of(struct slice name)
+{
+    return slice_equal(name, SLICE("kept")) ? KEPT_WORDS : INT_MAX;
+}
+
 static bool has_lines(struct slice name)
 {
     return is_one_of(name, (const char *const[]){"attempts", "kept", NULL});
@@ -74,12 +81,16 @@ static bool has_places(struct slice name)
     return slice_starts_with(name, SLICE("holders:")) || slice_equal(name, SLICE("lingering"));
 }
 
-static void swap(struct slice text, char from, char to)
+/* The first of them, as many as most. */
+static void swap(struct slice text, char from, char to, int most)
 {
     char *at = (char *)(uintptr_t)text.data;
-    for (size_t i = 0; i < text.size; i++)
-        if (at[i] == from)
-            at[i] = to;
+    for (size_t i = 0; i < text.size && most > 0; i++) {
+        if (at[i] != from)
+            continue;
+        at[i] = to;
+        most--;
+    }
 }
 
 static void load_entry(redisContext *redis, struct slice name, struct slice entry)
@@ -90,17 +101,17 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
     } else if (is_hash(name)) {
         ck_assert(slice_cut(entry, '=', &field, &value));
         if (has_words(name))
-            swap(value, ',', ' ');
+            swap(value, ',', ' ', blanks_of(name));
         if (has_lines(name))
-            swap(value, '|', '\n');
+            swap(value, '|', '\n', INT_MAX);
         if (has_places(name))
-            swap(field, '|', '\n');
+            swap(field, '|', '\n', INT_MAX);
         redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
                  value.data, value.size);
     } else {
         ck_assert(slice_cut(entry, '@', &field, &value));
         if (has_places(name))
-            swap(field, '|', '\n');
+            swap(field, '|', '\n', INT_MAX);
         redis_do(redis, "ZADD " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, value.data, value.size,
                  field.data, field.size);
     }
@@ -190,11 +201,11 @@ static void dump_pairs(struct buffer *text, struct slice name, redisReply *pairs
     for (size_t i = 0; i < pairs->elements; i += 2) {
         redisReply *value = pairs->element[i + 1];
         if (has_words(name))
-            swap(slice_from(value->str, value->len), ' ', ',');
+            swap(slice_from(value->str, value->len), ' ', ',', blanks_of(name));
         if (has_lines(name))
-            swap(slice_from(value->str, value->len), '\n', '|');
+            swap(slice_from(value->str, value->len), '\n', '|', INT_MAX);
         if (has_places(name))
-            swap(slice_from(pairs->element[i]->str, pairs->element[i]->len), '\n', '|');
+            swap(slice_from(pairs->element[i]->str, pairs->element[i]->len), '\n', '|', INT_MAX);
         buffer_printf(text, " %s%c%s", pairs->element[i]->str, separator, value->str);
     }
 }

@@ -63,18 +63,19 @@
     "due: t@now+7000\n"                                                                                      \
     "jobs: t/a={r}\n"
 
-#define DEAD                                                                                                 \
-    "dead: t/a@now-5000\n"                                                                                   \
-    "jobs: t/a={r}\n"
+/* It has left the pool. */
+#define DIED(at, rest)                                                                                       \
+    "dead: t/a@" at "\n"                                                                                     \
+    "dead:t: t/a@" at "\n"                                                                                   \
+    "dead_due: t@inf\n"                                                                                      \
+    "kept: t/a=dead," at "," rest "\n"
 
-#define DEAD_BY_LOSSES                                                                                       \
-    "crashes: t/a=5,n1\n"                                                                                    \
-    "dead: t/a@now-5000\n"                                                                                   \
-    "jobs: t/a={r}\n"
+#define DEAD           DIED("now-5000", "0,3,{r}")
+#define DEAD_BY_LOSSES DIED("now-5000", "5/n1,3,{r}")
 
 /* Cancelled while leased: its attempt keeps its place in flight. */
 #define LINGERING                                                                                            \
-    "holders:t: t/a|n1=\n"                                                                                  \
+    "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
 
 /* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */

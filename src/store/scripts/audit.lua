@@ -1,12 +1,12 @@
 #!lua flags=no-writes
 -- audit.lua - counts, in a time that does not depend on how many jobs or topics there are. Each job's id is in exactly
--- one place, so the sum must come out.
+-- one place, so the sums must come out.
 --
 -- ARGV[2] the most topics to look at for due jobs; where more may have some, the last whole survey is told
--- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time, 1 when
--- there may be something to sweep, due time of the first ready job or -1, age of that and of ready, ms, or -1 where
+-- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time, due time of the first ready job or -1, age of that and of ready, ms, or -1 where
 -- nothing is known of them, 1 when that takes a survey}: ready is the part of waiting whose time has come, histories are
--- those of jobs with attempts, kept are jobs that have ended. jobs = waiting + leased + dead >= histories when all is well.
+-- those of jobs with attempts, kept are jobs that have ended, of which the dead ones have no time. jobs = waiting + leased >=
+-- histories and kept = dead + kept with a time when all is well.
 -- uses: attempts kept survey waiting
 local most = tonumber(ARGV[2])
 local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)
@@ -19,11 +19,8 @@ else
     for _, topic in ipairs(call('ZRANGE', key, 0, -1)) do survey(topic) end
   end
 end
-local dead = call('ZCARD', DEAD)
-local first = call('ZRANGE', KEPT_UNTIL, 0, 0, 'WITHSCORES')[2]
-local is_to_sweep = first and tonumber(first) <= now or dead > 0 and has(TOPICS)
 return {
-  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES), dead,
+  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES), call('ZCARD', DEAD),
   call('ZCARD', DUE) + turns, due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
-  is_to_sweep and 1 or 0, oldest_due, age, takes_survey and 1 or 0,
+  oldest_due, age, takes_survey and 1 or 0,
 }

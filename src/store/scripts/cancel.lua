@@ -1,18 +1,29 @@
 #!lua flags=allow-oom
--- cancel.lua - jobs leave the pool because their owner says so.
+-- cancel.lua - jobs leave the pool because their owner says so; dead ones are removed.
 --
--- ARGV from 2: id, what has to be there (see is_as_seen), ...
+-- ARGV from 2: id, what has to be there (see find_seen), ...
 -- Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job, -2 this call has looked at enough:
 -- ask again, -4 not as seen.
--- uses: check keep linger tag
+-- uses: attempts check crashes keep linger seen
 check(2, 2)
+
+local function cancel_dead(id)
+  if not retention_of(topic_of(id)) then
+    drop_kept(id)
+  else
+    local _, _, losses, record, lines = kept_job(id)
+    keep(id, 'cancelled', now, losses, record, lines)
+  end
+  return 0
+end
 
 local function cancel(id, tags)
   if has_read_enough() then return -2 end
-  local is_seen = is_as_seen(id, tags)
-  if is_seen == nil then return -2 end
-  if not is_seen then return call('HEXISTS', JOBS, id) == 1 and -4 or -1 end
-  if has(TOPICS) then keep_job(id, 'cancelled', now) end
+  local seen = find_seen(id, tags)
+  if seen == nil then return -2 end
+  if seen == 'dead' then return cancel_dead(id) end
+  if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and -4 or -1 end
+  keep_job(id, 'cancelled')
   if call('HDEL', JOBS, id) == 0 then return -1 end
   forget_crashes(id)
   forget_attempts({id})
@@ -21,5 +32,6 @@ end
 
 local replies = {now_us}
 for i = 2, #ARGV, 2 do replies[#replies + 1] = cancel(ARGV[i], ARGV[i + 1]) end
+date_dead_topics()
 finish()
 return replies

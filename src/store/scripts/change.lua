@@ -2,21 +2,29 @@
 -- change.lua - jobs of which their owner changes some members, unless they have changed since the caller read them.
 -- No allow-oom: they may grow.
 --
--- ARGV from 2: id, its tag (see is_as_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
+-- A dead job stays dead.
 -- Returns {now_us, result ...}: the due time, 0 where it stays; -2 when this call has looked at enough: ask again,
 -- -3 leased, -4 not as seen, NO_URL.
--- uses: check crashes tag take url when
+-- uses: check crashes ended seen take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
 end
 
+local function change_dead(id, record)
+  local _, at, _, _, lines = kept_job(id)
+  keep(id, 'dead', at, 0, record, lines)
+  return 0
+end
+
 local function change(id, tag, when, record)
-  if call('ZSCORE', LEASES, id) then return -3 end
-  local is_seen = is_as_seen(id, tag)
-  if is_seen == nil then return -2 end
-  if not is_seen then return -4 end
+  local seen = find_seen(id, tag)
+  if seen == nil then return -2 end
+  if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return -3 end
+  if not seen or seen == 'dead' and when ~= '-' then return -4 end
   if lacks_url(id, record) then return NO_URL end
+  if seen == 'dead' then return change_dead(id, record) end
   call('HSET', JOBS, id, record)
   forget_crashes(id)
   if when == '-' then return 0 end
@@ -30,5 +38,6 @@ local replies = {now_us}
 for i = 2, #ARGV, 4 do
   replies[#replies + 1] = change(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
+date_dead_topics()
 finish()
 return replies

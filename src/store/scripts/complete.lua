@@ -3,23 +3,21 @@
 --
 -- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...
 -- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
--- uses: check fence hour keep linger take
+-- uses: check fence hour keep linger revive take
 check(2, 3)
 local verdicts = fence(2, 3)
 local replies = {now_us}
 local gone, by_topic = {}, {}
-local may_keep = has(TOPICS)
 
 local function complete(id, verdict, line)
   local topic = topic_of(id)
   if not verdict then return 0 end
-  if may_keep and retention_of(topic) then
-    if has_read_enough() then return -2 end
-    keep_job(id, 'delivered', now, line)
-  end
+  if retention_of(topic) and has_read_enough() then return -2 end
+  if verdict == 'dead' then bring_back(id) end
+  keep_job(id, 'delivered', line)
   gone[#gone + 1] = id
   forget_crashes(id)
-  if verdict == 'late' then
+  if verdict ~= 'lease' then
     take(id)
     count(topic, 'd', 1)
   else
@@ -45,5 +43,6 @@ if #gone > 0 then
   forget_attempts(gone)
 end
 write_counts()
+date_dead_topics()
 finish()
 return replies

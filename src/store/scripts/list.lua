@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- list.lua - a page of the jobs in one state, in the order of their times, then of their ids; leased ones in that of
--- their ids.
+-- list.lua - a page of the jobs in one state, or of those that have ended so and are kept, in the order of their times,
+-- then of their ids; leased ones in that of their ids.
 --
 -- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
@@ -13,13 +13,16 @@
 --      and of the others jobs that were created since
 -- ARGV[14] leased jobs to look at, an id a line; see leased.lua
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
--- id, score, record, lost consumers, settings of its topic or ''; or id, tag; or nothing}.
--- uses: clock crashes order settings tag_text topic
+-- id, score, record, lost consumers, settings of its topic or '', until when it is kept or 0, line of its last attempt or
+-- '' when it has ended; or id, tag; or nothing}.
+-- uses: clock crashes kept order tag_text until
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
-local places_of = {leased = LEASES, dead = DEAD}
-local key = places_of[state] or bucket_of(topic)
+local has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
+local key = bucket_of(topic)
+if state == 'leased' then key = LEASES end
+if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
 
 -- How many entries of key come before, or are, (score, id): the rank to go on from. The entry itself
 -- may be gone, so its place is found by halving.
@@ -39,7 +42,7 @@ if state == 'delayed' then from = call('ZCOUNT', key, '-inf', now) end
 if state == 'ready' then to = call('ZCOUNT', key, '-inf', now) - 1 end
 if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
 if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
-if began > 0 and (state == 'dead' or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', began) - 1) end
+if began > 0 and (has_ended or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', began) - 1) end
 if ARGV[5] ~= '' and state ~= 'leased' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
 -- The record begins as schedule.lua and job_write.c made it.
@@ -55,7 +58,7 @@ local function passes(id, record)
 end
 
 local replies, found = {now_us, '', '', 0}, 0
-local function add(id, score, record)
+local function add(id, score, record, losses, lines)
   found = found + 1
   if tell == 'count' then return end
   replies[#replies + 1] = id
@@ -67,17 +70,26 @@ local function add(id, score, record)
   bytes_left = bytes_left - #settings_text
   replies[#replies + 1] = tonumber(score)
   replies[#replies + 1] = record
-  replies[#replies + 1] = losses_of(id)
+  replies[#replies + 1] = losses or losses_of(id)
   replies[#replies + 1] = settings_text
+  replies[#replies + 1] = lines and kept_until(id, state, score) or 0
+  replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
 -- Whether the entry is told; records are read only where they are needed, and each that is read counts.
 local needs_record = tell ~= 'count' or host ~= ''
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
-  local record = needs_record and call('HGET', JOBS, id)
+  if not needs_record then return add(id, score) end
+  local record, losses, lines, its_state, _
+  if has_ended then
+    its_state, _, losses, record, lines = kept_job(id)
+    if its_state ~= state then return end
+  else
+    record = call('HGET', JOBS, id)
+  end
   if record then bytes_left = bytes_left - #record end
-  if not needs_record or record and passes(id, record) then add(id, score, record) end
+  if record and passes(id, record) then add(id, score, record, losses, lines) end
 end
 
 -- Whether the page ends behind this entry.
@@ -110,7 +122,7 @@ local function visit_leased(ids)
 end
 
 -- Where each entry counts there is no need to look at them.
-local is_plain = host == '' and (topic == '' or not places_of[state])
+local is_plain = host == '' and state ~= 'leased'
 local is_whole
 if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true

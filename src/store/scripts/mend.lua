@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- mend.lua - a bounded step through what is in Redis, which repairs what is wrong.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'dead', 'attempts', 'kept', 'kept_until', 'due', 'turns', 'waiting'
+-- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'waiting'
 -- ARGV[3] cursor, '0' at first
--- An id that is nowhere becomes ready (late beats lost); an id in two places keeps the first of lease,
--- bucket, dead; a place without a job is removed, as is a holder without a lease, and what is known of the
--- attempts of no job; a job that is kept until nobody knows when goes with the next sweep; a topic without an
--- entry gets one. Last, the number of waiting jobs is made what it must be if all ids are where they belong.
+-- An id that is nowhere becomes ready (late beats lost); an id in lease and bucket keeps its lease; a place
+-- without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a job
+-- that is kept until nobody knows when goes with the next sweep; what is not kept is in no index; a topic without an
+-- entry gets one. A dead job of data of format 1, which is in the pool still, leaves it. Last, the number of waiting jobs
+-- is made what it must be if all ids are where they belong.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
--- uses: attempts crashes kept lingering locate places probe
+-- uses: attempts crashes ended lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -21,14 +22,25 @@ local function leave_bucket(key, id)
   return number
 end
 
+-- Format 1 kept a dead job in the pool, with its death in DEAD.
+local function move_dead(id, at)
+  keep(id, 'dead', tonumber(at), losses_of(id), call('HGET', JOBS, id), lines_of(id))
+  call('HDEL', JOBS, id)
+  forget_crashes(id)
+  forget_attempts({id})
+  mended('moved ' .. id)
+end
+
 local function mend_job(id)
   touch(topic_of(id))
   local state = locate(id)
-  if not state then
+  local death = not state and call('HEXISTS', KEPT, id) == 0 and call('ZSCORE', DEAD, id)
+  if death then
+    move_dead(id, death)
+  elseif not state then
     put(id, now)
     mended('lost ' .. id)
-  elseif state == 'leased' and leave_bucket(bucket_of(topic_of(id)), id) + call('ZREM', DEAD, id) > 0
-    or state ~= 'leased' and state ~= 'dead' and call('ZREM', DEAD, id) > 0 then
+  elseif state == 'leased' and leave_bucket(bucket_of(topic_of(id)), id) > 0 then
     mended('doubled ' .. id)
   end
   if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
@@ -63,10 +75,23 @@ local function mend_attempts(id)
   end
 end
 
-local function mend_kept(id)
-  local is_kept = call('HEXISTS', KEPT, id) == 1
-  if is_kept == (call('ZSCORE', KEPT_UNTIL, id) ~= false) then return end
-  if is_kept then call('ZADD', KEPT_UNTIL, integer(now), id) else call('ZREM', KEPT_UNTIL, id) end
+-- The text is the truth: it says in which index the id has to be.
+local function mend_kept(id, text)
+  local state, at = string.match(text, '^(%a+) (%d+) ')
+  local is_dead, topic = state == 'dead', topic_of(id)
+  local has_index = call('ZSCORE', index_of(state, topic), id)
+  local is_whole = has_index and call('ZSCORE', is_dead and DEAD or KEPT_UNTIL, id)
+  if not has_index then call('ZADD', index_of(state, topic), at, id) end
+  if not is_whole then call('ZADD', is_dead and DEAD or KEPT_UNTIL, is_dead and at or integer(now), id) end
+  if call('ZREM', is_dead and KEPT_UNTIL or DEAD, id) == 1 or not is_whole then mended('kept ' .. id) end
+  if is_dead then touch_dead(topic) end
+end
+
+local function mend_index(key, id)
+  if call('HEXISTS', KEPT, id) == 1 or key == DEAD and call('HEXISTS', JOBS, id) == 1 and not locate(id) then return end
+  call('ZREM', key, id)
+  for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do call('ZREM', index_of(state, topic_of(id)), id) end
+  touch_dead(topic_of(id))
   mended('kept ' .. id)
 end
 
@@ -84,19 +109,22 @@ elseif walk == 'attempts' then
   for i = 1, #fields, 2 do mend_attempts(fields[i]) end
 elseif walk == 'kept' then
   local fields = scan('HSCAN', KEPT)
-  for i = 1, #fields, 2 do mend_kept(fields[i]) end
-elseif walk == 'kept_until' then
-  local entries = scan('ZSCAN', KEPT_UNTIL)
-  for i = 1, #entries, 2 do mend_kept(entries[i]) end
+  for i = 1, #fields, 2 do mend_kept(fields[i], fields[i + 1]) end
+elseif walk == 'kept_until' or walk == 'dead' then
+  local entries = scan('ZSCAN', base .. walk)
+  for i = 1, #entries, 2 do mend_index(base .. walk, entries[i]) end
+elseif walk == 'dead_due' then
+  local entries = scan('ZSCAN', DEAD_DUE)
+  for i = 1, #entries, 2 do touch_dead(entries[i]) end
 elseif walk == 'waiting' then
-  local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', DEAD)
+  local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
     call('HSET', NUMBERS, 'waiting', number)
     mended('number of waiting jobs')
   end
-elseif walk == 'leases' or walk == 'dead' then
-  local entries = scan('ZSCAN', base .. walk)
-  for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
+elseif walk == 'leases' then
+  local entries = scan('ZSCAN', LEASES)
+  for i = 1, #entries, 2 do mend_place(LEASES, entries[i]) end
 else
   -- The buckets of the topics in due or turns. The cursor is the rank of a topic, then a cursor within
   -- its bucket. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
@@ -123,5 +151,6 @@ else
     end
   end
 end
+date_dead_topics()
 finish()
 return replies

@@ -4,18 +4,15 @@
 -- ARGV from 2: id, ...
 -- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
 -- settings of its topic or ''}; of one that has ended and is kept, these, the state and time of its end, and {..., until
--- when, line of its last attempt or ''}; or -2 when the answer has become too long: ask again.
--- uses: crashes kept locate record settings
+-- when its retention keeps it or 0, line of its last attempt or ''}; or -2 when the answer has become too long: ask again.
+-- uses: crashes locate until
 local replies = {now_us}
 
 local function read_kept(id)
   if call('HEXISTS', KEPT, id) == 0 then return {} end
   if has_read_enough() then return -2 end
   local state, at, losses, record, lines = kept_job(id)
-  record_bytes_left = record_bytes_left - #record
-  local line = string.match(lines, '[^\n]*\n$') or ''
-  local until_when = tonumber(call('ZSCORE', KEPT_UNTIL, id)) or now
-  return {state, at, record, losses, settings_text_of(topic_of(id)), until_when, line}
+  return {state, at, record, losses, settings_text_of(topic_of(id)), kept_until(id, state, at), last_line(lines)}
 end
 
 for i = 2, #ARGV do

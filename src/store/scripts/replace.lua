@@ -1,16 +1,16 @@
 #!lua
 -- replace.lua - jobs that take the place of whatever has their id, unless that is being delivered: new ones, with
--- nothing of the old ones' past. No allow-oom: a full Redis refuses new work.
+-- nothing of the old ones' past. A dead one has no id, and is kept beside. No allow-oom: a full Redis refuses new work.
 --
 -- ARGV[2]  the most jobs in the pool, 0: no bound
 -- then for each job:
 --   id
 --   when    as in schedule.lua
 --   record  as in schedule.lua
---   tags    what has to be there, see is_as_seen
+--   tags    what has to be there, see find_seen
 -- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
 -- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
--- uses: check death tag url when
+-- uses: attempts check crashes seen take url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -18,16 +18,14 @@ local function replace(id, when, record, tags)
   if has_read_enough() then return -2 end
   local is_there = call('HEXISTS', JOBS, id) == 1
   if is_there and call('ZSCORE', LEASES, id) then return -3 end
-  local is_seen = is_as_seen(id, tags)
-  if is_seen == nil then return -2 end
-  if not is_seen then return -4 end
+  local seen = tags == '' and 'pool' or find_seen(id, tags)
+  if seen == nil then return -2 end
+  if not seen or is_there and seen == 'dead' then return -4 end
   if lacks_url(id, record) then return NO_URL end
   if is_there then
-    if not make_way(id) then
-      take(id)
-      forget_crashes(id)
-      forget_attempts({id})
-    end
+    take(id)
+    forget_crashes(id)
+    forget_attempts({id})
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
     return -1
   end

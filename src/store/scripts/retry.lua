@@ -2,7 +2,7 @@
 -- retry.lua - failed attempts: each job waits for its next one, from now, or is due again as it was.
 --
 -- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
--- uses: attempts check fence hour linger take
+-- uses: attempts check fence hour linger revive take
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
@@ -12,6 +12,7 @@ for i = 2, #ARGV, 5 do
   if verdicts[number] then
     local wait = tonumber(ARGV[i + 2])
     local due = verdicts[number] == 'lease' and string.match(claims[number], '(%S+)$')
+    if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
     forget_crashes(id)
     note_attempt(id, ARGV[i + 4])
@@ -23,5 +24,6 @@ for i = 2, #ARGV, 5 do
   end
 end
 write_counts()
+date_dead_topics()
 finish()
 return replies

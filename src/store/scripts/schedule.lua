@@ -11,7 +11,7 @@
 -- Returns {now_us, result ...}: a due time, -1 when the pool is full, {state, due, record} of the job
 -- that has the id, or -2 when there is one but the answer has become too long: ask again. For a key that is
 -- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request. NO_URL.
--- uses: check death idempotency locate url when
+-- uses: check idempotency locate places record url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 local replies, scheduled = {now_us}, {}
@@ -27,12 +27,10 @@ local function existing(id)
 end
 
 local function add(id, when, record)
-  if lacks_url(id, record) and (call('HEXISTS', JOBS, id) == 0 or death_without_id(id)) then return NO_URL end
+  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return NO_URL end
   local at, text, created = due_of(when)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
-    if has_read_enough() then return -2 end
-    if not make_way(id) then return existing(id) end
-    call('HSET', JOBS, id, opening_of(created) .. record)
+    return existing(id)
   end
   put(id, text)
   scheduled[id] = at

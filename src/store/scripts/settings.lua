@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: topic, the text that was read, or empty, the text to write, or empty for none, ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: places probe
+-- uses: ended places probe
 probe()
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
@@ -18,8 +18,10 @@ for i = 2, #ARGV, 3 do
     end
     if new == '' or not cjson.decode(new).rate then call('HDEL', RATES, topic) end
     touch(topic)
+    touch_dead(topic)
     replies[#replies + 1] = 1
   end
 end
+date_dead_topics()
 finish()
 return replies

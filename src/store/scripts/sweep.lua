@@ -1,29 +1,40 @@
 #!lua flags=allow-oom
--- sweep.lua - a bounded step through what has been kept for as long as its topic says: jobs that have ended, and dead
--- ones.
+-- sweep.lua - a bounded step through what has been kept for long enough: jobs that have ended, by the retention of their
+-- topics, and dead ones, by that and by the server's bounds.
 --
--- ARGV[2] the most jobs to remove or, of the dead, to look at   [3] how many of the dead to pass over
--- Returns {now_us, how many that had ended, how many dead ones are gone, how many of the dead to pass over in the next
--- step, 0 at the end}. When others change the dead meanwhile some are missed, and found by the next walk.
--- uses: keep probe
-local most, from = tonumber(ARGV[2]), tonumber(ARGV[3])
+-- ARGV[2] the most jobs to remove, and topics to look at   [3] how long a dead one is kept at most, ms; 0: no bound
+-- ARGV[4] the most dead ones, of which the oldest go; 0: no bound
+-- Returns {now_us, how many that had ended, how many dead ones by their topic's retention, by their age, by their number,
+-- 1 when there may be more to do now}.
+-- uses: ended probe
+local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local left = most
 probe()
 
-local ended = call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, most)
-if #ended > 0 then
-  call('HDEL', KEPT, unpack(ended))
-  call('ZREM', KEPT_UNTIL, unpack(ended))
+local function drop(ids)
+  for i = 1, #ids do drop_kept(ids[i]) end
+  left = left - #ids
+  return #ids
 end
 
-local dead, gone = call('ZRANGE', DEAD, from, from + most - 1, 'WITHSCORES'), {}
-for i = 1, #dead, 2 do
-  local retention = retention_of(topic_of(dead[i]))
-  if retention and tonumber(dead[i + 1]) + retention <= now then gone[#gone + 1] = dead[i] end
+local ended = drop(call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, left))
+
+-- A topic that is here has a dead job whose time is over, or another retention since.
+local by_retention = 0
+local topics = call('ZRANGEBYSCORE', DEAD_DUE, '-inf', now, 'LIMIT', 0, most)
+for i = 1, #topics do
+  local retention = retention_of(topics[i])
+  if left == 0 then break end
+  touch_dead(topics[i])
+  if retention then
+    local last = integer(now - retention)
+    by_retention = by_retention + drop(call('ZRANGEBYSCORE', index_of('dead', topics[i]), '-inf', last, 'LIMIT', 0, left))
+  end
 end
-if #gone > 0 then
-  call('ZREM', DEAD, unpack(gone))
-  call('HDEL', JOBS, unpack(gone))
-  call('HDEL', CRASHES, unpack(gone))
-  forget_attempts(gone)
-end
-return {now_us, #ended, #gone, #dead < 2 * most and 0 or from + most - #gone}
+
+local by_age, by_number = 0, 0
+if age_ms > 0 then by_age = drop(call('ZRANGEBYSCORE', DEAD, '-inf', integer(now - age_ms), 'LIMIT', 0, left)) end
+local excess = dead_max > 0 and call('ZCARD', DEAD) - dead_max or 0
+if excess > 0 and left > 0 then by_number = drop(call('ZRANGE', DEAD, 0, math.min(excess, left) - 1)) end
+date_dead_topics()
+return {now_us, ended, by_retention, by_age, by_number, (left == 0 or #topics == most) and 1 or 0}

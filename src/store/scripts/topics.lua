@@ -2,12 +2,12 @@
 -- topics.lua - topics as they are: one, or a page of those that have jobs or settings, by name.
 --
 -- ARGV[2] a topic, or empty for a page   [3] the name to go on behind, or empty   [4] the most topics
--- ARGV[5] the most entries of a key to look at: dead and leased jobs beyond are not counted, topics not found
+-- ARGV[5] the most entries of a key to look at: topics beyond are not found
 --      (a few more of TOPICS, and only some MiB of what is in it)
 -- Returns {now_us, 1 when there are more behind, 1 when not all entries were looked at, then for each topic: name,
 -- settings or '', delayed, ready, leased, dead, due time of the first job or -1, until when its first job is held:
 -- -1 not at all, -2 until something ends, else ms; delivered, retried and died within the last hour}.
--- uses: hour offer order record topic
+-- uses: hour kept offer order record topic
 local one, after, most, look = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local is_partial = 0
 
@@ -16,7 +16,7 @@ local function entries_of(key)
   return call('ZRANGE', key, 0, look - 1)
 end
 
-local names, is_known, dead_of = {}, {}, {}
+local names, is_known = {}, {}
 local function note(topic)
   if is_known[topic] then return end
   is_known[topic] = true
@@ -64,14 +64,8 @@ local function first_names()
   return first
 end
 
-local dead = entries_of(DEAD)
-for i = 1, #dead do
-  local topic = topic_of(dead[i])
-  dead_of[topic] = (dead_of[topic] or 0) + 1
-  note(topic)
-end
 if one == '' then
-  for _, key in ipairs({DUE, TURNS}) do
+  for _, key in ipairs({DUE, TURNS, DEAD_DUE}) do
     for _, topic in ipairs(entries_of(key)) do note(topic) end
   end
   for _, id in ipairs(entries_of(LEASES)) do note(topic_of(id)) end
@@ -103,7 +97,7 @@ for i = 1, math.min(#names, most) do
   local hour = last_hour(topic)
   for _, part in ipairs({
     topic, settings_text_of(topic), call('ZCARD', bucket_of(topic)) - ready, ready, call('HLEN', holders_of(topic)),
-    dead_of[topic] or 0, due, held(topic, due), hour.d, hour.r, hour.x,
+    call('ZCARD', index_of('dead', topic)), due, held(topic, due), hour.d, hour.r, hour.x,
   }) do
     replies[#replies + 1] = part
   end

@@ -13,6 +13,8 @@ local function with_attempt(lines, line)
   return lines
 end
 
+local function lines_of(id) return has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '' end
+
 local function note_attempt(id, line)
   if line ~= '' then call('HSET', ATTEMPTS, id, with_attempt(call('HGET', ATTEMPTS, id) or '', line)) end
 end

@@ -1,11 +1,14 @@
 -- bury.lua - gives a job up.
--- uses: hour places
+-- uses: attempts crashes ended hour places
 
--- Gives a job up: its id is in no place any more. Where the topic's settings say so, a notice, which is another job,
--- tells of that; of its own death none does. See JOB_ID_NOTICE, too.
+-- Gives up a job that is in no place any more: it leaves the pool and is kept. Where the topic's settings say so, a notice,
+-- which is another job, tells of that; of its own death none does. See JOB_ID_NOTICE, too.
 local deaths = 0
-local function bury(id, record)
-  call('ZADD', DEAD, integer(now), id)
+local function bury(id, record, losses, line)
+  keep(id, 'dead', now, losses, record, with_attempt(lines_of(id), line))
+  call('HDEL', JOBS, id)
+  forget_crashes(id)
+  forget_attempts({id})
   local topic = topic_of(id)
   count(topic, 'x', 1)
   local url, job_id = settings_of(topic).onDead, string.sub(id, #topic + 2)

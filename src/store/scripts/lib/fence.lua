@@ -1,10 +1,17 @@
 -- fence.lua - which nonces hold their leases.
--- uses: crashes topic
+-- uses: crashes kept topic
+
+-- Whether the job died when the consumer with this nonce was lost.
+local function died_with(id, nonce)
+  if call('HEXISTS', JOBS, id) == 1 or not call('ZSCORE', DEAD, id) then return false end
+  local _, _, _, _, _, last = kept_job(id)
+  return last == nonce
+end
 
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
 -- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost
--- but nobody holds or has changed the job since; nothing otherwise. Once one of a call's items has
--- ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
+-- but nobody holds or has changed the job since; 'dead' when the job died of that loss and was not changed
+-- since, see revive; nothing otherwise. Once one of a call's items has ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
 -- Second result: what the claim noted, 'nonce due', for those with a lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers = {}, {}, {}
@@ -35,7 +42,11 @@ local function fence(first, size, keeps_lease)
         if string.match(found[k], '^%S+') == nonce then pass(number, id, 'lease', found[k]) end
       else
         local crash = call('HGET', CRASHES, id)
-        if crash and string.match(crash, '%S+$') == nonce then pass(number, id, 'late') end
+        if crash and string.match(crash, '%S+$') == nonce then
+          pass(number, id, 'late')
+        elseif not crash and died_with(id, nonce) then
+          pass(number, id, 'dead')
+        end
       end
     end
   end

@@ -1,13 +1,19 @@
 -- kept.lua - jobs that have ended and can still be read.
--- uses: keys
+--
+-- They are in no place of the pool and hold no id: a job of the pool and a kept one may share it. Of each id the last job that
+-- ended is kept: every dead one, and the delivered and cancelled ones of topics with a retention.
+-- uses: record
 
-local KEPT, KEPT_UNTIL = base .. 'kept', base .. 'kept_until' -- id -> see keep_job; id -> until when, ms
+local KEPT, KEPT_UNTIL = base .. 'kept', base .. 'kept_until' -- id -> see keep; id -> until when, ms: delivered, cancelled
+local DEAD_DUE = base .. 'dead_due' -- topic -> see date_dead
+local function index_of(state, topic) return base .. state .. ':' .. topic end -- id -> when it ended so, ms
 
--- What keep_job has put there: state, time, losses, record, lines; nothing when there is none.
+-- What keep has put there: state, time, losses, record, lines, nonce or ''; nothing when there is none.
 local function kept_job(id)
   local text = call('HGET', KEPT, id)
   if not text then return end
-  local state, at, losses, size, start = string.match(text, '^(%a+) (%d+) (%d+) (%d+) ()')
+  record_bytes_left = record_bytes_left - #text
+  local state, at, losses, nonce, size, start = string.match(text, '^(%a+) (%d+) (%d+)/?(%S*) (%d+) ()')
   local lines = start + tonumber(size)
-  return state, tonumber(at), tonumber(losses), string.sub(text, start, lines - 1), string.sub(text, lines)
+  return state, tonumber(at), tonumber(losses), string.sub(text, start, lines - 1), string.sub(text, lines), nonce
 end

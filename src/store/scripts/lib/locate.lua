@@ -7,6 +7,4 @@ local function locate(id)
   if score then return 'leased', score end
   score = call('ZSCORE', bucket_of(topic_of(id)), id)
   if score then return tonumber(score) > now and 'delayed' or 'ready', score end
-  score = call('ZSCORE', DEAD, id)
-  if score then return 'dead', score end
 end

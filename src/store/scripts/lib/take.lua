@@ -13,5 +13,4 @@ local function take(id)
     waiting_change = waiting_change - 1
     return 'waiting'
   end
-  if call('ZREM', DEAD, id) == 1 then return 'dead' end
 end

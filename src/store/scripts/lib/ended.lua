@@ -1,0 +1,59 @@
+-- ended.lua - the only writer of jobs that have ended.
+--
+-- Its text is in kept, its time in the index of its state and topic. A dead one is in dead, too, by its time, over all topics;
+-- another one in kept_until, with the time when it goes.
+-- uses: clock kept retention topic
+
+-- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
+-- has none. So another retention acts on all of them by this one entry.
+local function date_dead(topic)
+  local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]
+  if not first then
+    call('ZREM', DEAD_DUE, topic)
+    return
+  end
+  local retention = retention_of(topic)
+  call('ZADD', DEAD_DUE, retention and integer(tonumber(first) + retention) or 'inf', topic)
+end
+
+-- Topics whose dead jobs, or their retention, this call has changed.
+local undated, is_undated = {}, {}
+local function touch_dead(topic)
+  if not is_undated[topic] then
+    is_undated[topic] = true
+    undated[#undated + 1] = topic
+  end
+end
+
+-- The end of every script that changes what is kept.
+local function date_dead_topics()
+  for i = 1, #undated do date_dead(undated[i]) end
+end
+
+-- Removes a job from everything that is kept, also where a part of it is missing.
+local function drop_kept(id)
+  local topic = topic_of(id)
+  call('HDEL', KEPT, id)
+  if call('ZREM', DEAD, id) + call('ZREM', index_of('dead', topic), id) > 0 then touch_dead(topic) end
+  if call('ZREM', KEPT_UNTIL, id) == 1 then
+    call('ZREM', index_of('delivered', topic), id)
+    call('ZREM', index_of('cancelled', topic), id)
+  end
+end
+
+-- Keeps what can be read of a job that has ended: 'state time losses size', a blank, as many bytes of record, then the lines
+-- of its attempts. losses of one that died with its consumer end in '/' and that one's nonce, see fence. An earlier one of
+-- its id goes.
+local function keep(id, state, at, losses, record, lines)
+  local topic = topic_of(id)
+  if call('HEXISTS', KEPT, id) == 1 then drop_kept(id) end
+  record_bytes_left = record_bytes_left - #record - #lines
+  call('HSET', KEPT, id, table.concat({state, integer(at), losses, #record}, ' ') .. ' ' .. record .. lines)
+  call('ZADD', index_of(state, topic), integer(at), id)
+  if state == 'dead' then
+    call('ZADD', DEAD, integer(at), id)
+    touch_dead(topic)
+  else
+    call('ZADD', KEPT_UNTIL, integer(at + (retention_of(topic) or 0)), id)
+  end
+end

@@ -1,0 +1,13 @@
+-- revive.lua - brings a dead job back into the pool.
+-- uses: attempts ended
+
+-- The job is in the pool again, with its own record or another one; the caller puts it into a place.
+local function bring_back(id, record)
+  local _, _, _, old, lines = kept_job(id)
+  call('HSET', JOBS, id, record or old)
+  if lines ~= '' then
+    call('HSET', ATTEMPTS, id, lines)
+    is_there[ATTEMPTS] = true
+  end
+  drop_kept(id)
+end
