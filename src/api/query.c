@@ -98,7 +98,7 @@ struct reading {
 
 static bool read_state(struct exchange *exchange, struct slice value)
 {
-    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_DEAD; i++) {
+    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
             exchange->parameters->jobs.state = (enum job_state)i;
             return true;
@@ -156,7 +156,7 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
     size_t shards = store_shards(exchange->api->options.store);
     switch (parameter) {
     case PARAMETER_STATE:
-        return read_state(exchange, value) ? NULL : "must be delayed, ready, leased or dead";
+        return read_state(exchange, value) ? NULL : "must be delayed, ready, leased, dead, delivered or cancelled";
     case PARAMETER_TOPIC:
         exchange->parameters->jobs.topic = value;
         return topic_is_valid(value) ? NULL : "is no topic";
@@ -241,9 +241,13 @@ static bool read_list(struct exchange *exchange, unsigned known)
 {
     struct reading reading = {.exchange = exchange, .known = known};
     read_pairs(&reading);
+    enum job_state state = exchange->parameters->jobs.state;
+    bool is_of_one_topic = state != JOB_STATE_LEASED && state != JOB_STATE_DEAD;
     if (!(reading.given & 1U << PARAMETER_STATE))
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
-    else if (!(reading.given & 1U << PARAMETER_TOPIC) && exchange->parameters->jobs.state <= JOB_STATE_READY)
+    else if (known == CANCEL_PARAMETERS && state > JOB_STATE_DEAD)
+        add_error(&reading.errors, SLICE("state"), "must be delayed, ready, leased or dead: these jobs have ended");
+    else if (!(reading.given & 1U << PARAMETER_TOPIC) && is_of_one_topic)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
     return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);
 }

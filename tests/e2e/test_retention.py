@@ -154,6 +154,26 @@ def test_a_kept_job_can_only_be_read(server, receiver, topic):
     assert server.job(topic, "a")["state"] == "delayed"
 
 
+def test_what_was_delivered_or_cancelled_is_listed(server, receiver, topic):
+    keep(server, topic)
+    delivered = [deliver(server, receiver, topic, job_id) for job_id in ("c", "a", "b")]
+    for job_id in "d", "e":
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=60)
+        server.cancel(topic, job_id).expect(200)
+    cancelled = [server.job(topic, job_id) for job_id in ("d", "e")]
+    find = lambda what: server.get(f"/jobs{what}&topic={topic}").expect(200)
+    assert find("?state=delivered")["jobs"] == delivered and find("?state=cancelled")["jobs"] == cancelled
+    assert [job["attempts"] for job in delivered] == [1, 1, 1] and [job["attempts"] for job in cancelled] == [0, 0]
+    assert find("/count?state=delivered") == {"count": 3} and find("/count?state=cancelled") == {"count": 2}
+    first = find("?state=delivered&limit=2")
+    assert first["jobs"] + find(f"?state=delivered&cursor={first['cursor']}")["jobs"] == delivered
+    assert find(f"?state=delivered&dueAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
+    # They have ended: no filter cancels or runs them. Over all topics there is no list of them.
+    assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}").fields() == ["state"]
+    assert server.get("/jobs?state=cancelled").fields() == ["topic"]
+    assert find("?state=delivered")["jobs"] == delivered
+
+
 def test_kept_jobs_take_no_room_in_the_pool(start, receiver, topic):
     server = start("--max-jobs", "1", "--reactors", "1")
     keep(server, topic)
