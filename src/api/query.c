@@ -8,8 +8,10 @@
 #include "api/problem.h"
 #include "api/route.h"
 #include "base/decimal.h"
+#include "base/percent.h"
 #include "base/memory.h"
 #include "job/job_id.h"
+#include "job/suggestion.h"
 #include "job/timestamp.h"
 
 enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64, PER_SECOND_MAX = 1000000 };
@@ -52,7 +54,7 @@ bool query_is_empty(struct exchange *exchange)
     struct job_errors errors;
     errors.count = 0; /* and nothing else: it is large, and almost always empty */
     while (take_pair(&query, &name, &value))
-        add_error(&errors, shown(name), "is no parameter here");
+        add_error(&errors, shown(name), "unknown query parameter: this path takes none");
     if (errors.count)
         problem_answer_errors(exchange, "query", &errors);
     return errors.count == 0;
@@ -196,13 +198,24 @@ static enum parameter find_parameter(unsigned known, struct slice name)
     return PARAMETER_COUNT;
 }
 
+static void report_unknown(struct reading *reading, struct slice name)
+{
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    for (int i = 0; i < PARAMETER_COUNT; i++)
+        if (reading->known & 1U << i)
+            suggestion_weigh(&meant, parameter_names[i]);
+    suggestion_write(&meant, "unknown query parameter", detail);
+    add_error(&reading->errors, shown(name), detail);
+}
+
 static void read_pair(struct reading *reading, struct slice name, struct slice value, struct buffer *text)
 {
     enum parameter parameter = find_parameter(reading->known, name);
     const char *detail = NULL;
     size_t start = text->size;
     if (parameter == PARAMETER_COUNT) {
-        add_error(&reading->errors, shown(name), "is no parameter here");
+        report_unknown(reading, name);
         return;
     }
     if (reading->given & 1U << parameter)

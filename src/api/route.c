@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "api/handlers.h"
-#include "base/hex.h"
+#include "base/percent.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
 #include "job/token.h"
@@ -103,36 +103,15 @@ void route_check_table(void)
                                      (method->scopes == 0) == (method->reach == REACH_FREE)));
 }
 
-/* What we compare it with is ASCII, so anything else can be refused here. */
-bool percent_decode(struct slice text, char refused, struct buffer *out)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        int byte = (unsigned char)text.data[i];
-        if (byte == '%') {
-            if (i + 2 >= text.size)
-                return false;
-            int high = hex_value(text.data[i + 1]), low = hex_value(text.data[i + 2]);
-            if (high < 0 || low < 0)
-                return false;
-            byte = high * 16 + low;
-            if (byte == refused)
-                return false;
-            i += 2;
-        }
-        if (byte <= 0x20 || byte >= 0x7f)
-            return false;
-        buffer_append_byte(out, (char)byte);
-    }
-    return !out->failed;
-}
-
-/* Decodes the next ":" of a pattern. Topic and jobId end up as topic/jobId in the exchange's path. */
+/* Decodes the next ":" of a pattern. Topic and jobId end up as topic/jobId in the exchange's path; a slash
+ * may be in the jobId only. */
 static bool take_name(struct exchange *exchange, struct slice segment, size_t index)
 {
     size_t before = exchange->path.size;
     if (index == 1)
         buffer_append_byte(&exchange->path, '/');
-    return percent_decode(segment, '/', &exchange->path) && exchange->path.size > before + index;
+    return percent_decode(segment, index == 0 ? '/' : '\0', &exchange->path) &&
+           exchange->path.size > before + index;
 }
 
 static bool matches(struct exchange *exchange, const char *pattern, struct slice path)
@@ -201,6 +180,8 @@ const struct route *route_find(struct exchange *exchange, struct slice target)
     slice_cut(without_origin(target), '?', &path, &exchange->query);
     if (path.size == 0 || path.data[0] != '/' || path.size > EXCHANGE_PATH_MAX)
         return NULL;
+    if (path.size > 1 && path.data[path.size - 1] == '/')
+        path.size--;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (matches(exchange, routes[i].path, path))
             return (routes[i].has_receiver ? take_receiver(exchange) : take_key(exchange)) ? &routes[i]

@@ -42,8 +42,8 @@ struct route {
 };
 
 /* Finds the route of a raw target (RFC 3986: path and query) and fills in the exchange's topic, jobId, key
- * and query. NULL: there is nothing at this path. Segments are decoded; what cannot be a topic, a jobId or a receiver
- * is no path of ours. */
+ * and query. NULL: there is nothing at this path. Segments are decoded; what cannot be a topic, a jobId or a
+ * receiver is no path of ours. */
 const struct route *route_find(struct exchange *, struct slice target);
 
 /* Stops the process when a method in the table lacks its decision. */
@@ -54,8 +54,5 @@ const struct method *route_method(const struct route *, struct slice name);
 
 /* "GET, HEAD, PUT, PATCH, DELETE", into text. */
 void route_allow(const struct route *, struct buffer *text);
-
-/* Decodes %XX. False: broken, or anything but visible ASCII came out, or refused did ('\0': nothing more). */
-bool percent_decode(struct slice text, char refused, struct buffer *out);
 
 #endif

@@ -1,18 +1,23 @@
 /* schedule.c - POST /jobs */
-#include <stdio.h>
-
 #include "api/handlers.h"
 #include "api/idempotency.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
 #include "api/trace_context.h"
+#include "base/percent.h"
+
+enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_MAX + 1 + 3 * JOB_ID_MAX };
 
 static void answer_placed(struct exchange *exchange, const struct verdict *verdict)
 {
     struct buffer *body = exchange_scratch(exchange);
-    char location[sizeof "/jobs/" + JOB_KEY_MAX];
-    int size = snprintf(location, sizeof location, "/jobs/%.*s", SLICE_ARG(verdict->key));
-    struct http_header header = {SLICE("Location"), slice_from(location, (size_t)size)};
+    char room[LOCATION_MAX + 1];
+    struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
+    struct slice topic, job_id;
+    slice_cut(verdict->key, '/', &topic, &job_id);
+    buffer_printf(&location, "/jobs/%.*s/", SLICE_ARG(topic));
+    percent_append(&location, job_id);
+    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
     buffer_append_byte(body, '{');
     buffer_append(body, verdict->members);
     buffer_append_byte(body, '}');

@@ -5,29 +5,55 @@
 
 #include "base/decimal.h"
 
-/* The largest first, as duration_format wants them; parsing looks for the longest suffix, "ms" before "s". */
+/* The largest first, as duration_format wants them. */
 static const struct unit {
     const char *suffix;
     int64_t ms;
-} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"ms", 1}, {"s", 1000}};
+} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 
 enum { UNITS = sizeof units / sizeof *units };
 
+static bool is_digit(char byte)
+{
+    return (byte >= '0' && byte <= '9') || byte == '.';
+}
+
+/* Takes the digits, or what is no digit, off the front of *text. */
+static struct slice take(struct slice *text, bool are_digits)
+{
+    size_t size = 0;
+    while (size < text->size && is_digit(text->data[size]) == are_digits)
+        size++;
+    struct slice part = slice_from(text->data, size);
+    *text = slice_skip(*text, size);
+    return part;
+}
+
+/* The unit's place in the table, behind the one before; UNITS: there is none. */
+static size_t find_unit(struct slice suffix, size_t first)
+{
+    size_t i = first;
+    while (i < UNITS && !slice_equal(suffix, slice_of(units[i].suffix)))
+        i++;
+    return i;
+}
+
 bool duration_parse(struct slice text, int64_t max_ms, int64_t *ms)
 {
-    int64_t unit_ms = 1000;
-    for (size_t i = 0; i < UNITS; i++) {
-        struct slice suffix = slice_of(units[i].suffix);
-        if (text.size && slice_ends_with(text, suffix)) {
-            unit_ms = units[i].ms;
-            text.size -= suffix.size;
-            break;
-        }
-    }
-    for (size_t i = 0; i < text.size; i++) /* no signs, no exponents */
-        if (text.data[i] != '.' && (text.data[i] < '0' || text.data[i] > '9'))
+    size_t first = 0;
+    struct slice rest = text, number = take(&rest, true);
+    if (rest.size == 0) /* no signs, no exponents */
+        return decimal_parse(number, 1000, max_ms, ms, NULL);
+    for (*ms = 0, rest = text; rest.size;) {
+        int64_t part_ms;
+        number = take(&rest, true);
+        size_t unit = find_unit(take(&rest, false), first);
+        if (unit == UNITS || !decimal_parse(number, units[unit].ms, max_ms - *ms, &part_ms, NULL))
             return false;
-    return decimal_parse(text, unit_ms, max_ms, ms, NULL);
+        *ms += part_ms;
+        first = unit + 1;
+    }
+    return true;
 }
 
 void duration_format(int64_t ms, char text[DURATION_TEXT_MAX])

@@ -17,7 +17,7 @@
 
 enum {
     JOB_TOPIC_MAX = 128,                          /* bytes */
-    JOB_ID_MAX = 128,                             /* bytes */
+    JOB_ID_MAX = 255,                             /* bytes */
     JOB_KEY_MAX = JOB_TOPIC_MAX + 1 + JOB_ID_MAX, /* topic/jobId */
     JOB_URL_MAX = 2048,                           /* bytes */
     JOB_RETRY_MAX = 100,

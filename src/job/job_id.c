@@ -1,5 +1,6 @@
 #include "job/job_id.h"
 
+#include "base/utf8.h"
 #include "job/job.h"
 
 static bool is_topic_byte(char byte)
@@ -21,12 +22,27 @@ bool topic_is_valid(struct slice topic)
     return topic.size > 0 && topic.size <= JOB_TOPIC_MAX && !is_dots(topic);
 }
 
+/* Bytes of the character that text begins with; 0: it is a control character, or no UTF-8. */
+static size_t character_size(struct slice text)
+{
+    const uint8_t *at = (const uint8_t *)text.data;
+    if (at[0] < 0x80)
+        return at[0] >= 0x20 && at[0] != 0x7f;
+    size_t size = utf8_size(at[0]);
+    bool is_control = at[0] == 0xc2 && text.size > 1 && at[1] < 0xa0; /* U+0080 to U+009F */
+    return size && size <= text.size && !is_control && utf8_is_sound(at, size) ? size : 0;
+}
+
 bool job_id_is_valid(struct slice job_id)
 {
-    for (size_t i = 0; i < job_id.size; i++)
-        if (!is_topic_byte(job_id.data[i]) && job_id.data[i] != '~' && job_id.data[i] != ':')
+    if (job_id.size == 0 || job_id.size > JOB_ID_MAX || is_dots(job_id))
+        return false;
+    for (size_t size; job_id.size; job_id = slice_skip(job_id, size)) {
+        size = character_size(job_id);
+        if (!size)
             return false;
-    return job_id.size > 0 && job_id.size <= JOB_ID_MAX && !is_dots(job_id);
+    }
+    return true;
 }
 
 bool job_id_is_notice(struct slice job_id)

@@ -1,7 +1,8 @@
 /* job_parse.c - a client's JSON into a job.
  *
  *   1. json_check says whether the text is sound, and within its limits
- *   2. its members are found; body stays as it is, because it has to arrive byte for byte
+ *   2. its members are found. null stands for an absent one, but for body, where it is a value like any
+ * other. body stays as it is, because it has to arrive byte for byte
  *   3. each member's reader checks its rules, in the order of the table; numbers are read from their
  *      text, exactly
  *   4. members that the table does not name are reported
@@ -15,6 +16,7 @@
 #include "job/job_parse.h"
 #include "job/json.h"
 #include "job/member.h"
+#include "job/suggestion.h"
 #include "job/timestamp.h"
 
 struct parse {
@@ -65,7 +67,8 @@ static void read_job_id(struct parse *parse, const char *name, struct slice valu
     if (job_id_is_valid(*job_id))
         check_name(parse, name, *job_id, parse->job_id);
     else
-        job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - ~ : and not . or ..");
+        job_errors_add(parse->errors, name,
+                       "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
 }
 
 static void read_url(struct parse *parse, const char *name, struct slice value)
@@ -96,7 +99,7 @@ static void read_due_at(struct parse *parse, const char *name, struct slice valu
     struct job *job = parse->job;
     job->has_due_at = true;
     if (job->has_delay)
-        job_errors_add(parse->errors, name, "must not stand beside delay");
+        job_errors_add(parse->errors, name, "cannot be combined with delay");
     if (read_time(parse, name, value, &job->due_at_ms) && job->due_at_ms > parse->now_ms + JOB_DELAY_MAX_MS)
         job_errors_add(parse->errors, name, "must be at most 10 years ahead");
 }
@@ -122,7 +125,7 @@ static void read_expires_at(struct parse *parse, const char *name, struct slice 
     struct job *job = parse->job;
     job->has_expires_at = true;
     if (job->has_ttl)
-        job_errors_add(parse->errors, name, "must not stand beside ttl");
+        job_errors_add(parse->errors, name, "cannot be combined with ttl");
     if (read_time(parse, name, value, &job->expires_at_ms))
         check_expiry(parse, name);
 }
@@ -189,9 +192,16 @@ static void report_unknown(struct parse *parse, struct slice text, struct buffer
     struct json_cursor cursor;
     struct slice value;
     bool is_open = json_open(text, &cursor);
-    while (is_open && json_next_named(&cursor, name, &value))
-        if (find_member(buffer_slice(name)) == MEMBERS)
-            job_errors_add_named(parse->errors, "", buffer_slice(name), "is no member of a job");
+    while (is_open && json_next_named(&cursor, name, &value)) {
+        struct suggestion meant = {.name = buffer_slice(name)};
+        char detail[SUGGESTION_DETAIL_SIZE];
+        if (find_member(meant.name) < MEMBERS)
+            continue;
+        for (size_t i = 0; i < MEMBERS; i++)
+            suggestion_weigh(&meant, members[i].name);
+        suggestion_write(&meant, "unknown field", detail);
+        job_errors_add_named(parse->errors, "", meant.name, detail);
+    }
 }
 
 static bool is_required(const struct parse *parse, const struct member *member)
@@ -208,8 +218,11 @@ static void read_members(struct parse *parse, struct slice text)
     bool is_open = json_open(text, &cursor);
     parse->job->topic = parse->topic;
     parse->job->job_id = parse->job_id;
-    while (is_open && json_next_named(&cursor, &name, &value))
-        values[find_member(buffer_slice(&name))] = value;
+    while (is_open && json_next_named(&cursor, &name, &value)) {
+        size_t member = find_member(buffer_slice(&name));
+        if (member == MEMBERS || !members[member].read || !member_is_absent(value))
+            values[member] = value;
+    }
     for (size_t i = 0; i < MEMBERS; i++) {
         if (values[i].size && members[i].read)
             members[i].read(parse, members[i].name, values[i]);

@@ -11,6 +11,7 @@
 #include "job/job_parse.h"
 #include "job/json.h"
 #include "job/member.h"
+#include "job/suggestion.h"
 #include "job/url.h"
 
 enum member { URL, BODY, DELAY, DUE_AT, TTL, EXPIRES_AT, RETRY, SCHEDULE, TIMEOUT, HEADERS, MEMBERS };
@@ -56,7 +57,12 @@ static enum member find(struct slice name)
 static void report(struct job_errors *errors, struct slice name)
 {
     bool is_name = slice_equal(name, SLICE("topic")) || slice_equal(name, SLICE("jobId"));
-    job_errors_add_named(errors, "", name, is_name ? "cannot be changed" : "is no member of a job");
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    for (int i = 0; i < MEMBERS; i++)
+        suggestion_weigh(&meant, names[i]);
+    suggestion_write(&meant, "unknown field", detail);
+    job_errors_add_named(errors, "", name, is_name ? "cannot be changed" : detail);
 }
 
 /* errors: NULL where other members are passed over. */

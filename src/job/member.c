@@ -1,8 +1,10 @@
 #include "job/member.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/decimal.h"
+#include "base/duration.h"
 #include "job/json.h"
 #include "job/seconds.h"
 #include "job/url.h"
@@ -36,12 +38,31 @@ bool member_url(struct job_errors *errors, const char *name, struct slice text)
     return !detail;
 }
 
+bool member_is_absent(struct slice value)
+{
+    return slice_equal(value, SLICE("null"));
+}
+
+/* A text needs a unit. */
+static bool is_duration(struct slice value)
+{
+    return json_is_text(value) && !json_has_escapes(value) && value.size > 2 &&
+           isalpha((unsigned char)value.data[value.size - 2]);
+}
+
+static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
+{
+    if (is_duration(value))
+        return duration_parse(slice_from(value.data + 1, value.size - 2), max_ms, ms);
+    return is_number(value) && seconds_parse(value, max_ms, ms);
+}
+
 void member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
                     int64_t max_ms, int64_t *ms)
 {
-    if (!is_number(value))
-        job_errors_add(errors, name, "must be a number of seconds");
-    else if (!seconds_parse(value, max_ms, ms) || *ms < min_ms)
+    if (!is_number(value) && !is_duration(value))
+        job_errors_add(errors, name, "must be a number of seconds, or a duration such as \"15m\"");
+    else if (!read_seconds(value, max_ms, ms) || *ms < min_ms)
         add_range(errors, name, min_ms, max_ms);
 }
 
@@ -61,7 +82,7 @@ static void read_wait(struct job_errors *errors, const char *name, struct slice 
 {
     int64_t *wait_ms = &schedule->wait_ms[schedule->count];
     char field[64];
-    if (!seconds_parse(value, JOB_WAIT_MAX_MS, wait_ms)) {
+    if (!read_seconds(value, JOB_WAIT_MAX_MS, wait_ms)) {
         *wait_ms = 0;
         snprintf(field, sizeof field, "%s[%zu]", name, schedule->count);
         add_range(errors, field, 0, JOB_WAIT_MAX_MS);

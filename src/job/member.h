@@ -5,7 +5,11 @@
 
 #include "job/job_errors.h"
 
-/* A number of seconds, exact; finer than a millisecond is rounded up. */
+/* Whether it says nothing: null. */
+bool member_is_absent(struct slice value);
+
+/* A number of seconds, or a text such as "15m" or "1h30m" (see duration.h), exact; finer than a millisecond
+ * is rounded up. */
 void member_seconds(struct job_errors *, const char *name, struct slice value, int64_t min_ms, int64_t max_ms,
                     int64_t *ms);
 
@@ -20,9 +24,9 @@ void member_schedule(struct job_errors *, const char *name, struct slice value, 
 bool member_url(struct job_errors *, const char *name, struct slice text);
 
 /* An object of at most JOB_HEADERS_MAX headers, none of them refused, into headers, which has room for as
- * many; what is told is their number. Hidden values are refused, as in urls. They borrow value, and those with
- * escapes text, all of whose room is reserved then, so that it never moves. text has room for value, or for
- * MEMBER_HEADERS_TEXT_MAX; it fails where there is no memory, and what is told then is of no use. */
+ * many; what is told is their number. Hidden values are refused, as in urls. They borrow value, and those
+ * with escapes text, all of whose room is reserved then, so that it never moves. text has room for value, or
+ * for MEMBER_HEADERS_TEXT_MAX; it fails where there is no memory, and what is told then is of no use. */
 enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 size_t member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                       struct buffer *text);

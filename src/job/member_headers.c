@@ -80,7 +80,7 @@ size_t member_headers(struct job_errors *errors, const char *name, struct slice 
         return 0;
     }
     while (is_small && json_next_member(&cursor, &key, &item))
-        is_small = read_header(&reading, key, item);
+        is_small = member_is_absent(item) || read_header(&reading, key, item);
     if (!is_small)
         job_errors_add(errors, name, "must have at most 8192 bytes in all");
     return reading.count;

@@ -6,6 +6,7 @@
 #include "job/json.h"
 #include "job/member.h"
 #include "job/needs.h"
+#include "job/suggestion.h"
 
 static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
 
@@ -172,7 +173,19 @@ static const struct member all_members[] = {
     {"secrets", read_secrets}, {"retention", read_retention},
 };
 
-static void read_unknown(struct parse *parse, struct slice key, struct slice value, const char *prefix,
+static void report_unknown(struct parse *parse, struct slice name, const char *prefix,
+                           const struct member *members, size_t count)
+{
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    for (size_t i = 0; i < count; i++)
+        suggestion_weigh(&meant, members[i].name + strlen(prefix));
+    suggestion_write(&meant, "unknown setting", detail);
+    job_errors_add_named(parse->errors, prefix, name, detail);
+}
+
+/* False: it is to be reported. */
+static bool read_unknown(struct parse *parse, struct slice key, struct slice value, const char *prefix,
                          struct carried *carried)
 {
     struct slice name = slice_from(key.data + 1, key.size - 2);
@@ -180,9 +193,10 @@ static void read_unknown(struct parse *parse, struct slice key, struct slice val
     if (is_needs && !needs_read(value, &parse->settings->lacks))
         job_errors_add(parse->errors, "needs", "must be an array of names");
     else if (is_needs && parse->settings->lacks.size == 0)
-        return; /* a version that knows all of the names writes it anew */
-    else if (!parse->is_kept || !carried_add(carried, key, value))
-        job_errors_add_named(parse->errors, prefix, name, "is no setting of a topic");
+        return true; /* a version that knows all of the names writes it anew */
+    else
+        return parse->is_kept && carried_add(carried, key, value);
+    return true;
 }
 
 /* Names of members, "rate.jobs" for jobs within rate. A name with escapes is none of ours. */
@@ -197,10 +211,10 @@ static void read_members(struct parse *parse, struct slice text, const struct me
         size_t i = 0;
         while (i < count && !slice_equal(name, slice_of(members[i].name + strlen(prefix))))
             i++;
-        if (i < count)
+        if (i < count && !member_is_absent(value))
             members[i].read(parse, members[i].name, value);
-        else
-            read_unknown(parse, key, value, prefix, carried);
+        else if (i == count && !read_unknown(parse, key, value, prefix, carried))
+            report_unknown(parse, name, prefix, members, count);
     }
 }
 

@@ -78,8 +78,8 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
 {
     struct store_cursor next = walk->list.from;
     char score[40];
-    if (!next.began_ms)
-        next.began_ms = read_now_ms(reply);
+    if (!next.began_ms) /* rounded up, as the createdAt of a job that was made just before */
+        next.began_ms = (redis_reply_integer(redis_reply_at(reply, 0)) + 999) / 1000;
     next.id = redis_reply_text(redis_reply_at(reply, 2));
     if (next.id.size == 0 && walk->has_more)
         next.id = last_line(buffer_slice(&walk->ids));

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <netinet/in.h>
 
+#include "base/percent.h"
 #include "base/random.h"
 #include "io/local_address.h"
 #include "job/member.h"
@@ -115,6 +116,8 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     size_t count = topic_defaults_headers(attempt->settings, job, headers);
     char digits[16];
     struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
+    char room[3 * JOB_ID_MAX + 1];
+    struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     buffer_append_number(&number, job->attempts + 1);
     if (!member_find_header(headers, count, SLICE("Content-Type"))) {
         struct slice type = job_content_type(job, payload);
@@ -124,7 +127,8 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     if (!member_find_header(headers, count, SLICE("User-Agent")))
         add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     add_header(lines, SLICE("Duepost-Topic"), job->topic);
-    add_header(lines, SLICE("Duepost-Job-Id"), job->job_id);
+    percent_append(&job_id, job->job_id);
+    add_header(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
     add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
     for (size_t i = 0; i < count; i++)
         add_header(lines, headers[i].name, headers[i].value);

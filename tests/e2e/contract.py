@@ -86,7 +86,7 @@ routes, _patterns = _read_routes()
 
 
 def _route(method, target):
-    path = target.partition("?")[0]
+    path = re.sub("(?<=.)/$", "", target.partition("?")[0])
     for pattern, template in _patterns:
         if pattern.fullmatch(path):
             known = (template, "GET" if method == "HEAD" else method)

@@ -124,6 +124,8 @@ def test_a_walk_finds_what_was_there_when_it_began(server, receiver, topic):
     schedule(server, topic, receiver, 4)
     query = f"state=delayed&topic={topic}&limit=2"
     page = server.get(f"/jobs?{query}").expect(200)
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.003, 5, "a later millisecond")
     for i in (4, 5):
         server.schedule(topic=topic, jobId=f"j{i:03}", url=receiver.url(), dueAt=from_ms(FAR + i))
     ids = [job["jobId"] for job in page["jobs"]]
@@ -132,6 +134,8 @@ def test_a_walk_finds_what_was_there_when_it_began(server, receiver, topic):
         ids += [job["jobId"] for job in page["jobs"]]
     assert ids == ["j000", "j001", "j002", "j003"]
     page = server.request("DELETE", f"/jobs?{query}").expect(200)
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.003, 5, "a later millisecond")
     server.schedule(topic=topic, jobId="new", url=receiver.url(), dueAt=from_ms(FAR + 9))
     done = page["done"]
     while "cursor" in page:

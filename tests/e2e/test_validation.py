@@ -19,29 +19,29 @@ FIELDS = [
     ("topic", {"topic": ""}), ("topic", {"topic": "a b"}), ("topic", {"topic": "."}), ("topic", {"topic": ".."}),
     ("topic", {"topic": "t" * 129}), ("topic", {"topic": "a/b"}), ("topic", {"topic": "a~b"}), ("topic", {"topic": "é"}),
     ("topic", {"topic": 1}), ("topic", {"topic": None}), ("topic", {"topic": "a\u0000b"}),
-    ("jobId", {"jobId": ""}), ("jobId", {"jobId": "."}), ("jobId", {"jobId": ".."}), ("jobId", {"jobId": "a/b"}),
-    ("jobId", {"jobId": "i" * 129}), ("jobId", {"jobId": 7}), ("jobId", {"jobId": None}),
+    ("jobId", {"jobId": ""}), ("jobId", {"jobId": "."}), ("jobId", {"jobId": ".."}), ("jobId", {"jobId": "a\nb"}),
+    ("jobId", {"jobId": "i" * 256}), ("jobId", {"jobId": 7}),
     ("url", {"url": ""}), ("url", {"url": "ftp://127.0.0.1/"}), ("url", {"url": "/hook"}), ("url", {"url": "http://"}),
     ("url", {"url": "http://user@127.0.0.1:9/"}), ("url", {"url": "http://u:p@127.0.0.1:9/"}),
     ("url", {"url": "http://127.0.0.1:9/" + "a" * 2048}), ("url", {"url": "http://127.0.0.1:9/a b"}),
     ("url", {"url": "http://127.0.0.1:99999/"}), ("url", {"url": "http://127.0.0.1:9/ü"}), ("url", {"url": 1}),
     ("url", {"url": "http://127.0.0.1:9/\r\nX: y"}), ("url", {"url": None}),
-    ("delay", {"delay": -1}), ("delay", {"delay": 315360001}), ("delay", {"delay": "5"}), ("delay", {"delay": None}),
+    ("delay", {"delay": -1}), ("delay", {"delay": 315360001}), ("delay", {"delay": "5"}),
     ("delay", {"delay": True}), ("delay", {"delay": -0.001}),
     ("dueAt", {"dueAt": "tomorrow"}), ("dueAt", {"dueAt": "2030-01-01"}), ("dueAt", {"dueAt": "2030-01-01T00:00:00"}),
     ("dueAt", {"dueAt": "2030-02-30T00:00:00Z"}), ("dueAt", {"dueAt": "2099-01-01T00:00:00Z"}), ("dueAt", {"dueAt": 5}),
-    ("ttl", {"ttl": 0}), ("ttl", {"ttl": -1}), ("ttl", {"ttl": 315360001}), ("ttl", {"ttl": "5"}), ("ttl", {"ttl": None}),
+    ("ttl", {"ttl": 0}), ("ttl", {"ttl": -1}), ("ttl", {"ttl": 315360001}), ("ttl", {"ttl": "5"}),
     ("ttl", {"ttl": 60, "dueAt": "2030-01-01T00:00:00Z"}), ("expiresAt", {"expiresAt": "tomorrow"}), ("expiresAt", {"expiresAt": 5}),
     ("expiresAt", {"expiresAt": "2001-01-01T00:00:00Z"}), ("expiresAt", {"expiresAt": "2030-01-01T00:00:00Z", "ttl": 60}),
     ("retry", {"retry": -1}), ("retry", {"retry": 101}), ("retry", {"retry": 1.5}), ("retry", {"retry": "1"}),
-    ("retry", {"retry": None}), ("retrySchedule", {"retrySchedule": [], "retry": 1}),
+    ("retrySchedule", {"retrySchedule": [], "retry": 1}),
     ("retrySchedule", {"retrySchedule": [1] * 101}), ("retrySchedule", {"retrySchedule": 5}),
     ("retrySchedule[0]", {"retrySchedule": [-1]}), ("retrySchedule[2]", {"retrySchedule": [1, 1, 31536001]}),
     ("retrySchedule[1]", {"retrySchedule": [1, "2"]}), ("retrySchedule[0]", {"retrySchedule": [None]}),
     ("timeout", {"timeout": 0.09}), ("timeout", {"timeout": 3601}), ("timeout", {"timeout": "1"}), ("timeout", {"timeout": 0}),
     ("headers", {"headers": headers_of(51)}), ("headers", {"headers": headers_of(5, 2000)}), ("headers", {"headers": []}),
     ("headers.X", {"headers": {"X": "a\r\nY: b"}}), ("headers.X", {"headers": {"X": "é"}}), ("headers.X", {"headers": {"X": 1}}),
-    ("headers.X", {"headers": {"X": "a\u007fb"}}), ("headers.X", {"headers": {"X": None}}),
+    ("headers.X", {"headers": {"X": "a\u007fb"}}),
     ("url", {"url": "http://127.0.0.1:9/?***"}), ("headers.X", {"headers": {"X": "***"}}), ("headers.content-type", {"headers": {"content-type": "***"}}),
     ("headers.X Y", {"headers": {"X Y": "1"}}), ("headers.", {"headers": {"": "1"}}), ("headers.X:", {"headers": {"X:": "1"}}),
     ("colour", {"colour": "red"}), ("job_id", {"job_id": "a"}), ("Topic", {"Topic": "a"}),
@@ -192,8 +192,8 @@ def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allo
         assert sorted(reply.headers["Allow"].split(", ")) == sorted(allow.split())
 
 
-@pytest.mark.parametrize("path", ["/", "/job", "/jobs/", "/jobs/a", "/jobs/a/", "/jobs/a/b/", "/jobs/a/b/c", "/jobs/a/b/run/",
-                                  "//jobs", "/jobs/../healthz", "/healthz/", "/JOBS", "/jobs//b"])
+@pytest.mark.parametrize("path", ["/", "/job", "/jobs//", "/jobs/a", "/jobs/a/", "/jobs/a/b/", "/jobs/a/b/c",
+                                  "//jobs", "/jobs/../healthz", "/healthz//", "/JOBS", "/jobs//b"])
 def test_an_unknown_path_is_404(server, path):
     assert server.get(path).status == 404
 

@@ -12,9 +12,14 @@ START_TEST(parses)
         const char *text;
         int64_t ms;
     } cases[] = {
-        {"500ms", 500},    {"15s", 15000}, {"3m", 180000},    {"1h", 3600000},
-        {"2d", 2 * DAY},   {"0", 0},       {"15", 15000},     {"1.5", 1500},
-        {"1.5h", 5400000}, {"0.1ms", 1},   {"1.0001s", 1001}, {"365d", 365 * DAY},
+        {"500ms", 500},     {"15s", 15000},
+        {"3m", 180000},     {"1h", 3600000},
+        {"2d", 2 * DAY},    {"0", 0},
+        {"15", 15000},      {"1.5", 1500},
+        {"1.5h", 5400000},  {"0.1ms", 1},
+        {"1.0001s", 1001},  {"365d", 365 * DAY},
+        {"1h30m", 5400000}, {"1d2h3m4s5ms", DAY + 7384005},
+        {"1m0.5s", 60500},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t ms = -1;
@@ -26,8 +31,9 @@ END_TEST
 
 START_TEST(refuses)
 {
-    static const char *const cases[] = {"",   "s",   "ms",  "-1s",  "+1", "1e3",  "1 s",    "1S",
-                                        "1w", "1.s", ".5s", "1h3m", "d",  "366d", "365.1d", "1..5"};
+    static const char *const cases[] = {"",   "s",     "ms",   "-1s",  "+1",   "1e3",    "1 s",
+                                        "1S", "30m1h", "1h1h", "1h30", "h1",   "1h 3m",  "364d25h",
+                                        "1w", "1.s",   ".5s",  "d",    "366d", "365.1d", "1..5"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t ms;
         ck_assert_msg(!duration_parse(slice_of(cases[i]), 365 * DAY, &ms), "'%s'", cases[i]);

@@ -131,12 +131,28 @@ START_TEST(headers_of_a_topic_go_where_its_url_leads)
 }
 END_TEST
 
+START_TEST(takes_null_for_what_is_not_there_and_durations_for_seconds)
+{
+    const char *text = "{\"paused\":null,\"url\":null,\"headers\":null,\"secrets\":null,\"jitter\":null,"
+                       "\"timeout\":\"1m30s\","
+                       "\"retention\":\"2d\",\"rate\":{\"jobs\":5,\"per\":\"1h\",\"burst\":null},"
+                       "\"retrySchedule\":[\"1s\",2]}";
+    ck_assert_int_eq(topic_settings_parse(slice_of(text), &settings, &errors), STATUS_OK);
+    ck_assert(!settings.is_paused && settings.url.size == 0 && settings.header_count == 0);
+    ck_assert_int_eq(settings.timeout_ms, 90000);
+    ck_assert_int_eq(settings.retention_ms, 2 * INT64_C(86400000));
+    ck_assert_int_eq(settings.rate_per_ms, 3600000);
+    ck_assert_int_eq(settings.rate_burst, 1);
+    ck_assert_int_eq(settings.schedule.wait_ms[0], 1000);
+    topic_settings_fini(&settings);
+}
+END_TEST
+
 START_TEST(names_what_is_wrong)
 {
     static const char *const cases[][2] = {
         {"", ""},
         {"[]", ""},
-        {"{\"paused\":null}", "paused"},
         {"{\"maxInFlight\":1000001}", "maxInFlight"},
         {"{\"maxInFlight\":1.5}", "maxInFlight"},
         {"{\"rate\":{\"jobs\":1,\"per\":86401}}", "rate.per"},
@@ -162,7 +178,8 @@ START_TEST(names_what_is_wrong)
         {"{\"retention\":0}", "retention"},
         {"{\"retention\":0.9}", "retention"},
         {"{\"retention\":7776001}", "retention"},
-        {"{\"retention\":\"1d\"}", "retention"},
+        {"{\"retention\":\"1w\"}", "retention"},
+        {"{\"rate\":{\"jobs\":null,\"per\":1}}", "rate.jobs"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -256,10 +273,11 @@ START_TEST(a_change_carries_them_on)
     static struct topic_settings old;
     struct buffer out;
     buffer_init(&out, 4096);
-    ck_assert_int_eq(topic_settings_read(SLICE("{\"weight\":1.10,\"timeout\":1,\"rate\":{\"jobs\":3,\"per\":1,"
-                                               "\"by\":\"key\"}}"),
-                                         &old),
-                     STATUS_OK);
+    ck_assert_int_eq(
+        topic_settings_read(SLICE("{\"weight\":1.10,\"timeout\":1,\"rate\":{\"jobs\":3,\"per\":1,"
+                                  "\"by\":\"key\"}}"),
+                            &old),
+        STATUS_OK);
     topic_settings_write_known(&old, &out);
     ck_assert_str_eq(buffer_text(&out), "{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":1},\"timeout\":1}");
     ck_assert_int_eq(topic_settings_parse(SLICE("{\"rate\":{\"jobs\":4,\"per\":1}}"), &settings, &errors),
@@ -307,6 +325,7 @@ Suite *suite(void)
     tcase_add_test(tests, keeps_the_keys_that_sign_and_shows_what_is_public_of_them);
     tcase_add_test(tests, a_job_gets_what_it_does_not_bring);
     tcase_add_test(tests, headers_of_a_topic_go_where_its_url_leads);
+    tcase_add_test(tests, takes_null_for_what_is_not_there_and_durations_for_seconds);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_as_the_rfc_says);
     tcase_add_test(tests, carries_settings_that_it_does_not_know);

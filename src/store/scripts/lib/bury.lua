@@ -15,7 +15,7 @@ local function bury(id, record, losses, line)
   if not url or string.sub(job_id, 1, 5) == 'dead~' then return end
   deaths = deaths + 1
   local notice = topic .. '/dead~' .. integer(now_us) .. '~' .. deaths
-  local body = '{"topic":"' .. topic .. '","jobId":"' .. job_id .. '","deadAt":' .. integer(now) .. ',"job":' .. record .. '}'
+  local body = '{"topic":"' .. topic .. '","jobId":"' .. string.gsub(job_id, '["\\]', '\\%0') .. '","deadAt":' .. integer(now) .. ',"job":' .. record .. '}'
   if call('HSETNX', JOBS, notice, '{"createdAt":' .. integer(now) .. ',"url":"' .. url .. '","body":' .. body .. '}') == 1 then
     put(notice, now)
   end

@@ -1,0 +1,80 @@
+#include "job/suggestion.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, FAR = 1000 };
+
+/* In lower case, without underscores and hyphens; false: it is too long to be one of ours. */
+static bool reduce(struct slice name, char reduced[NAME_MAX_BYTES + 1])
+{
+    size_t size = 0;
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.data[i] == '_' || name.data[i] == '-')
+            continue;
+        if (size == NAME_MAX_BYTES)
+            return false;
+        reduced[size++] = (char)tolower((unsigned char)name.data[i]);
+    }
+    reduced[size] = '\0';
+    return true;
+}
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* How many letters are to be added, removed, replaced or swapped with their neighbour. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned rows[3][NAME_MAX_BYTES + 1]; /* the row before the one before, the one before, this one */
+    size_t columns = strlen(b);
+    for (size_t j = 0; j <= columns; j++)
+        rows[1][j] = (unsigned)j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        rows[2][0] = (unsigned)i;
+        for (size_t j = 1; j <= columns; j++) {
+            unsigned replaced = rows[1][j - 1] + (a[i - 1] != b[j - 1]);
+            rows[2][j] = least(rows[1][j] + 1, rows[2][j - 1] + 1, replaced);
+            bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (is_swapped && rows[0][j - 2] + 1 < rows[2][j])
+                rows[2][j] = rows[0][j - 2] + 1;
+        }
+        memcpy(rows[0], rows[1], sizeof rows[0]);
+        memcpy(rows[1], rows[2], sizeof rows[1]);
+    }
+    return rows[1][columns];
+}
+
+/* One letter of four may be wrong, and one of any; what is only longer, as delaySeconds, comes last. */
+static unsigned weigh(const char *typed, const char *right)
+{
+    size_t size = strlen(right);
+    unsigned found = distance(typed, right);
+    if (found <= 1 || found <= size / 4)
+        return found;
+    return size >= PREFIX_MIN && strncmp(typed, right, size) == 0 ? FAR - 1 : FAR;
+}
+
+void suggestion_weigh(struct suggestion *suggestion, const char *name)
+{
+    char typed[NAME_MAX_BYTES + 1], right[NAME_MAX_BYTES + 1];
+    if (!reduce(suggestion->name, typed) || !reduce(slice_of(name), right) || !typed[0])
+        return;
+    unsigned found = weigh(typed, right);
+    if (found == FAR || (suggestion->best && suggestion->distance <= found))
+        return;
+    suggestion->best = name;
+    suggestion->distance = found;
+}
+
+void suggestion_write(const struct suggestion *suggestion, const char *what,
+                      char detail[SUGGESTION_DETAIL_SIZE])
+{
+    if (suggestion->best)
+        snprintf(detail, SUGGESTION_DETAIL_SIZE, "%s; did you mean %s?", what, suggestion->best);
+    else
+        snprintf(detail, SUGGESTION_DETAIL_SIZE, "%s", what);
+}

@@ -1,0 +1,73 @@
+#include "job/suggestion.h"
+
+#include "support/suite.h"
+
+static const char *const names[] = {"topic", "jobId", "url",   "body",          "delay",
+                                    "dueAt", "ttl",   "retry", "retrySchedule", "timeout"};
+
+static const char *meant(const char *typed)
+{
+    struct suggestion suggestion = {.name = slice_of(typed)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        suggestion_weigh(&suggestion, names[i]);
+    return suggestion.best ? suggestion.best : "-";
+}
+
+START_TEST(finds_what_was_meant)
+{
+    static const struct {
+        const char *typed, *meant;
+    } cases[] = {{"job_id", "jobId"},
+                 {"JOBID", "jobId"},
+                 {"job-id", "jobId"},
+                 {"jboId", "jobId"},
+                 {"dely", "delay"},
+                 {"dealy", "delay"},
+                 {"due_at", "dueAt"},
+                 {"uri", "url"},
+                 {"retryShedule", "retrySchedule"},
+                 {"delaySeconds", "delay"},
+                 {"timeout_ms", "timeout"},
+                 {"tipic", "topic"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(strcmp(meant(cases[i].typed), cases[i].meant) == 0, "%s: %s", cases[i].typed,
+                      meant(cases[i].typed));
+}
+END_TEST
+
+START_TEST(says_nothing_of_what_is_far)
+{
+    static const char *const cases[] = {"",
+                                        "_",
+                                        "x",
+                                        "priority",
+                                        "payload",
+                                        "attempts",
+                                        "xyz",
+                                        "jobIdjobIdjobIdjobIdjobIdjobIdjobIdjobId",
+                                        "\xff\xfe\xfd"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(strcmp(meant(cases[i]), "-") == 0, "%s: %s", cases[i], meant(cases[i]));
+}
+END_TEST
+
+START_TEST(tells_it_in_a_sentence)
+{
+    char detail[SUGGESTION_DETAIL_SIZE];
+    suggestion_write(&(struct suggestion){.best = "jobId"}, "unknown field", detail);
+    ck_assert_str_eq(detail, "unknown field; did you mean jobId?");
+    suggestion_write(&(struct suggestion){.best = NULL}, "unknown field", detail);
+    ck_assert_str_eq(detail, "unknown field");
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("suggestion");
+    TCase *tests = tcase_create("suggestion");
+    tcase_add_test(tests, finds_what_was_meant);
+    tcase_add_test(tests, says_nothing_of_what_is_far);
+    tcase_add_test(tests, tells_it_in_a_sentence);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
