@@ -4,7 +4,8 @@ set(tree COMPONENT debian EXCLUDE_FROM_ALL)
 install(TARGETS duepost RUNTIME DESTINATION usr/bin ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.conf DESTINATION etc/duepost ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION lib/systemd/system ${tree})
-install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json DESTINATION usr/share/doc/duepost ${tree})
+install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json
+  config/alerts.yml docs/alerts.md DESTINATION usr/share/doc/duepost ${tree})
 
 # Debian wants two changelogs, ours and the packaging's, compressed, with neither name nor time in the
 # gzip's head. The time of the second follows SOURCE_DATE_EPOCH if it is set.

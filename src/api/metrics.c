@@ -40,6 +40,13 @@ static void write_jobs(struct buffer *body, const struct store_counts *counts)
     write_lateness(body, counts);
 }
 
+static void write_build(struct buffer *body)
+{
+    buffer_append(body, SLICE("# HELP duepost_build_info Which version this process is.\n"
+                              "# TYPE duepost_build_info gauge\n"
+                              "duepost_build_info{version=\"" DUEPOST_VERSION "\"} 1\n"));
+}
+
 static void write_up(struct buffer *body, bool is_up)
 {
     buffer_printf(
@@ -79,6 +86,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     struct buffer *body = exchange_scratch(exchange);
     metrics_write(exchange->api->options.board, body);
     write_connections(body, exchange->api->options.limits);
+    write_build(body);
     write_up(body, status == STATUS_OK);
     write_durability(body, exchange->api->options.store);
     if (status == STATUS_OK)
