@@ -89,8 +89,8 @@ bool store_is_ready(const struct store *, struct problem *);
 /* The same for the shard of one topic, or of an id's: the others may be away. */
 bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
 
-/* Redis can be used by no duepost like this one: too old, or data of another format or layout.
- * Waiting does not cure it. */
+/* Redis can be used by no duepost like this one: it is too old, evicts keys or denies rights, or its data have another
+ * format or layout. Waiting does not cure it. */
 bool store_is_refused(const struct store *, struct problem *);
 
 /* fn is called when any of these may have changed. One listener. */

@@ -282,7 +282,7 @@ static void on_wake(void *arg, int64_t due_ms)
     struct carry_worker *worker = arg;
     if (worker->is_carrying)
         worker->woken_ms = earlier(worker->woken_ms, due_ms);
-    if (worker->has_clock && (worker->due_ms < 0 || due_ms < worker->due_ms))
+    if (worker->has_clock && !worker->is_stopping && (worker->due_ms < 0 || due_ms < worker->due_ms))
         arm_due(worker, due_ms);
 }
 

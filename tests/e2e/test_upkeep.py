@@ -2,9 +2,12 @@
 over from a process that dies."""
 
 import signal
+import socket
 import time
 
 from patience import SLOW, until
+from receiver import HANG, Answer
+from redis_server import RedisServer
 from timestamp import from_ms
 
 PREFIX = "duepost:{0}:"
@@ -57,6 +60,40 @@ def test_sigterm_hands_over_at_once(start, redis, receiver, topic):
     owner.process.send_signal(signal.SIGTERM)
     until(lambda: owns_lock(other), 0.4, "the lock")
     assert lateness(receiver, topic, due) < 500 * SLOW
+
+
+def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, topic):
+    """Nor carries: what becomes due then is told to all."""
+    owner, other, _ = two(start, redis)
+    receiver.script(topic, Answer(200, delay=2), job_id="long")
+    owner.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    owner.process.send_signal(signal.SIGTERM)
+    until(lambda: owns_lock(other), 4, "the lock")
+    for number in range(20):
+        other.schedule(topic=topic, jobId=str(number), url=receiver.url(), delay=(20 - number) / 20)
+    until(lambda: receiver.count(topic) == 21, 10, "deliveries")
+    owner.process.wait(10 * SLOW)
+    assert owner.log().count("event=carry_lock_taken ") == 1 and "event=carry_lock_lost " not in other.log()
+
+
+def redis_of(data, *words):
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(str(data / "redis.sock"))
+        link.sendall(RedisServer.encode(*words))
+        return link.recv(1000)
+
+
+def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver, topic):
+    """With the private Redis nobody else can renew a lease that has run out."""
+    receiver.script(topic, HANG, 200)
+    server = start(data=data)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    server.kill()
+    until(lambda: redis_of(data, "ZCOUNT", PREFIX + "leases", "-inf", str(int(time.time() * 1000))) == b":1\r\n", 8, "the lease's end")
+    start(data=data)
+    until(lambda: receiver.count(topic) == 2, 3, "the second attempt")
 
 
 def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
