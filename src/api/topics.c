@@ -12,15 +12,24 @@
 
 enum { PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = 256 };
 
+static const char *hold_of(const struct store_topic *topic)
+{
+    switch (topic_settings_service(topic->settings)) {
+    case TOPIC_PAUSED:
+        return "paused";
+    case TOPIC_UNREADABLE:
+        return "settings";
+    default:
+        return topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight" : "rate";
+    }
+}
+
 /* Why due jobs of it are not delivered. */
 static void write_hold(struct buffer *body, const struct store_topic *topic)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)
         return;
-    buffer_printf(body, ",\"heldBy\":\"%s\"",
-                  topic_settings_are_paused(topic->settings) ? "paused"
-                  : topic->held_ms == STORE_TOPIC_HELD       ? "maxInFlight"
-                                                             : "rate");
+    buffer_printf(body, ",\"heldBy\":\"%s\"", hold_of(topic));
     if (topic->held_ms != STORE_TOPIC_HELD)
         view_write_time(body, "heldUntil", topic->held_ms);
 }

@@ -3,6 +3,7 @@
 #include "api/cursor.h"
 #include "job/attempt_line.h"
 #include "job/job_id.h"
+#include "job/json.h"
 #include "job/member.h"
 #include "job/seconds.h"
 #include "job/timestamp.h"
@@ -38,7 +39,7 @@ void view_write_place(struct buffer *body, enum job_state state, int64_t at_ms)
 
 void view_write_placed(struct buffer *body, struct slice key, enum job_state state, int64_t at_ms)
 {
-    struct slice topic, job_id;
+    struct slice topic = {NULL, 0}, job_id = {NULL, 0};
     job_key_parse(key, &topic, &job_id);
     buffer_append(body, SLICE("\"jobId\":"));
     buffer_append_json(body, job_id);
@@ -46,10 +47,28 @@ void view_write_placed(struct buffer *body, struct slice key, enum job_state sta
     view_write_place(body, state, at_ms);
 }
 
+/* What is shown as it is spelt must not break the answer. */
+static bool is_sound(struct slice record)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    return json_check(record, &limits, &ignored) == STATUS_OK;
+}
+
+static bool is_deliverable(const struct job *job)
+{
+    struct url url;
+    const char *ignored;
+    return job->url.size == 0 || job->lacks.size || url_parse(job->url, &url, &ignored) == STATUS_OK;
+}
+
 bool view_read(const struct store_job *stored, struct job *job)
 {
-    if (job_read(stored->id, stored->record, job) == STATUS_OK)
-        return true;
+    if (is_sound(stored->record) && job_read(stored->id, stored->record, job) == STATUS_OK) {
+        if (is_deliverable(job))
+            return true;
+        job_fini(job);
+    }
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .reason = SLICE("unreadable")};
     job_key_parse(stored->id, &job->topic, &job->job_id);
     return false;

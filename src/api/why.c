@@ -31,6 +31,7 @@ struct why {
     struct retry_schedule schedule; /* its own */
     struct attempt_result last_attempt;
     int64_t wait_ms;                   /* after it; 0: not known */
+    bool lacks;                        /* it needs a later version */
     char reason[64];                   /* of its death */
     char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
     bool is_path_known;                /* nothing of it holds the job */
@@ -58,15 +59,38 @@ static void find_delay(const struct why *why, struct finding *finding)
              why->attempts, attempt_error_word(why->last_attempt.error));
 }
 
-static void find_hold(const struct store_topic *topic, struct finding *finding)
+static bool needs_later_version(const struct why *why, const struct store_topic *topic)
 {
-    if (topic->held_ms == STORE_TOPIC_FREE)
+    return why->due_ms <= why->now_ms &&
+           (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
+}
+
+static void find_lack(const struct why *why, struct finding *finding)
+{
+    FIND(finding, "later_version",
+         "It is due, and %s needs a later version of duepost than this process is: only processes of that "
+         "version "
+         "deliver it.",
+         why->lacks ? "its record" : "the settings of its topic");
+}
+
+static void find_hold(const struct why *why, const struct store_topic *topic, struct finding *finding)
+{
+    if (needs_later_version(why, topic))
+        find_lack(why, finding);
+    else if (topic->held_ms == STORE_TOPIC_FREE)
         FIND(finding, "in_turn",
              "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its "
              "turn. Is a "
              "process with free attempts there (--max-in-flight)?",
              (long long)topic->ready, (long long)topic->leased);
-    else if (topic_settings_are_paused(topic->settings))
+    else if (topic_settings_service(topic->settings) == TOPIC_UNREADABLE)
+        FIND(finding, "settings",
+             "The settings of its topic in Redis cannot be read. PUT /topics/%.*s replaces them, DELETE "
+             "resets "
+             "them.",
+             SLICE_ARG(topic->name));
+    else if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
         FIND(finding, "paused",
              "Its topic is paused. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
              SLICE_ARG(topic->name));
@@ -99,10 +123,13 @@ static struct finding find(const struct why *why, const struct store_topic *topi
     struct finding finding = {.next_ms = 0};
     switch (why->state) {
     case JOB_STATE_DELAYED:
-        find_delay(why, &finding);
+        if (why->lacks && needs_later_version(why, topic))
+            find_lack(why, &finding);
+        else
+            find_delay(why, &finding);
         break;
     case JOB_STATE_READY:
-        find_hold(topic, &finding);
+        find_hold(why, topic, &finding);
         break;
     case JOB_STATE_LEASED:
         finding.next_ms = why->at_ms;
@@ -272,6 +299,7 @@ static void keep_record(struct why *why, const struct store_job *stored)
     why->schedule = job.schedule;
     why->last_attempt = job.last_attempt;
     why->wait_ms = job.wait_ms;
+    why->lacks = job.lacks.size > 0;
     name_receiver(why, job.url);
     job_fini(&job);
 }

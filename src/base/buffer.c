@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 
 void buffer_init(struct buffer *buffer, size_t max_bytes)
 {
@@ -111,23 +112,35 @@ static void append_escape(struct buffer *buffer, unsigned char byte)
     static const char letters[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
     if (byte == '"' || byte == '\\')
         buffer_printf(buffer, "\\%c", byte);
-    else if (letters[byte])
+    else if (byte < sizeof letters && letters[byte])
         buffer_printf(buffer, "\\%c", letters[byte]);
-    else
+    else if (byte < 0x20)
         buffer_printf(buffer, "\\u%04x", byte);
+    else
+        buffer_append(buffer, SLICE("\xef\xbf\xbd")); /* U+FFFD */
+}
+
+/* Bytes at the front that are text as they are; 0: the first one is not. */
+static size_t plain_size(const uint8_t *at, size_t left)
+{
+    if (*at < 0x80)
+        return *at >= 0x20 && *at != '"' && *at != '\\';
+    size_t size = utf8_size(*at);
+    return size && size <= left && utf8_is_sound(at, size) ? size : 0;
 }
 
 void buffer_append_json(struct buffer *buffer, struct slice text)
 {
-    size_t start = 0;
+    size_t start = 0, at = 0;
     buffer_append_byte(buffer, '"');
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char byte = (unsigned char)text.data[i];
-        if (byte >= 0x20 && byte != '"' && byte != '\\')
+    while (at < text.size) {
+        size_t size = plain_size((const uint8_t *)text.data + at, text.size - at);
+        at += size;
+        if (size)
             continue;
-        buffer_append(buffer, slice_from(text.data + start, i - start));
-        append_escape(buffer, byte);
-        start = i + 1;
+        buffer_append(buffer, slice_from(text.data + start, at - start));
+        append_escape(buffer, (unsigned char)text.data[at++]);
+        start = at;
     }
     buffer_append(buffer, slice_skip(text, start));
     buffer_append_byte(buffer, '"');

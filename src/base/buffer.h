@@ -35,7 +35,8 @@ void buffer_append_byte(struct buffer *, char);
 void buffer_append_number(struct buffer *, int64_t);
 void buffer_printf(struct buffer *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A JSON string with its quotes; text is UTF-8. Control bytes, quotes and backslashes are escaped. */
+/* A JSON string with its quotes; text is UTF-8. Control bytes, quotes and backslashes are escaped, and each
+ * byte that is no part of a character becomes U+FFFD. */
 void buffer_append_json(struct buffer *, struct slice text);
 
 /* What is in it; borrowed until the next change. */

@@ -94,6 +94,10 @@ void redis_subscribe(struct redis_link *, struct slice channel, redis_message_fn
 
 enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIND_ARRAY, REDIS_KIND_ERROR };
 
+/* Numbers from Redis are brought within this, which no time (ms or us) and no count reaches: so they may be
+ * subtracted, and turned from ms into us, without a look at each. */
+#define REDIS_INTEGER_MAX (INT64_C(1) << 52)
+
 /* Readers of a borrowed reply. A reader of the wrong kind gives 0, an empty slice or NULL. */
 enum redis_kind redis_reply_kind(const struct redis_reply *);
 int64_t redis_reply_integer(const struct redis_reply *);   /* of a text, too, when it is a decimal number */

@@ -26,14 +26,21 @@ enum redis_kind redis_reply_kind(const struct redis_reply *reply)
     }
 }
 
+static int64_t bounded(int64_t number)
+{
+    if (number < -REDIS_INTEGER_MAX)
+        return -REDIS_INTEGER_MAX;
+    return number < REDIS_INTEGER_MAX ? number : REDIS_INTEGER_MAX;
+}
+
 int64_t redis_reply_integer(const struct redis_reply *reply)
 {
     uint64_t number = 0;
     if (redis_reply_kind(reply) == REDIS_KIND_INTEGER)
-        return raw(reply)->integer;
+        return bounded(raw(reply)->integer);
     if (redis_reply_kind(reply) == REDIS_KIND_TEXT &&
         slice_to_number(redis_reply_text(reply), INT64_MAX, &number))
-        return (int64_t)number;
+        return bounded((int64_t)number);
     return 0;
 }
 

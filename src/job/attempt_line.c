@@ -101,7 +101,7 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
     *line = (struct attempt_line){.number = 0};
     if (!slice_cut(*lines, '\n', &rest, lines) || !take_number(&rest, INT32_MAX, &number) ||
         !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.at_ms) ||
-        !take_number(&rest, INT64_MAX, &line->result.duration_ms))
+        !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.duration_ms))
         return false;
     line->number = (int)number;
     bool has_answer = slice_cut(rest, ' ', &word, &rest);

@@ -99,8 +99,10 @@ struct job {
     struct slice reason;                    /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the request that brought it, see trace.h; empty: none */
 
-    struct slice
-        lacks; /* the first thing that the record needs and this version does not know; empty: none */
+#ifdef DUEPOST_TEST_NEXT
+    struct slice next; /* a member of a later version, for tests */
+#endif
+    struct slice lacks;     /* the first thing that it needs and this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
 
     struct buffer text; /* owned: strings that had escapes */

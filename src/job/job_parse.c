@@ -162,6 +162,13 @@ static void read_headers(struct parse *parse, const char *name, struct slice val
     job->header_count = member_headers(parse->errors, name, value, job->headers, &job->text);
 }
 
+#ifdef DUEPOST_TEST_NEXT
+static void read_next(struct parse *parse, const char *name, struct slice value)
+{
+    (void)read_text(parse, name, value, &parse->job->next);
+}
+#endif
+
 /* In the order of the API's table, which is the order of errors. */
 static const struct member {
     const char *name;
@@ -174,6 +181,9 @@ static const struct member {
     {"ttl", read_ttl, false},         {"expiresAt", read_expires_at, false},
     {"retry", read_retry, false},     {"retrySchedule", read_schedule, false},
     {"timeout", read_timeout, false}, {"headers", read_headers, false},
+#ifdef DUEPOST_TEST_NEXT
+    {"next", read_next, false},
+#endif
 };
 
 enum { MEMBERS = sizeof members / sizeof *members, NAME_MAX_BYTES = 256 };

@@ -181,6 +181,9 @@ static void keep(struct job *job, const struct job *old)
     job->trace_parent = old->trace_parent;
     job->trace_state = old->trace_state;
     job->carried = old->carried;
+#ifdef DUEPOST_TEST_NEXT
+    job->next = old->next;
+#endif
 }
 
 static bool is_changed(const struct values *old, const struct values *patch, enum member member)

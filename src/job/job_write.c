@@ -107,6 +107,13 @@ void job_write(const struct job *job, struct buffer *out)
     buffer_append_json(out, job->url);
     put_sent(out, job);
     put_kept(out, job);
+#ifdef DUEPOST_TEST_NEXT
+    if (job->next.size) {
+        put_text(out, "next", job->next);
+        if (slice_starts_with(job->next, SLICE("needed")))
+            buffer_append(out, SLICE(",\"needs\":[\"next\"]"));
+    }
+#endif
     carried_write(&job->carried, out);
     if (job->body.size) {
         put_name(out, "body");

@@ -1,7 +1,5 @@
 #include "job/timestamp.h"
 
-#include <assert.h>
-
 #define DAY_MS INT64_C(86400000)
 
 /* Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from
@@ -126,7 +124,10 @@ static void put_number(char *at, int count, int number)
 
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE])
 {
-    assert(ms >= 0 && ms <= TIMESTAMP_MAX_MS);
+    if (ms < 0)
+        ms = 0;
+    if (ms > TIMESTAMP_MAX_MS)
+        ms = TIMESTAMP_MAX_MS;
     int year, month, day;
     int rest = (int)(ms % DAY_MS);
     date_from_days(ms / DAY_MS, &year, &month, &day);

@@ -12,7 +12,7 @@ enum { TIMESTAMP_SIZE = 25 }; /* "2030-01-01T00:00:00.000Z" and its NUL */
  * 9999 after the offset (earlier years give 0); a leap second is the next second. */
 bool timestamp_parse(struct slice text, int64_t *ms);
 
-/* ms: 0 to TIMESTAMP_MAX_MS. */
+/* ms: 0 to TIMESTAMP_MAX_MS; of times beyond, which only damaged data hold, the nearest of these. */
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE]);
 
 #endif

@@ -164,7 +164,20 @@ static void read_secrets(struct parse *parse, const char *name, struct slice val
     }
 }
 
+#ifdef DUEPOST_TEST_NEXT
+static void read_next(struct parse *parse, const char *name, struct slice value)
+{
+    if (!json_is_text(value) || json_has_escapes(value))
+        job_errors_add(parse->errors, name, "must be a string without escapes");
+    else
+        parse->settings->next = slice_from(value.data + 1, value.size - 2);
+}
+#endif
+
 static const struct member all_members[] = {
+#ifdef DUEPOST_TEST_NEXT
+    {"next", read_next},
+#endif
     {"paused", read_paused},   {"maxInFlight", read_max_in_flight},
     {"rate", read_rate},       {"retrySchedule", read_schedule},
     {"timeout", read_timeout}, {"jitter", read_jitter},
@@ -263,13 +276,20 @@ void topic_settings_fini(struct topic_settings *settings)
     buffer_fini(&settings->text);
 }
 
-bool topic_settings_are_paused(struct slice text)
+enum topic_service topic_settings_service(struct slice text)
 {
     struct topic_settings settings;
-    if (text.size == 0 || topic_settings_read(text, &settings) != STATUS_OK)
-        return false;
+    switch (topic_settings_read(text, &settings)) {
+    case STATUS_OK:
+        break;
+    case STATUS_NO_MEMORY:
+        return TOPIC_SERVED;
+    default:
+        return TOPIC_UNREADABLE;
+    }
+    bool is_lacking = settings.lacks.size > 0, is_paused = settings.is_paused;
     topic_settings_fini(&settings);
-    return settings.is_paused;
+    return is_lacking ? TOPIC_LACKING : is_paused ? TOPIC_PAUSED : TOPIC_SERVED;
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)

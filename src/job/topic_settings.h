@@ -4,8 +4,9 @@
  * The text is JSON, too: Redis's scripts read paused, maxInFlight, rate, url, onDead and retention, consumers
  * the rest. What is not set is not in it; where nothing is set there is no text.
  *
- * Processes of several versions share the texts, as they do records (job.h): members that only a later version
- * knows are carried through unchanged, and needs names what a process must know to serve the topic. */
+ * Processes of several versions share the texts, as they do records (job.h): members that only a later
+ * version knows are carried through unchanged, and needs names what a process must know to serve the topic.
+ */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -40,6 +41,9 @@ struct topic_settings {
     int64_t retention_ms;            /* for which a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
     bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
+#ifdef DUEPOST_TEST_NEXT
+    struct slice next; /* a setting of a later version, for tests */
+#endif
     struct slice lacks; /* the first thing that the text needs and this version does not know; empty: none */
     struct carried carried, rate_carried; /* members that this version does not know */
 };
@@ -47,12 +51,12 @@ struct topic_settings {
 /* Once, before any thread: what topic_settings_merge uses is not thread-safe at its first use. */
 void topic_settings_startup(void);
 
-/* Reads what a client sends. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing. The
- * settings need no fini then. OK: they borrow text. */
+/* Reads what a client sends. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing.
+ * The settings need no fini then. OK: they borrow text. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Reads what topic_settings_write of this or another version wrote; an empty text sets nothing. INVALID: it did
- * not write that. The settings need no fini then. OK: they borrow text. */
+/* Reads what topic_settings_write of this or another version wrote; an empty text sets nothing. INVALID: it
+ * did not write that. The settings need no fini then. OK: they borrow text. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
@@ -69,8 +73,14 @@ void topic_settings_carry(struct topic_settings *, const struct topic_settings *
 /* The same for people, without what may be secret: values of headers, queries of urls. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 
-/* Of a text as it is kept; false where it is empty, or somebody else wrote it. */
-bool topic_settings_are_paused(struct slice text);
+/* Whether a topic with this text, as it is kept, is served. */
+enum topic_service {
+    TOPIC_SERVED,
+    TOPIC_PAUSED,
+    TOPIC_UNREADABLE, /* somebody else wrote the text: no process serves the topic */
+    TOPIC_LACKING,    /* processes of a later version serve it */
+};
+enum topic_service topic_settings_service(struct slice text);
 
 /* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object, or
  * over TOPIC_PATCH_BYTES_MAX. NO_MEMORY: out may hold a part of it. */

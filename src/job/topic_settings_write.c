@@ -100,6 +100,14 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
         put_name(out, start, "secrets");
         put_secrets(out, &settings->secrets, is_hidden);
     }
+#ifdef DUEPOST_TEST_NEXT
+    if (settings->next.size) {
+        put_name(out, start, "next");
+        buffer_append_json(out, settings->next);
+        if (slice_starts_with(settings->next, SLICE("needed")) && is_carrying)
+            buffer_append(out, SLICE(",\"needs\":[\"next\"]"));
+    }
+#endif
     if (is_carrying && settings->carried.count) {
         size_t before = out->size;
         carried_write(&settings->carried, out);

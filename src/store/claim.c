@@ -37,16 +37,14 @@ static bool give_settings(struct shard_claimed *jobs, size_t count, struct slice
 bool claim_read(const struct redis_reply *reply, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
                 struct shard_claim *claimed)
 {
-    int64_t count = redis_reply_integer(redis_reply_at(reply, 3));
     int64_t more = redis_reply_integer(redis_reply_at(reply, 1));
-    if (count < 0 || count > (int64_t)max || more < 0 ||
-        redis_reply_size(reply) < FIRST_CLAIMED + (size_t)count * CLAIMED_PARTS)
+    int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
+    if (now_us <= 0 || more < 0 || !reply_count(reply, 3, FIRST_CLAIMED, CLAIMED_PARTS, max, &claimed->count))
         return false;
-    claimed->now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
+    claimed->now_ms = now_us / 1000;
     claimed->more = (size_t)more;
     claimed->receivers = redis_reply_integer(redis_reply_at(reply, 2));
     claimed->jobs = jobs;
-    claimed->count = (size_t)count;
     for (size_t i = 0; i < claimed->count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/leased.h"
+#include "store/reply.h"
 
 enum {
     LOOK_MAX = 10000,  /* entries that one call looks at */
@@ -101,8 +102,9 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         walk->fn.jobs(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        size_t at = FIRST_JOB + i * JOB_PARTS;
+    size_t kept = 0;
+    for (size_t n = 0; n < count; n++) {
+        size_t at = FIRST_JOB + n * JOB_PARTS, i = kept;
         jobs[i].state = walk->list.state;
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
         jobs[i].at_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
@@ -113,8 +115,9 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
         jobs[i].last_lines = redis_reply_text(redis_reply_at(reply, at + 6));
         jobs[i].now_ms = read_now_ms(reply);
         shard_bound_age(store_shard(walk->store, walk->list.from.shard), &jobs[i]);
+        kept += reply_has_id(jobs[i].id);
     }
-    walk->fn.jobs(walk->arg, status, jobs, count, next);
+    walk->fn.jobs(walk->arg, status, jobs, kept, next);
     free(jobs);
 }
 
@@ -137,13 +140,17 @@ static void give_seen(const struct walk *walk, enum status status, const struct 
 
 static void on_page(void *arg, enum status status, const struct redis_reply *reply)
 {
+    static const size_t parts[] = {[WALK_JOBS] = JOB_PARTS, [WALK_SEEN] = SEEN_PARTS};
     struct walk *walk = arg;
     struct store_cursor next = {.score = 0};
     size_t count = 0;
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && walk->kind == WALK_COUNT)
+        count = (size_t)llabs(redis_reply_integer(redis_reply_at(reply, FOUND)));
+    else if (status == STATUS_OK &&
+             !reply_count(reply, FOUND, FIRST_JOB, parts[walk->kind], walk->list.max, &count))
+        status = reply_refuse("list");
+    if (status == STATUS_OK)
         next = read_cursor(walk, reply);
-        count = (size_t)redis_reply_integer(redis_reply_at(reply, FOUND));
-    }
     /* Nobody wants to turn an empty page only because it is another shard that has the jobs. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
         walk->list.from = next;

@@ -2,6 +2,8 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "job/job.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
@@ -20,7 +22,16 @@ static int64_t take_number(struct slice *record)
     struct slice text;
     uint64_t number = 0;
     slice_cut(*record, ' ', &text, record);
-    return slice_to_number(text, INT64_MAX, &number) ? (int64_t)number : 0;
+    return slice_to_number(text, REDIS_INTEGER_MAX, &number) ? (int64_t)number : 0;
+}
+
+/* A status, or the word of an error. */
+static bool is_cause(struct slice text)
+{
+    uint64_t status;
+    enum attempt_error error;
+    return (slice_to_number(text, 599, &status) && status >= 100) ||
+           (attempt_error_parse(text, &error) && error != ATTEMPT_ERROR_OTHER);
 }
 
 static struct store_receiver read_receiver(struct slice name, struct slice record, int64_t now_us)
@@ -36,6 +47,10 @@ static struct store_receiver read_receiver(struct slice name, struct slice recor
     receiver.failed_ms = take_number(&record);
     slice_cut(record, ' ', &receiver.cause, &record);
     receiver.reported_ms = take_number(&record);
+    if (!is_cause(receiver.cause)) {
+        receiver.failed_ms = 0;
+        receiver.cause = SLICE("-");
+    }
     return receiver;
 }
 
@@ -89,6 +104,8 @@ static void on_receivers(void *arg, enum status status, const struct redis_reply
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     int64_t last = redis_reply_integer(redis_reply_at(reply, 1));
     int64_t version = redis_reply_integer(redis_reply_at(reply, 2));
+    if (status == STATUS_OK && redis_reply_size(reply) < FIRST_RECEIVER)
+        status = reply_refuse("receivers");
     if (status == STATUS_OK) {
         count = (redis_reply_size(reply) - FIRST_RECEIVER) / RECEIVER_PARTS;
         receivers = calloc(count + 1, sizeof *receivers);
@@ -188,14 +205,15 @@ static void end_report(struct batch_item *item, enum status status, int64_t now_
 {
     struct report_item *entry = (struct report_item *)item;
     struct store_receiver receiver;
-    int64_t changes = redis_reply_integer(redis_reply_at(result, 1));
+    bool is_known = read_known(entry, result, now_us, &receiver);
+    int64_t changes = is_known ? redis_reply_integer(redis_reply_at(result, 1)) : 0;
     struct store_reported reported = {
         .probe = redis_reply_integer(redis_reply_at(result, 0)),
         .has_opened = changes & CHANGE_OPENED,
         .has_closed = changes & CHANGE_CLOSED,
         .has_halved = changes & CHANGE_HALVED,
         .version = redis_reply_integer(redis_reply_at(result, 2)),
-        .receiver = read_known(entry, result, now_us, &receiver) ? &receiver : NULL,
+        .receiver = is_known ? &receiver : NULL,
     };
     entry->fn.reported(entry->arg, status, &reported);
     free(entry);

@@ -1,6 +1,7 @@
 #include "store/reply.h"
 
 #include "base/log.h"
+#include "job/job_id.h"
 
 const char *job_state_word(enum job_state state)
 {
@@ -23,6 +24,35 @@ void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
 {
     job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
                  job->record, tag);
+}
+
+bool reply_count(const struct redis_reply *reply, size_t at, size_t first, size_t parts, size_t max,
+                 size_t *count)
+{
+    int64_t number = redis_reply_integer(redis_reply_at(reply, at));
+    size_t size = redis_reply_size(reply);
+    if (number < 0 || (uint64_t)number > max || size < first || (size - first) / parts < (uint64_t)number)
+        return false;
+    *count = (size_t)number;
+    return true;
+}
+
+static bool note_name(bool is_ours, const char *what, struct slice name)
+{
+    if (!is_ours)
+        log_warning("name_unreadable", LOG_SLICE(what, name));
+    return is_ours;
+}
+
+bool reply_has_id(struct slice id)
+{
+    struct slice topic, job_id;
+    return note_name(job_key_parse(id, &topic, &job_id), "job", id);
+}
+
+bool reply_has_topic(struct slice topic)
+{
+    return note_name(topic_is_valid(topic), "topic", topic);
 }
 
 enum status reply_refuse(const char *script)

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
@@ -53,7 +54,9 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
     struct topic_walk *walk = arg;
     struct store_topic_cursor next = {.shard = 0};
     struct store_topic *topics = NULL;
-    size_t count = 0;
+    size_t count = 0, kept = 0;
+    if (status == STATUS_OK && redis_reply_size(reply) < FIRST_TOPIC)
+        status = reply_refuse("topics");
     if (status == STATUS_OK) {
         count = (redis_reply_size(reply) - FIRST_TOPIC) / TOPIC_PARTS;
         topics = calloc(count + 1, sizeof *topics);
@@ -64,14 +67,18 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
         }
         for (size_t i = 0; i < count; i++)
             topics[i] = read_topic(reply, FIRST_TOPIC + i * TOPIC_PARTS);
-        next = next_of(walk, redis_reply_integer(redis_reply_at(reply, 1)) == 1, topics + count - 1);
+        next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
+                       topics + (count > 0 ? count - 1 : 0));
+        for (size_t i = 0; i < count; i++)
+            if (reply_has_topic(topics[i].name))
+                topics[kept++] = topics[i];
     }
     /* As in list.c: no empty page only because it is another shard that has the topics. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->topics.from.shard) {
         walk->topics.from = next;
         ask(walk);
     } else {
-        walk->fn(walk->arg, status, topics, count, redis_reply_integer(redis_reply_at(reply, 2)) == 1, next);
+        walk->fn(walk->arg, status, topics, kept, redis_reply_integer(redis_reply_at(reply, 2)) == 1, next);
         free(walk);
     }
     free(topics);

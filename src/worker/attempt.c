@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "job/attempt_line.h"
 #include "job/job_id.h"
+#include "job/json.h"
 #include "job/outcome.h"
 #include "job/url.h"
 #include "worker/attempt_request.h"
@@ -208,24 +209,43 @@ static bool may_send(void *arg)
     return has_lease(arg);
 }
 
+/* duepost did not write this record, in any version: kept as it is, dead in the open. */
+static void bury_unreadable(struct attempt *attempt)
+{
+    log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
+    permit_drop(&attempt->permit);
+    buffer_append(&attempt->outcome, buffer_slice(&attempt->record));
+    attempt->next_step = ATTEMPT_STEP_BURY;
+    if (attempt->outcome.failed)
+        give_up_memory(attempt);
+    attempt_record(attempt);
+}
+
+/* Its escapes are no text: the reader of records leaves a body as it is. */
+static bool has_broken_body(const struct attempt *attempt)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    return json_check(attempt->job.body, &limits, &ignored) == STATUS_INVALID;
+}
+
+/* There is no memory for it, or nothing that could be sent. */
+static void give_up_post(struct attempt *attempt)
+{
+    attempt->is_running = false;
+    if (json_is_text(attempt->job.body) && has_broken_body(attempt))
+        bury_unreadable(attempt);
+    else
+        give_back(attempt);
+}
+
 static void post(struct attempt *attempt)
 {
     attempt->is_running = true;
     attempt->post = attempt_request_post(attempt, topic_defaults_timeout_ms(attempt->settings, &attempt->job),
                                          may_send, on_done);
     if (!attempt->post)
-        give_back(attempt);
-}
-
-/* duepost did not write this record, in any version: kept as it is, dead in the open. */
-static void bury_unreadable(struct attempt *attempt)
-{
-    log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
-    buffer_append(&attempt->outcome, buffer_slice(&attempt->record));
-    attempt->next_step = ATTEMPT_STEP_BURY;
-    if (attempt->outcome.failed)
-        give_up_memory(attempt);
-    attempt_record(attempt);
+        give_up_post(attempt);
 }
 
 /* Its claim is the attempt's begin; there has been none that would count. */

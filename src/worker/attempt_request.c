@@ -10,7 +10,7 @@
 #include "job/trace.h"
 #include "job/url.h"
 
-enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 12 };
+enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
 
 /* ---- where it may go ---- */
 
@@ -132,6 +132,12 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
     for (size_t i = 0; i < count; i++)
         add_header(lines, headers[i].name, headers[i].value);
+#ifdef DUEPOST_TEST_NEXT
+    if (job->next.size)
+        add_header(lines, SLICE("Duepost-Next"), job->next);
+    if (attempt->settings && attempt->settings->next.size)
+        add_header(lines, SLICE("Duepost-Next-Topic"), attempt->settings->next);
+#endif
     if (job->trace_parent.size && !member_find_header(headers, count, SLICE("traceparent")))
         add_trace(job, lines);
     sign(attempt, payload, lines);

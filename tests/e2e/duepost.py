@@ -190,11 +190,11 @@ class Duepost(Client):
     """A running server. With redis None it has its embedded one in data. What through is, runs it, and becomes it."""
 
     def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None, tls=None,
-                 through=()):
+                 through=(), binary=BINARY):
         self.owns_data = data is None
         self.data = pathlib.Path(data or scratch.directory("data"))
         self.log_path = scratch.file("log")
-        command = [*through, BINARY]
+        command = [*through, binary]
         if listen:
             command += ["--listen", listen]
         if redis:

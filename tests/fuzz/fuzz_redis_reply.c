@@ -7,6 +7,8 @@ static void walk(const struct redis_reply *reply)
     struct slice text = redis_reply_text(reply);
     assert(text.size == 0 || kind == REDIS_KIND_TEXT || kind == REDIS_KIND_ERROR);
     assert(redis_reply_integer(reply) == 0 || kind == REDIS_KIND_INTEGER || kind == REDIS_KIND_TEXT);
+    assert(redis_reply_integer(reply) <= REDIS_INTEGER_MAX &&
+           redis_reply_integer(reply) >= -REDIS_INTEGER_MAX);
     assert(redis_reply_size(reply) == 0 || kind == REDIS_KIND_ARRAY);
     for (size_t i = 0; i < redis_reply_size(reply); i++)
         walk(redis_reply_at(reply, i));

@@ -112,7 +112,7 @@ local is_idle = #passed > 0 and #replies == HEAD
 if not is_idle then ring() end
 wake()
 replies[2] = is_idle and 0 or call('ZCARD', TURNS)
-replies[3] = tonumber(call('HGET', base .. 'receivers', 'version') or 0)
+replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
 for i = 1, #served do

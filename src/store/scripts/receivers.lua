@@ -8,11 +8,12 @@
 local KEPT_MS = 3600000
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported'
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version') or 0), tonumber(after)}
+local replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version')) or 0, tonumber(after)}
 
 local function tell(name)
   local record = call('HGET', RECEIVERS, name)
-  if not record or tonumber(string.match(record, '%d+$')) <= now - KEPT_MS then return end
+  local at = record and tonumber(string.match(record, '%d+$'))
+  if not at or at <= now - KEPT_MS then return end
   replies[#replies + 1] = name
   replies[#replies + 1] = record
 end

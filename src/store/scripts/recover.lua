@@ -23,6 +23,7 @@ for i = 1, #ids do
   ended[i] = id
   local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
   local nonce, due = string.match(claim, '^(%S+) (%S+)$')
+  if not tonumber(due) then nonce, due = '-', integer(now) end -- somebody else wrote it
   local losses = losses_of(id) + 1
   take(id)
   call('HSET', CRASHES, id, losses .. ' ' .. nonce)

@@ -142,7 +142,7 @@ local function report(i)
   local knows_paths, has_closed_paths = false, false
   if wish == 'close' then knows_paths, has_closed_paths = close_paths(name) end
   local record = call('HGET', RECEIVERS, name)
-  local version = tonumber(call('HGET', RECEIVERS, 'version') or 0)
+  local version = tonumber(call('HGET', RECEIVERS, 'version')) or 0
   local r, granted, changes = read(record), 0, 0
   local before = write(r)
   local was_open = r.opened > 0
@@ -182,7 +182,7 @@ if is_told then publish('receivers') end
 local excess = call('ZCARD', REPORTED) - KEPT_MAX
 local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
 for i = 1, #oldest do
-  local at = tonumber(string.match(call('HGET', RECEIVERS, oldest[i]) or '0', '%d+$'))
+  local at = tonumber(string.match(call('HGET', RECEIVERS, oldest[i]) or '0', '%d+$')) or 0
   if i > excess and at > now - KEPT_MS then break end
   forget(oldest[i])
 end

@@ -5,7 +5,7 @@ local topics_of = {}
 local function topic_of(id)
   local topic = topics_of[id]
   if not topic then
-    topic = string.match(id, '^[^/]+')
+    topic = string.match(id, '^[^/]*')
     topics_of[id] = topic
   end
   return topic

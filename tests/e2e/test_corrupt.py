@@ -1,0 +1,153 @@
+"""Data in Redis that duepost did not write: nothing of it ends the process or holds up other jobs, every answer is sound,
+and a job whose record cannot be read is dead in the open, with its id in the log."""
+
+import json
+
+import pytest
+
+from duepost import Duepost
+from patience import until
+
+KEYS = "duepost:{0}:"
+HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
+MAX = str(2**63 - 1)
+
+# (text, whether it may stay: it is a record, or the empty text, which counts as no job)
+RECORDS = [
+    ("", True), ("x", False), ("{", False), ("[]", False), ("null", False), ("{}", False), ("\xff\xfe", False),
+    (HEAD, False), (HEAD + ',"lastAttempt":{"at":' + MAX + '}}', False), (HEAD + ',"lastAttempt":{"durationMs":' + MAX + '}}', False),
+    (HEAD + ',"lastAttempt":{"at":1,"status":-1}}', False), (HEAD + ',"attempts":' + MAX + '}', False), (HEAD + ',"waitMs":' + MAX + '}', False),
+    ('{"createdAt":' + MAX + ',"url":"http://127.0.0.1:9/"}', False), ('{"createdAt":253402300799999,"url":"http://127.0.0.1:9/","ttl":315360000}', True),
+    (HEAD + ',"headers":{"X":"a\\r\\nY: b"}}', False), (HEAD + ',"headers":{"Content-Length":"7"}}', False), (HEAD + ',"traceparent":"' + "0" * 55 + '"}', False),
+    (HEAD + ',"retrySchedule":[],"retry":5,"attempts":1}', True), (HEAD + ',"body":"\\ud800"}', False), (HEAD + ',"body":"\\x"}', False),
+    ('{"createdAt":1700000000000,"url":"nowhere"}', False), ('{"createdAt":1700000000000,"url":"http://[::1"}', False),
+    (HEAD + ',"needs":{}}', False), (HEAD + ',"url":"http://127.0.0.1:9/"}', False), ("{" * 10000, False),
+    (HEAD + ',"a":1' * 40 + ',"reason":"' + "r" * 5000 + '","body":' + "[" * 60 + "]" * 60 + "}", True),
+]
+SCORES = ["-1", "-1e300", "1e300", "inf", "-inf", "9223372036854775807", "0.5"]
+
+
+@pytest.fixture
+def behind(redis):
+    return redis()
+
+
+@pytest.fixture
+def corrupt(behind):
+    """Writes into Redis, behind duepost's back."""
+    def write(command, key, *words):
+        reply = behind.command(command, KEYS + key, *[word.encode("latin-1") if isinstance(word, str) else word for word in words])
+        assert reply[:1] == b":", reply
+    return write
+
+
+def look(server, topic, job_id):
+    """All that reads a job; the contract is checked within."""
+    server.get(f"/jobs/{topic}/{job_id}")
+    server.get(f"/jobs/{topic}/{job_id}/why")
+    server.get(f"/jobs/{topic}/{job_id}/attempts")
+
+
+def look_at_lists(server, topic):
+    for state in ("delayed", "ready", "dead", "leased"):
+        for path in ("/jobs", "/jobs/count"):
+            assert server.get(f"{path}?state={state}&topic={topic}").status == 200
+    server.get("/topics?limit=1000").expect(200)
+    server.get(f"/topics/{topic}").expect(200)
+    assert server.get("/metrics").status == 200
+
+
+def is_well(server, receiver, topic):
+    """Another job goes its way."""
+    server.schedule(topic=topic + ".well", jobId="w", url=receiver.url())
+    until(lambda: receiver.count(topic + ".well") > 0, 20, "another job is delivered")
+    assert server.process.poll() is None
+
+
+def test_records(start, behind, corrupt, receiver, topic):
+    server = start(redis=behind)
+    for i in range(len(RECORDS)):
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=1000)
+    for i, (text, _) in enumerate(RECORDS):
+        corrupt("HSET", "jobs", f"{topic}/{i}", text)
+        look(server, topic, i)
+        server.request("PATCH", f"/jobs/{topic}/{i}", '{"retry":1}', {"Content-Type": "application/json"})
+        server.post({"topic": topic, "jobId": str(i), "url": receiver.url()})
+        corrupt("HSET", "jobs", f"{topic}/{i}", text)
+    look_at_lists(server, topic)
+    unreadable = {str(i) for i, (_, is_record) in enumerate(RECORDS) if not is_record}
+    for i in range(len(RECORDS)):
+        server.run(topic, i)
+
+    def left():
+        return {i for i in unreadable if (server.job(topic, i) or {}).get("state") != "dead"}
+    until(lambda: not left(), 20, lambda: f"{[(i, RECORDS[int(i)][0], server.job(topic, i)) for i in left()]} are not dead")
+    for i in unreadable:
+        assert f"job={topic}/{i}" in server.log(), i
+        look(server, topic, i)
+        server.run(topic, i)
+    look_at_lists(server, topic)
+    server.request("POST", f"/jobs/redrive?topic={topic}")
+    is_well(server, receiver, topic)
+    server.request("DELETE", f"/jobs?state=dead&topic={topic}&limit=1000")
+
+
+def test_places(start, behind, corrupt, receiver, topic):
+    server = start(redis=behind)
+    for i, score in enumerate(SCORES):
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=1000)
+        corrupt("ZADD", f"bucket:{topic}", score, f"{topic}/{i}")
+        look(server, topic, i)
+        corrupt("ZADD", "due", score, f"{topic}.{i}")
+    look_at_lists(server, topic)
+    corrupt("HSET", "jobs", "no id", "{}")
+    corrupt("HSET", "jobs", "/", HEAD + "}")
+    corrupt("HSET", "jobs", "\xff/\xff", HEAD + "}")
+    corrupt("ZADD", "leases", "1", "/x")
+    corrupt("HSET", f"holders:{topic}", f"{topic}/5", "")
+    corrupt("HSET", "crashes", f"{topic}/6", "")
+    look_at_lists(server, topic)
+    is_well(server, receiver, topic)
+    is_well(server, receiver, topic + ".later")
+
+
+@pytest.mark.parametrize("text", ["x", "null", "[]", '{"paused":1}', '{"secrets":["whsec_"]}', '{"url":1}', '{"headers":{"a":"b\\r\\nc: d"}}', '{"rate":{}}',
+                                  '{"maxInFlight":"1"}', "\xff", "{" * 100], ids=repr)
+def test_settings(server_of_settings, corrupt, receiver, topic, text):
+    server = server_of_settings
+    corrupt("HSET", "topics", topic, text)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    look(server, topic, "a")
+    look_at_lists(server, topic)
+    is_well(server, receiver, topic)
+    assert receiver.count(topic) == 0, "a job went out without the settings of its topic"
+    assert server.request("PATCH", f"/topics/{topic}", "{}", {"Content-Type": "application/json"}).status == 409
+    server.request("PUT", f"/topics/{topic}", '{"timeout":5}', {"Content-Type": "application/json"}).expect(200)
+    until(lambda: receiver.count(topic) == 1, 20, "its job is delivered once its settings are replaced")
+
+
+@pytest.fixture
+def server_of_settings(start, behind):
+    return start(redis=behind)
+
+
+RECEIVERS = ["", "x", " ".join([MAX] * 8) + " connect " + MAX, "0 1 1 1 1 1 0 1 \xff 1", "-1 -1", "1 " * 40, f"20 1 {MAX} 1 0 0 0 {MAX} 503 {MAX}"]
+
+
+def test_receivers(start, behind, corrupt, receiver, topic):
+    server = start(redis=behind)
+    place = f"127.0.0.1:{receiver.port}"
+    receiver.script(topic, 503, 503, 200)
+    for i, text in enumerate(RECEIVERS):
+        corrupt("HSET", "receivers", place, text)
+        corrupt("HSET", "receivers", "version", MAX if i % 2 else "7")
+        corrupt("ZADD", "reported", str(8 + i), place)
+        assert server.get("/receivers").status == 200
+        server.get(f"/receivers/{place}")
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url(), retrySchedule=[0.1])
+        look(server, topic, i)
+        server.request("POST", f"/receivers/{place}/close")
+    assert server.process.poll() is None
+    corrupt("DEL", "receivers")
+    corrupt("DEL", "reported")
+    is_well(server, receiver, topic)

@@ -1,0 +1,147 @@
+"""Two versions on one Redis, side by side, as in an upgrade: the one under test, and "next", which is the same with one
+member of jobs, one setting of topics and one need more (script/build next)."""
+
+import json
+import os
+import pathlib
+
+import pytest
+
+from duepost import ROOT
+from patience import until
+from receiver import Receiver
+from test_batch import post_many
+from test_signatures import SHARED, signatures, v1
+
+NEXT = os.environ.get("DUEPOST_NEXT", str(ROOT / "build" / "next" / "duepost"))
+JOBS, NEEDED = 10_000, 40
+
+pytestmark = pytest.mark.skipif(not pathlib.Path(NEXT).exists(), reason="build/next is not built: script/build next")
+
+
+class Flaky(Receiver):
+    """Fails the first attempt of each job, so that its record is written anew."""
+
+    def _log(self, arrival):
+        super()._log(arrival)
+        return 500 if arrival.attempt == 1 else 200
+
+
+@pytest.fixture
+def flaky():
+    started = Flaky()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def versions(start, redis):
+    """This version and the next one, on one Redis."""
+    place = redis()
+    return start("--breaker", "off", redis=place), start("--breaker", "off", redis=place, binary=NEXT)
+
+
+def set_topic(server, topic, **settings):
+    """Unchecked: the contract does not know the next version's setting."""
+    server.request("PATCH", f"/topics/{topic}", json.dumps(settings), {"Content-Type": "application/json"}, check=False).expect(200)
+
+
+def job_of(topic, number, note=None, **more):
+    return {"topic": topic, "jobId": str(number), "body": {"n": number, "text": "é"}, **({"next": note} if note else {}), **more}
+
+
+def schedule_all(server, jobs):
+    for at in range(0, len(jobs), 1000):
+        reply = server.post(jobs[at:at + 1000], check=False).expect(207)
+        assert {result["status"] for result in reply["results"]} == {201}
+
+
+def warnings(server):
+    return {line.split("event=")[1].split()[0] for line in server.log().splitlines() if "level=warning" in line or "level=error" in line}
+
+
+def test_two_versions_lose_change_and_bury_nothing(versions, flaky, topic):
+    this, later = versions
+    set_topic(later, topic, url=flaky.url(), secrets=[SHARED], next="of the topic", retrySchedule=[0.5])
+    set_topic(this, topic, timeout=25)
+    notes = {str(n): f"needed {n}" if n < 2 * NEEDED else f"note {n}" for n in range(1, JOBS, 2)}
+    schedule_all(later, [job_of(topic, n, notes[str(n)]) for n in range(1, JOBS, 2)])
+    schedule_all(this, [job_of(topic, n) for n in range(0, JOBS, 2)])
+    needed = {job_id for job_id, note in notes.items() if note.startswith("needed")}
+
+    def left():
+        return JOBS - len({a.job_id for a in flaky.of(topic) if a.attempt == 2} | needed)
+    until(lambda: left() == 0, 60, lambda: f"{left()} of {JOBS} were not delivered; {warnings(this)}")
+    assert "job_needs_later_version" in warnings(this)
+    this.terminate()  # the last one of its version: what it held is the other's now
+    until(lambda: later.get("/jobs/count?state=delayed&topic=" + topic).expect(200)["count"] == 0, 30, "all delivered")
+    until(lambda: later.get("/jobs/count?state=leased").expect(200)["count"] == 0, 10, "all recorded")
+
+    assert later.get("/jobs/count?state=dead").expect(200)["count"] == 0
+    by_job, by_next = {}, 0
+    for arrival in flaky.of(topic):
+        by_job.setdefault(arrival.job_id, []).append(arrival)
+        assert json.loads(arrival.body) == {"n": int(arrival.job_id), "text": "é"}
+        assert signatures(arrival) == [v1(SHARED, arrival)]
+        is_next = "duepost-next-topic" in arrival.headers
+        by_next += is_next
+        if is_next:
+            assert arrival.headers["duepost-next-topic"] == "of the topic"
+            assert arrival.headers.get("duepost-next") == notes.get(arrival.job_id)
+        else:
+            assert arrival.job_id not in needed
+    assert {tuple(a.attempt for a in arrivals) for arrivals in by_job.values()} == {(1, 2)}
+    assert len(by_job) == JOBS
+    assert 0 < by_next < 2 * JOBS
+    handed_over = [job_id for job_id, (first, second) in by_job.items()
+                   if "duepost-next-topic" not in first.headers and second.headers.get("duepost-next")]
+    assert handed_over, "no record of the next version was written anew by this one"
+    assert not warnings(this) & {"record_unreadable", "settings_unreadable", "job_dead"}
+
+
+def patch(server, topic, job_id, **members):
+    return server.request("PATCH", f"/jobs/{topic}/{job_id}", json.dumps(members), {"Content-Type": "application/json"})
+
+
+def test_a_change_keeps_what_the_next_version_wrote(versions, receiver, topic):
+    this, later = versions
+    post_many(later, [job_of(topic, 1, "a note", url=receiver.url(), delay=1000)])
+    patch(this, topic, 1, retry=3).expect(200)
+    this.terminate()
+    later.run(topic, 1).expect(202)
+    until(lambda: receiver.count(topic) == 1, 10, "its delivery")
+    assert receiver.of(topic)[0].headers["duepost-next"] == "a note"
+
+
+def test_what_a_job_needs_is_asked_before_it_is_written_anew(start, redis, receiver, topic):
+    place = redis()
+    later = start("--breaker", "off", redis=place, binary=NEXT)
+    receiver.script(topic, 410, 200, job_id="1")
+    post_many(later, [job_of(topic, 1, "needed", url=receiver.url()), job_of(topic, 2, "needed", url=receiver.url(), delay=1000)])
+    later.wait_for_state(topic, "1", "dead")
+    this = start(redis=place)
+    assert this.job(topic, "2")["body"] == {"n": 2, "text": "é"}
+    assert "later version" in this.run(topic, "1").expect(409)["detail"]
+    assert "later version" in patch(this, topic, "2", retry=3).expect(409)["detail"]
+    this.cancel(topic, "2").expect(200)
+    later.run(topic, "1").expect(202)
+    this.terminate()
+    until(lambda: len(receiver.of(topic, "1")) == 2, 20, "its delivery")
+    assert receiver.of(topic, "1")[1].headers["duepost-next"] == "needed"
+
+
+def test_a_topic_that_needs_the_next_version_is_not_served(versions, receiver, topic):
+    this, later = versions
+    set_topic(later, topic, url=receiver.url(), next="needed")
+    later.terminate()
+    this.schedule(topic=topic, jobId="a", delay=0)
+    other = topic + ".other"
+    this.schedule(topic=other, jobId="b", url=receiver.url())
+    until(lambda: "topic_needs_later_version" in warnings(this), 10, "a warning")
+    until(lambda: receiver.count(other) == 1, 10, "the other topic is served")
+    assert receiver.count(topic) == 0
+    for method in ("PATCH", "PUT"):
+        reply = this.request(method, f"/topics/{topic}", "{}", {"Content-Type": "application/json"}).expect(409)
+        assert '"next"' in reply["detail"]
+    this.request("DELETE", f"/topics/{topic}").expect(200)
+    until(lambda: this.job(topic, "a")["state"] == "dead", 10, "the job has no url now")
