@@ -47,11 +47,13 @@ the receiver has it. What is confirmed is on disk: it survives the death of any
 process and a power cut.
 
 Jobs are kept in Redis. Without the address of one, duepost runs a private
-redis-server; any number of processes may share one.")
+redis-server, which is why that package is recommended; any number of processes
+may share one.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# redis-server: the program that duepost runs when no Redis is named (redis-tools has the same
-# binary, but not under that name). Its own service on port 6379 is not used.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "redis-server (>= 5:7.0), adduser, ca-certificates")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
+# The program that duepost runs when no Redis is named (redis-tools has the same binary, but not under that name). It is
+# not needed with another Redis, and its package starts a service on port 6379, which duepost does not use.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server (>= 5:7.0)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
   ${CMAKE_CURRENT_LIST_DIR}/debian/conffiles

@@ -1,4 +1,4 @@
-"""A Debian 12 in a directory, to run things in.
+"""A Debian in a directory, to run things in.
 
 Whatever runs there has mounts and processes of its own: namespaces that end with its first process, and
 that one ends with us. Nothing has to be unmounted or looked for afterwards, whatever failed. The network
@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-SUITE = "bookworm"
+DEBIANS = {"bookworm": "Debian 12", "trixie": "Debian 13"}  # by suite, as apt calls a release
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
 
 ENTER = r"""
@@ -120,8 +120,8 @@ class Process:
 class Roots:
     """Makes roots, all from one debootstrap that is kept in place for the next run."""
 
-    def __init__(self, place, log):
-        self.place, self.log = place, log
+    def __init__(self, place, suite, log):
+        self.place, self.suite, self.log = place, suite, log
         self.archives = place / "archives"
         self.archives.mkdir(parents=True, exist_ok=True)
         self.made = []
@@ -133,23 +133,30 @@ class Roots:
             raise Failed(f"{command[0]} failed")
 
     def _sources(self):
-        """[(address, release)]: where this host's apt has Debian 12 from."""
+        """[(address, release)]: where this host's apt has its own Debian from, with the suite in place of its release."""
         lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
                                capture_output=True, text=True, check=True).stdout.splitlines()
-        releases = {SUITE, f"{SUITE}-updates", f"{SUITE}-security"}
-        found = [tuple(line.split()[:2]) for line in lines if line.split()[1] in releases and line.split()[2] == "main"]
-        if SUITE not in [release for _, release in found]:
-            raise Failed(f"this host's apt has no source of {SUITE}; run apt-get update")
-        return found
+        found = []
+        for address, release, component in (line.split()[:3] for line in lines):
+            suite, dash, part = release.partition("-")
+            if suite in DEBIANS and part in ("", "updates", "security") and component == "main":
+                found.append((address, self.suite + dash + part))
+        if self.suite not in [release for _, release in found]:
+            raise Failed("this host's apt has no source of Debian 12 or 13; run apt-get update")
+        return sorted(set(found))
+
+    def _base(self):
+        return self.place / f"base-{self.suite}.tar"
 
     def make_base(self):
         """True when it had to be made."""
-        base = self.place / "base.tar"
+        base = self._base()
         if base.exists():
             return False
         sources, work = self._sources(), self.place / "base"
         shutil.rmtree(work, ignore_errors=True)
-        self._call("debootstrap", "--variant=minbase", SUITE, work, next(address for address, release in sources if release == SUITE))
+        self._call("debootstrap", "--variant=minbase", self.suite, work,
+                   next(address for address, release in sources if release == self.suite))
         (work / "etc/apt/sources.list").write_text("".join(f"deb {address} {release} main\n" for address, release in sources))
         settings = subprocess.run(["apt-config", "dump", "--no-empty", "Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until",
                                    "Acquire::Check-Date"], capture_output=True, text=True, check=True).stdout
@@ -166,7 +173,7 @@ class Roots:
         root = Root(self, self.place / "roots" / name)
         shutil.rmtree(root.path, ignore_errors=True)
         root.path.mkdir(parents=True)
-        self._call("tar", "--extract", "--file", self.place / "base.tar", "--directory", root.path, "--numeric-owner", "--xattrs")
+        self._call("tar", "--extract", "--file", self._base(), "--directory", root.path, "--numeric-owner", "--xattrs")
         # An installer writes these, and a container manager; debootstrap does not.
         shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
         (root.path / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
