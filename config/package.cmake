@@ -3,7 +3,7 @@
 set(tree COMPONENT debian EXCLUDE_FROM_ALL)
 install(TARGETS duepost RUNTIME DESTINATION usr/bin ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.conf DESTINATION etc/duepost ${tree})
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION lib/systemd/system ${tree})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION usr/lib/systemd/system ${tree})
 install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json
   config/alerts.yml docs/alerts.md DESTINATION usr/share/doc/duepost ${tree})
 
