@@ -36,7 +36,8 @@ struct question {
 bool rights_deny(struct slice error)
 {
     return slice_starts_with(error, SLICE("NOPERM")) ||
-           slice_starts_with(error, SLICE("ERR The user executing the script can't"));
+           slice_starts_with(error, SLICE("ERR The user executing the script can't")) || /* Redis 7.0 */
+           slice_starts_with(error, SLICE("ERR ACL failure in script"));                 /* Redis 8 */
 }
 
 static bool has_word(struct slice text, const char *word)

@@ -20,7 +20,8 @@ end
 local denied = {}
 for command in string.gmatch(ARGV[1], '%S+') do
   local text = error_of(command)
-  if string.find(text, 'NOPERM', 1, true) or string.find(text, 'The user executing the script', 1, true) then
+  if string.find(text, 'NOPERM', 1, true) or string.find(text, 'The user executing', 1, true) -- Redis 7.0
+    or string.find(text, 'ACL failure', 1, true) then -- Redis 8
     denied[#denied + 1] = command
     denied[#denied + 1] = text
   end
