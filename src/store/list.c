@@ -24,7 +24,6 @@ struct walk {
     const struct store *store;
     struct store_list list; /* from.shard: the one that is asked */
     char score[40];
-    char behind[JOB_KEY_MAX]; /* see place_cursor */
     /* Of leased jobs. */
     struct buffer ids; /* of the page, a line each */
     bool has_more;     /* behind these */
@@ -43,25 +42,6 @@ static void begin(struct walk *);
 static bool has_next_shard(const struct walk *walk)
 {
     return walk->list.topic.size == 0 && walk->list.from.shard + 1 < store_shards(walk->store);
-}
-
-/* A walk through one topic's jobs may end at another topic's, and who gets the cursor may have no business
- * to know of that one. Then it names the last place before or behind which there is no job of the walk's own
- * topic with that time: the greatest id that this can have, of the time before or of this one. (A walk would
- * stay where more than LOOK_MAX jobs share a time; Redis does not write so many in a millisecond.) */
-static void place_cursor(struct walk *walk, struct store_cursor *next)
-{
-    struct slice topic = walk->list.topic, other, job_id;
-    if (topic.size == 0 || !slice_cut(next->id, '/', &other, &job_id) || slice_equal(topic, other))
-        return;
-    memset(walk->behind, '~', sizeof walk->behind);
-    memcpy(walk->behind, topic.data, topic.size);
-    walk->behind[topic.size] = '/';
-    /* The slash counts: "a-b/1" is before "a/1". They differ up to the end of the shorter topic's. */
-    size_t size = (topic.size < other.size ? topic.size : other.size) + 1;
-    if (memcmp(next->id.data, walk->behind, size) < 0)
-        next->score--;
-    next->id = slice_from(walk->behind, topic.size + 1 + JOB_ID_MAX);
 }
 
 static int64_t read_now_ms(const struct redis_reply *reply)
@@ -90,7 +70,6 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
     }
     snprintf(score, sizeof score, "%.*s", SLICE_ARG(redis_reply_text(redis_reply_at(reply, 1))));
     next.score = strtod(score, NULL);
-    place_cursor(walk, &next);
     return next;
 }
 

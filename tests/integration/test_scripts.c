@@ -366,6 +366,7 @@ START_TEST(list_shows_the_jobs_of_a_state)
         {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
         {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a",
          "'' '' 1 t/a now+3000 {r} 0 '' 0 ''", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 1", NULL},
         {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
         {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
          "'' '' 3 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},

@@ -122,7 +122,7 @@ local function visit_leased(ids)
 end
 
 -- Where each entry counts there is no need to look at them.
-local is_plain = host == '' and state ~= 'leased'
+local is_plain = host == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true
