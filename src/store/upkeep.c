@@ -8,7 +8,7 @@ enum {
     RECOVER_MAX = 256,
     FORGET_MAX = 1000,
     MENDED_MAX = 64,   /* told from one step */
-    SWEEP_MAX = 256,   /* jobs in one call */
+    SWEEP_MAX = 512,   /* jobs in one call */
     SURVEY_MAX = 1000, /* topics in one call */
 };
 

@@ -278,3 +278,76 @@ def test_a_retention_is_shown_changed_and_removed(server, topic):
     patch = lambda text: server.request("PATCH", f"/topics/{topic}", text, JSON).expect(200)["settings"]
     assert patch('{"retention": 1.5, "paused": true}') == {"paused": True, "retention": 1.5}
     assert patch('{"retention": null}') == {"paused": True}
+
+
+# ---- bounds on the dead ----
+
+def dead_ids(server):
+    return [f"{job['topic']}/{job['jobId']}" for job in server.get("/jobs?state=dead").expect(200)["jobs"]]
+
+
+def metric(server, name):
+    return next(int(line.split()[1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith(name + " "))
+
+
+def test_of_too_many_dead_jobs_the_oldest_go(start, receiver, topic):
+    server = start("--dead-max", "2", "--reactors", "1")
+    for job_id in "a", "b", "c":
+        die(server, receiver, f"{topic}-{job_id}")
+    until(lambda: dead_ids(server) == [f"{topic}-b/a", f"{topic}-c/a"], 10, "the first one is gone")
+    assert server.job(f"{topic}-a", "a") is None
+    assert metric(server, "duepost_dead_removed_by_number_total") == 1
+    assert "event=dead_jobs_removed" in server.log() and "books_are_off" not in server.log()
+
+
+def test_dead_jobs_go_by_their_age(start, receiver, topic):
+    server = start("--dead-max-age", "2s", "--reactors", "1")
+    job = die(server, receiver, topic)
+    assert to_ms(job["keptUntil"]) == to_ms(job["deadAt"]) + 2000
+    keep(server, topic + "-long", retention=3600)
+    assert to_ms((job := die(server, receiver, topic + "-long"))["keptUntil"]) == to_ms(job["deadAt"]) + 2000
+    seen = until(lambda: server.job(topic + "-long", "a") is None and time.time() * 1000, 10, "gone")
+    assert seen >= to_ms(job["keptUntil"]) and dead_ids(server) == []
+    assert metric(server, "duepost_dead_removed_by_age_total") == 2
+
+
+FILL = """for i = 1, 6000 do
+  local topic = 't' .. i % 1500
+  local id, text = topic .. '/' .. i, 'dead ' .. ARGV[1] .. ' 0 32 {"createdAt":1,"url":"http://a"}'
+  redis.call('HSET', KEYS[1] .. 'kept', id, text)
+  redis.call('ZADD', KEYS[1] .. 'dead', ARGV[1], id)
+  redis.call('ZADD', KEYS[1] .. 'dead:' .. topic, ARGV[1], id)
+  redis.call('ZADD', KEYS[1] .. 'dead_due', 'inf', topic)
+  if i % 2 == 0 then
+    redis.call('HSET', KEYS[1] .. 'topics', topic, '{"retention":1}')
+    redis.call('ZADD', KEYS[1] .. 'dead_due', ARGV[1] + 1000, topic)
+  end
+end"""
+
+
+def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
+    """Step after step, not one a second."""
+    behind = redis()
+    server = start(redis=behind)
+    behind.command("EVAL", FILL, "1", "duepost:{0}:", str(int(time.time() * 1000) - 60_000))
+    until(lambda: metric(server, "duepost_jobs{state=\"dead\"}") == 3000, 10, "those of topics with a retention are gone")
+    until(lambda: metric(server, "duepost_dead_removed_by_retention_total") == 3000, 5, "they are counted")
+    assert "books_are_off" not in server.log() and "mended" not in server.log()
+
+
+def test_dead_jobs_of_the_first_format_are_taken_over(start, redis, receiver):
+    """They were in the pool still: before anybody could take them for lost, they leave it, with their attempts."""
+    behind, keys = redis(), "duepost:{0}:"
+    record = '{"createdAt":1,"url":"' + receiver.url() + '","attempts":1,"lastAttempt":{"at":5,"status":500,"ms":1},"reason":"gone"}'
+    behind.command("HSET", keys + "meta", "format", "1", "shards", "1")
+    behind.command("HSET", keys + "jobs", "old/a", record, "old/b", '{"createdAt":1,"url":"' + receiver.url() + '"}')
+    behind.command("ZADD", keys + "dead", str(int(time.time() * 1000)), "old/a", str(int(time.time() * 1000)), "old/b")
+    behind.command("HSET", keys + "crashes", "old/b", "5 nonce")
+    server = start(redis=behind)
+    until(lambda: behind.command("HLEN", keys + "jobs") == b":0\r\n", 10, "they have left the pool")
+    assert sorted(dead_ids(server)) == ["old/a", "old/b"]
+    assert server.job("old", "a")["state"] == "dead" and server.job("old", "b")["reason"] == "consumer_lost"
+    assert behind.command("HGET", keys + "meta", "format") == b"$1\r\n2\r\n"
+    assert receiver.count("old") == 0
+    server.run("old", "b").expect(202)
+    until(lambda: receiver.count("old") == 1, 5, "it is delivered")

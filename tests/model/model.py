@@ -531,7 +531,7 @@ class World:
             old = self.pool.kept[job_id][3] if job_id in self.pool.dead else ""
             items.append((job_id, self.chance.choice(("0", "0", "700")), self.some_tags(job_id),
                           self.chance.choice((old, old, "", "else")), old + " "))
-        for (job_id, *_), due in zip(items, self.call_items("run", (self.chance.choice((0, 0, 0, 6)),), items)):
+        for (job_id, *_), due in zip(items, self.call_items("run", (self.chance.choice((0, 0, 3, 6)),), items)):
             if due >= 0:
                 if job_id not in self.lives:
                     self.revive(job_id)
@@ -915,11 +915,9 @@ CONTROLS = {
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
     "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
-    "replace leaves the old place": [("replace", "    take(id)\n", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
     "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],
-    "change leaves the old place": [("change", "  take(id)\n", "")],
     "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
     "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
     "held back for less": [("release", "soonest + wait", "soonest + wait - 500")],

@@ -6,7 +6,7 @@
 -- A dead job stays dead.
 -- Returns {now_us, result ...}: the due time, 0 where it stays; -2 when this call has looked at enough: ask again,
 -- -3 leased, -4 not as seen, NO_URL.
--- uses: check crashes ended seen take url when
+-- uses: check crashes ended seen places url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -29,7 +29,6 @@ local function change(id, tag, when, record)
   forget_crashes(id)
   if when == '-' then return 0 end
   local at, text = due_of(when)
-  take(id)
   put(id, text)
   return at
 end

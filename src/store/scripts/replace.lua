@@ -1,5 +1,5 @@
 #!lua
--- replace.lua - jobs that take the place of whatever has their id, unless that is being delivered: new ones, with
+-- replace.lua - jobs that places the place of whatever has their id, unless that is being delivered: new ones, with
 -- nothing of the old ones' past. A dead one has no id, and is kept beside. No allow-oom: a full Redis refuses new work.
 --
 -- ARGV[2]  the most jobs in the pool, 0: no bound
@@ -10,7 +10,7 @@
 --   tags    what has to be there, see find_seen
 -- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
 -- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
--- uses: attempts check crashes seen take url when
+-- uses: attempts check crashes seen places url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -23,7 +23,6 @@ local function replace(id, when, record, tags)
   if not seen or is_there and seen == 'dead' then return -4 end
   if lacks_url(id, record) then return NO_URL end
   if is_there then
-    take(id)
     forget_crashes(id)
     forget_attempts({id})
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then

@@ -11,13 +11,31 @@ local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(AR
 local left = most
 probe()
 
-local function drop(ids)
-  for i = 1, #ids do drop_kept(ids[i]) end
+-- Removes these jobs from key, which is dead or kept_until, and from the indexes of these states: all at once, since there
+-- may be very many.
+local function drop(ids, key, states)
+  if #ids == 0 then return 0 end
+  local topics, by_topic = {}, {}
+  for i = 1, #ids do
+    local topic = topic_of(ids[i])
+    if not by_topic[topic] then
+      by_topic[topic] = {}
+      topics[#topics + 1] = topic
+    end
+    table.insert(by_topic[topic], ids[i])
+  end
+  call('HDEL', KEPT, unpack(ids))
+  call('ZREM', key, unpack(ids))
+  for t = 1, #topics do
+    for s = 1, #states do call('ZREM', index_of(states[s], topics[t]), unpack(by_topic[topics[t]])) end
+    if key == DEAD then touch_dead(topics[t]) end
+  end
   left = left - #ids
   return #ids
 end
+local function drop_dead(ids) return drop(ids, DEAD, {'dead'}) end
 
-local ended = drop(call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, left))
+local ended = drop(call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, left), KEPT_UNTIL, {'delivered', 'cancelled'})
 
 -- A topic that is here has a dead job whose time is over, or another retention since.
 local by_retention = 0
@@ -28,13 +46,13 @@ for i = 1, #topics do
   touch_dead(topics[i])
   if retention then
     local last = integer(now - retention)
-    by_retention = by_retention + drop(call('ZRANGEBYSCORE', index_of('dead', topics[i]), '-inf', last, 'LIMIT', 0, left))
+    by_retention = by_retention + drop_dead(call('ZRANGEBYSCORE', index_of('dead', topics[i]), '-inf', last, 'LIMIT', 0, left))
   end
 end
 
 local by_age, by_number = 0, 0
-if age_ms > 0 then by_age = drop(call('ZRANGEBYSCORE', DEAD, '-inf', integer(now - age_ms), 'LIMIT', 0, left)) end
+if age_ms > 0 then by_age = drop_dead(call('ZRANGEBYSCORE', DEAD, '-inf', integer(now - age_ms), 'LIMIT', 0, left)) end
 local excess = dead_max > 0 and call('ZCARD', DEAD) - dead_max or 0
-if excess > 0 and left > 0 then by_number = drop(call('ZRANGE', DEAD, 0, math.min(excess, left) - 1)) end
+if excess > 0 and left > 0 then by_number = drop_dead(call('ZRANGE', DEAD, 0, math.min(excess, left) - 1)) end
 date_dead_topics()
 return {now_us, ended, by_retention, by_age, by_number, (left == 0 or #topics == most) and 1 or 0}
