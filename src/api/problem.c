@@ -120,7 +120,11 @@ unsigned problem_write_status(struct buffer *members, const struct api *api, str
     struct problem why = {.text = ""};
     switch (status) {
     case STATUS_NOT_FOUND:
-        problem_write(members, "There is no such job.");
+        problem_write(
+            members,
+            "There is no such job. It may have been delivered or cancelled, which leaves nothing here "
+            "unless its topic has a retention, or it never was there. The log has a line of each "
+            "end (job_delivered, job_dead, job_cancelled).");
         return 404;
     case STATUS_NO_URL:
         write_no_url(members);

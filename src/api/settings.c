@@ -60,8 +60,9 @@ static void on_set(void *arg, enum status status)
 static void check_target(const struct exchange *exchange, const char *name, struct slice url,
                          struct job_errors *errors)
 {
-    if (!target_is_allowed(exchange->api, url))
-        job_errors_add(errors, name, TARGET_REFUSED);
+    char why[TARGET_WHY_SIZE];
+    if (!target_is_allowed(exchange->api, url, why))
+        job_errors_add(errors, name, why);
 }
 
 /* From what the client sent, into *settings, which borrows from it, from old, or from text. */
@@ -90,8 +91,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
 {
     struct topic_settings settings;
     struct buffer text;
-    buffer_init_fallible(&text,
-                         TOPIC_SETTINGS_BYTES_MAX + http_request_body(change->exchange->request).size);
+    buffer_init_fallible(&text, TOPIC_SETTINGS_BYTES_MAX + http_request_body(change->exchange->request).size);
     enum status status = read_change(change, old, &text, &settings, errors);
     buffer_clear(&change->new_settings);
     if (status == STATUS_OK) {
@@ -119,10 +119,11 @@ static bool make_change(struct change *change)
         return false;
     }
     if (status == STATUS_OK && is_readable && old.lacks.size) {
-        problem_answer(exchange, 409,
-                       "The topic's settings need \"%.*s\", which this process does not know: a later version of "
-                       "duepost can change them, and DELETE resets them.",
-                       SLICE_ARG(old.lacks));
+        problem_answer(
+            exchange, 409,
+            "The topic's settings need \"%.*s\", which this process does not know: a later version of "
+            "duepost can change them, and DELETE resets them.",
+            SLICE_ARG(old.lacks));
         topic_settings_fini(&old);
         return false;
     }

@@ -41,6 +41,7 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
     const struct api *api = submission->api;
     struct job_errors errors;
     struct problem why;
+    char refusal[TARGET_WHY_SIZE];
     unsigned status = 0;
     switch (job_parse(submission->text, clock_wall_ms(), job, &errors)) {
     case STATUS_OK:
@@ -54,8 +55,8 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
     if (!access_has_topic(submission->exchange, job->topic)) {
         access_write_topic_refused(members, submission->exchange, job->topic);
         status = 403;
-    } else if (!target_is_allowed(api, job->url)) {
-        target_write_refused(members);
+    } else if (!target_is_allowed(api, job->url, refusal)) {
+        target_write_refused(members, refusal);
         status = 400;
     } else if (!store_is_ready_for(api->options.store, job->topic, &why)) {
         problem_write(members, "%s; nothing changed.", why.text);

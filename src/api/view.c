@@ -138,6 +138,8 @@ void view_write_result(struct buffer *body, const struct attempt_result *result)
         buffer_printf(body, "\"status\":%d", result->status);
     else
         buffer_printf(body, "\"error\":\"%s\"", attempt_error_word(result->error));
+    if (result->detail.size)
+        write_text(body, "errorDetail", result->detail);
 }
 
 /* A delivery's own is not in the record. */

@@ -30,11 +30,12 @@ struct why {
     bool has_schedule;
     struct retry_schedule schedule; /* its own */
     struct attempt_result last_attempt;
-    int64_t wait_ms;                   /* after it; 0: not known */
-    bool lacks;                        /* it needs a later version */
-    char reason[64];                   /* of its death */
-    char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
-    bool is_path_known;                /* nothing of it holds the job */
+    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* its */
+    int64_t wait_ms;                           /* after it; 0: not known */
+    bool lacks;                                /* it needs a later version */
+    char reason[64];                           /* of its death */
+    char receiver[RECEIVER_NAME_SIZE];         /* with the path; empty: unknown */
+    bool is_path_known;                        /* nothing of it holds the job */
     struct finding finding;
 };
 
@@ -55,8 +56,9 @@ static void find_delay(const struct why *why, struct finding *finding)
              why->attempts, why->last_attempt.status);
     else
         FIND(finding, "waits_for_retry",
-             "Attempt %d failed (%s); it waits for the next one. POST .../run makes it due now.",
-             why->attempts, attempt_error_word(why->last_attempt.error));
+             "Attempt %d failed (%s%s%s); it waits for the next one. POST .../run makes it due now.",
+             why->attempts, attempt_error_word(why->last_attempt.error), why->error_detail[0] ? ": " : "",
+             why->error_detail);
 }
 
 static bool needs_later_version(const struct why *why, const struct store_topic *topic)
@@ -109,13 +111,42 @@ static void find_hold(const struct why *why, const struct store_topic *topic, st
     }
 }
 
+/* What brings a dead job back, which is not always a run of it as it is. */
 static const char *way_back(const char *reason)
 {
-    if (strcmp(reason, "expired") == 0)
-        return "A PATCH of its expiresAt, and then POST .../run,";
-    if (strcmp(reason, "no_url") == 0)
-        return "A url of its own or of its topic, and then POST .../run,";
-    return "POST .../run";
+    static const char *const ways[][2] = {
+        {"expired", "A PATCH of its expiresAt, and then POST .../run, brings it back."},
+        {"no_url", "A url of its own or of its topic, and then POST .../run, brings it back."},
+        {"target_refused",
+         "POST .../run alone would be refused again: first PATCH its url, or have the operator allow "
+         "the address (--allow-target)."},
+        {"gone", "POST .../run sends it again, to a receiver that said 410: never again."},
+        {"unreadable", "POST .../run cannot help: this version cannot read its record. DELETE it, or PUT the "
+                       "job anew."},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(reason, ways[i][0]) == 0)
+            return ways[i][1];
+    return "POST .../run brings it back.";
+}
+
+static void describe_last(const struct why *why, char *text, size_t size)
+{
+    const struct attempt_result *last = &why->last_attempt;
+    if (!last->at_ms)
+        text[0] = '\0';
+    else if (last->error == ATTEMPT_ERROR_NONE)
+        snprintf(text, size, " after %d attempts, the last one answered %d", why->attempts, last->status);
+    else
+        snprintf(text, size, " after %d attempts, the last one failed: %s%s%s", why->attempts,
+                 attempt_error_word(last->error), why->error_detail[0] ? ": " : "", why->error_detail);
+}
+
+static void find_death(const struct why *why, struct finding *finding)
+{
+    char last[ATTEMPT_DETAIL_MAX + 96];
+    describe_last(why, last, sizeof last);
+    FIND(finding, "dead", "It was given up (%s)%s. %s", why->reason, last, way_back(why->reason));
 }
 
 static struct finding find(const struct why *why, const struct store_topic *topic)
@@ -138,8 +169,7 @@ static struct finding find(const struct why *why, const struct store_topic *topi
              "ends.");
         break;
     case JOB_STATE_DEAD:
-        FIND(&finding, "dead", "It was given up (%s). %s brings it back.", why->reason,
-             way_back(why->reason));
+        find_death(why, &finding);
         break;
     case JOB_STATE_DELIVERED:
     case JOB_STATE_CANCELLED:
@@ -298,6 +328,8 @@ static void keep_record(struct why *why, const struct store_job *stored)
     why->has_schedule = job.has_schedule;
     why->schedule = job.schedule;
     why->last_attempt = job.last_attempt;
+    why->last_attempt.detail = why->last_attempt.text = SLICE(""); /* which point into the record */
+    snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
     why->wait_ms = job.wait_ms;
     why->lacks = job.lacks.size > 0;
     name_receiver(why, job.url);

@@ -64,6 +64,11 @@ void log_set_level(enum log_level level)
     log_state.level = (int)level;
 }
 
+bool log_is_on(enum log_level level)
+{
+    return (int)level >= log_state.level;
+}
+
 static bool needs_quotes(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -104,7 +109,7 @@ static void append_time(struct buffer *line)
 
 void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
-    if ((int)level < log_state.level)
+    if (!log_is_on(level))
         return;
     struct buffer line;
     buffer_init(&line, LINE_MAX_BYTES);

@@ -20,9 +20,9 @@ struct log_field {
     bool is_number;
 };
 
-#define LOG_TEXT(key, string)     ((struct log_field){(key), slice_of(string), 0, false})
-#define LOG_SLICE(key, slice)     ((struct log_field){(key), (slice), 0, false})
-#define LOG_NUMBER(key, number)   ((struct log_field){(key), {NULL, 0}, (int64_t)(number), true})
+#define LOG_TEXT(key, string)   ((struct log_field){(key), slice_of(string), 0, false})
+#define LOG_SLICE(key, slice)   ((struct log_field){(key), (slice), 0, false})
+#define LOG_NUMBER(key, number) ((struct log_field){(key), {NULL, 0}, (int64_t)(number), true})
 
 /* log_info("redis_lost", LOG_TEXT("why", why), LOG_NUMBER("after_ms", ms)); at least one field. */
 #define LOG_EVENT(level, event, ...)                                                                         \
@@ -33,6 +33,9 @@ struct log_field {
 #define log_warning(event, ...) LOG_EVENT(LOG_LEVEL_WARNING, event, __VA_ARGS__)
 #define log_error(event, ...)   LOG_EVENT(LOG_LEVEL_ERROR, event, __VA_ARGS__)
 #define log_audit(event, ...)   LOG_EVENT(LOG_LEVEL_AUDIT, event, __VA_ARGS__)
+
+/* Whether an event of that level would be written: for what costs something to gather. */
+bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
 

@@ -23,7 +23,10 @@ struct http_client_options {
     size_t max_idle;     /* kept-alive connections */
 };
 
-enum { HTTP_ANSWER_MAX = 1024 }; /* bytes of an answer's body that are told */
+enum {
+    HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are told */
+    HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and blanks, without quotes and backslashes */
+};
 
 enum http_error {
     HTTP_ERROR_NONE, /* an answer came; its status counts as soon as its head is complete */
@@ -50,6 +53,8 @@ struct http_outcome {
     bool is_reused;         /* over a connection that an earlier post had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
     bool is_answer_cut;     /* there was more of it, or it did not come whole */
+    struct slice
+        detail; /* when error is another one: what libcurl says of it, if it does; borrowed likewise */
 };
 
 struct http_post_request {

@@ -187,6 +187,7 @@ static void set_callbacks(struct http_post *post)
 {
     CURL *easy = post->easy;
     SET(easy, CURLOPT_PRIVATE, post);
+    SET(easy, CURLOPT_ERRORBUFFER, post->error_text);
     SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
     SET(easy, CURLOPT_OPENSOCKETDATA, post);
     /* A connection outlives the post that opened it. */
@@ -333,6 +334,7 @@ static void forget(struct http_post *post)
     post->was_opened = false;
     post->was_refused = false;
     post->is_stale = false;
+    post->error_text[0] = '\0';
 }
 
 void http_post_prepare(struct http_post *post, const struct http_post_request *request)

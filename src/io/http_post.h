@@ -26,16 +26,17 @@ struct http_post {
     size_t text_capacity;
     size_t head_bytes;
     size_t body_bytes;
-    char answer[HTTP_ANSWER_MAX]; /* the first of them */
-    int status;                   /* of the head that is being read */
-    bool has_head;                /* the final one, whole */
-    bool is_ended;                /* on_done is due */
+    char answer[HTTP_ANSWER_MAX];     /* the first of them */
+    char error_text[CURL_ERROR_SIZE]; /* what libcurl says of a failure, or empty */
+    int status;                       /* of the head that is being read */
+    bool has_head;                    /* the final one, whole */
+    bool is_ended;                    /* on_done is due */
     bool has_retry_after;
     int64_t retry_after_s;
-    int local_port;        /* of the connection that it is about to be sent over */
-    bool was_opened;       /* a socket, for an allowed address */
-    bool was_refused;      /* an address, before connecting */
-    bool is_stale; /* the connection that it was about to be sent over: it begins again, on a fresh one */
+    int local_port;   /* of the connection that it is about to be sent over */
+    bool was_opened;  /* a socket, for an allowed address */
+    bool was_refused; /* an address, before connecting */
+    bool is_stale;    /* the connection that it was about to be sent over: it begins again, on a fresh one */
 };
 
 /* ca_file and proxy are borrowed, and may be NULL. */

@@ -1,4 +1,7 @@
 /* How a post ends: what libcurl says becomes an outcome. */
+#include <stdio.h>
+#include <string.h>
+
 #include "io/freeze_guard.h"
 #include "io/http_post.h"
 
@@ -51,6 +54,48 @@ static void fill_answer(struct http_post *post, CURLcode code)
     post->outcome.is_answer_cut = kept < post->body_bytes || code != CURLE_OK;
 }
 
+/* Names of hosts come from urls, some words from receivers: what might disturb a log, a terminal or JSON is
+ * replaced. */
+static void clean(char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            *text = '\'';
+        else if (*text < ' ' || *text > '~')
+            *text = '?';
+    }
+}
+
+/* libcurl does not name the system's error of a connection that failed. */
+static void add_system_error(struct http_post *post)
+{
+    long number = 0;
+    char text[64];
+    size_t size = strlen(post->error_text);
+    curl_easy_getinfo(post->easy, CURLINFO_OS_ERRNO, &number);
+    if (number)
+        snprintf(post->error_text + size, sizeof post->error_text - size, "%s%s", size ? ": " : "",
+                 strerror_r((int)number, text, sizeof text));
+}
+
+static void fill_detail(struct http_post *post, CURLcode code)
+{
+    enum http_error error = post->outcome.error;
+    size_t size = sizeof post->error_text;
+    if (error == HTTP_ERROR_IDLE_CLOSED)
+        snprintf(post->error_text, size, "A kept-alive connection was closed before an answer began");
+    else if (error == HTTP_ERROR_TOO_LARGE)
+        snprintf(post->error_text, size, "The answer's header section is too large");
+    else if (error == HTTP_ERROR_CONNECT)
+        add_system_error(post);
+    if (!post->error_text[0] && code != CURLE_OK)
+        snprintf(post->error_text, size, "%s", curl_easy_strerror(code));
+    clean(post->error_text);
+    post->outcome.detail = slice_of(post->error_text);
+    if (post->outcome.detail.size > HTTP_DETAIL_MAX)
+        post->outcome.detail.size = HTTP_DETAIL_MAX;
+}
+
 void http_post_fill_outcome(struct http_post *post, CURLcode code)
 {
     struct http_outcome *outcome = &post->outcome;
@@ -71,4 +116,6 @@ void http_post_fill_outcome(struct http_post *post, CURLcode code)
         outcome->error = HTTP_ERROR_UNSENT;
         outcome->was_sent = false;
     }
+    if (outcome->error != HTTP_ERROR_NONE && outcome->error != HTTP_ERROR_REFUSED)
+        fill_detail(post, code);
 }

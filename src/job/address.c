@@ -133,50 +133,67 @@ bool address_block_has(const struct address_block *block, const struct address *
 
 /* IANA's special-purpose registries, multicast, and 168.63.129.16, which every virtual machine at
  * Azure reaches its host's services by. */
-static const struct address_block not_public_v4[] = {
-    {{false, {0}}, 8},
-    {{false, {10}}, 8},
-    {{false, {100, 64}}, 10},
-    {{false, {127}}, 8},
-    {{false, {168, 63, 129, 16}}, 32},
-    {{false, {169, 254}}, 16},
-    {{false, {172, 16}}, 12},
-    {{false, {192, 0, 0}}, 24},
-    {{false, {192, 0, 2}}, 24},
-    {{false, {192, 88, 99}}, 24},
-    {{false, {192, 168}}, 16},
-    {{false, {198, 18}}, 15},
-    {{false, {198, 51, 100}}, 24},
-    {{false, {203, 0, 113}}, 24},
-    {{false, {224}}, 4},
-    {{false, {240}}, 4},
+static const struct special {
+    struct address_block block;
+    const char *rule;
+} special_v4[] = {
+    {{{false, {0}}, 8}, "this network (0.0.0.0/8)"},
+    {{{false, {10}}, 8}, "private (10.0.0.0/8)"},
+    {{{false, {100, 64}}, 10}, "carrier-grade NAT (100.64.0.0/10)"},
+    {{{false, {127}}, 8}, "loopback (127.0.0.0/8)"},
+    {{{false, {168, 63, 129, 16}}, 32}, "Azure's host services (168.63.129.16)"},
+    {{{false, {169, 254}}, 16}, "link-local (169.254.0.0/16)"},
+    {{{false, {172, 16}}, 12}, "private (172.16.0.0/12)"},
+    {{{false, {192, 0, 0}}, 24}, "protocol assignments (192.0.0.0/24)"},
+    {{{false, {192, 0, 2}}, 24}, "documentation (192.0.2.0/24)"},
+    {{{false, {192, 88, 99}}, 24}, "6to4 relay (192.88.99.0/24)"},
+    {{{false, {192, 168}}, 16}, "private (192.168.0.0/16)"},
+    {{{false, {198, 18}}, 15}, "benchmarking (198.18.0.0/15)"},
+    {{{false, {198, 51, 100}}, 24}, "documentation (198.51.100.0/24)"},
+    {{{false, {203, 0, 113}}, 24}, "documentation (203.0.113.0/24)"},
+    {{{false, {224}}, 4}, "multicast (224.0.0.0/4)"},
+    {{{false, {240}}, 4}, "reserved (240.0.0.0/4)"},
 };
 
 /* The only addresses that are given out (RFC 4291, 2.4), and what is special inside them: protocol
- * assignments with Teredo, documentation twice, 6to4. */
+ * assignments with Teredo, documentation twice, 6to4. The others outside have names of their own, too. */
 static const struct address_block global_v6 = {{true, {0x20}}, 3};
-static const struct address_block not_public_v6[] = {
-    {{true, {0x20, 0x01}}, 23},
-    {{true, {0x20, 0x01, 0x0d, 0xb8}}, 32},
-    {{true, {0x20, 0x02}}, 16},
-    {{true, {0x3f, 0xff}}, 20},
+static const struct special special_v6[] = {
+    {{{true, {0x20, 0x01}}, 23}, "protocol assignments (2001::/23)"},
+    {{{true, {0x20, 0x01, 0x0d, 0xb8}}, 32}, "documentation (2001:db8::/32)"},
+    {{{true, {0x20, 0x02}}, 16}, "6to4 (2002::/16)"},
+    {{{true, {0x3f, 0xff}}, 20}, "documentation (3fff::/20)"},
+    {{{true, {[15] = 1}}, 128}, "loopback (::1)"},
+    {{{true, {0xfc}}, 7}, "unique local (fc00::/7)"},
+    {{{true, {0xfe, 0x80}}, 10}, "link-local (fe80::/10)"},
+    {{{true, {0xff}}, 8}, "multicast (ff00::/8)"},
 };
 
-static bool any_has(const struct address_block *blocks, size_t count, const struct address *address)
+static const char *rule_of(const struct special *special, size_t count, const struct address *address)
 {
     for (size_t i = 0; i < count; i++)
-        if (address_block_has(&blocks[i], address))
-            return true;
-    return false;
+        if (address_block_has(&special[i].block, address))
+            return special[i].rule;
+    return NULL;
+}
+
+const char *address_rule(const struct address *address)
+{
+    struct address plain = judged(address);
+    if (!plain.is_v6)
+        return rule_of(special_v4, sizeof special_v4 / sizeof *special_v4, &plain);
+    const char *rule = rule_of(special_v6, sizeof special_v6 / sizeof *special_v6, &plain);
+    return rule || address_block_has(&global_v6, &plain) ? rule : "not global unicast (2000::/3)";
 }
 
 bool address_is_public(const struct address *address)
 {
-    struct address plain = judged(address);
-    if (!plain.is_v6)
-        return !any_has(not_public_v4, sizeof not_public_v4 / sizeof *not_public_v4, &plain);
-    return address_block_has(&global_v6, &plain) &&
-           !any_has(not_public_v6, sizeof not_public_v6 / sizeof *not_public_v6, &plain);
+    return address_rule(address) == NULL;
+}
+
+void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
+{
+    inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, text, ADDRESS_TEXT_SIZE);
 }
 
 bool address_equal(const struct address *a, const struct address *b)

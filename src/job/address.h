@@ -30,6 +30,14 @@ bool address_block_has(const struct address_block *, const struct address *);
 /* Outside of every block of the special-purpose registries that the list in address.c names. */
 bool address_is_public(const struct address *);
 
+/* Which block an address is in that is not public: "loopback (127.0.0.0/8)". NULL: it is public. */
+const char *address_rule(const struct address *);
+
+enum { ADDRESS_TEXT_SIZE = 46 }; /* with a NUL at the end */
+
+/* As inet_ntop writes it. */
+void address_write(const struct address *, char text[ADDRESS_TEXT_SIZE]);
+
 bool address_equal(const struct address *, const struct address *);
 
 #endif

@@ -53,6 +53,8 @@ void attempt_line_write(struct buffer *out, int number, const struct attempt_res
     buffer_printf(out, "%d %lld %lld ", number, (long long)result->at_ms, (long long)result->duration_ms);
     if (result->error != ATTEMPT_ERROR_NONE) {
         buffer_append(out, slice_of(attempt_error_word(result->error)));
+        if (result->detail.size)
+            put_answer(out, result->detail, false);
         return;
     }
     buffer_append_number(out, result->status);
@@ -105,5 +107,11 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
         return false;
     line->number = (int)number;
     bool has_answer = slice_cut(rest, ' ', &word, &rest);
-    return read_outcome(word, &line->result) && (!has_answer || read_answer(rest, line));
+    if (!read_outcome(word, &line->result) || (has_answer && !read_answer(rest, line)))
+        return false;
+    if (line->result.error != ATTEMPT_ERROR_NONE) {
+        line->result.detail = attempt_detail(line->answer);
+        line->answer.size = 0;
+    }
+    return true;
 }

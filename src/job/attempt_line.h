@@ -3,8 +3,9 @@
  *     3 1700000000123 246 503 "The order is locked."+
  *
  * Its number, when it began (ms), how long it took (ms), the status of the answer or the word of the error;
- * then, where the answer had a body, its beginning as a JSON string, and a '+' where that is not all of it. A
- * job's lines stand one behind the other, the oldest first, each with a newline behind it. */
+ * then the error's detail as a JSON string, if there is one, or, where the answer had a body, its beginning
+ * as a JSON string, and a '+' where that is not all of it. A job's lines stand one behind the other, the
+ * oldest first, each with a newline behind it. */
 #ifndef DUEPOST_JOB_ATTEMPT_LINE_H
 #define DUEPOST_JOB_ATTEMPT_LINE_H
 

@@ -47,6 +47,12 @@ bool attempt_error_parse(struct slice word, enum attempt_error *error)
     return is_word(word);
 }
 
+struct slice attempt_detail(struct slice value)
+{
+    bool is_one = json_is_text(value) && value.size <= ATTEMPT_DETAIL_MAX + 2 && !json_has_escapes(value);
+    return is_one ? slice_from(value.data + 1, value.size - 2) : SLICE("");
+}
+
 void job_fini(struct job *job)
 {
     buffer_fini(&job->text);
@@ -96,9 +102,9 @@ static bool same_patience(const struct job *a, const struct job *b)
 
 bool job_is_same(const struct job *a, const struct job *b)
 {
-    return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) &&
-           a->lacks.size == 0 && b->lacks.size == 0 && slice_equal(a->url, b->url) && slice_equal(a->body, b->body) && same_times(a, b) &&
-           same_patience(a, b) && same_headers(a, b);
+    return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) && a->lacks.size == 0 &&
+           b->lacks.size == 0 && slice_equal(a->url, b->url) && slice_equal(a->body, b->body) &&
+           same_times(a, b) && same_patience(a, b) && same_headers(a, b);
 }
 
 int64_t job_due_ms(const struct job *job, int64_t created_ms)

@@ -59,12 +59,20 @@ const char *attempt_error_word(enum attempt_error);
  */
 bool attempt_error_parse(struct slice word, enum attempt_error *);
 
+/* The detail that a JSON string spells, with its quotes; empty for what is none, because it is too long or
+ * has escapes. */
+struct slice attempt_detail(struct slice value);
+
+enum { ATTEMPT_DETAIL_MAX = 200 }; /* bytes */
+
 /* What a finished attempt leaves behind. */
 struct attempt_result {
     int64_t at_ms; /* when it began, by Redis's clock; 0: there was none */
     int64_t duration_ms;
     int status; /* of the answer; 0 when error says why there is none */
     enum attempt_error error;
+    struct slice
+        detail; /* of error, for people: ATTEMPT_DETAIL_MAX bytes that JSON takes as they are; empty: none */
     struct slice text; /* as its record spells it, where it was read from one; empty: it is new */
     /* Not recorded. */
     bool was_sent;       /* the request was handed over, if only in part */

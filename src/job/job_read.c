@@ -158,7 +158,9 @@ static bool read_attempt_member(struct job *job, struct slice name, struct slice
         return read_int(value, 999, &result->status);
     if (slice_equal(name, SLICE("\"error\"")))
         return read_text(job, value, &word) && attempt_error_parse(word, &result->error);
-    return true; /* of a later version */
+    if (slice_equal(name, SLICE("\"errorDetail\"")))
+        result->detail = attempt_detail(value);
+    return true; /* or of a later version */
 }
 
 static bool read_last_attempt(struct job *job, struct slice value)

@@ -75,6 +75,8 @@ static void put_last_attempt(struct buffer *out, const struct attempt_result *re
         put_number(out, "status", result->status);
     else
         put_text(out, "error", slice_of(attempt_error_word(result->error)));
+    if (result->error != ATTEMPT_ERROR_NONE && result->detail.size)
+        put_text(out, "errorDetail", result->detail);
     buffer_append_byte(out, '}');
 }
 

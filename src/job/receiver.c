@@ -1,13 +1,12 @@
 #include "job/receiver.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 
 static void write_address(const struct address *address, char *text, size_t size)
 {
-    char digits[INET6_ADDRSTRLEN];
-    inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, digits, sizeof digits);
+    char digits[ADDRESS_TEXT_SIZE];
+    address_write(address, digits);
     snprintf(text, size, address->is_v6 ? "[%s]" : "%s", digits);
 }
 

@@ -1,5 +1,7 @@
 #include "job/target.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "job/url.h"
 
@@ -48,6 +50,22 @@ static void add_block(struct target_policy *policy, const struct address_block *
     policy->blocks[policy->block_count++] = *block;
 }
 
+/* What somebody may take for a way to allow everything, which a name of a host would not be. */
+static bool is_wish(struct slice word)
+{
+    static const char *const wishes[] = {"all", "any", "*", "everything", "none", "private", "public"};
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        if (slice_equal_nocase(word, slice_of(wishes[i])))
+            return true;
+    return false;
+}
+
+static bool is_name(struct slice word)
+{
+    bool is_suffix = slice_starts_with(word, SLICE("*."));
+    return url_host_is_name(is_suffix ? slice_skip(word, 2) : word);
+}
+
 static bool is_separator(char byte)
 {
     return byte == ',' || byte == ' ';
@@ -63,12 +81,19 @@ enum status target_policy_allow(struct target_policy *policy, struct slice text,
         struct address_block block;
         if (word.size == 0)
             continue;
+        if (is_wish(word)) {
+            problem_set(problem,
+                        "'%.*s' would be the name of a host; to allow all addresses, private ones too, write "
+                        "0.0.0.0/0,::/0",
+                        SLICE_ARG(word));
+            return STATUS_INVALID;
+        }
         if (address_block_parse(word, &block)) {
             add_block(policy, &block);
-        } else if (url_host_is_name(word)) {
+        } else if (is_name(word)) {
             add_name(policy, word);
         } else {
-            problem_set(problem, "'%.*s' is no CIDR block, address or host name", SLICE_ARG(word));
+            problem_set(problem, "'%.*s' is no CIDR block, address, host name or *.name", SLICE_ARG(word));
             return STATUS_INVALID;
         }
     }
@@ -111,6 +136,22 @@ bool target_policy_refuses(const struct target_policy *policy, const struct addr
     return false;
 }
 
+static struct slice without_dot(struct slice host)
+{
+    bool has_dot = host.size && host.data[host.size - 1] == '.';
+    return slice_from(host.data, host.size - has_dot);
+}
+
+/* "*.example" is each name below example, and not that itself. */
+static bool is_named(struct slice host, struct slice name)
+{
+    if (!slice_starts_with(name, SLICE("*.")))
+        return url_host_equal(host, name);
+    host = without_dot(host);
+    name = without_dot(slice_skip(name, 1));
+    return host.size > name.size && slice_equal_nocase(slice_skip(host, host.size - name.size), name);
+}
+
 bool target_policy_permits(const struct target_policy *policy, struct slice host,
                            const struct address *address, uint16_t port, bool is_local)
 {
@@ -122,7 +163,7 @@ bool target_policy_permits(const struct target_policy *policy, struct slice host
         if (address_block_has(&policy->blocks[i], address))
             return true;
     for (size_t i = 0; i < policy->name_count; i++)
-        if (url_host_equal(host, slice_of(policy->names[i])))
+        if (is_named(host, slice_of(policy->names[i])))
             return true;
     return false;
 }
@@ -133,4 +174,21 @@ bool target_policy_asks_local(const struct target_policy *policy, uint16_t port)
         if (!policy->refusals[i].has_address && policy->refusals[i].port == port)
             return true;
     return false;
+}
+
+void target_explain(const struct address *address, char why[TARGET_WHY_SIZE])
+{
+    char text[ADDRESS_TEXT_SIZE];
+    const char *rule = address_rule(address);
+    address_write(address, text);
+    snprintf(why, TARGET_WHY_SIZE, "leads to %s: %s is not allowed, see --allow-target", text,
+             rule ? rule : "it");
+}
+
+void target_explain_ours(const struct address *address, uint16_t port, char why[TARGET_WHY_SIZE])
+{
+    char text[ADDRESS_TEXT_SIZE];
+    address_write(address, text);
+    snprintf(why, TARGET_WHY_SIZE,
+             "leads to %s, port %u: duepost itself or its Redis, which no option allows", text, port);
 }

@@ -403,11 +403,13 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TARGETS,
             .fallback = "",
             .help = "CIDR blocks and hosts that jobs may lead to beside public addresses",
-            .text =
-                "Separated by commas: 10.1.0.0/16,::1,hooks.internal. A host name allows whatever it "
-                "resolves\n"
-                "to. May be given more than once; the lists add up. duepost's own port and its Redis stay\n"
-                "refused.",
+            .text = "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name "
+                    "allows\n"
+                    "whatever it resolves to, *.NAME every name below NAME. To allow all addresses, private "
+                    "ones\n"
+                    "too, write 0.0.0.0/0,::/0. May be given more than once; the lists add up. duepost's own "
+                    "port\n"
+                    "and its Redis stay refused.",
             .may_reload = true,
         },
     [OPTION_EGRESS_PROXY] =
@@ -479,6 +481,9 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LOG_LEVEL,
             .fallback = "info",
             .help = "debug, info, warning or error",
+            .text =
+                "At info each attempt that fails and each job that ends has a line; at warning only dead\n"
+                "jobs have. Audit lines are written at any level.",
             .may_reload = true,
         },
     [OPTION_DRAIN_TIMEOUT] =

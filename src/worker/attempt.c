@@ -11,6 +11,7 @@
 #include "job/json.h"
 #include "job/outcome.h"
 #include "job/url.h"
+#include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
 #include "worker/http_result.h"
 
@@ -60,10 +61,12 @@ void attempt_renew(struct attempt *attempt)
 
 static void count_end(const struct attempt *attempt)
 {
-    if (attempt->next_step == ATTEMPT_STEP_COMPLETE)
+    if (attempt->next_step == ATTEMPT_STEP_COMPLETE) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DELIVERED);
-    else if (attempt->next_step == ATTEMPT_STEP_BURY)
+        attempt_log_delivery(attempt);
+    } else if (attempt->next_step == ATTEMPT_STEP_BURY) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DEAD);
+    }
 }
 
 static void on_recorded(void *arg, enum status status)
@@ -102,18 +105,6 @@ void attempt_record(struct attempt *attempt)
 
 /* ---- deciding ---- */
 
-static void log_failure(const struct attempt *attempt, const struct outcome *outcome)
-{
-    const struct attempt_result *result = &attempt->job.last_attempt;
-    bool is_dead = outcome->verdict == VERDICT_BURY;
-    LOG_EVENT(is_dead ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, is_dead ? "job_dead" : "attempt_failed",
-              LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", attempt->job.attempts),
-              LOG_NUMBER("status", result->status), LOG_TEXT("error", attempt_error_word(result->error)),
-              LOG_NUMBER("ms", result->duration_ms),
-              LOG_NUMBER("retry_in_ms", is_dead ? -1 : outcome->wait_ms),
-              LOG_SLICE("reason", outcome->reason));
-}
-
 static int64_t with_jitter(const struct attempt *attempt, int64_t wait_ms)
 {
     uint32_t random;
@@ -145,6 +136,8 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
 {
     struct job *job = &attempt->job;
     job->last_attempt = http_result(http, attempt->claimed_ms);
+    if (http->error == HTTP_ERROR_REFUSED)
+        job->last_attempt.detail = slice_of(attempt->refusal);
     permit_end(&attempt->permit, &job->last_attempt);
     struct outcome outcome =
         outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->policy->schedule),
@@ -168,7 +161,8 @@ static void decide(struct attempt *attempt, const struct http_outcome *http)
     if (attempt->outcome.failed)
         give_up_memory(attempt);
     else
-        log_failure(attempt, &outcome);
+        attempt_log_failure(attempt, &outcome);
+    job->last_attempt.detail.size = 0; /* it was borrowed */
 }
 
 /* Back into its bucket without an attempt; no longer than until it expires. */
@@ -258,8 +252,7 @@ static void bury_unsent(struct attempt *attempt, struct slice reason)
     if (attempt->outcome.failed)
         give_up_memory(attempt);
     else
-        log_warning("job_dead", LOG_SLICE("job", attempt->lease.id), LOG_NUMBER("attempt", job->attempts),
-                    LOG_SLICE("reason", job->reason));
+        attempt_log_unsent(attempt);
     attempt_record(attempt);
 }
 
@@ -382,6 +375,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->wait_ms = SHARD_NO_WAIT;
     attempt->renewed_us = claim_us;
     attempt->claimed_ms = now_ms;
+    attempt->late_ms = now_ms - claimed->due_ms;
     attempt->lease.nonce = *nonce;
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);

@@ -41,7 +41,7 @@ struct attempt {
     struct lease lease;
     int64_t renewed_us; /* CLOCK_BOOTTIME, before the claim or renewal that Redis confirmed was sent */
     bool is_renewing;
-    int64_t renewal_us; /* when the renewal under way was sent */
+    int64_t renewal_us;    /* when the renewal under way was sent */
     bool is_lease_lost;    /* nothing may be sent any more */
     bool is_lingering;     /* its job was cancelled; renewals keep its place in flight */
     bool is_running;       /* the POST has not ended yet */
@@ -56,8 +56,10 @@ struct attempt {
     char *settings_text;             /* owned: what settings borrow */
     struct slice host;               /* of the url */
     int64_t claimed_ms;              /* by Redis's clock */
+    int64_t late_ms;                 /* so much after it was due */
     struct permit permit;
     struct http_post *post;
+    char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
     enum attempt_step {
         ATTEMPT_STEP_COMPLETE,
         ATTEMPT_STEP_RETRY,

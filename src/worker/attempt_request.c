@@ -14,18 +14,25 @@ enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
 
 /* ---- where it may go ---- */
 
-static bool is_allowed(const struct attempt *attempt, const struct address *address, uint16_t port)
+static bool is_allowed(struct attempt *attempt, const struct address *address, uint16_t port)
 {
     const struct target_policy *targets = attempt->context->policy->targets;
     bool is_local =
         target_policy_asks_local(targets, port) && address_is_local(address->is_v6, address->bytes);
-    return target_policy_permits(targets, attempt->host, address, port, is_local) &&
-           !store_is_redis(attempt->context->store, address, port);
+    bool is_ours = target_policy_refuses(targets, address, port, is_local) ||
+                   store_is_redis(attempt->context->store, address, port);
+    if (!is_ours && target_policy_permits(targets, attempt->host, address, port, is_local))
+        return true;
+    if (is_ours)
+        target_explain_ours(address, port, attempt->refusal);
+    else
+        target_explain(address, attempt->refusal);
+    return false;
 }
 
 /* The proxy resolves names and says where they may lead, but for what every resolver has to take for this
  * very host (RFC 6761, 6.3). An address in the url is judged here, as without it. */
-static bool may_ask_proxy(const struct attempt *attempt)
+static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};
     struct url url;
@@ -39,7 +46,7 @@ static bool may_ask_proxy(const struct attempt *attempt)
 
 static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 {
-    const struct attempt *attempt = arg;
+    struct attempt *attempt = arg;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
     if (http_client_has_proxy(attempt->context->client))
         return may_ask_proxy(attempt);

@@ -24,6 +24,7 @@ struct attempt_result http_result(const struct http_outcome *http, int64_t at_ms
         .duration_ms = http->duration_ms,
         .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
         .error = error_of(http->error),
+        .detail = http->detail,
         .was_sent = http->was_sent,
         .is_idle_closed = http->error == HTTP_ERROR_IDLE_CLOSED,
     };

@@ -6,7 +6,8 @@
 #include "io/http_client.h"
 #include "job/job.h"
 
-/* Neither is for UNSENT and CROWDED, which are no attempts. at_ms: the claim's time, by Redis's clock. */
+/* Neither is for UNSENT and CROWDED, which are no attempts. The result borrows the outcome's detail. at_ms:
+ * the claim's time, by Redis's clock. */
 struct attempt_result http_result(const struct http_outcome *, int64_t at_ms);
 enum metrics_result http_result_metric(const struct http_outcome *);
 

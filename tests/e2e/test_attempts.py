@@ -34,7 +34,8 @@ def test_each_attempt_says_how_it_went(server, receiver, topic):
     assert found[2]["durationMs"] >= 200
     assert server.job(topic, "a")["lastAttempt"] == found[-1]
     assert [{name: value for name, value in attempt.items() if name not in ("at", "durationMs")} for attempt in found] == [
-        {"status": 503, "answer": "The order is locked."}, {"error": "reset"}, {"status": 404}, {"status": 302}]
+        {"status": 503, "answer": "The order is locked."}, {"error": "reset", "errorDetail": found[1]["errorDetail"]}, {"status": 404}, {"status": 302}]
+    assert found[1]["errorDetail"]
 
 
 def test_before_the_first_attempt_there_is_none(server, receiver, topic):
@@ -47,6 +48,9 @@ def test_an_attempt_that_met_nobody_says_so(server, topic):
     until(lambda: server.job(topic, "a")["attempts"] == 1, 5, "the attempt")
     found, = attempts(server, topic)
     assert found["error"] == "connect" and "answer" not in found
+    assert "127.0.0.1 port 1" in found["errorDetail"] and "Connection refused" in found["errorDetail"]
+    assert server.job(topic, "a")["lastAttempt"]["errorDetail"] == found["errorDetail"]
+    assert found["errorDetail"] in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
 
 
 ALL_BYTES = bytes(range(256))

@@ -1,6 +1,8 @@
 """What a receiver gets, and what counts as delivered."""
 
+import collections
 import json
+import shlex
 
 import pytest
 
@@ -152,7 +154,65 @@ def test_a_refused_connection_and_an_unknown_name_count_as_attempts(start, redis
     assert server.wait_for_state(topic, "connect", "dead")["lastAttempt"]["error"] == "connect"
     server.schedule(topic=topic, jobId="dns", url="http://nowhere.invalid/", retry=0, timeout=20)
     job = server.wait_for_state(topic, "dns", "dead", 25)
-    assert job["lastAttempt"]["error"] == "dns" and job["attempts"] == 1
+    assert job["lastAttempt"]["error"] == "dns" and job["attempts"] == 1 and "nowhere.invalid" in job["lastAttempt"]["errorDetail"]
+
+
+def lines_of(server, topic):
+    """{job id: [(event, {field: value})]}"""
+    found = collections.defaultdict(list)
+    for line in server.log().splitlines():
+        words = dict(word.split("=", 1) for word in shlex.split(line) if "=" in word)
+        if words.get("job", "").startswith(topic + "/"):
+            found[words["job"].partition("/")[2]].append((words.pop("event"), words))
+    return found
+
+
+def test_each_end_has_a_line_in_the_log(start, receiver, topic):
+    server = start()
+    receiver.script(topic, 503, 200, job_id="retried")
+    receiver.script(topic, Answer(200, delay=30), job_id="late")
+    receiver.script(topic, 410, job_id="gone")
+    secret = "s3cret"
+    for job_id, more in {"fine": {}, "retried": {"retrySchedule": [0.05]}, "late": {"retry": 0, "timeout": 0.5}, "gone": {}}.items():
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(f"/{secret}?{secret}"), headers={"X": secret}, body=secret, **more)
+    receiver.script(topic, 500, job_id="expired")
+    server.schedule(topic=topic, jobId="expired", url=receiver.url(), ttl=0.5, retrySchedule=[1])
+    server.schedule(topic=topic, jobId="cancelled", url=receiver.url(), delay=60)
+    server.cancel(topic, "cancelled").expect(200)
+    until(lambda: {job_id for job_id, lines in lines_of(server, topic).items() if lines[-1][0] != "attempt_failed"} ==
+          {"fine", "retried", "late", "gone", "expired", "cancelled"}, 10, lambda: lines_of(server, topic))
+    told = lines_of(server, topic)
+    where = f"127.0.0.1:{receiver.port}"
+    assert {job_id: [event for event, _ in lines] for job_id, lines in told.items()} == {
+        "fine": ["job_delivered"], "retried": ["attempt_failed", "job_delivered"], "late": ["job_dead"], "gone": ["job_dead"],
+        "expired": ["attempt_failed", "job_dead"], "cancelled": ["job_cancelled"]}
+    expected = {"fine": {"status": "200", "attempts": "1"}, "retried": {"status": "200", "attempts": "2"},
+                "late": {"error": "timeout", "attempts": "1", "reason": "retries_exhausted"},
+                "gone": {"status": "410", "attempts": "1", "reason": "gone"}, "expired": {"attempts": "1", "reason": "expired"}}
+    for job_id, fields in expected.items():
+        words = told[job_id][-1][1]
+        assert fields.items() <= words.items() and words["receiver"] == where and int(words["late_ms"]) >= 0, words
+    failed = told["retried"][0][1]
+    assert failed["receiver"] == where and failed["status"] == "503" and failed["retry_in_ms"] == "50" and "reason" not in failed
+    assert "timed out" in told["late"][0][1]["error_detail"] and "status" not in told["late"][0][1]
+    assert secret not in server.log() and 'reason=""' not in server.log() and "status=0" not in server.log()
+
+
+def test_a_higher_level_leaves_out_what_went_well(start, receiver, topic):
+    server = start("--log-level", "warning")
+    receiver.script(topic, 410, job_id="gone")
+    for job_id in ("fine", "gone"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url())
+    server.wait_for_state(topic, "fine", None)
+    server.wait_for_state(topic, "gone", "dead")
+    assert "event=job_dead" in server.log() and "event=job_delivered" not in server.log()
+
+
+def test_what_left_no_trace_is_told_of_as_what_it_may_be(server, receiver, topic):
+    deliver(server, receiver, topic)
+    for path in ("", "/why", "/attempts"):
+        detail = server.get(f"/jobs/{topic}/a{path}").expect(404)["detail"]
+        assert all(word in detail for word in ("delivered", "cancelled", "never", "retention", "log")), detail
 
 
 def test_the_timeout_is_kept(server, receiver, topic):

@@ -63,6 +63,7 @@ def test_a_certificate_for_another_name_fails(trusting, nginx, receiver, topic):
     trusting.schedule(topic=topic, jobId="a", url=nginx("stranger").url(), retry=0)
     job = trusting.wait_for_state(topic, "a", "dead")
     assert job["lastAttempt"]["error"] == "tls" and job["attempts"] == 1 and not receiver.count(topic)
+    assert "certificate" in job["lastAttempt"]["errorDetail"]
 
 
 def test_a_certificate_of_an_unknown_ca_fails(server, nginx, receiver, topic):

@@ -33,7 +33,7 @@ def test_it_waits_for_a_retry(server, receiver, topic):
     assert to_ms(answer["until"]) > time.time() * 1000
     server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:1/", retrySchedule=[60])
     until(lambda: server.job(topic, "b")["attempts"] == 1, 5, "a failed attempt")
-    assert "(connect)" in why(server, topic, "b")["detail"]
+    assert "(connect: " in why(server, topic, "b")["detail"]
 
 
 def test_its_topic_holds_it(server, receiver, topic):

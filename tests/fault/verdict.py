@@ -142,7 +142,7 @@ class Context:
 
 def hurried(logs):
     """What Context takes, of the text of logs."""
-    found = re.compile(r"event=attempt_failed job=(\S+) attempt=(\d+) status=0 error=timeout ms=(\d+)")
+    found = re.compile(r'event=attempt_failed job=(\S+) receiver=\S+ attempt=(\d+) error=timeout (?:error_detail="[^"]*" )?ms=(\d+)')
     return {(job, int(number)) for log in logs for job, number, ms in found.findall(log) if int(ms) < HURRY_MS}
 
 

@@ -34,6 +34,10 @@ START_TEST(writes_what_an_attempt_left_behind)
     buffer_init(&out, ATTEMPT_LINE_MAX);
     attempt_line_write(&out, 100, &timeout, SLICE("half an answer"), true);
     ck_assert_str_eq(buffer_text(&out), "100 1 30000 timeout");
+    buffer_clear(&out);
+    timeout.detail = SLICE("Timed out, with 0 bytes");
+    attempt_line_write(&out, 100, &timeout, SLICE("half an answer"), true);
+    ck_assert_str_eq(buffer_text(&out), "100 1 30000 timeout \"Timed out, with 0 bytes\"");
     buffer_fini(&out);
 }
 END_TEST
@@ -104,6 +108,7 @@ START_TEST(reads_what_it_wrote)
     struct attempt_line line;
     struct buffer out;
     buffer_init(&out, 3 * ATTEMPT_LINE_MAX);
+    refused.detail = SLICE("leads to 127.0.0.1");
     attempt_line_write(&out, 1, &refused, SLICE(""), false);
     buffer_append_byte(&out, '\n');
     attempt_line_write(&out, 2, &moved, SLICE(""), false);

@@ -67,17 +67,19 @@ START_TEST(writes_what_is_kept_with_a_job)
         "null}");
     buffer_clear(&record);
     job.wait_ms = 0;
-    job.last_attempt = (struct attempt_result){
-        .at_ms = 1700000000123, .duration_ms = 0, .error = ATTEMPT_ERROR_TARGET_REFUSED};
+    job.last_attempt = (struct attempt_result){.at_ms = 1700000000123,
+                                               .duration_ms = 0,
+                                               .error = ATTEMPT_ERROR_TARGET_REFUSED,
+                                               .detail = SLICE("leads to ::1")};
     job.reason = SLICE("target_refused");
     job.body.size = 0;
     job_write(&job, &record);
-    ck_assert_str_eq(buffer_text(&record),
-                     "{\"createdAt\":1700000000000,\"url\":\"http://h/\","
-                     "\"dueAt\":\"1975-01-01T00:00:00.000Z\","
-                     "\"expiresAt\":\"1976-01-01T00:00:00.000Z\",\"attempts\":2,"
-                     "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":0,\"error\":\"target_refused\"},"
-                     "\"reason\":\"target_refused\"}");
+    ck_assert_str_eq(buffer_text(&record), "{\"createdAt\":1700000000000,\"url\":\"http://h/\","
+                                           "\"dueAt\":\"1975-01-01T00:00:00.000Z\","
+                                           "\"expiresAt\":\"1976-01-01T00:00:00.000Z\",\"attempts\":2,"
+                                           "\"lastAttempt\":{\"at\":1700000000123,\"durationMs\":0,\"error\":"
+                                           "\"target_refused\",\"errorDetail\":\"leads to ::1\"},"
+                                           "\"reason\":\"target_refused\"}");
     job_fini(&job);
 }
 END_TEST
@@ -269,9 +271,8 @@ START_TEST(carries_the_last_attempt_of_a_later_version)
     again.last_attempt = (struct attempt_result){.at_ms = 7, .status = 500};
     buffer_clear(&record);
     job_write(&again, &record);
-    ck_assert_str_eq(buffer_text(&record),
-                     "{\"createdAt\":1,\"url\":\"http://h/\",\"attempts\":1,"
-                     "\"lastAttempt\":{\"at\":7,\"durationMs\":0,\"status\":500}}");
+    ck_assert_str_eq(buffer_text(&record), "{\"createdAt\":1,\"url\":\"http://h/\",\"attempts\":1,"
+                                           "\"lastAttempt\":{\"at\":7,\"durationMs\":0,\"status\":500}}");
     job_fini(&again);
 }
 END_TEST

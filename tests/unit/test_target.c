@@ -57,13 +57,59 @@ START_TEST(permits_what_the_operator_allows)
 }
 END_TEST
 
+START_TEST(permits_all_names_below_one)
+{
+    static const char *const below[] = {"a.svc.cluster.local", "A.B.SVC.cluster.local",
+                                        "a.svc.cluster.local."};
+    static const char *const others[] = {"svc.cluster.local", ".svc.cluster.local", "asvc.cluster.local",
+                                         "a.svc.cluster.local.example", "local"};
+    ck_assert_int_eq(target_policy_allow(policy, SLICE("*.svc.cluster.local"), &problem), STATUS_OK);
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        ck_assert_msg(permits(below[i], "10.0.0.8", 80, false), "%s", below[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_msg(!permits(others[i], "10.0.0.8", 80, false), "%s", others[i]);
+}
+END_TEST
+
+START_TEST(explains_with_address_rule_and_option)
+{
+    static const char *const cases[][2] = {
+        {"127.0.0.1", "leads to 127.0.0.1: loopback (127.0.0.0/8) is not allowed, see --allow-target"},
+        {"10.1.2.3", "leads to 10.1.2.3: private (10.0.0.0/8) is not allowed, see --allow-target"},
+        {"::ffff:169.254.169.254",
+         "leads to ::ffff:169.254.169.254: link-local (169.254.0.0/16) is not allowed, see --allow-target"},
+        {"::1", "leads to ::1: loopback (::1) is not allowed, see --allow-target"},
+        {"fd00::1", "leads to fd00::1: unique local (fc00::/7) is not allowed, see --allow-target"},
+        {"2001:db8::1",
+         "leads to 2001:db8::1: documentation (2001:db8::/32) is not allowed, see --allow-target"},
+        {"4000::1", "leads to 4000::1: not global unicast (2000::/3) is not allowed, see --allow-target"},
+    };
+    char why[TARGET_WHY_SIZE];
+    struct address address;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert(address_parse(slice_of(cases[i][0]), &address));
+        target_explain(&address, why);
+        ck_assert_str_eq(why, cases[i][1]);
+    }
+    ck_assert(address_parse(SLICE("127.0.0.1"), &address));
+    target_explain_ours(&address, 7700, why);
+    ck_assert_str_eq(why,
+                     "leads to 127.0.0.1, port 7700: duepost itself or its Redis, which no option allows");
+}
+END_TEST
+
 START_TEST(says_what_it_does_not_understand)
 {
-    static const char *const bad[] = {"10.0.0.0/33", "127.1", "a/b", "[::1]", "a..b", "http://h"};
+    static const char *const bad[] = {"10.0.0.0/33", "127.1", "a/b", "[::1]", "a..b", "all",
+                                      "ANY",         "*",     "*.",  "a.*.b", "*a.b", "http://h"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(target_policy_allow(policy, slice_of(bad[i]), &problem) == STATUS_INVALID, "%s",
                       bad[i]);
-    ck_assert_str_eq(problem.text, "'http://h' is no CIDR block, address or host name");
+    ck_assert_str_eq(problem.text, "'http://h' is no CIDR block, address, host name or *.name");
+    ck_assert_int_eq(target_policy_allow(policy, SLICE("10.0.0.0/8 All"), &problem), STATUS_INVALID);
+    ck_assert_str_eq(problem.text,
+                     "'All' would be the name of a host; to allow all addresses, private ones too, write "
+                     "0.0.0.0/0,::/0");
 }
 END_TEST
 
@@ -165,6 +211,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, permits_public_addresses_only);
     tcase_add_test(tests, permits_what_the_operator_allows);
+    tcase_add_test(tests, permits_all_names_below_one);
+    tcase_add_test(tests, explains_with_address_rule_and_option);
     tcase_add_test(tests, says_what_it_does_not_understand);
     tcase_add_test(tests, refuses_ourselves_even_if_allowed);
     tcase_add_test(tests, refuses_every_address_of_this_host);

@@ -1,0 +1,82 @@
+#include "worker/attempt_log.h"
+
+#include "base/log.h"
+#include "job/receiver.h"
+#include "job/url.h"
+
+enum { FIELDS_MAX = 12 };
+
+struct line {
+    struct log_field fields[FIELDS_MAX];
+    size_t count;
+    char receiver[RECEIVER_HOST_SIZE];
+};
+
+static void put(struct line *line, struct log_field field)
+{
+    if (line->count < FIELDS_MAX && (field.is_number || field.text.size))
+        line->fields[line->count++] = field;
+}
+
+/* The job and, where its url says, its receiver. */
+static void begin(struct line *line, const struct attempt *attempt)
+{
+    struct url url;
+    const char *detail;
+    line->count = 0;
+    put(line, LOG_SLICE("job", attempt->lease.id));
+    if (url_parse(topic_defaults_url(attempt->settings, &attempt->job), &url, &detail) != STATUS_OK)
+        return;
+    receiver_name(&url, line->receiver);
+    put(line, LOG_TEXT("receiver", line->receiver));
+}
+
+static void put_result(struct line *line, const struct attempt_result *result)
+{
+    if (result->error == ATTEMPT_ERROR_NONE)
+        put(line, LOG_NUMBER("status", result->status));
+    put(line, LOG_TEXT("error", attempt_error_word(result->error)));
+    put(line, LOG_SLICE("error_detail", result->detail));
+    put(line, LOG_NUMBER("ms", result->duration_ms));
+}
+
+void attempt_log_failure(const struct attempt *attempt, const struct outcome *outcome)
+{
+    bool is_dead = outcome->verdict == VERDICT_BURY;
+    enum log_level level = is_dead ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO;
+    struct line line;
+    if (!log_is_on(level))
+        return;
+    begin(&line, attempt);
+    put(&line, LOG_NUMBER(is_dead ? "attempts" : "attempt", attempt->job.attempts));
+    put_result(&line, &attempt->job.last_attempt);
+    put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
+    if (!is_dead)
+        put(&line, LOG_NUMBER("retry_in_ms", outcome->wait_ms));
+    put(&line, LOG_SLICE("reason", outcome->reason));
+    log_event(level, is_dead ? "job_dead" : "attempt_failed", line.fields, line.count);
+}
+
+void attempt_log_unsent(const struct attempt *attempt)
+{
+    struct line line;
+    if (!log_is_on(LOG_LEVEL_WARNING))
+        return;
+    begin(&line, attempt);
+    put(&line, LOG_NUMBER("attempts", attempt->job.attempts));
+    put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
+    put(&line, LOG_SLICE("reason", attempt->job.reason));
+    log_event(LOG_LEVEL_WARNING, "job_dead", line.fields, line.count);
+}
+
+void attempt_log_delivery(const struct attempt *attempt)
+{
+    struct line line;
+    if (!log_is_on(LOG_LEVEL_INFO))
+        return;
+    begin(&line, attempt);
+    put(&line, LOG_NUMBER("attempts", attempt->job.attempts + 1));
+    put_result(&line, &attempt->job.last_attempt);
+    put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
+    log_event(LOG_LEVEL_INFO, "job_delivered", line.fields, line.count);
+}
