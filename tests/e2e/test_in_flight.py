@@ -1,5 +1,6 @@
 """maxInFlight is exact at the receiver, whatever the owners of the jobs do."""
 
+import json
 import time
 
 from patience import until
@@ -61,3 +62,22 @@ def test_the_place_of_a_lost_process_comes_back(start, redis, receiver, topic):
     other, = [server for server in servers if server not in busy]
     other.wait_for_state(topic, "b", None, 20)
     assert time.monotonic() - began > 2, "the lease of the lost one has to run out first"
+
+
+def settings(server, topic, **members):
+    server.request("PUT", f"/topics/{topic}", json.dumps(members), {"Content-Type": "application/json"}).expect(200)
+
+
+def test_expired_jobs_do_not_use_up_a_rate(server, receiver, topic):
+    rate = {"jobs": 5, "per": 1, "burst": 1}
+    settings(server, topic, paused=True, rate=rate)
+    gone = [{"topic": topic, "jobId": f"gone-{i}", "url": receiver.url(), "ttl": 0.5} for i in range(500)]
+    server.request("POST", "/jobs", json.dumps(gone), {"Content-Type": "application/json"}).expect(200)
+    for i in range(5):
+        server.schedule(topic=topic, jobId=f"live-{i}", url=receiver.url())
+    server.wait_for_state(topic, "gone-499", "ready")
+    time.sleep(0.6)  # until all of them have expired
+    settings(server, topic, rate=rate)
+    until(lambda: receiver.count(topic) == 5, 6, lambda: f"5 attempts, there were {receiver.count(topic)}")
+    server.wait_for_state(topic, "gone-499", "dead")
+    assert {arrival.job_id for arrival in receiver.of(topic)} == {f"live-{i}" for i in range(5)}

@@ -17,7 +17,7 @@ import random
 import sys
 import time
 
-from pool import INF, LEASE_MS, PATIENCE_MS, STEP_MS, Pool, topic_of
+from pool import INF, LEASE_MS, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
@@ -200,7 +200,7 @@ class World:
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "rates", "numbers",
                                           "behind", "survey")]
-        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", *ENDS) for topic in TOPICS]
+        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", "begun", *ENDS) for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -350,7 +350,8 @@ class World:
         flat += [word for pair in told for word in pair]
         self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
-            self.check_rate(topic, nonce, sum(topic_of(claim.id) == topic for claim in claims))
+            self.check_rate(topic, nonce, sum(topic_of(claim.id) == topic and not is_expired(claim.record, self.pool.now)
+                                              for claim in claims))
         for claim in claims:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
@@ -358,6 +359,9 @@ class World:
             self.past.append((claim.id, nonce))
             if not loses_reply:
                 consumer.attempts.append(Attempt(claim, nonce, self.pool.now, self.boot_us, life))
+                if is_expired(claim.record, self.pool.now):
+                    consumer.attempts[-1].outcome = ("bury", (claim.record, ""))
+                    consumer.attempts[-1].changes = life.changes
 
     def abandon(self, nonce):
         most = self.chance.choice((1, 2, MANY))
@@ -463,7 +467,8 @@ class World:
         return self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
 
     def some_record(self):
-        return f'"r":{self.chance.randrange(1000)}}}'
+        expires = self.chance.choice(("", "", f'"url":"h","ttl":{self.chance.choice((0.4, 3, 60))},'))
+        return f'{expires}"r":{self.chance.randrange(1000)}}}'
 
     def some_tags(self, job_id):
         """What an owner may want the job to be."""
@@ -630,7 +635,7 @@ class World:
         consumer.attempts = [attempt for attempt in consumer.attempts
                              if attempt.is_posting or self.may_post(attempt)]
         for attempt in consumer.attempts:
-            if not attempt.is_posting:
+            if not attempt.is_posting and not attempt.outcome:
                 self.post(attempt)
 
     def step_post(self):
@@ -667,7 +672,7 @@ class World:
         consumer = self.some_consumer()
         if self.chance.random() < 0.7:
             self.claim(consumer, False)
-        unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting]
+        unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting and not attempt.outcome]
         if unsent and self.can_call(consumer):
             items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000)), attempt.claimed_ms)
                      for attempt in unsent]
@@ -676,7 +681,7 @@ class World:
                 if is_done and wait >= 0:
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     self.unbegin(topic_of(job_id), nonce)
-            consumer.attempts = [attempt for attempt in consumer.attempts if attempt.is_posting]
+            consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
     def step_crash(self):
         self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
@@ -725,7 +730,8 @@ class World:
             steps = (400_000, -400_000)
             self.small_step_us = self.boot_us
         self.offset_us += self.chance.choice(steps)
-        self.begun = {}
+        self.begun, self.pool.begun = {}, {}
+        self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS))  # they may expire, or not
         self.set_clock()
         for worker in self.workers:
             worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
@@ -752,17 +758,17 @@ class World:
         self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
 
     def check_rate(self, topic, nonce, number):
-        """In any time t at most burst + t / step attempts begin."""
-        rate = self.pool.rate_of(topic)
-        if not rate or not number:
+        """In no second more attempts begin than the rate and the burst."""
+        if not self.pool.rate_of(topic) or not number:
             return
-        step, ahead, _ = rate
         begun = self.begun.setdefault(topic, {})
         begun[nonce] = (self.pool.now_us, number)
         total = 0
         for at, count in reversed(begun.values()):
+            if at <= self.pool.now_us - SECOND_US:
+                break
             total += count
-            expect(total <= (ahead + self.pool.now_us - at) / step, topic, "is over its rate:", begun)
+            expect(total <= self.pool.most_in_second(topic), topic, "is over its rate:", begun)
 
     def unbegin(self, topic, nonce):
         """What is held back has not begun. What another rate, or clock, let begin may get more back than this one took."""
@@ -880,9 +886,12 @@ CONTROLS = {
     "limit ignored": [("claim", "math.min(left, share, free, ", "math.min(left, share, ")],
     "pause ignored": [("lib/offer", "settings_of(topic).paused or ", "")],
     "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],
-    "rate forgets what was spent": [("lib/rate", "math.max(now_us, math.min(spent, now_us + ahead))", "now_us")],
+    "rate forgets what was spent": [("lib/rate", "math.max(spent, now_us - CREDIT_US, ", "math.max(now_us - CREDIT_US, ")],
+    "rate makes up for idle time": [("lib/rate", "math.min((first_due or first_due_of(topic)) * 1000, now_us)", "0")],
+    "a rate's slots count for ever": [("lib/rate", "    sum = sum - (tonumber(number) or 0)", "    local _ = number")],
+    "an expired job spends its topic's rate": [("claim", "if has_rate and not is_expired(record)", "if has_rate")],
     "a held job keeps its turn": [("release", "if wait >= 0 then note_unsent", "if false then note_unsent")],
-    "a turn comes back beside the time": [("lib/rate", " - math.max(0, now_us - since * 1000) or 0", " or 0")],
+    "a turn comes back beside the time": [("lib/rate", "math.max(0, now_us - since * 1000 - CREDIT_US)", "0")],
     "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
     "abandons and forgets": [("abandon", "    put(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("lib/take", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",

@@ -7,9 +7,12 @@ in turns and due is worked out only when a script touches it, as in the product.
 import collections
 import hashlib
 import json
+import math
+import re
 
 LEASE_MS = 5000
-BEHIND_MS = 500
+BEHIND_MS, NEWEST_LIMIT = 500, 8
+CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
 PATIENCE_MS = 250  # of a standby with what the owner has left overdue
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
@@ -21,6 +24,11 @@ Claim = collections.namedtuple("Claim", "id due record")
 
 def topic_of(job_id):
     return job_id.split("/")[0]
+
+
+def is_expired(record, now):
+    found = re.match(r'{"createdAt":(\d+),"url":"h","ttl":([\d.]+)', record)
+    return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
 
 
 class Pool:
@@ -41,6 +49,7 @@ class Pool:
         self.turns = []
         self.settings = {}  # topic -> what an operator has set
         self.spent = {}  # topic -> us up to which its rate is spent
+        self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
         self.bell = []
         self.touched = {}
 
@@ -69,25 +78,59 @@ class Pool:
         rate = self.settings.get(topic, {}).get("rate")
         if not rate:
             return None
-        step = -(-rate["per"] * 1_000_000 // rate["jobs"])
+        step = rate["per"] * 1_000_000 / rate["jobs"]
         ahead = rate["burst"] * step
-        return step, ahead, max(self.now_us, min(self.spent.get(topic, 0), self.now_us + ahead))
+        return step, ahead, min(self.spent.get(topic, 0), self.now_us + ahead)
+
+    def spent_since(self, topic, spent, first_due):
+        """Tokens beyond the burst accumulate only while a due job waits, and not for long."""
+        return max(spent, self.now_us - CREDIT_US, min(first_due * 1000, self.now_us))
+
+    def most_in_second(self, topic):
+        rate = self.settings[topic]["rate"]
+        return math.floor(rate["jobs"] / rate["per"] + 0.000001) + rate["burst"]
+
+    def begun_in_second(self, topic):
+        """The slots that still count, and the first one that does."""
+        first = (self.now_us - SECOND_US) // SLOT_US
+        slots, known_first, _ = self.begun.get(topic, ({}, first, 0))
+        if first - known_first > SECOND_US // SLOT_US or known_first * SLOT_US > self.now_us:
+            return {}, first
+        return {slot: number for slot, number in slots.items() if slot >= first}, max(first, known_first)
 
     def tokens(self, topic):
+        """How many may begin; and when the next one may, ms."""
         rate = self.rate_of(topic)
         if not rate:
-            return INF
+            return INF, 0
         step, ahead, spent = rate
-        return (self.now_us + ahead - spent) // step
+        waiting = self.waiting(topic)
+        spent = self.spent_since(topic, spent, waiting[0][0] if waiting else self.now)
+        tokens = math.floor((ahead + (self.now_us - spent)) / step + 0.000001)
+        if tokens < 1:
+            return tokens, max(self.soonest, math.ceil((spent + (step - ahead)) / 1000))
+        slots, _ = self.begun_in_second(topic)
+        left = self.most_in_second(topic) - sum(slots.values())
+        if left < 1:
+            return left, max(self.soonest, math.ceil(((min(slots) + 1) * SLOT_US + SECOND_US) / 1000))
+        return min(tokens, left), self.soonest
+
+    def spend(self, topic, number, first_due):
+        if not number:
+            return
+        step, _, spent = self.rate_of(topic)
+        self.spent[topic] = math.ceil(self.spent_since(topic, spent, first_due) + number * step)
+        slots, first = self.begun_in_second(topic)
+        slot = self.now_us // SLOT_US
+        slots[slot] = slots.get(slot, 0) + number
+        self.begun[topic] = (slots, first, self.now_us)
 
     def held_until(self, topic):
         """None when it may be served."""
         if self.settings.get(topic, {}).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
-        if self.tokens(topic) >= 1:
-            return None
-        step, ahead, spent = self.rate_of(topic)
-        return -(-(spent + step - ahead) // 1000)
+        tokens, next_at = self.tokens(topic)
+        return next_at if tokens < 1 else None
 
     def offer(self, topic):
         waiting = self.waiting(topic)
@@ -362,6 +405,7 @@ class Pool:
             self.settings[topic] = settings
         if "rate" not in settings:
             self.spent.pop(topic, None)
+            self.begun.pop(topic, None)
         self.touched[topic] = True
         self.undated[topic] = True
         self.finish()
@@ -420,6 +464,8 @@ class Pool:
         """Far behind, a quarter of the places is for what fell due last."""
         places = [place for place in self.waiting(topic) if place[0] <= self.now]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
+        if self.limit_of(topic) < NEWEST_LIMIT:
+            return places[:most]
         if not quarter or not most or len(places) < most or places[0][0] > self.now - BEHIND_MS:
             return places[:most]
         kept, last = places[:most - quarter], places[:-quarter - 1:-1]
@@ -431,10 +477,11 @@ class Pool:
         while len(claims) < most and rounds and self.turns and not full and most_bytes > 0:
             rounds -= 1
             topic = self.turns[0]
-            free = min(most - len(claims), share, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic))
+            free = min(most - len(claims), share, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
             if self.settings.get(topic, {}).get("paused"):
                 free = 0
             before = len(claims)
+            first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
             if free > 0 and topic not in self.served:
                 self.served.append(topic)
             for due, job_id in self.first_places(topic, max(free, 0)):
@@ -449,9 +496,9 @@ class Pool:
                 self.leases[job_id] = self.now + LEASE_MS
                 self.holders[job_id] = (nonce, due)
                 claims.append(Claim(job_id, due, record))
-            if len(claims) > before and self.rate_of(topic):
-                step, _, spent = self.rate_of(topic)
-                self.spent[topic] = spent + (len(claims) - before) * step
+            if self.rate_of(topic):
+                live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
+                self.spend(topic, live, first_due)
             self.turns.remove(topic)
             self.offer(topic)
         self.ring()
@@ -515,13 +562,18 @@ class Pool:
         return self.end(items, finish_item, ("lease",), finish_call)
 
     def give_back(self, topic, number, claimed):
-        """Turns of a claim; the time since then counts against them once."""
+        """Turns of a claim whose attempts have not begun."""
         rate = self.rate_of(topic)
-        if rate:
-            step, _, spent = rate
-            unused = number * step - max(0, self.now_us - claimed * 1000)
-            if unused > 0:
-                self.spent[topic] = spent - unused
+        if not rate:
+            return
+        step, _, spent = rate
+        late = max(0, self.now_us - claimed * 1000 - CREDIT_US)
+        if number * step > late:
+            self.spent[topic] = math.ceil(spent - number * step + late)
+        slots, _, spent_us = self.begun.get(topic, ({}, 0, 0))
+        slot = claimed * 1000 // SLOT_US
+        if slot in slots and self.now_us // 1000 <= spent_us // 1000 + 2000:
+            slots[slot] -= min(slots[slot], number)
 
     def abandon(self, nonce, most):
         leases = sorted((at, job_id) for job_id, at in self.leases.items())[:most]

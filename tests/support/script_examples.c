@@ -102,6 +102,11 @@ void check_example(const struct example *example)
     buffer_fini(&expected);
 }
 
+struct redis_server *examples_server(void)
+{
+    return server;
+}
+
 redisContext *examples_redis(void)
 {
     return redis;

@@ -104,6 +104,8 @@ void check_example(const struct example *);
     } while (0)
 
 /* The private Redis of the examples, for what else a test wants of it. */
+struct redis_server;
+struct redis_server *examples_server(void);
 redisContext *examples_redis(void);
 
 /* A test case whose tests have that Redis. */

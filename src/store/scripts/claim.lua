@@ -7,7 +7,7 @@
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
 -- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
 -- over because their settings cannot be read or need what this process does not know}.
--- uses: attempts crashes needs places probe
+-- uses: attempts crashes expiry needs places probe
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -15,9 +15,11 @@ local HEAD = 4 -- replies before the first job
 local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 
--- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past.
+-- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past. Returns how many of
+-- them spend the rate: a job that has expired is buried without an attempt.
 local function lease(topic, ids)
   local places_left, leases, holders = {}, {}, {}
+  local has_rate, spending = settings_of(topic).rate ~= nil, 0
   for i = 1, #ids, 2 * READ_AT_ONCE do
     local some = {}
     for k = i, math.min(i + 2 * READ_AT_ONCE - 1, #ids), 2 do some[#some + 1] = ids[k] end
@@ -42,6 +44,7 @@ local function lease(topic, ids)
         replies[#replies + 1] = tonumber(due)
         replies[#replies + 1] = record
         left = left - 1
+        if has_rate and not is_expired(record) then spending = spending + 1 end
       end
     end
     if bytes_left <= 0 then break end
@@ -52,16 +55,17 @@ local function lease(topic, ids)
   if #leases > 0 then
     call('ZADD', LEASES, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
-    spend_tokens(topic, #leases / 2)
   end
+  return spending
 end
 
 -- The first places of a topic's due jobs. Where it is far behind, a quarter of them are those that fell due last,
--- so that a new job does not wait for all the retries before it: id, due, id, due ...
-local BEHIND_MS = 500
+-- so that a new job does not wait for all the retries before it: id, due, id, due ... A topic that lets only a few run at
+-- once keeps its order.
+local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function first_places(topic, most)
   local places = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
-  local quarter = most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
+  local quarter = limit_of(topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
   local kept = 2 * (most - quarter)
   if quarter == 0 or #places < 2 * most or tonumber(places[2]) > now - BEHIND_MS then return places end
   local last = call('ZREVRANGEBYSCORE', bucket_of(topic), now, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
@@ -72,7 +76,8 @@ end
 
 local served, is_served = {}, {}
 local function serve(topic, most)
-  lease(topic, first_places(topic, most))
+  local places = first_places(topic, most)
+  spend_tokens(topic, lease(topic, places), tonumber(places[2]))
   if not is_served[topic] then
     is_served[topic] = true
     served[#served + 1] = topic

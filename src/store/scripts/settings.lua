@@ -16,7 +16,10 @@ for i = 2, #ARGV, 3 do
     else
       call('HSET', TOPICS, topic, new)
     end
-    if new == '' or not cjson.decode(new).rate then call('HDEL', RATES, topic) end
+    if new == '' or not cjson.decode(new).rate then
+      call('HDEL', RATES, topic)
+      call('DEL', begun_of(topic))
+    end
     touch(topic)
     touch_dead(topic)
     replies[#replies + 1] = 1

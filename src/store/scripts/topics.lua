@@ -75,7 +75,7 @@ names = one ~= '' and {one} or first_names()
 
 local function held(topic, due)
   if due == -1 or due > now then return -1 end
-  local at = held_until(topic)
+  local at = held_until(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 

@@ -7,11 +7,11 @@ local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
 
 -- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
--- its number in flight is at its limit, else by its rate; nothing when it may.
-local function held_until(topic)
+-- its number in flight is at its limit, else by its rate; nothing when it may. first_due: of its jobs, ms.
+local function held_until(topic, first_due)
   if settings_of(topic).paused or settings_of(topic) == UNREADABLE then return 'inf' end
   if call('HLEN', holders_of(topic)) >= limit_of(topic) then return 'inf' end
-  local tokens, next_at = tokens_of(topic)
+  local tokens, next_at = tokens_of(topic, first_due)
   return tokens < 1 and integer(next_at) or nil
 end
 
@@ -28,7 +28,7 @@ local function offer(topic)
     return
   end
   local is_due = tonumber(first[2]) <= now
-  local at = not is_due and first[2] or held_until(topic)
+  local at = not is_due and first[2] or held_until(topic, tonumber(first[2]))
   note_behind(topic, is_due and at)
   if at then
     if at ~= 'inf' then note_due(at) end

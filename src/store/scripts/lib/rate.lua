@@ -1,35 +1,102 @@
 -- rate.lua - how many attempts of a topic may begin.
+--
+-- A token bucket that makes up for lateness, below a bound for each second:
+-- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, a rate would lose the
+--   delay of each wake-up.
+-- - In no second do more than the rate and the burst begin. What has begun within the last second is counted in slots.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
+local CREDIT_US, SECOND_US, SLOT_US = 100000, 1000000, 2000
 
--- A topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which
--- it is spent. Before now nothing is left over; later than ahead allows, the clock must have stepped back.
+-- HASH: slot, counted since 1970 -> attempts that began in it; sum: of them; first: the first slot that counts. It expires
+-- by itself.
+local function begun_of(topic) return base .. 'begun:' .. topic end
+
+local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
+
+-- A topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which it is
+-- spent. Later than ahead allows, the clock must have stepped back.
 local function rate_of(topic)
   local rate = settings_of(topic).rate
   if not rate then return end
-  local step = math.ceil(rate.per * 1000000 / rate.jobs)
+  local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
-  local spent = tonumber(call('HGET', RATES, topic)) or 0
-  return step, ahead, math.max(now_us, math.min(spent, now_us + ahead))
+  return step, ahead, math.min(tonumber(call('HGET', RATES, topic)) or 0, now_us + ahead)
+end
+
+-- Up to when it is spent if tokens accumulate from first_due on, ms, when the first job that waits became due.
+local function spent_since(topic, spent, first_due)
+  return math.max(spent, now_us - CREDIT_US, math.min((first_due or first_due_of(topic)) * 1000, now_us))
+end
+
+-- Quotients of decimal fractions may be a little less than the integer that they are.
+local function whole(number) return math.floor(number + 0.000001) end
+
+-- What began within the last second: the number, the first slot that counts, and the slots before it, which count no more;
+-- nothing for those where all is to be forgotten, as after a step of the clock.
+local function begun_in_second(topic)
+  local first = math.floor((now_us - SECOND_US) / SLOT_US)
+  local known = call('HMGET', begun_of(topic), 'sum', 'first')
+  local sum, known_first = tonumber(known[1]) or 0, tonumber(known[2]) or first
+  if first - known_first > SECOND_US / SLOT_US or known_first * SLOT_US > now_us then return 0, first end
+  local gone = {}
+  for slot = known_first, first - 1 do gone[#gone + 1] = integer(slot) end
+  for _, number in ipairs(#gone > 0 and call('HMGET', begun_of(topic), unpack(gone)) or {}) do
+    sum = sum - (tonumber(number) or 0)
+  end
+  return sum, math.max(first, known_first), gone
+end
+
+-- When the first of these slots that is not empty does not count any more, us.
+local function next_leaving(topic, first)
+  local LOOK = 50
+  for from = first, first + SECOND_US / SLOT_US, LOOK do
+    local slots = {}
+    for slot = from, from + LOOK - 1 do slots[#slots + 1] = integer(slot) end
+    for i, number in ipairs(call('HMGET', begun_of(topic), unpack(slots))) do
+      if tonumber(number) then return (from + i) * SLOT_US + SECOND_US end
+    end
+  end
+  return now_us
 end
 
 -- How many attempts may begin now by the rate, and when the next one may, ms.
-local function tokens_of(topic)
+local function tokens_of(topic, first_due)
   local step, ahead, spent = rate_of(topic)
   if not step then return math.huge end
-  return math.floor((now_us + ahead - spent) / step), math.ceil((spent + step - ahead) / 1000)
+  spent = spent_since(topic, spent, first_due)
+  local tokens = whole((ahead + (now_us - spent)) / step)
+  if tokens < 1 then return tokens, math.max(soonest, math.ceil((spent + (step - ahead)) / 1000)) end
+  local rate, sum, first = settings_of(topic).rate, begun_in_second(topic)
+  local left = whole(rate.jobs / rate.per) + rate.burst - sum
+  if left < 1 then return left, math.max(soonest, math.ceil(next_leaving(topic, first) / 1000)) end
+  return math.min(tokens, left), soonest
 end
 
-local function spend_tokens(topic, number)
+-- first_due: as it was for tokens_of.
+local function spend_tokens(topic, number, first_due)
   local step, _, spent = rate_of(topic)
-  if step and number > 0 then call('HSET', RATES, topic, integer(spent + number * step)) end
+  if not step or number == 0 then return end
+  call('HSET', RATES, topic, integer(math.ceil(spent_since(topic, spent, first_due) + number * step)))
+  local key = begun_of(topic)
+  local sum, first, gone = begun_in_second(topic)
+  if not gone then call('DEL', key) elseif #gone > 0 then call('HDEL', key, unpack(gone)) end
+  call('HINCRBY', key, integer(math.floor(now_us / SLOT_US)), number)
+  call('HSET', key, 'sum', sum + number, 'first', integer(first))
+  call('PEXPIRE', key, 2000)
 end
 
--- Of one claim, at since, ms, so many attempts have not begun. What the time since then has let through already, for the
--- first of them, does not come back, too: attempts that do begin keep to the rate exactly.
+-- Of one claim, at since, ms, so many attempts have not begun.
 local function return_tokens(topic, number, since)
   local step, _, spent = rate_of(topic)
-  local unused = step and number * step - math.max(0, now_us - since * 1000) or 0
-  if unused > 0 then call('HSET', RATES, topic, integer(spent - unused)) end
+  if not step then return end
+  local late = math.max(0, now_us - since * 1000 - CREDIT_US)
+  if number * step > late then call('HSET', RATES, topic, integer(math.ceil(spent - number * step + late))) end
+  local slot = integer(math.floor(since * 1000 / SLOT_US))
+  local began = tonumber(call('HGET', begun_of(topic), slot)) or 0
+  local back = math.min(began, number)
+  if back == 0 then return end
+  call('HINCRBY', begun_of(topic), slot, -back)
+  call('HINCRBY', begun_of(topic), 'sum', -back)
 end

@@ -1,0 +1,28 @@
+-- expiry.lua - jobs whose time is over.
+-- uses: clock
+
+local DAY_MS = 86400000
+
+-- Days from 1970-01-01.
+local function days_of(year, month, day)
+  if month <= 2 then year, month = year - 1, month + 12 end
+  return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
+    + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
+end
+
+-- Whether a record says, where job_write.c says it, that the job is not delivered any more. What stands further inside
+-- is a body. C decides; a record of another form counts as one that has not expired.
+local function is_expired(record)
+  local match = string.match
+  local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')
+  if not created then return false end
+  at = match(record, '^,"delay":[%d.]+()', at) or at
+  at = match(record, '^,"dueAt":"[^"]*"()', at) or at
+  local ttl, behind = match(record, '^,"ttl":([%d.]+)()', at)
+  if ttl and now >= tonumber(created) + math.floor(tonumber(ttl) * 1000 + 0.5) then return true end
+  local year, month, day, hour, minute, ms =
+    match(record, '^,"expiresAt":"(%d+)%-(%d+)%-(%d+)T(%d+):(%d+):(%d+%.%d+)Z"', behind or at)
+  if not year then return false end
+  local time = ((tonumber(hour) * 60) + tonumber(minute)) * 60000 + math.floor(tonumber(ms) * 1000 + 0.5)
+  return now >= days_of(tonumber(year), tonumber(month), tonumber(day)) * DAY_MS + time
+end

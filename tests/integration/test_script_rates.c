@@ -1,0 +1,232 @@
+/* How many attempts of a topic begin by its rate. */
+#include "base/memory.h"
+#include "support/keyspace.h"
+#include "support/redis_server.h"
+#include "support/script_examples.h"
+#include "support/script_runner.h"
+#include "support/suite.h"
+
+#define CLAIM        "claim 10 n5 5000 2 1000"
+#define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
+#define FIVE_EACH_S  "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
+
+/* Slots of 2 ms: the one that is now, and the first that counts. */
+#define BEGUN(number) "begun:t: 850000000061=" number " first=849999999561 sum=" number "\n"
+
+START_TEST(claim_keeps_to_the_rate)
+{
+    CHECK_EXAMPLES( //
+        /* One attempt each two seconds from when the first job became due; the next in whole ms. */
+        {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+         CLAIM, "0 0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+1991",
+         BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1991\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\n"
+                    "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" ONE_EACH_2_S "\n"},
+        /* However long it waited, at most 100 ms are made up for. */
+        {"bucket:t: t/a@now-9000 t/b@now-8\njobs: t/a={1} t/b={2}\nrates: t=1600000000000000\n"
+         "topics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+         CLAIM, "0 0 1 t/a now-9000 {1} t " ONE_EACH_2_S " wake now+1901",
+         BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
+                    "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
+        /* Spent beyond what it may ever spend ahead: the clock stepped back. */
+        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+         CLAIM, "0 0 0 wake now+2001",
+         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
+         "\n"},
+        /* Eight within the last second, the first two of them until 71.456 ms from now. */
+        {"begun:t: 849999999596=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
+         "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
+         CLAIM, "0 0 0 wake now+71",
+         "begun:t: 849999999596=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\ndue: t@now+71\n"
+         "jobs: t/a={1}\ntopics: t=" FIVE_EACH_S "\n"},
+        /* Two of the eight count no more. */
+        {"begun:t: 849999999560=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
+         "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
+         CLAIM, "0 0 1 t/a now {1} t " FIVE_EACH_S,
+         "begun:t: 850000000000=6 850000000061=1 first=849999999561 sum=7\nholders:t: t/a=n5,now\njobs: t/a={1}\n"
+         "leases: t/a@now+5000\nrates: t=1700000000323000\ntopics: t=" FIVE_EACH_S "\n"}, );
+}
+END_TEST
+
+/* Three due jobs with their records, of which the rate lets one begin now. */
+#define THREE_AT_ONCE "{\"maxInFlight\":3,\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
+#define THREE(a, b, c)                                                                                       \
+    "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a=" a " t/b=" b " t/c=" c                              \
+    "\ntopics: t=" THREE_AT_ONCE "\nturns: t@1\n"
+#define CLAIMED(a, b, c)                                                                                     \
+    BEGUN("1")                                                                                               \
+    "holders:t: t/a=n5,now-9 t/b=n5,now-8 t/c=n5,now-7\njobs: t/a=" a " t/b=" b " t/c=" c                    \
+    "\nleases: t/a@now+5000 t/b@now+5000 t/c@now+5000\nrates: t=1700000002116000\ntopics: t=" THREE_AT_ONCE "\n"
+#define CHECK_EXPIRED(a, b, c)                                                                               \
+    CHECK_EXAMPLES({THREE(a, b, c), CLAIM,                                                                   \
+                    "0 0 3 t/a now-9 " a " t/b now-8 " b " t/c now-7 " c " t " THREE_AT_ONCE, CLAIMED(a, b, c)})
+
+/* NOW_MS is 2023-11-14T22:13:20.123Z. */
+START_TEST(an_expired_job_costs_no_token)
+{
+    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"ttl\":1}", "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":.5,\"x\":1}",
+                  "{r}");
+    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.123Z\"}",
+                  "{\"createdAt\":1,\"url\":\"\",\"delay\":1,\"expiresAt\":\"2020-02-29T00:00:00.000Z\"}",
+                  "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999}");
+    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
+                  "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999,\"expiresAt\":\"2023-11-14T22:13:20.122Z\"}",
+                  "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.124Z\"}");
+}
+END_TEST
+
+START_TEST(what_only_looks_expired_costs_a_token)
+{
+    static const char *const records[] = {
+        "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":0.501}", "{\"createdAt\":1,\"url\":\"h\",\"body\":{\"ttl\":1}}",
+        "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2024-01-01T00:00:00.000Z\"}", "{\"x\":1}", "{}"};
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        struct buffer before, answer;
+        buffer_init(&before, 4096);
+        buffer_init(&answer, 4096);
+        buffer_printf(&before, THREE("%s", "%s", "%s"), records[i], records[i], records[i]);
+        keyspace_load(examples_redis(), buffer_text(&before), NOW_MS);
+        redisReply *reply = script_run_text(examples_redis(), CLAIM, NOW_MS);
+        ck_assert_int_eq(reply->element[3]->integer, 1);
+        freeReplyObject(reply);
+        buffer_fini(&before);
+        buffer_fini(&answer);
+    }
+}
+END_TEST
+
+#define SPENT(us, places) places "rates: t=" us "\ntopics: t=" FIVE_EACH_S "\n"
+#define TWO_LEASED                                                                                           \
+    "holders:t: t/a=n1,now-9 t/b=n1,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n"
+#define TWO_HELD_BACK "bucket:t: t/a@now+501 t/b@now+501\ndue: t@now+501\njobs: t/a={1} t/b={2}\n"
+
+START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
+{
+    static const char two[] = "release t/a n1 500 now t/b n1 500 now";
+    CHECK_EXAMPLES( //
+        {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
+        /* They did not begin, either. */
+        {SPENT("1700000000600456", TWO_LEASED) BEGUN("2"), two, "1 1 wake now+501",
+         SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
+        {SPENT("1700000000600456", TWO_LEASED) BEGUN("1"), two, "1 1 wake now+501",
+         SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
+        {SPENT("1700000000600456", TWO_LEASED) BEGUN("5"), "release t/a n1 500 now-99 t/b n1 500 now-99",
+         "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("5")},
+        /* That is less the time since the claim beyond 100 ms, once for both. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-200 t/b n1 500 now-200",
+         "1 1 wake now+501", SPENT("1700000000300912", TWO_HELD_BACK)},
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-500 t/b n1 500 now-500",
+         "1 1 wake now+501", SPENT("1700000000600456", TWO_HELD_BACK)},
+        /* The clock stepped back. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now+9 t/b n1 500 now+9",
+         "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
+        /* It may have been sent; or another has it. */
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now t/b n2 500 now", "1 0 wake now+78",
+         SPENT("1700000000600456", "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
+                                   "t/b={2}\nleases: t/b@now+9\n")},
+        /* A healthy job has its turn at once. */
+        {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
+         "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
+         "release t/a n1 500 now", "1",
+         "bucket:t: t/b@now-9 t/a@now+501\njobs: t/a={1} t/b={2}\nrates: t=1700000000123456\nready: t\n"
+         "topics: t=" ONE_EACH_2_S "\nturns: t@1\n"}, );
+}
+END_TEST
+
+/* ---- over time, with wake-ups that are late ---- */
+
+enum { BACKLOG = 150, SECOND_US = 1000000 };
+
+struct rate {
+    const char *settings;
+    int64_t per_second, burst, seconds;
+};
+
+static const struct rate rates[] = {
+    {"{\"rate\":{\"jobs\":20,\"per\":1,\"burst\":1},\"maxInFlight\":1000}", 20, 1, 10},
+    {"{\"rate\":{\"jobs\":100,\"per\":1,\"burst\":1},\"maxInFlight\":1000}", 100, 1, 5},
+    {"{\"rate\":{\"jobs\":600,\"per\":1.2,\"burst\":1},\"maxInFlight\":1000}", 500, 1, 4},
+    {"{\"rate\":{\"jobs\":2000,\"per\":1,\"burst\":10},\"maxInFlight\":1000}", 2000, 10, 3},
+    {"{\"rate\":{\"jobs\":4999,\"per\":1,\"burst\":1},\"maxInFlight\":1000}", 4999, 1, 3},
+};
+
+/* As many due jobs as before, and nothing in flight. */
+static void fill(redisContext *redis)
+{
+    static const char script[] = "local base, count = KEYS[1], tonumber(ARGV[1]) "
+                                 "redis.call('DEL', base .. 'leases', base .. 'holders:t') "
+                                 "redis.call('HSET', base .. 'numbers', 'waiting', count) "
+                                 "for i = 1, count do redis.call('ZADD', base .. 'bucket:t', 1, 't/' .. i) end";
+    redis_do(redis, "EVAL %s 1 " KEYSPACE_PREFIX " %d", script, BACKLOG);
+}
+
+/* When the topic goes on, us. */
+static int64_t next_us(redisContext *redis, int64_t now_us)
+{
+    redisReply *due = redis_command(redis, "ZSCORE " KEYSPACE_PREFIX "due t");
+    int64_t next = due->type == REDIS_REPLY_STRING ? strtoll(due->str, NULL, 10) * 1000 : now_us;
+    freeReplyObject(due);
+    return next > now_us ? next : now_us;
+}
+
+static int64_t claim(redisContext *redis)
+{
+    redisReply *carried = script_run_text(redis, "carry me 0 256 '' 0 5000 250", NOW_MS);
+    freeReplyObject(carried);
+    redisReply *claimed = script_run_text(redis, "claim 128 n1 5000 16 1000000", NOW_MS);
+    int64_t count = claimed->element[3]->integer;
+    freeReplyObject(claimed);
+    return count;
+}
+
+static void keep_rate(const struct rate *rate)
+{
+    redisContext *redis = examples_redis();
+    unsigned chance = 1;
+    struct began {
+        int64_t at_us, count;
+    } *began = NEW_ARRAY(struct began, 100000);
+    size_t size = 0, first = 0;
+    int64_t total = 0, in_second = 0, now_us = NOW_US, end_us = NOW_US + rate->seconds * SECOND_US;
+    redis_do(redis, "FLUSHALL");
+    redis_do(redis, "HSET " KEYSPACE_PREFIX "topics t %s", rate->settings);
+    for (int i = 1; i <= BACKLOG; i++)
+        redis_do(redis, "HSET " KEYSPACE_PREFIX "jobs t/%d {r}", i);
+    redis_do(redis, "ZADD " KEYSPACE_PREFIX "due 1 t");
+    fill(redis);
+    while (now_us < end_us) {
+        redis_server_set_time(examples_server(), now_us);
+        int64_t count = claim(redis);
+        ck_assert_uint_lt(size, 100000);
+        began[size++] = (struct began){now_us, count};
+        total += count;
+        in_second += count;
+        while (began[first].at_us <= now_us - SECOND_US)
+            in_second -= began[first++].count;
+        ck_assert_int_le(in_second, rate->per_second + rate->burst);
+        if (count > 0)
+            fill(redis);
+        chance = chance * 1103515245 + 12345;
+        now_us = next_us(redis, now_us) + 300 + (chance >> 16) % 2500 + ((chance >> 8) % 20 == 0 ? 30000 : 0);
+    }
+    free(began);
+    ck_assert_int_ge(total * 100, rate->per_second * rate->seconds * 99);
+}
+
+START_TEST(a_rate_makes_up_for_wake_ups_that_are_late)
+{
+    keep_rate(&rates[_i]);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_rates");
+    TCase *tests = examples_case("rates");
+    tcase_add_test(tests, claim_keeps_to_the_rate);
+    tcase_add_test(tests, an_expired_job_costs_no_token);
+    tcase_add_test(tests, what_only_looks_expired_costs_a_token);
+    tcase_add_test(tests, release_gives_a_rate_back_the_turns_of_what_it_holds_back);
+    tcase_add_loop_test(tests, a_rate_makes_up_for_wake_ups_that_are_late, 0, sizeof rates / sizeof *rates);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
