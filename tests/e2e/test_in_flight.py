@@ -72,7 +72,7 @@ def test_expired_jobs_do_not_use_up_a_rate(server, receiver, topic):
     rate = {"jobs": 5, "per": 1, "burst": 1}
     settings(server, topic, paused=True, rate=rate)
     gone = [{"topic": topic, "jobId": f"gone-{i}", "url": receiver.url(), "ttl": 0.5} for i in range(500)]
-    server.request("POST", "/jobs", json.dumps(gone), {"Content-Type": "application/json"}).expect(200)
+    server.request("POST", "/jobs", json.dumps(gone), {"Content-Type": "application/json"}).expect(207)
     for i in range(5):
         server.schedule(topic=topic, jobId=f"live-{i}", url=receiver.url())
     server.wait_for_state(topic, "gone-499", "ready")
