@@ -260,13 +260,14 @@ static void on_timer(void *arg)
         tell_listening(server);
 }
 
-/* Redis has said what it is. The store is freed in a turn of its own: not within its callback. */
+/* It can be used, or cannot at all; what may yet come, the first layout of many shards for one, has until the
+ * timer. The store is freed in a turn of its own: not within its callback. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;
     struct problem why;
     if (server->preflight &&
-        (store_facts(server->preflight)->is_known || store_is_refused(server->preflight, &why)))
+        (store_is_ready(server->preflight, &why) || store_is_refused(server->preflight, &why)))
         loop_post(server->loop, end_preflight, server);
 }
 

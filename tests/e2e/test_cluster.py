@@ -28,6 +28,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def server(cluster):
     started = Duepost("--durability", "replicated:1", redis=cluster.address)
+    assert "level=warning" not in started.log(), "a healthy start"
     yield started
     started.stop()
     assert "books_are_off" not in started.log() and "ERROR: AddressSanitizer" not in started.log()
