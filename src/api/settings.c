@@ -137,11 +137,11 @@ static bool make_change(struct change *change)
 }
 
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                        bool is_partial, struct store_topic_cursor next)
+                        struct store_topic_cursor next)
 {
     struct change *change = arg;
     struct exchange *exchange = change->exchange;
-    (void)count, (void)is_partial, (void)next;
+    (void)count, (void)next;
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         change_end(change);

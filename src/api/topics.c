@@ -34,7 +34,7 @@ static void write_hold(struct buffer *body, const struct store_topic *topic)
         view_write_time(body, "heldUntil", topic->held_ms);
 }
 
-static void write_topic(struct buffer *body, const struct store_topic *topic, bool is_partial)
+static void write_topic(struct buffer *body, const struct store_topic *topic)
 {
     buffer_append(body, SLICE("{\"topic\":"));
     buffer_append_json(body, topic->name);
@@ -48,12 +48,10 @@ static void write_topic(struct buffer *body, const struct store_topic *topic, bo
     if (topic->due_ms >= 0)
         view_write_time(body, "oldestDueAt", topic->due_ms);
     write_hold(body, topic);
-    if (is_partial)
-        buffer_append(body, SLICE(",\"isPartial\":true"));
     buffer_append_byte(body, '}');
 }
 
-/* A page of GET /topics. A token that is bound to some topics is shown those only, and the walk goes from one
+/* A page of GET /topics, which is put together of what several calls of Redis tell: each is short. A token that is bound to some topics is shown those only, and the walk goes from one
  * to the next without telling what lies between: also not in a cursor, which names the last topic of its
  * page. */
 struct page {
@@ -90,7 +88,7 @@ static void answer_page(struct page *page, struct store_topic_cursor next)
 }
 
 static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      bool is_partial, struct store_topic_cursor next)
+                      struct store_topic_cursor next)
 {
     struct page *page = arg;
     if (status != STATUS_OK) {
@@ -103,9 +101,9 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
             continue;
         if (page->count++)
             buffer_append_byte(&page->body, ',');
-        write_topic(&page->body, &topics[i], is_partial);
+        write_topic(&page->body, &topics[i]);
     }
-    if (next.name.size && !access_has_topic(page->exchange, next.name))
+    if (next.name.size && page->count < page->exchange->parameters->topics.max)
         read_page(page, next);
     else
         answer_page(page, next);
@@ -119,10 +117,12 @@ static void read_page(struct page *page, struct store_topic_cursor from)
     struct store_topics topics = {.max = exchange->parameters->topics.max - page->count};
     struct slice patterns = access_topics(exchange);
     bool has_more = true;
-    if (patterns.size)
+    if (patterns.size) {
         has_more = topic_patterns_seek(patterns, from.name, &page->after);
-    else
+    } else {
+        buffer_clear(&page->after);
         buffer_append(&page->after, from.name);
+    }
     if (!has_more && from.shard + 1 < store_shards(store)) {
         read_page(page, (struct store_topic_cursor){.shard = from.shard + 1});
         return;
@@ -148,7 +148,7 @@ void topics_handle(struct exchange *exchange)
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                     bool is_partial, struct store_topic_cursor next)
+                     struct store_topic_cursor next)
 {
     struct exchange *exchange = arg;
     (void)count, (void)next;
@@ -157,7 +157,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
-    write_topic(body, topic, is_partial);
+    write_topic(body, topic);
     exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
 }
 

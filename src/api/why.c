@@ -293,12 +293,12 @@ static void ask_receiver(struct why *why, struct slice name)
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                     bool is_partial, struct store_topic_cursor next)
+                     struct store_topic_cursor next)
 {
     struct why *why = arg;
     struct exchange *exchange = why->exchange;
     struct topic_settings settings;
-    (void)count, (void)is_partial, (void)next;
+    (void)count, (void)next;
     if (status != STATUS_OK) {
         problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
         free(why);

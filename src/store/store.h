@@ -285,10 +285,10 @@ struct store_topics {
     struct store_topic_cursor from;
 };
 
-/* Shard by shard, by name within each. is_partial: there are more dead or leased jobs, or more topics, than
- * one call looks at; beyond, dead jobs are not counted and topics not found. */
+/* Shard by shard, by name within each. A page may be short while next is there: one call looks at a bounded
+ * number of topics. */
 typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
-                             bool is_partial, struct store_topic_cursor next);
+                             struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
 /* Writes the settings of a topic; empty takes them away. STALE: they are not old any more, nothing changed.
@@ -373,7 +373,8 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 /* ---- How many ---- */
 
 struct store_counts {
-    int64_t jobs, waiting, leased, dead, topics;
+    int64_t jobs, waiting, leased, dead;
+    int64_t topics;    /* with waiting jobs */
     int64_t ready;      /* of the waiting, those that are due */
     int64_t late_ms;    /* how long the first of them has been due; 0: none is */
     int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */

@@ -6,8 +6,8 @@
 #include "store/shard_private.h"
 
 enum {
-    LOOK_MAX = 10000, /* entries of a key that one call looks at */
-    FIRST_TOPIC = 3,  /* where the topics begin in a reply */
+    TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
+    FIRST_TOPIC = 2,  /* where the topics begin in a reply */
     TOPIC_PARTS = 11,
 };
 
@@ -61,7 +61,7 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
         count = (redis_reply_size(reply) - FIRST_TOPIC) / TOPIC_PARTS;
         topics = calloc(count + 1, sizeof *topics);
         if (!topics) {
-            walk->fn(walk->arg, STATUS_NO_MEMORY, NULL, 0, false, next);
+            walk->fn(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
             free(walk);
             return;
         }
@@ -78,7 +78,7 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
         walk->topics.from = next;
         ask(walk);
     } else {
-        walk->fn(walk->arg, status, topics, kept, redis_reply_integer(redis_reply_at(reply, 2)) == 1, next);
+        walk->fn(walk->arg, status, topics, kept, next);
         free(walk);
     }
     free(topics);
@@ -91,8 +91,7 @@ static void ask(struct topic_walk *walk)
     struct script_call *call = shard_call(shard, SCRIPT_TOPICS);
     script_call_text(call, topics->topic);
     script_call_text(call, topics->from.name);
-    script_call_number(call, (int64_t)topics->max);
-    script_call_number(call, LOOK_MAX);
+    script_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
     script_call_send(call, shard->reads, on_topics, walk);
 }
 

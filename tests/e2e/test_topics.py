@@ -70,6 +70,37 @@ def test_topics_are_listed_by_name_page_by_page(start, receiver):
     assert server.get("/topics/a?limit=1").fields() == ["limit"]
 
 
+def test_a_topic_is_listed_as_long_as_there_is_something_of_it(start, receiver):
+    server = start()
+
+    def listed():
+        return [one["topic"] for one in server.get("/topics").expect(200)["topics"]]
+
+    receiver.script("gone", 410)
+    server.schedule(topic="gone", jobId="a", url=receiver.url())
+    server.schedule(topic="sent", jobId="a", url=receiver.url())
+    server.schedule(topic="waits", jobId="a", url=receiver.url(), delay=60)
+    put(server, "set", maxInFlight=3).expect(200)
+    until(lambda: listed() == ["gone", "set", "waits"], 10, listed)
+    server.cancel("gone", "a").expect(200)
+    server.cancel("waits", "a").expect(200)
+    server.request("DELETE", "/topics/set").expect(200)
+    assert listed() == []
+
+
+def test_a_page_of_topics_is_put_together_of_many_calls(start):
+    server = start()
+    server.schedule_many({"topic": f"t{i:04}", "url": "http://127.0.0.1:9/", "delay": 600} for i in range(1234))
+    page = server.get("/topics?limit=500").expect(200)
+    pages = [page]
+    while "cursor" in page:
+        page = server.get(f"/topics?limit=500&cursor={page['cursor']}").expect(200)
+        pages.append(page)
+    pages = [[one["topic"] for one in page["topics"]] for page in pages]
+    assert [len(page) for page in pages] == [500, 500, 234]
+    assert sum(pages, []) == [f"t{i:04}" for i in range(1234)]
+
+
 # ---- settings ----
 
 def test_settings_are_replaced_changed_and_taken_away(server, topic):

@@ -748,23 +748,20 @@ START_TEST(topics_tells_what_there_is)
                                "topics: u={\"paused\":true} x={\"maxInFlight\":1}\n"
                                "turns: t@1\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "topics '' '' 10 100", "0 0", NULL},
-        {ABSENT, "topics t '' 10 100", "0 0 t '' 0 0 0 0 -1 -1 0 0 0", NULL},
-        {some, "topics t '' 10 100", "0 0 t '' 1 2 0 1 now-5 -1 0 0 0", NULL},
-        {some, "topics u '' 10 100", "0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
-        {some, "topics '' '' 2 100",
-         "1 0 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
-        {some, "topics '' u 9 100",
-         "0 0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
+        {ABSENT, "topics '' '' 10", "0", NULL},
+        {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0", NULL},
+        {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0", NULL},
+        {some, "topics u '' 10", "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
+        {some, "topics '' '' 2",
+         "1 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
+        {some, "topics '' u 9",
+         "0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
          NULL},
-        {some, "topics v '' 9 1", "0 0 v '' 0 0 0 2 -1 -1 0 0 0", NULL},
-        /* More settings than entries to look at. */
-        {"topics: a={\"paused\":true} b={\"paused\":true}\n", "topics '' a 9 1",
-         "0 1 b {\"paused\":true} 0 0 0 0 -1 -1 0 0 0", NULL},
+        {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0", NULL},
         /* Held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
-         "topics t '' 1 9", "0 0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0", NULL}, );
+         "topics t '' 1", "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0", NULL}, );
 }
 END_TEST
 
@@ -777,7 +774,7 @@ static void check_hour(const char *before, const char *const *calls, const char 
     keyspace_load(redis, before, NOW_MS);
     for (; *calls; calls++)
         freeReplyObject(script_run_text(redis, *calls, NOW_MS));
-    redisReply *reply = script_run_text(redis, "topics t '' 1 9", NOW_MS);
+    redisReply *reply = script_run_text(redis, "topics t '' 1", NOW_MS);
     script_answer_text(&answer, reply, NOW_US);
     freeReplyObject(reply);
     const char *end = buffer_text(&answer) + answer.size - strlen(expected);
@@ -1483,6 +1480,12 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
         {"bucket:t: t/a@now+60000\ndue: t@inf\njobs: t/a={r}\n", "mend due 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now+60000\ndue: t@now+5\njobs: t/a={r}\n", "mend due 0", "0", DELAYED},
+        /* A name without a topic, and topics without a name. */
+        {"names: a@0 b@0 t@0\n" DELAYED, "mend names 0", "0 name a name b", DELAYED},
+        {"names: x@0\n" DELAYED, "mend due 0", "0", "names: t@0 x@0\n" DELAYED},
+        {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
+        /* Jobs that are looked at by chance. */
+        {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
         /* A number of waiting jobs that is none. */
         {DELAYED "numbers: waiting=7\n", "mend waiting 0", "0 number of waiting jobs", DELAYED},
         {BUSY "numbers: waiting=-1\n", "mend waiting 0", "0 number of waiting jobs", BUSY}, );

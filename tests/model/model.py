@@ -164,12 +164,13 @@ class World:
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
         commands += [("ZRANGE", f"{BASE}{state}:{topic}", 0, -1, "WITHSCORES") for state in ENDS for topic in TOPICS]
-        commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1), ("KEYS", "*")]
+        commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
+                     ("ZRANGE", BASE + "names", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, dead_due, turns, ready = replies[:13]
-        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 3, len(TOPICS)))
-        waiting, behind = replies[-3:-1]
+        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 4, len(TOPICS)))
+        waiting, behind, names = replies[-4:-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -189,7 +190,7 @@ class World:
                         for name, claim in notes(part).items() if "\n" not in name},
             "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering).items()},
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
-            "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind,
+            "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
         }
 
     def check_keyspace(self, after):
@@ -199,7 +200,7 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "rates", "numbers",
-                                          "behind", "survey")]
+                                          "behind", "names", "survey")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", "begun", *ENDS) for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
@@ -226,6 +227,10 @@ class World:
         expect(found["waiting"] == found["places"], "waiting", found["waiting"], "of", found["places"], "after", after)
         behind = [topic for topic, at in found["due"].items()
                   if at > min(due for job_id, due in bucket.items() if topic_of(job_id) == topic)]
+        names = {topic_of(job_id) for place in (bucket, leases, found["kept"]) for job_id in place}
+        names |= {topic_of(job_id) for job_id, _ in found["lingering"]}
+        names |= self.pool.settings.keys()
+        expect(found["names"] == sorted(names), "names", found["names"], "instead of", names, "after", after)
         expect(found["behind"] == sorted(behind), "behind", found["behind"], "instead of", behind, "after", after)
         for topic in TOPICS:
             times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
@@ -604,7 +609,8 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "waiting"):
+        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "names", "topics",
+                     "some_jobs", "waiting"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -937,6 +943,11 @@ CONTROLS = {
     "a bucket is written beside its number": [("lib/places", "    waiting_change = waiting_change + call(", "    local _ = call(")],
     "a job that is taken still counts as waiting": [("lib/take", "    waiting_change = waiting_change - 1\n", "")],
     "a claimed job still counts as waiting": [("claim", "    waiting_change = waiting_change - call(", "    local _ = call(")],
+    "a topic has no name": [("lib/offer", "  add_name(topic)\n", "")],
+    "a topic without jobs keeps its name": [("lib/offer", "    doubt_name(topic)\n", "")],
+    "a topic with kept jobs has no name": [("lib/names", "return has_kept and ", "return false and ")],
+    "a topic with settings has no name": [("lib/names", "if has(TOPICS) and ", "if false and ")],
+    "a topic whose kept jobs are swept keeps its name": [("lib/ended", "  doubt_name(topic)\n", "")],
     "a held topic is not behind": [("lib/offer", "  note_behind(topic, is_due and at)\n", "")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],

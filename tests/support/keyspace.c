@@ -123,9 +123,18 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
  * should be */
 static const char derive[] =
     "local base, writes = ARGV[1], ARGV[2] == '1'\n"
-    "local waiting = 0\n"
-    "for _, key in ipairs(redis.call('KEYS', base .. 'bucket:*')) do waiting = waiting + redis.call('ZCARD', "
-    "key) end\n"
+    "local names, is_named, waiting = {}, {}, 0\n"
+    "local function name(topic)\n"
+    "  if not is_named[topic] then names[#names + 1] = topic end\n"
+    "  is_named[topic] = true\n"
+    "end\n"
+    "local kinds = {bucket = 1, holders = 1, dead = 1, delivered = 1, cancelled = 1}\n"
+    "for _, key in ipairs(redis.call('KEYS', base .. '*')) do\n"
+    "  local kind, topic = string.match(string.sub(key, #base + 1), '^(%a+):(.+)$')\n"
+    "  if kinds[kind] then name(topic) end\n"
+    "  if kind == 'bucket' then waiting = waiting + redis.call('ZCARD', key) end\n"
+    "end\n"
+    "for _, topic in ipairs(redis.call('HKEYS', base .. 'topics')) do name(topic) end\n"
     "local behind = {}\n"
     "local due = redis.call('ZRANGE', base .. 'due', 0, -1, 'WITHSCORES')\n"
     "for i = 1, #due, 2 do\n"
@@ -144,14 +153,16 @@ static const char derive[] =
     "end\n"
     "if not writes then\n"
     "  local is_right = tonumber(redis.call('HGET', base .. 'numbers', 'waiting') or 0) == waiting\n"
-    "  return {is_index(base .. 'behind', behind), is_right and 1 or 0}\n"
+    "  return {is_index(base .. 'behind', behind), is_index(base .. 'names', names), is_right and 1 or 0}\n"
     "end\n"
     "write(base .. 'behind', behind)\n"
+    "write(base .. 'names', names)\n"
     "if waiting > 0 then redis.call('HSETNX', base .. 'numbers', 'waiting', waiting) end\n"
     "return {}\n";
 
 /* In the order in which derive tells of them. */
-static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "numbers"};
+static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "names",
+                                        KEYSPACE_PREFIX "numbers"};
 enum { FOLLOWING = sizeof following / sizeof *following };
 
 static redisReply *run_derive(redisContext *redis, bool writes)

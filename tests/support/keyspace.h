@@ -12,7 +12,7 @@
  * lines, and in the places of holders and lingering, a bar for the newline. hour:<topic>, which each outcome
  * touches, is not dumped.
  *
- * behind and numbers follow from the rest: they are loaded so that they fit, unless the text has them, and
+ * behind, names and numbers follow from the rest: they are loaded so that they fit, unless the text has them, and
  * dumped only where they do not fit. */
 #ifndef DUEPOST_TESTS_KEYSPACE_H
 #define DUEPOST_TESTS_KEYSPACE_H

@@ -113,6 +113,7 @@ while left > 0 and bytes_left > 0 and rounds > 0 do
   write_offers()
 end
 write_waiting()
+write_names()
 local is_idle = #passed > 0 and #replies == HEAD
 if not is_idle then ring() end
 wake()

@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
 -- mend.lua - a bounded step through what is in Redis, which repairs what is wrong.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'waiting'
+-- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'names',
+--      'topics', 'waiting', or 'some_jobs', taken by chance
 -- ARGV[3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in lease and bucket keeps its lease; a place
 -- without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a job
 -- that is kept until nobody knows when goes with the next sweep; what is not kept is in no index; a topic without an
--- entry gets one. A dead job of data of format 1, which is in the pool still, leaves it. Last, the number of waiting jobs
+-- entry gets one, and a name without a topic goes. A dead job of data of format 1, which is in the pool still, leaves it. Last, the number of waiting jobs
 -- is made what it must be if all ids are where they belong.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 -- uses: attempts crashes ended lingering locate places probe
@@ -85,6 +86,7 @@ local function mend_kept(id, text)
   if not is_whole then call('ZADD', is_dead and DEAD or KEPT_UNTIL, is_dead and at or integer(now), id) end
   if call('ZREM', is_dead and KEPT_UNTIL or DEAD, id) == 1 or not is_whole then mended('kept ' .. id) end
   if is_dead then touch_dead(topic) end
+  doubt_name(topic)
 end
 
 local function mend_index(key, id)
@@ -92,11 +94,19 @@ local function mend_index(key, id)
   call('ZREM', key, id)
   for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do call('ZREM', index_of(state, topic_of(id)), id) end
   touch_dead(topic_of(id))
+  doubt_name(topic_of(id))
   mended('kept ' .. id)
 end
 
+local function mend_name(topic)
+  doubt_name(topic)
+  for _, removed in ipairs(write_names()) do mended('name ' .. removed) end
+end
+
+-- Of a hash, what is read besides the ids may be long.
+local HASH_STEP = 16
 local function scan(command, key)
-  local page = call(command, key, cursor, 'COUNT', STEP)
+  local page = call(command, key, cursor, 'COUNT', command == 'HSCAN' and HASH_STEP or STEP)
   replies[2] = page[1]
   return page[2]
 end
@@ -116,6 +126,15 @@ elseif walk == 'kept_until' or walk == 'dead' then
 elseif walk == 'dead_due' then
   local entries = scan('ZSCAN', DEAD_DUE)
   for i = 1, #entries, 2 do touch_dead(entries[i]) end
+elseif walk == 'some_jobs' then
+  for _, id in ipairs(call('HRANDFIELD', JOBS, STEP)) do mend_job(id) end
+elseif walk == 'names' then
+  local topics = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, STEP)
+  for i = 1, #topics do mend_name(topics[i]) end
+  if #topics == STEP then replies[2] = '(' .. topics[STEP] end
+elseif walk == 'topics' then
+  local fields = scan('HSCAN', TOPICS)
+  for i = 1, #fields, 2 do touch(fields[i]) end
 elseif walk == 'waiting' then
   local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then

@@ -29,6 +29,7 @@ local function drop(ids, key, states)
   for t = 1, #topics do
     for s = 1, #states do call('ZREM', index_of(states[s], topics[t]), unpack(by_topic[topics[t]])) end
     if key == DEAD then touch_dead(topics[t]) end
+    doubt_name(topics[t])
   end
   left = left - #ids
   return #ids

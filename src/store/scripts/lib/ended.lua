@@ -2,7 +2,7 @@
 --
 -- Its text is in kept, its time in the index of its state and topic. A dead one is in dead, too, by its time, over all topics;
 -- another one in kept_until, with the time when it goes.
--- uses: clock kept retention topic
+-- uses: clock kept names retention topic
 
 -- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
 -- has none. So another retention acts on all of them by this one entry.
@@ -28,6 +28,7 @@ end
 -- The end of every script that changes what is kept.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
+  write_names()
 end
 
 -- Removes a job from everything that is kept, also where a part of it is missing.
@@ -39,6 +40,7 @@ local function drop_kept(id)
     call('ZREM', index_of('delivered', topic), id)
     call('ZREM', index_of('cancelled', topic), id)
   end
+  doubt_name(topic)
 end
 
 -- Keeps what can be read of a job that has ended: 'state time losses size', a blank, as many bytes of record, then the lines

@@ -2,11 +2,7 @@
 --
 -- They are in no place of the pool and hold no id: a job of the pool and a kept one may share it. Of each id the last job that
 -- ended is kept: every dead one, and the delivered and cancelled ones of topics with a retention.
--- uses: record
-
-local KEPT, KEPT_UNTIL = base .. 'kept', base .. 'kept_until' -- id -> see keep; id -> until when, ms: delivered, cancelled
-local DEAD_DUE = base .. 'dead_due' -- topic -> see date_dead
-local function index_of(state, topic) return base .. state .. ':' .. topic end -- id -> when it ended so, ms
+-- uses: kept_keys record
 
 -- What keep has put there: state, time, losses, record, lines, nonce or ''; nothing when there is none.
 local function kept_job(id)

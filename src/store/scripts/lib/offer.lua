@@ -1,7 +1,7 @@
 -- offer.lua - the only writer of turns; with calendar, of due.
 --
 -- ARGV[1] is the default limit: the most jobs of one topic in flight at once, over all processes.
--- uses: behind calendar rate
+-- uses: behind calendar names rate
 
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
@@ -25,8 +25,10 @@ local function offer(topic)
     due_removed[#due_removed + 1] = topic
     turns_removed[#turns_removed + 1] = topic
     note_behind(topic, false)
+    doubt_name(topic)
     return
   end
+  add_name(topic)
   local is_due = tonumber(first[2]) <= now
   local at = not is_due and first[2] or held_until(topic, tonumber(first[2]))
   note_behind(topic, is_due and at)

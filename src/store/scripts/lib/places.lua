@@ -32,6 +32,7 @@ local function finish()
   write_waiting()
   for i = 1, #touched do offer(touched[i]) end
   if #touched > 0 then write_offers() end
+  write_names()
   if #touched > 0 then ring() end
   wake()
 end
