@@ -228,6 +228,10 @@ struct store_list {
     enum job_state state;
     struct slice topic; /* empty for all, shard by shard: with leased and dead only */
     struct slice host;  /* of the url, in lower case, with or without its port; empty for all */
+    struct slice id_prefix; /* of the jobId; empty for all */
+    /* Words with commas between them; empty for all. Why a job is dead; the status of the last attempt, such as 503, or
+     * the first digit of many, such as 5xx. */
+    struct slice reasons, statuses;
     /* Bounds of the time that at_ms of a store_job is: not before, and before; 0: none. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to STORE_LIST_MAX */

@@ -567,7 +567,7 @@ class World:
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
             ids = self.find_leased(topic, last)[:most] if state == "leased" else ()
-            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids))
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids), "", "", "")
             expected = self.pool.list(state, topic, answer[2], score, last)
             self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
