@@ -56,9 +56,11 @@ static size_t part_of(const struct reactor *reactor, int64_t all)
     return ((size_t)all + count - 1) / count;
 }
 
+/* Exactly its part, which may be none: a reactor without slots claims nothing, and the doorbell wakes the others. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
-    return part_of(reactor, reactor->options.options->max_in_flight);
+    size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
+    return all / count + (reactor->options.index < all % count);
 }
 
 static void start_servers(struct reactor *reactor)

@@ -171,6 +171,13 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
         /* Another record, the same place. */
         {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
+    CHECK_EXAMPLES( //
+        {ABSENT, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE "!*", "-4", NULL}, {LEASED, REPLACE "!*", "-4", NULL}, {READY, REPLACE "!*", "-4", NULL},
+        {DEAD, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE "!-," TAG_OTHER "," TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE "!-," TAG_LEASED, "-4", NULL},
+        {LEASED, REPLACE "!-," TAG_OTHER, "-3", NULL},
+        {DELAYED, REPLACE "!-," TAG_OTHER, REPLACED, SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
 
