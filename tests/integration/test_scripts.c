@@ -505,6 +505,9 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
         /* Nothing else is ready: no bell, and nothing that would be asked for at once. */
         {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@1\n"},
+        {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
+         "0 0 0 t {\"needs\":[\"later\"],\"paused\":1}",
+         PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@1\n"},
         {PASSED "topics: t={\"rate\":{\"jobs\":1}}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
          "0 0 0 t {\"rate\":{\"jobs\":1}}", PASSED "due: t@inf\ntopics: t={\"rate\":{\"jobs\":1}}\n"}, );
 }
