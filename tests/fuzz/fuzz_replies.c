@@ -319,10 +319,10 @@ static void on_count(void *arg, enum status status, int64_t count, struct store_
 }
 
 static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      bool is_partial, struct store_topic_cursor next)
+                      struct store_topic_cursor next)
 {
     struct buffer text;
-    (void)arg, (void)status, (void)is_partial;
+    (void)arg, (void)status;
     called++;
     touch(next.name);
     for (size_t i = 0; i < count; i++) {
