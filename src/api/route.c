@@ -156,7 +156,7 @@ static bool take_key(struct exchange *exchange)
     if (job_key_parse(exchange->key, &exchange->topic, &exchange->job_id))
         return true;
     exchange->topic = exchange->key; /* the path of a topic */
-    return topic_is_valid(exchange->topic);
+    return topic_is_valid(exchange->topic) || slice_equal(exchange->topic, SLICE("*"));
 }
 
 /* Every server takes the absolute form, which proxies are sent (RFC 9112, section 3.2.2). We have one name

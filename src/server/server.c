@@ -112,12 +112,9 @@ static void begin_stop(struct server *server)
         stop_all(server);
         return;
     }
-    bool has_partner = front_has_partner(server->front);
-    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
-             LOG_TEXT("new_connections",
-                      has_partner ? "accepted, as another process shares the port" : "refused"));
+    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms));
     for (size_t i = 0; i < server->reactor_count; i++)
-        reactor_drain(server->reactors[i], has_partner);
+        reactor_drain(server->reactors[i]);
     timer_start(server->timer, server->options->drain_timeout_ms * 1000);
 }
 

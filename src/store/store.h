@@ -28,9 +28,6 @@
 
 struct store;
 
-/* Before tags that a job must not have, see store_job_tag. */
-#define STORE_TAGS_EXCLUDED '!'
-
 enum {
     STORE_FORMAT = 2,       /* of the data; a newer one is refused, an older one is taken over */
     STORE_LEASE_MS = 5000,  /* a consumer's right without renewal */
@@ -92,8 +89,8 @@ bool store_is_ready(const struct store *, struct problem *);
 /* The same for the shard of one topic, or of an id's: the others may be away. */
 bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
 
-/* Redis can be used by no duepost like this one: it is too old, evicts keys or denies rights, or its data have another
- * format or layout. Waiting does not cure it. */
+/* Redis can be used by no duepost like this one: it is too old, evicts keys or denies rights, or its data
+ * have another format or layout. Waiting does not cure it. */
 bool store_is_refused(const struct store *, struct problem *);
 
 /* fn is called when any of these may have changed. One listener. */
@@ -133,8 +130,7 @@ struct store_job {
 };
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
- * change the job only if one of them is its; empty: however it is; "*": any job. store_replace also takes them behind
- * STORE_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE: it is another one, or
+ * change the job only if one of them is its; empty: however it is; "*": any job. STALE: it is another one, or
  * none. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
@@ -232,10 +228,6 @@ struct store_list {
     enum job_state state;
     struct slice topic; /* empty for all, shard by shard: with leased and dead only */
     struct slice host;  /* of the url, in lower case, with or without its port; empty for all */
-    struct slice id_prefix; /* of the jobId; empty for all */
-    /* Words with commas between them; empty for all. Why a job is dead; the status of the last attempt, such as 503, or
-     * the first digit of many, such as 5xx. */
-    struct slice reasons, statuses;
     /* Bounds of the time that at_ms of a store_job is: not before, and before; 0: none. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to STORE_LIST_MAX */
@@ -299,8 +291,8 @@ typedef void store_topics_fn(void *arg, enum status, const struct store_topic *t
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
-/* Writes the settings of a topic; empty takes them away. STALE: they are not old any more, nothing changed.
- * Borrows the slices until the callback. */
+/* Writes the settings of a topic, or of all topics ("*", in each shard); empty takes them away. STALE: they
+ * are not old any more, nothing changed. Borrows the slices until the callback. */
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);

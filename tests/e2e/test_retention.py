@@ -167,7 +167,7 @@ def test_what_was_delivered_or_cancelled_is_listed(server, receiver, topic):
     assert find("/count?state=delivered") == {"count": 3} and find("/count?state=cancelled") == {"count": 2}
     first = find("?state=delivered&limit=2")
     assert first["jobs"] + find(f"?state=delivered&cursor={first['cursor']}")["jobs"] == delivered
-    assert find(f"?state=delivered&endedAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
+    assert find(f"?state=delivered&dueAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
     # They have ended: no filter cancels or runs them. Over all topics there is no list of them.
     assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}").fields() == ["state"]
     assert server.get("/jobs?state=cancelled").fields() == ["topic"]
@@ -267,7 +267,7 @@ def test_a_thousand_go_at_once(start, receiver, topic):
 
 # ---- the setting ----
 
-@pytest.mark.parametrize("retention", [0, 0.5, 7776001, -1, "1w", [1], True], ids=str)
+@pytest.mark.parametrize("retention", [0, 0.5, 7776001, -1, "1x", [1], True], ids=str)
 def test_a_retention_that_cannot_be_is_refused(server, topic, retention):
     reply = server.request("PUT", f"/topics/{topic}", json.dumps({"retention": retention}), JSON)
     assert reply.fields() == ["retention"]
@@ -278,6 +278,48 @@ def test_a_retention_is_shown_changed_and_removed(server, topic):
     patch = lambda text: server.request("PATCH", f"/topics/{topic}", text, JSON).expect(200)["settings"]
     assert patch('{"retention": 1.5, "paused": true}') == {"paused": True, "retention": 1.5}
     assert patch('{"retention": null}') == {"paused": True}
+
+
+# ---- settings of all topics ----
+
+def test_a_retention_of_all_topics_counts_where_a_topic_has_none(start, receiver, topic):
+    server = start("--reactors", "1")
+    own = f"{topic}-own"
+    keep(server, own, retention=7200, maxInFlight=5)
+    early = die(server, receiver, f"{topic}-early")
+    assert keep(server, "*", retention=3600) == {"topic": "*", "settings": {"retention": 3600}}
+    for name, seconds in (topic, 3600), (own, 7200):
+        job = deliver(server, receiver, name)
+        assert to_ms(job["keptUntil"]) - to_ms(job["deliveredAt"]) == seconds * 1000
+        assert outcomes(server, name) == [(1, 200)] and job["lastAttempt"]["status"] == 200
+    assert to_ms(server.job(f"{topic}-early", "a")["keptUntil"]) == to_ms(early["deadAt"]) + 3600_000
+    assert server.get("/topics/*").expect(200)["settings"] == {"retention": 3600}
+    assert server.get(f"/topics/{topic}").expect(200)["settings"] == {}
+    # Those that are dead already keep to another one, too.
+    keep(server, "*", retention=2)
+    until(lambda: server.job(f"{topic}-early", "a") is None, 10, "it is gone")
+    server.request("DELETE", "/topics/*").expect(200)
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    server.wait_for_state(topic, "b", None)
+    assert all(entry["topic"] != "*" for entry in server.get("/topics").expect(200)["topics"])
+
+
+def test_a_notice_of_each_death_in_all_topics(start, receiver, topic):
+    server = start("--reactors", "1")
+    keep(server, "*", onDead=receiver.url("/all"))
+    keep(server, f"{topic}-own", onDead=receiver.url("/own"))
+    for name in topic, f"{topic}-own":
+        receiver.script(name, 410, job_id="a")
+        server.schedule(topic=name, jobId="a", url=receiver.url())
+        until(lambda: len(receiver.of(name)) == 2, 5, "the notice")
+    assert [receiver.of(name)[1].target for name in (topic, f"{topic}-own")] == ["/all", "/own"]
+
+
+@pytest.mark.parametrize("settings", [{"paused": True}, {"retention": 5, "maxInFlight": 1}, {"url": "http://127.0.0.1/"}], ids=str)
+def test_other_settings_of_all_topics_are_refused(server, settings):
+    assert server.request("PUT", "/topics/*", json.dumps(settings), JSON).status == 400
+    assert server.get("/topics/*").expect(200)["settings"] == {}
+    assert server.request("POST", "/jobs", json.dumps({"topic": "*", "url": "http://a/"}), JSON).status == 400
 
 
 # ---- bounds on the dead ----

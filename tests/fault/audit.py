@@ -11,7 +11,7 @@ from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
-         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "topics": "hash", "carry": "hash",
+         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "survey": "hash"}
 ENDS = ("dead", "delivered", "cancelled")
 MAX_IN_FLIGHT = 256

@@ -229,6 +229,43 @@ START_TEST(sweep_removes_the_dead_beyond_the_bounds)
 }
 END_TEST
 
+#define ALL_KEEP "patterns: *={\"retention\":10}\n"
+
+START_TEST(settings_of_all_topics_count_where_a_topic_has_none)
+{
+    CHECK_EXAMPLES( //
+        {LEASED ALL_KEEP, "complete t/a n1 2", "1", DELIVERED("2|") ALL_KEEP},
+        {LEASED ALL_KEEP "topics: t={\"maxInFlight\":5}\n", "complete t/a n1 2", "1",
+         DELIVERED("2|") ALL_KEEP "topics: t={\"maxInFlight\":5}\n"},
+        {DELAYED ALL_KEEP "topics: t={\"retention\":5}\n", "cancel t/a ''", "0",
+         "cancelled:t: t/a@now\nkept: t/a=cancelled,now,0,3,{r}\nkept_until: t/a@now+5000\n" ALL_KEEP
+         "topics: t={\"retention\":5}\n"},
+        {LEASED ALL_KEEP, "bury t/a n1 {d} ''", "1", DATED("now", "now+10000", "0,3,{d}") ALL_KEEP},
+        {LEASED "patterns: *={\"onDead\":\"http://h/\"}\n", "bury t/a n1 {d} ''", "1",
+         "bucket:t: t/dead~1700000000123456~1@now\njobs: "
+         "t/dead~1700000000123456~1={\"createdAt\":now,\"url\":\"http://h/"
+         "\",\"body\":{\"topic\":\"t\",\"jobId\":\"a\",\"deadAt\":now,\"job\":{d}}}\nready: t\nturns: t@1\n"
+         "patterns: *={\"onDead\":\"http://h/\"}\n" DIED("now", "0,3,{d}")},
+        /* A consumer hears that what it delivers is kept. */
+        {READY ALL_KEEP, "claim 10 n5 5000 2 1000 ''", "0 0 1 t/a now-1000 {r} t {\"retention\":10}",
+         "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_KEEP}, );
+}
+END_TEST
+
+START_TEST(another_retention_of_all_topics_dates_their_dead_in_steps)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "settings * '' {\"retention\":10}", "1", "meta: redate=0\n" ALL_KEEP},
+        {ALL_KEEP, "settings * '' {\"retention\":5}", "0", NULL},
+        {ALL_KEEP, "settings * {\"retention\":10} ''", "1", "meta: redate=0\n"},
+        {ALL_KEEP, "settings * * {\"retention\":5}", "1", "meta: redate=0\npatterns: *={\"retention\":5}\n"},
+        {THREE_DEAD("inf") "meta: redate=0\n" ALL_KEEP, SWEEP, "0 0 0 0 0", THREE_DEAD("now-1") ALL_KEEP},
+        {THREE_DEAD("now-1") ALL_KEEP, SWEEP, "0 2 0 0 0", LAST_DEAD("now+1") ALL_KEEP},
+        {THREE_DEAD("now-1") "meta: redate=0\n", SWEEP, "0 0 0 0 0", THREE_DEAD("inf")},
+        {ALL_KEEP, "topics * '' 1 9", "0 * {\"retention\":10} 0 0 0 0 -1 -1 0 0 0", NULL}, );
+}
+END_TEST
+
 START_TEST(audit_counts_what_is_kept)
 {
     CHECK_EXAMPLES( //
@@ -265,6 +302,8 @@ Suite *suite(void)
     tcase_add_test(group, sweep_removes_the_dead_by_the_retention_of_their_topic);
     tcase_add_test(group, another_retention_dates_the_dead_anew);
     tcase_add_test(group, sweep_removes_the_dead_beyond_the_bounds);
+    tcase_add_test(group, settings_of_all_topics_count_where_a_topic_has_none);
+    tcase_add_test(group, another_retention_of_all_topics_dates_their_dead_in_steps);
     tcase_add_test(group, audit_counts_what_is_kept);
     tcase_add_test(group, mend_repairs_what_is_kept);
     suite_add_tcase(suite, group);

@@ -199,7 +199,7 @@ class World:
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
-                                          "kept", "kept_until", "dead_due", "carry", "topics", "rates", "numbers",
+                                          "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", "begun", *ENDS) for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
@@ -229,7 +229,7 @@ class World:
                   if at > min(due for job_id, due in bucket.items() if topic_of(job_id) == topic)]
         names = {topic_of(job_id) for place in (bucket, leases, found["kept"]) for job_id in place}
         names |= {topic_of(job_id) for job_id, _ in found["lingering"]}
-        names |= self.pool.settings.keys()
+        names |= self.pool.settings.keys() - {"*"}
         expect(found["names"] == sorted(names), "names", found["names"], "instead of", names, "after", after)
         expect(found["behind"] == sorted(behind), "behind", found["behind"], "instead of", behind, "after", after)
         for topic in TOPICS:
@@ -350,8 +350,7 @@ class World:
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
         claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
         flat = [word for claim in claims for word in claim]
-        told = [(topic, json.dumps(self.pool.settings[topic])) for topic in self.pool.served
-                if topic in self.pool.settings]
+        told = [(topic, self.pool.told_settings(topic)) for topic in self.pool.served if self.pool.told_settings(topic)]
         flat += [word for pair in told for word in pair]
         self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
@@ -495,8 +494,7 @@ class World:
     def step_replace(self):
         if self.is_away:
             return
-        items = [(job_id, self.some_when(), self.some_record(),
-                  self.chance.choice((self.some_tags(job_id), "!" + (self.some_tags(job_id) or "*")))) for job_id in self.some_ids()]
+        items = [(job_id, self.some_when(), self.some_record(), self.some_tags(job_id)) for job_id in self.some_ids()]
         for (job_id, *_), place in zip(items, self.call_items("replace", (self.chance.choice((0, 0, 6)),), items)):
             if isinstance(place, list):
                 expect(place[2] == (job_id in self.lives), job_id, "was there:", place)
@@ -568,7 +566,7 @@ class World:
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
             ids = self.find_leased(topic, last)[:most] if state == "leased" else ()
-            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids), "", "", "")
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids))
             expected = self.pool.list(state, topic, answer[2], score, last)
             self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
@@ -762,7 +760,10 @@ class World:
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5})
-        self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
+        if self.chance.random() < 0.15:
+            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5})))
+        else:
+            self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
 
     def check_rate(self, topic, nonce, number):
         """In no second more attempts begin than the rate and the burst."""
@@ -926,11 +927,12 @@ CONTROLS = {
     "another retention dates nothing": [("settings", "    touch_dead(topic)\n", "")],
     "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 500)")],
     "more of the dead go than are too many": [("sweep", "math.min(excess, left) - 1", "math.min(excess, left)")],
+    "a retention of all topics dates nothing": [("settings", "call('HSET', META, 'redate', '0')", "local _ = 0")],
+    "a topic's own retention counts no more than that of all": [("lib/settings", "  if own ~= nil then return own end\n", "")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
     "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
-    "replace takes what it is not to": [("replace", "    if not is_other then return -4 end\n", "")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],

@@ -47,7 +47,8 @@ class Pool:
         self.undated = {}
         self.due = {}  # topic -> ms
         self.turns = []
-        self.settings = {}  # topic -> what an operator has set
+        self.settings = {}  # topic -> what an operator has set; "*": for all topics
+        self.redates = False
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
         self.bell = []
@@ -178,7 +179,7 @@ class Pool:
 
     def retention(self, job_id):
         """ms, or None."""
-        seconds = self.settings.get(topic_of(job_id), {}).get("retention")
+        seconds = self.settings.get(topic_of(job_id), {}).get("retention") or self.settings.get("*", {}).get("retention")
         return seconds and round(seconds * 1000)
 
     @property
@@ -298,14 +299,7 @@ class Pool:
         answers = []
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
-            if tags.startswith("!"):  # what must not be there
-                is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
-                tags = ""
-            else:
-                is_excluded = False
-            if is_excluded:
-                answers.append(-4)
-            elif is_there and job_id in self.leases:
+            if is_there and job_id in self.leases:
                 answers.append(-3)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
@@ -413,9 +407,19 @@ class Pool:
         if "rate" not in settings:
             self.spent.pop(topic, None)
             self.begun.pop(topic, None)
-        self.touched[topic] = True
-        self.undated[topic] = True
+        if topic == "*":
+            self.redates = True  # by the next sweep: here one step of it is enough
+        else:
+            self.touched[topic] = True
+            self.undated[topic] = True
         self.finish()
+
+    def told_settings(self, topic):
+        """What a consumer hears: whether all topics keep what ends, too."""
+        own, common = self.settings.get(topic, {}), self.settings.get("*", {}).get("retention")
+        if not common or "retention" in own:
+            return json.dumps(own) if own else ""
+        return f'{{"retention":{common:g}' + (f",{json.dumps(own)[1:]}" if own else "}")
 
     def settings_text(self, job_id):
         settings = self.settings.get(topic_of(job_id))
@@ -648,6 +652,9 @@ class Pool:
                        and at + self.retention(topic) <= self.now]
                 by_retention += drop(ids)
         by_age = drop([job_id for at, job_id in self.oldest_dead() if age and at + age <= self.now])
+        if self.redates:
+            self.undated.update(dict.fromkeys(self.dead_due, True))
+            self.redates = False
         excess = len(self.dead) - dead_max if dead_max else 0
         by_number = drop([job_id for _, job_id in self.oldest_dead()][:max(excess, 0)])
         self.date_dead()

@@ -55,7 +55,7 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) ||
            is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
-                                                 "topics", "rates", "begun:", "hour:", "receivers", "idempotency",
+                                                 "topics", "patterns", "rates", "begun:", "hour:", "receivers", "idempotency",
                                                  "numbers", "survey", NULL});
 }
 

@@ -7,7 +7,7 @@
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
 -- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
 -- over because their settings cannot be read or need what this process does not know}.
--- uses: attempts crashes expiry places probe settings
+-- uses: attempts crashes expiry needs places probe
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -121,10 +121,18 @@ replies[2] = is_idle and 0 or call('ZCARD', TURNS)
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
+
+-- A consumer needs to know whether what it delivers is kept.
+local function text_for_consumer(topic)
+  local own, all = settings_text_of(topic), settings_of('*').retention
+  if not all or settings_of(topic).retention or settings_of(topic) == UNREADABLE then return own end
+  return string.format('{"retention":%.14g', all) .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
+end
 for i = 1, #served do
-  if settings_of(served[i]) ~= NO_SETTINGS then
+  local text = text_for_consumer(served[i])
+  if text ~= '' then
     replies[#replies + 1] = served[i]
-    replies[#replies + 1] = settings_texts[served[i]]
+    replies[#replies + 1] = text
   end
 end
 return replies

@@ -1,27 +1,37 @@
 #!lua flags=allow-oom
 -- settings.lua - what an operator sets for topics, unless that has changed since the caller read it.
 --
--- ARGV from 2: topic, the text that was read, or empty, the text to write, or empty for none, ...
+-- ARGV from 2: topic, or '*' for all topics, the text that was read, or empty, or '*' for any, the text to write, or empty
+-- for none, ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: ended places probe
 probe()
+local function apply(topic, new)
+  if new == '' or not cjson.decode(new).rate then
+    call('HDEL', RATES, topic)
+    call('DEL', begun_of(topic))
+  end
+  touch(topic)
+  touch_dead(topic)
+end
+
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
   local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  if (call('HGET', TOPICS, topic) or '') ~= old then
+  local key = topic == '*' and PATTERNS or TOPICS
+  if old ~= '*' and (call('HGET', key, topic) or '') ~= old then
     replies[#replies + 1] = 0
   else
     if new == '' then
-      call('HDEL', TOPICS, topic)
+      call('HDEL', key, topic)
     else
-      call('HSET', TOPICS, topic, new)
+      call('HSET', key, topic, new)
     end
-    if new == '' or not cjson.decode(new).rate then
-      call('HDEL', RATES, topic)
-      call('DEL', begun_of(topic))
+    if topic == '*' then
+      call('HSET', META, 'redate', '0')
+    else
+      apply(topic, new)
     end
-    touch(topic)
-    touch_dead(topic)
     replies[#replies + 1] = 1
   end
 end

@@ -55,5 +55,13 @@ local by_age, by_number = 0, 0
 if age_ms > 0 then by_age = drop_dead(call('ZRANGEBYSCORE', DEAD, '-inf', integer(now - age_ms), 'LIMIT', 0, left)) end
 local excess = dead_max > 0 and call('ZCARD', DEAD) - dead_max or 0
 if excess > 0 and left > 0 then by_number = drop_dead(call('ZRANGE', DEAD, 0, math.min(excess, left) - 1)) end
+-- Another retention of all topics: each topic with dead jobs is dated anew.
+local redate = call('HGET', META, 'redate')
+if redate then
+  local page = call('ZSCAN', DEAD_DUE, redate, 'COUNT', most)
+  for i = 1, #page[2], 2 do touch_dead(page[2][i]) end
+  redate = page[1] ~= '0' and page[1]
+  if redate then call('HSET', META, 'redate', redate) else call('HDEL', META, 'redate') end
+end
 date_dead_topics()
-return {now_us, ended, by_retention, by_age, by_number, (left == 0 or #topics == most) and 1 or 0}
+return {now_us, ended, by_retention, by_age, by_number, (left == 0 or #topics == most or redate) and 1 or 0}

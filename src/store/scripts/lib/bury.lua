@@ -1,7 +1,7 @@
 -- bury.lua - gives a job up.
 -- uses: attempts crashes ended hour places
 
--- Gives up a job that is in no place any more: it leaves the pool and is kept. Where the topic's settings say so, a notice,
+-- Gives up a job that is in no place any more: it leaves the pool and is kept. Where the settings say so, a notice,
 -- which is another job, tells of that; of its own death none does. See JOB_ID_NOTICE, too.
 local deaths = 0
 local function bury(id, record, losses, line)
@@ -11,7 +11,7 @@ local function bury(id, record, losses, line)
   forget_attempts({id})
   local topic = topic_of(id)
   count(topic, 'x', 1)
-  local url, job_id = settings_of(topic).onDead, string.sub(id, #topic + 2)
+  local url, job_id = setting_of(topic, 'onDead'), string.sub(id, #topic + 2)
   if not url or string.sub(job_id, 1, 5) == 'dead~' then return end
   deaths = deaths + 1
   local notice = topic .. '/dead~' .. integer(now_us) .. '~' .. deaths

@@ -4,6 +4,6 @@
 -- For how long a job of the topic can be read after its end, ms; nothing: not at all, but a dead one as long as the server's
 -- bounds allow.
 local function retention_of(topic)
-  local seconds = settings_of(topic).retention
+  local seconds = setting_of(topic, 'retention')
   return seconds and math.floor(seconds * 1000 + 0.5)
 end

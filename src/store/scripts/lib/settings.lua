@@ -1,7 +1,8 @@
 -- settings.lua - what operators have set for topics.
--- uses: has needs
+-- uses: has
 
 local TOPICS = base .. 'topics' -- topic -> settings
+local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
 
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
@@ -23,17 +24,14 @@ local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
 local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
-  if not is_json or type(read) ~= 'table' then return UNREADABLE end
-  if are_sound(read) then return read end
-  -- A later version may give settings that are known here other values, too.
-  local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
-  return lacks and {needs = read.needs} or UNREADABLE
+  return is_json and type(read) == 'table' and are_sound(read) and read or UNREADABLE
 end
 
 local function settings_of(topic)
-  if not has(TOPICS) then return NO_SETTINGS end
+  local key = topic == '*' and PATTERNS or TOPICS
+  if not has(key) then return NO_SETTINGS end
   if not settings[topic] then
-    settings_texts[topic] = call('HGET', TOPICS, topic)
+    settings_texts[topic] = call('HGET', key, topic)
     settings[topic] = settings_texts[topic] and read_settings(settings_texts[topic]) or NO_SETTINGS
   end
   return settings[topic]
@@ -41,5 +39,9 @@ end
 
 local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
 
--- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
-local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
+-- A setting that all topics may have: the topic's own, else that of all topics.
+local function setting_of(topic, name)
+  local own = settings_of(topic)[name]
+  if own ~= nil then return own end
+  return settings_of('*')[name]
+end
