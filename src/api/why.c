@@ -149,6 +149,17 @@ static void find_death(const struct why *why, struct finding *finding)
     FIND(finding, "dead", "It was given up (%s)%s. %s", why->reason, last, way_back(why->reason));
 }
 
+/* What else holds it, so that a run alone would not help. */
+static void add_pause(const struct store_topic *topic, struct finding *finding)
+{
+    size_t size = strlen(finding->detail);
+    if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
+        snprintf(
+            finding->detail + size, DETAIL_MAX - size,
+            " Its topic is paused, too: no attempt begins until PATCH /topics/%.*s with {\"paused\":null}.",
+            SLICE_ARG(topic->name));
+}
+
 static struct finding find(const struct why *why, const struct store_topic *topic)
 {
     struct finding finding = {.next_ms = 0};
@@ -158,6 +169,7 @@ static struct finding find(const struct why *why, const struct store_topic *topi
             find_lack(why, &finding);
         else
             find_delay(why, &finding);
+        add_pause(topic, &finding);
         break;
     case JOB_STATE_READY:
         find_hold(why, topic, &finding);

@@ -6,7 +6,10 @@
 
 #include "cli/call.h"
 
-enum { ANSWER_SHOWN = 100 }; /* bytes of an answer that a row has room for */
+enum {
+    ANSWER_SHOWN = 100,
+    RECEIVER_SHOWN = 512
+}; /* bytes of an answer and a receiver that a row has room for */
 
 /* "503", "timeout" or "". */
 static void add_result(struct table *table, const json_t *attempt)
@@ -80,8 +83,18 @@ static void add_attempts(struct table *table, const json_t *page)
         table_add(table, call_text(attempt, "at"));
         table_add_number(table, call_number(attempt, "durationMs"));
         add_result(table, attempt);
-        add_answer(table, call_text(attempt, "answer"));
+        const char *detail = call_text(attempt, "errorDetail");
+        add_answer(table, detail ? detail : call_text(attempt, "answer"));
     }
+}
+
+/* With the path, where it is that of a receiver. */
+static void add_receiver_name(struct table *table, const json_t *receiver)
+{
+    const char *host = call_text(receiver, "receiver"), *path = call_text(receiver, "path");
+    char name[RECEIVER_SHOWN];
+    snprintf(name, sizeof name, "%s%s", host ? host : "", path ? path : "");
+    table_add(table, name);
 }
 
 static void add_receivers(struct table *table, const json_t *page)
@@ -90,7 +103,7 @@ static void add_receivers(struct table *table, const json_t *page)
     json_t *receiver;
     json_array_foreach(json_object_get(page, "receivers"), i, receiver)
     {
-        table_add(table, call_text(receiver, "receiver"));
+        add_receiver_name(table, receiver);
         table_add(table, call_text(receiver, "state"));
         table_add_number(table, call_number(receiver, "failures"));
         add_result(table, json_object_get(receiver, "lastFailure"));

@@ -116,9 +116,17 @@ struct shard_carried {
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
 
-/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. is_full:
- * there may be more. */
-typedef void shard_recover_fn(void *arg, enum status, size_t count, bool is_full);
+/* What became of lost leases' jobs. dead: ids of those among them that had lost too many consumers; borrowed
+ * until the callback returns. */
+struct shard_recovered {
+    size_t count;
+    const struct slice *dead;
+    size_t dead_count;
+    bool is_full; /* there may be more */
+};
+
+/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
+typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 
 /* Forgets idempotency keys whose window is over, a bounded number. is_full: there may be more. */

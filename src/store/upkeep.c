@@ -68,9 +68,18 @@ static void on_recovered(void *arg, enum status status, const struct redis_reply
 {
     struct upkeep *upkeep = arg;
     int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
+    struct slice dead[RECOVER_MAX];
+    struct shard_recovered recovered = {.dead = dead};
     if (status == STATUS_OK && count < 0)
         status = STATUS_STALE;
-    upkeep->fn.recover(upkeep->arg, status, status == STATUS_OK ? (size_t)count : 0, count == RECOVER_MAX);
+    if (status == STATUS_OK && count <= RECOVER_MAX) {
+        recovered.count = (size_t)count;
+        recovered.is_full = count == RECOVER_MAX;
+        for (size_t i = 2 + recovered.count;
+             i < redis_reply_size(reply) && recovered.dead_count < recovered.count; i++)
+            dead[recovered.dead_count++] = redis_reply_text(redis_reply_at(reply, i));
+    }
+    upkeep->fn.recover(upkeep->arg, status, &recovered);
     free(upkeep);
 }
 

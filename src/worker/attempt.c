@@ -348,13 +348,13 @@ static void begin(struct attempt *attempt, struct slice settings, int64_t now_ms
     struct url url;
     if (settings.size && !read_settings(attempt, settings))
         return;
-    if (attempt->record.failed)
+    bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
+    bool lacks = is_job && attempt->job.lacks.size;
+    if (!is_whole)
         give_back(attempt);
-    else if (!read_job(attempt))
-        bury_unreadable(attempt);
-    else if (attempt->job.lacks.size)
+    else if (lacks)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
-    else if (!read_url(attempt, &url))
+    else if (!is_job || !read_url(attempt, &url))
         bury_unreadable(attempt);
     else if (job_is_expired(&attempt->job, now_ms))
         bury_unsent(attempt, SLICE("expired"));

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "job/job_id.h"
 #include "worker/pace.h"
 
 struct recovery {
@@ -22,12 +23,23 @@ static void end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-static void on_recovered(void *arg, enum status status, size_t count, bool is_full)
+/* Its record, which tells of its attempts and its receiver, stays in Redis. */
+static void tell_death(struct recovery *recovery, struct slice id)
+{
+    struct slice topic, job_id;
+    log_warning("job_dead", LOG_SLICE("job", id), LOG_TEXT("reason", "consumer_lost"));
+    if (job_key_parse(id, &topic, &job_id))
+        metrics_ended(recovery->metrics, topic, METRICS_END_DEAD);
+}
+
+static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
 {
     struct recovery *recovery = arg;
-    recovery->jobs += count;
-    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, count);
-    if (status == STATUS_OK && is_full)
+    recovery->jobs += recovered->count;
+    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, recovered->count);
+    for (size_t i = 0; i < recovered->dead_count; i++)
+        tell_death(recovery, recovered->dead[i]);
+    if (status == STATUS_OK && recovered->is_full)
         pace_again(recovery->pace);
     else
         end(recovery);

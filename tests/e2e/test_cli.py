@@ -78,6 +78,7 @@ def test_attempts_are_listed(server, receiver, topic):
     assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("1", "503"), ("2", "protocol")]
     assert table[1].split(maxsplit=4)[4] == "The order?is locked. " + "\u20ac" * 26 + "..."
     listed = json.loads(ask(server, "attempts", f"{topic}/a:1", "--json"))
+    assert listed[1]["errorDetail"] in table[2]
     assert [attempt["attempt"] for attempt in listed] == [1, 2]
     assert "404" in ask(server, "attempts", f"{topic}/none", code=1)
     assert "topic/jobId" in ask(server, "attempts", topic, code=1)

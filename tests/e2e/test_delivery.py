@@ -198,6 +198,21 @@ def test_each_end_has_a_line_in_the_log(start, receiver, topic):
     assert secret not in server.log() and 'reason=""' not in server.log() and "status=0" not in server.log()
 
 
+LOSE = """redis.call('HSET', KEYS[1], 't/a', '{"createdAt":1,"url":"http://a/"}')
+redis.call('ZADD', KEYS[2], 1000, 't/a')
+redis.call('HSET', KEYS[3], 't/a', 'n1 1000')
+redis.call('HSET', KEYS[4], 't/a', '4 n0')"""
+
+
+def test_a_job_that_lost_its_consumers_has_a_line_in_the_log(start, redis):
+    its = redis()
+    server = start(redis=its)
+    its.command("EVAL", LOSE, "4", *(f"duepost:{{0}}:{key}" for key in ("jobs", "leases", "holders:t", "crashes")))
+    until(lambda: "event=job_dead job=t/a reason=consumer_lost" in server.log(), 15, "its line")
+    assert server.job("t", "a")["reason"] == "consumer_lost"
+    assert 'duepost_jobs_ended_total{topic="t",how="dead"} 1' in server.get("/metrics").body.decode()
+
+
 def test_a_higher_level_leaves_out_what_went_well(start, receiver, topic):
     server = start("--log-level", "warning")
     receiver.script(topic, 410, job_id="gone")

@@ -68,6 +68,12 @@ def test_nobody_has_a_free_attempt(start, receiver, topic):
     assert why(server, topic, "b")["why"] == "in_turn"
 
 
+def test_what_a_run_alone_does_not_help_is_told(server, receiver, topic):
+    server.request("PATCH", f"/topics/{topic}", '{"paused": true}', {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
+    assert "not due yet" in why(server, topic)["detail"] and "paused" in why(server, topic)["detail"]
+
+
 def test_it_is_dead(server, receiver, topic):
     receiver.script(topic, 410)
     server.schedule(topic=topic, jobId="a", url=receiver.url())

@@ -38,6 +38,7 @@ events {{ worker_connections 512; }}
 http {{
   access_log off;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  keepalive_timeout {keepalive};
   server {{
     listen 127.0.0.1:{port} ssl{http2};
     ssl_certificate {authority}/{name}.pem; ssl_certificate_key {authority}/{name}.key;
@@ -53,11 +54,11 @@ http {{
 class Nginx:
     """TLS in front of receiver, which sees the client's protocol as X-Protocol."""
 
-    def __init__(self, authority, name, receiver, http2=True):
+    def __init__(self, authority, name, receiver, http2=True, keepalive="75s"):
         self.port = free_port()
         self.directory = scratch.directory("nginx")
         (self.directory / "nginx.conf").write_text(CONFIGURATION.format(
-            port=self.port, http2=" http2" if http2 else "", authority=authority.directory, name=name, receiver=receiver.port))
+            port=self.port, http2=" http2" if http2 else "", authority=authority.directory, name=name, receiver=receiver.port, keepalive=keepalive))
         self.process = subprocess.Popen(["/usr/sbin/nginx", "-p", self.directory, "-c", "nginx.conf", "-e", "error.log"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._listens, 10, "nginx listens")

@@ -1218,7 +1218,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         {READY, RECOVER, "0", NULL}, {LEASED, RECOVER, "0", NULL}, {LEASED_AGAIN, RECOVER, "0", NULL},
         {EXPIRED, RECOVER, "1 t/a", LOST}, {LOST, RECOVER, "0", NULL}, {LOST_THRICE, RECOVER, "0", NULL},
         {DEAD, RECOVER, "0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0", NULL},
-        {LAST_LEASE("4"), RECOVER, "1 t/a", DIED("now", "5/n1,3,{r}")},
+        {LAST_LEASE("4"), RECOVER, "1 t/a t/a", DIED("now", "5/n1,3,{r}")},
         /* Redis's clock is not where the caller expects it. */
         {EXPIRED, "recover 5000 now+1000 256 1", "1 t/a", LOST},
         {EXPIRED, "recover 5000 now+1001 256 1", "-1", NULL},

@@ -308,7 +308,7 @@ class World:
         answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32))
         waits = self.read_keyspace()["bucket"]
         self.check("recover", (expected, most), answer, self.pool.recover(expected, most, waits))
-        for job_id in answer[1:]:
+        for job_id in answer[1:1 + max(0, answer[0])]:
             if job_id not in self.pool.jobs:
                 self.die(job_id)
 

@@ -675,7 +675,7 @@ class Pool:
         """waits: id -> the time that chance gave, for those where it decides."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
-        ids = self.lost(self.leases, most)
+        ids, dead = self.lost(self.leases, most), []
         for job_id in ids:
             nonce, due = self.holders[job_id]
             losses = self.losses(job_id) + 1
@@ -683,6 +683,7 @@ class Pool:
             self.crashes[job_id] = (losses, nonce)
             if losses >= LOSSES_MAX:
                 self.die(job_id, self.jobs[job_id], f"{losses}/{nonce}")
+                dead.append(job_id)
             elif losses > 1:
                 at = waits.get(job_id, -1)
                 latest = max(due, self.now + 2 ** losses * LEASE_MS)
@@ -692,7 +693,7 @@ class Pool:
         for place in self.lost(self.lingering, most):
             self.free_place(*place)
         self.finish()
-        return [len(ids), *ids]
+        return [len(ids), *ids, *dead]
 
     # ---- the whole keyspace ----
 

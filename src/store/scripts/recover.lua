@@ -7,14 +7,14 @@
 -- ARGV[2] lease, ms   [3] what the caller expects Redis's clock to say, ms   [4] the most jobs, and the most places
 -- ARGV[5] a seed
 -- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to
--- renew first. Else {now_us, number, id, ...}.
+-- renew first. Else {now_us, number, id, ..., id of one of them that is dead, ...}.
 -- uses: bury crashes lingering lost probe take
 local lease_ms = tonumber(ARGV[2])
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 math.randomseed(tonumber(ARGV[5]))
 
-local ids, ended = lost_of(LEASES, lease_ms, ARGV[4]), {}
+local ids, ended, dead = lost_of(LEASES, lease_ms, ARGV[4]), {}, {}
 local lingering = has(LINGERING) and lost_of(LINGERING, lease_ms, ARGV[4]) or {}
 probe()
 for i = 1, #ids do
@@ -29,6 +29,7 @@ for i = 1, #ids do
   call('HSET', CRASHES, id, losses .. ' ' .. nonce)
   if losses >= LOSSES_MAX then
     bury(id, call('HGET', JOBS, id) or 'null', losses .. '/' .. nonce, '')
+    dead[#dead + 1] = id
   elseif losses > 1 then
     -- A clock that stepped back makes no job early.
     put(id, math.max(tonumber(due), now + math.random(0, 2 ^ losses * lease_ms)))
@@ -43,4 +44,6 @@ end
 write_counts()
 date_dead_topics()
 finish()
-return {now_us, #ended, unpack(ended)}
+local replies = {now_us, #ended, unpack(ended)}
+for i = 1, #dead do replies[#replies + 1] = dead[i] end
+return replies
