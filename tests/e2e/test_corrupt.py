@@ -108,6 +108,33 @@ def test_places(start, behind, corrupt, receiver, topic):
     corrupt("HSET", "crashes", f"{topic}/6", "")
     look_at_lists(server, topic)
     is_well(server, receiver, topic)
+    for word in ("no id", "/"):
+        until(lambda: behind.command("HEXISTS", KEYS + "jobs", word) == b":0\r\n", 20, f"{word} is removed")
+        assert f"foreign {word}" in server.log()
+    is_well(server, receiver, topic + ".later")
+
+
+def test_ended_jobs(start, behind, corrupt, receiver, topic):
+    """Damaged where they are kept: dead, unreadable, and removed like others."""
+    server = start(redis=behind)
+    receiver.script(topic, 410)
+    texts = ["", "x", "dead", "dead 1", "dead 1 1 99 {}", f"dead {MAX} 1 2 {{}}", "sold 1 1 2 {}x", "dead x 1 2 {}"]
+    for i in range(len(texts)):
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url())
+    until(lambda: server.get(f"/jobs/count?state=dead&topic={topic}").expect(200)["count"] == len(texts), 20, "all are dead")
+    for i, text in enumerate(texts):
+        corrupt("HSET", "kept", f"{topic}/{i}", text)
+        look(server, topic, i)
+        server.run(topic, i)
+        server.request("PATCH", f"/jobs/{topic}/{i}", '{"retry":1}', {"Content-Type": "application/json"})
+    corrupt("HSET", "kept", f"{topic}/unknown", "x")
+    corrupt("HSET", "rates", topic, "nan")
+    look_at_lists(server, topic)
+    is_well(server, receiver, topic)
+    server.request("POST", f"/jobs/redrive?topic={topic}")
+    for i in range(len(texts)):
+        server.cancel(topic, i)
+    look_at_lists(server, topic)
     is_well(server, receiver, topic + ".later")
 
 

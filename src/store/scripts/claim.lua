@@ -15,7 +15,7 @@ local HEAD = 4 -- replies before the first job
 local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 
--- Leases what fits of ids (id, due, id, due ...); an id without a record loses its place and past. Returns how many of
+-- Leases what fits of ids (id, due, id, due ...); an id without a record, or what is no id, loses its place and past. Returns how many of
 -- them spend the rate: a job that has expired is buried without an attempt.
 local function lease(topic, ids)
   local places_left, leases, holders = {}, {}, {}
@@ -31,7 +31,7 @@ local function lease(topic, ids)
         break
       end
       places_left[#places_left + 1] = some[k]
-      if not record then
+      if not record or #some[k] < #topic + 2 then
         forget_crashes(some[k])
         forget_attempts({some[k]})
       else

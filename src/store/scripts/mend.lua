@@ -6,7 +6,7 @@
 -- ARGV[3] cursor, '0' at first
 -- An id that is nowhere becomes ready (late beats lost); an id in lease and bucket keeps its lease; a place
 -- without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a job
--- that is kept until nobody knows when goes with the next sweep; what is not kept is in no index; a topic without an
+-- that is kept until nobody knows when goes with the next sweep; what is no id is removed; what is not kept is in no index; a topic without an
 -- entry gets one, and a name without a topic goes. A dead job of data of format 1, which is in the pool still, leaves it. Last, the number of waiting jobs
 -- is made what it must be if all ids are where they belong.
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
@@ -32,7 +32,17 @@ local function move_dead(id, at)
   mended('moved ' .. id)
 end
 
+-- What is no id cannot be in any place.
+local function remove_foreign(id)
+  call('HDEL', JOBS, id)
+  mended('foreign ' .. id)
+end
+
 local function mend_job(id)
+  if not string.match(id, '^[^/]+/.') then
+    remove_foreign(id)
+    return
+  end
   touch(topic_of(id))
   local state = locate(id)
   local death = not state and call('HEXISTS', KEPT, id) == 0 and call('ZSCORE', DEAD, id)
@@ -78,7 +88,8 @@ end
 
 -- The text is the truth: it says in which index the id has to be.
 local function mend_kept(id, text)
-  local state, at = string.match(text, '^(%a+) (%d+) ')
+  local state, at = string.match(text, '^(%a+) (%d+) %d+/?%S* %d+ ')
+  if not state then state, at = 'dead', integer(now) end
   local is_dead, topic = state == 'dead', topic_of(id)
   local has_index = call('ZSCORE', index_of(state, topic), id)
   local is_whole = has_index and call('ZSCORE', is_dead and DEAD or KEPT_UNTIL, id)

@@ -4,12 +4,14 @@
 -- ended is kept: every dead one, and the delivered and cancelled ones of topics with a retention.
 -- uses: kept_keys record
 
--- What keep has put there: state, time, losses, record, lines, nonce or ''; nothing when there is none.
+-- What keep has put there: state, time, losses, record, lines, nonce or ''; nothing when there is none. What somebody else
+-- wrote is a dead job's record that cannot be read.
 local function kept_job(id)
   local text = call('HGET', KEPT, id)
   if not text then return end
   record_bytes_left = record_bytes_left - #text
   local state, at, losses, nonce, size, start = string.match(text, '^(%a+) (%d+) (%d+)/?(%S*) (%d+) ()')
+  if not start then return 'dead', 0, 0, text, '', '' end
   local lines = start + tonumber(size)
   return state, tonumber(at), tonumber(losses), string.sub(text, start, lines - 1), string.sub(text, lines), nonce
 end

@@ -22,7 +22,9 @@ local function rate_of(topic)
   if not rate then return end
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
-  return step, ahead, math.min(tonumber(call('HGET', RATES, topic)) or 0, now_us + ahead)
+  local spent = tonumber(call('HGET', RATES, topic)) or 0
+  if spent ~= spent then spent = 0 end -- somebody else wrote nan
+  return step, ahead, math.min(spent, now_us + ahead)
 end
 
 -- Up to when it is spent if tokens accumulate from first_due on, ms, when the first job that waits became due.
