@@ -14,11 +14,12 @@ local READ_AT_ONCE = 16 -- records
 local HEAD = 4 -- replies before the first job
 local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
+local leases = {} -- deadline, id, deadline, id ... written at the end
 
 -- Leases what fits of ids (id, due, id, due ...); an id without a record, or what is no id, loses its place and past. Returns how many of
 -- them spend the rate: a job that has expired is buried without an attempt.
 local function lease(topic, ids)
-  local places_left, leases, holders = {}, {}, {}
+  local places_left, holders = {}, {}
   local has_rate, spending = settings_of(topic).rate ~= nil, 0
   for i = 1, #ids, 2 * READ_AT_ONCE do
     local some = {}
@@ -52,9 +53,9 @@ local function lease(topic, ids)
   if #places_left > 0 then
     waiting_change = waiting_change - call('ZREM', bucket_of(topic), unpack(places_left))
   end
-  if #leases > 0 then
-    call('ZADD', LEASES, unpack(leases))
+  if #holders > 0 then
     call('HSET', holders_of(topic), unpack(holders))
+    keep_name(topic)
   end
   return spending
 end
@@ -97,21 +98,33 @@ end
 -- Each round gives a job, except where places have no records, the clock stepped back or the limit was
 -- lowered: that is cleared away in bounded steps, too.
 local rounds = 2 * left
-probe()
-while left > 0 and bytes_left > 0 and rounds > 0 do
-  rounds = rounds - 1
-  local ready = call('ZRANGE', TURNS, 0, 1)
-  local topic = ready[1]
-  if not topic then break end
-  if not ready[2] then share = left end -- nobody else waits for a turn
+local function take_turn(topic, is_alone)
+  if is_alone then share = left end -- nobody else waits for a turn
   local free = limit_of(topic) - call('HLEN', holders_of(topic))
   local most = math.min(left, share, free, (tokens_of(topic)))
   if settings_of(topic).paused or not may_serve(topic) then most = 0 end
   if most > 0 then serve(topic, most) end
-  call('ZREM', TURNS, topic)
   offer(topic)
-  write_offers()
 end
+
+-- The first topics in turns have their turn one after the other; then those that are still ready go to the end.
+local TURNS_AT_ONCE = 64
+local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
+local function take_turns()
+  local topics = call('ZRANGE', TURNS, 0, TURNS_AT_ONCE - 1)
+  local beyond = #topics == TURNS_AT_ONCE and call('ZCARD', TURNS) - TURNS_AT_ONCE or 0
+  for i = 1, #topics do
+    if not has_work() then break end
+    rounds = rounds - 1
+    take_turn(topics[i], #topics - i + #turns_added + beyond == 0)
+  end
+  write_offers(true)
+  return #topics > 0
+end
+
+probe()
+while has_work() and take_turns() do end
+if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
 write_names()
 local is_idle = #passed > 0 and #replies == HEAD

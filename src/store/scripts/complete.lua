@@ -7,7 +7,7 @@
 check(2, 3)
 local verdicts = fence(2, 3)
 local replies = {now_us}
-local gone, by_topic = {}, {}
+local gone, leased, by_topic = {}, {}, {}
 
 local function complete(id, verdict, line)
   local topic = topic_of(id)
@@ -23,6 +23,7 @@ local function complete(id, verdict, line)
   else
     by_topic[topic] = by_topic[topic] or {}
     table.insert(by_topic[topic], id)
+    leased[#leased + 1] = id
     touch(topic)
   end
   return 1
@@ -35,9 +36,9 @@ for i = 2, #ARGV, 3 do
 end
 for topic, ids in pairs(by_topic) do
   count(topic, 'd', #ids)
-  call('ZREM', LEASES, unpack(ids))
   call('HDEL', holders_of(topic), unpack(ids))
 end
+if #leased > 0 then call('ZREM', LEASES, unpack(leased)) end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
   forget_attempts(gone)

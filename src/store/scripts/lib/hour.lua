@@ -23,7 +23,7 @@ local function write_counts_of(topic, numbers)
   for letter, number in pairs(numbers) do
     is_new = call('HINCRBY', key, part .. letter, number) == number or is_new
   end
-  if not is_new then return end
+  if not is_new or call('PEXPIRE', key, PARTS * PART_MS, 'NX') == 1 then return end
   for _, field in ipairs(call('HKEYS', key)) do
     if not is_of_last_hour(field) then call('HDEL', key, field) end
   end

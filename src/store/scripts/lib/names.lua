@@ -22,6 +22,9 @@ local function doubt_name(topic)
   end
 end
 
+-- A topic with leases keeps its name.
+local function keep_name(topic) is_doubted[topic] = true end
+
 local function write_names()
   local removed, has_kept = {}, #names_doubted > 0 and call('EXISTS', KEPT) == 1
   for i = 1, #names_doubted do

@@ -43,21 +43,22 @@ local function offer(topic)
   end
 end
 
--- A topic that is in turns already keeps its place.
-local function add_turns()
+-- A topic that is in turns already keeps its place, unless it has had its turn.
+local function add_turns(had_turn)
   local last, numbered = call('ZRANGE', TURNS, '0', '0', 'REV', 'WITHSCORES')[2] or 0, {}
   for i = 1, #turns_added do
     numbered[2 * i - 1] = last + i
     numbered[2 * i] = turns_added[i]
   end
-  call('ZADD', TURNS, 'NX', unpack(numbered))
+  if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end
 end
 
-local function write_offers()
+-- had_turn: these are topics that were served, and go to the end of turns.
+local function write_offers(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end
   if #due_added > 0 then call('ZADD', DUE, unpack(due_added)) end
-  if #turns_added > 0 then add_turns() end
+  if #turns_added > 0 then add_turns(had_turn) end
   due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
   write_behind()
 end
