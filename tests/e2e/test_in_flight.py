@@ -1,5 +1,6 @@
 """maxInFlight is exact at the receiver, whatever the owners of the jobs do."""
 
+import datetime
 import json
 import time
 
@@ -81,3 +82,13 @@ def test_expired_jobs_do_not_use_up_a_rate(server, receiver, topic):
     until(lambda: receiver.count(topic) == 5, 6, lambda: f"5 attempts, there were {receiver.count(topic)}")
     server.wait_for_state(topic, "gone-499", "dead")
     assert {arrival.job_id for arrival in receiver.of(topic)} == {f"live-{i}" for i in range(5)}
+
+
+def test_jobs_of_one_instant_are_delivered_as_they_came(server, receiver, topic):
+    settings(server, topic, maxInFlight=1)
+    due = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=1)).isoformat(timespec="milliseconds")
+    jobs = [{"topic": topic, "jobId": f"{i * 7919 % 1000}-{i}", "url": receiver.url(), "dueAt": due} for i in range(150)]
+    for some in jobs[:80], jobs[80:]:
+        server.request("POST", "/jobs", json.dumps(some), {"Content-Type": "application/json"}).expect(207)
+    until(lambda: receiver.count(topic) == 150, 20, lambda: f"150 deliveries, there were {receiver.count(topic)}")
+    assert [arrival.job_id for arrival in receiver.of(topic)] == [job["jobId"] for job in jobs]

@@ -82,7 +82,7 @@ def faults(books):
     for key in held.keys() ^ leases.keys():
         yield f"{key} has a {'holder' if key in held else 'lease'} only"
     for key, holder in held.items():
-        if len(holder.split(" ")) != 2 or not holder.split(" ")[1].lstrip("-").isdigit():
+        if len(holder.split(" ")) != 2 or not re.fullmatch(r"-?\d+(\.\d+)?", holder.split(" ")[1]):
             yield f"{key} has the holder {holder!r}"
     for key in books.get("crashes").keys() - jobs:
         yield f"{key} has crashes, and there is no such job"
@@ -127,7 +127,7 @@ def calendar_faults(books):
     for topic in (due.keys() | turns.keys()) - books.buckets.keys():
         yield f"topic {topic} is in {'due' if topic in due else 'turns'} without a bucket"
     for topic, bucket in books.buckets.items():
-        first = min(bucket.values())
+        first = math.floor(min(bucket.values()))  # ties have fractions
         if topic not in due and topic not in turns:
             yield f"topic {topic} is in neither due nor turns"
         elif topic in turns and first > books.now_ms:
@@ -140,7 +140,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
+        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

@@ -97,7 +97,7 @@ END_TEST
 #define SPENT(us, places) places "rates: t=" us "\ntopics: t=" FIVE_EACH_S "\n"
 #define TWO_LEASED                                                                                           \
     "holders:t: t/a=n1,now-9 t/b=n1,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n"
-#define TWO_HELD_BACK "bucket:t: t/a@now+501 t/b@now+501\ndue: t@now+501\njobs: t/a={1} t/b={2}\n"
+#define TWO_HELD_BACK "bucket:t: t/a@now+501 t/b@now+501.0005\ndue: t@now+501\njobs: t/a={1} t/b={2}\n"
 
 START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 {

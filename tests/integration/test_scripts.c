@@ -146,7 +146,8 @@ START_TEST(replace_takes_each_item_after_the_one_before)
          DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         /* What is there is counted, too. */
         {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
-         "(now+60001 now+1 0) -1 " REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")},
+         "(now+60001 now+1 0) -1 " REPLACED " wake now+60001",
+         "bucket:t: t/a@now+60001.0005\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"},
         {DELAYED, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-1 " REPLACED,
          SCHEDULED("now+60001", "now+1")}, );
 }
@@ -291,7 +292,8 @@ START_TEST(run_makes_a_job_due)
         {EXPIRED, "run 0 t/a 0 '' '' ''", "-3", NULL}, {LOST, "run 0 t/a 0 '' '' ''", "now-1000", READY},
         {LOST_THRICE, "run 0 t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
         {DELAYED, "run 1 t/a 0 '' '' ''", "now", DUE_NOW("{r}")},
-        {DELAYED, "run 0 t/a 0 '' '' '' t/a 0 '' '' ''", "now now", DUE_NOW("{r}")}, );
+        {DELAYED, "run 0 t/a 0 '' '' '' t/a 0 '' '' ''", "now now",
+         "bucket:t: t/a@now.0005\njobs: t/a={r}\nready: t\nturns: t@1\n"}, );
 }
 END_TEST
 

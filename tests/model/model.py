@@ -174,7 +174,7 @@ class World:
         self.keys = replies[-1]
 
         def scores(entries):
-            return {name: INF if score == "inf" else int(score) for name, score in entries.items()}
+            return {name: float(score) if score == "inf" or "." in score else int(score) for name, score in entries.items()}
 
         def notes(entries):
             return {name: tuple(text.split(" ")) for name, text in entries.items()}
@@ -186,7 +186,7 @@ class World:
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
-            "holders": {name: (claim[0], int(claim[1])) for part in holders
+            "holders": {name: (claim[0], float(claim[1])) for part in holders
                         for name, claim in notes(part).items() if "\n" not in name},
             "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering).items()},
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
@@ -226,14 +226,14 @@ class World:
         expect(len(found["ready"]) <= 1, "bells", found["ready"])
         expect(found["waiting"] == found["places"], "waiting", found["waiting"], "of", found["places"], "after", after)
         behind = [topic for topic, at in found["due"].items()
-                  if at > min(due for job_id, due in bucket.items() if topic_of(job_id) == topic)]
+                  if at > min(int(due) for job_id, due in bucket.items() if topic_of(job_id) == topic)]
         names = {topic_of(job_id) for place in (bucket, leases, found["kept"]) for job_id in place}
         names |= {topic_of(job_id) for job_id, _ in found["lingering"]}
         names |= self.pool.settings.keys() - {"*"}
         expect(found["names"] == sorted(names), "names", found["names"], "instead of", names, "after", after)
         expect(found["behind"] == sorted(behind), "behind", found["behind"], "instead of", behind, "after", after)
         for topic in TOPICS:
-            times = [at for job_id, at in bucket.items() if topic_of(job_id) == topic]
+            times = [int(at) for job_id, at in bucket.items() if topic_of(job_id) == topic]
             calendar = [topic in found["due"], topic in found["turns"]]
             expect(sum(calendar) == bool(times), topic, "is in due, turns:", calendar, "after", after)
             at = found["due"].get(topic)
@@ -299,7 +299,7 @@ class World:
         within this very ms, the next whole one."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
-            if waiting and waiting[0][0] <= self.pool.now:
+            if waiting and self.pool.is_due(waiting[0][0]):
                 # What a rate holds goes on in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes, topic, "is stuck")
@@ -572,9 +572,9 @@ class World:
             score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
         pool = self.pool
         counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
-                  len(pool.due) + len(pool.turns), sum(at <= pool.now for at in pool.bucket.values()), len(pool.attempts),
+                  len(pool.due) + len(pool.turns), sum(map(pool.is_due, pool.bucket.values())), len(pool.attempts),
                   len(pool.kept), len(pool.kept_until)]
-        oldest = min((at for at in pool.bucket.values() if at <= pool.now), default=-1)
+        oldest = min((int(at) for at in pool.bucket.values() if pool.is_due(at)), default=-1)
         self.check("audit", (), self.call("audit", 9), counts + [oldest, 0, 0])
         cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
         while cursor:
@@ -829,7 +829,7 @@ class World:
                          if attempt.outcome[0] == kind]
                 if known:
                     self.record(known, False, False)
-            first = min(self.pool.bucket.values(), default=0)
+            first = int(min(self.pool.bucket.values(), default=0))
             left_us = min(max(first - self.pool.now, 1000), 4_000_000) * 1000
             # A clock that went back makes that an hour, in which nothing is to be done.
             self.pass_time(left_us, 250_000 if left_us < LONG_US else 5_000_000)
@@ -895,13 +895,12 @@ CONTROLS = {
     "pause ignored": [("lib/offer", "settings_of(topic).paused or ", "")],
     "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],
     "rate forgets what was spent": [("lib/rate", "math.max(spent, now_us - CREDIT_US, ", "math.max(now_us - CREDIT_US, ")],
-    "rate makes up for idle time": [("lib/rate", "math.min((first_due or first_due_of(topic)) * 1000, now_us)", "0")],
-    "a rate's slots count for ever": [("lib/rate", "    sum = sum - (tonumber(number) or 0)", "    local _ = number")],
+    "rate makes up for idle time": [("lib/rate", "math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us)", "0")],
     "an expired job spends its topic's rate": [("claim", "if has_rate and not is_expired(record)", "if has_rate")],
     "a held job keeps its turn": [("release", "if wait >= 0 then note_unsent", "if false then note_unsent")],
     "a turn comes back beside the time": [("lib/rate", "math.max(0, now_us - since * 1000 - CREDIT_US)", "0")],
     "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
-    "abandons and forgets": [("abandon", "    put(ids[i], string.match(claim, '%S+$'))\n", "")],
+    "abandons and forgets": [("abandon", "    put_back(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("lib/take", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel frees the place of a running attempt": [("lib/linger", "  if claim then", "  if false then")],
@@ -938,8 +937,11 @@ CONTROLS = {
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
     "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],
     "replace of what is delivered": [("replace", "call('ZSCORE', LEASES, id)", "false")],
-    "early": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
-    "held back for less": [("release", "soonest + wait", "soonest + wait - 500")],
+    "early": [("claim", "'-inf', DUE_NOW, 'WITHSCORES'", "'-inf', now + 3000, 'WITHSCORES'")],
+    "a later job of the same ms comes before": [("lib/places", "last and last + 1 / TIES or ms", "ms")],
+    "a job that is given back has a new place": [("abandon", "put_back(ids[i], string.match(claim, '%S+$'))",
+                                                  "put(ids[i], math.floor(tonumber(string.match(claim, '%S+$'))))")],
+    "held back for less": [("release", "else put(id, soonest + wait) end", "else put(id, soonest + wait - 500) end")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', key, '(' .. integer",
@@ -952,7 +954,7 @@ CONTROLS = {
     "a topic with kept jobs has no name": [("lib/names", "return has_kept and ", "return false and ")],
     "a topic with settings has no name": [("lib/names", "if has(TOPICS) and ", "if false and ")],
     "a topic whose kept jobs are swept keeps its name": [("lib/ended", "  doubt_name(topic)\n", "")],
-    "a held topic is not behind": [("lib/offer", "  note_behind(topic, is_due and at)\n", "")],
+    "a held topic is not behind": [("lib/offer", "  note_behind(topic, is_ready and at)\n", "")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first then call('RPUSH', READY, first) end", "")],

@@ -12,6 +12,7 @@ import re
 
 LEASE_MS = 5000
 BEHIND_MS, NEWEST_LIMIT = 500, 8
+TIES = 2048
 CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
 PATIENCE_MS = 250  # of a standby with what the owner has left overdue
 STEP_MS = 1000  # a larger difference of the clocks is a step
@@ -36,7 +37,8 @@ class Pool:
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
-        self.bucket, self.leases = {}, {}  # id -> ms
+        self.bucket, self.leases = {}, {}  # id -> ms; in the bucket with a fraction, see put
+        self.shown, self.last_scores = None, {}  # of the call under way, see put
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
@@ -85,7 +87,7 @@ class Pool:
 
     def spent_since(self, topic, spent, first_due):
         """Tokens beyond the burst accumulate only while a due job waits, and not for long."""
-        return max(spent, self.now_us - CREDIT_US, min(first_due * 1000, self.now_us))
+        return max(spent, self.now_us - CREDIT_US, min(int(first_due) * 1000, self.now_us))
 
     def most_in_second(self, topic):
         rate = self.settings[topic]["rate"]
@@ -135,11 +137,11 @@ class Pool:
 
     def offer(self, topic):
         waiting = self.waiting(topic)
-        is_due = waiting and waiting[0][0] <= self.now
+        is_due = waiting and self.is_due(waiting[0][0])
         held_until = is_due and self.held_until(topic)
         self.due.pop(topic, None)
         if waiting and (not is_due or held_until):
-            self.due[topic] = held_until if is_due else waiting[0][0]
+            self.due[topic] = held_until if is_due else int(waiting[0][0])
         if not is_due or held_until:
             self.turns = [other for other in self.turns if other != topic]
         elif topic not in self.turns:
@@ -156,13 +158,38 @@ class Pool:
         if self.touched:
             self.ring()
         self.touched = {}
+        self.shown, self.last_scores = None, {}
+
+    def is_due(self, score):
+        return score < self.now + 1
+
+    def show(self):
+        """The buckets as a script sees them, which writes its new places last."""
+        if self.shown is None:
+            self.shown = dict(self.bucket)
+
+    def put_back(self, job_id, score):
+        """Where it was."""
+        self.show()
+        self.touched[topic_of(job_id)] = True
+        self.bucket[job_id] = score
 
     def put(self, job_id, at):
-        self.touched[topic_of(job_id)] = True
-        self.bucket[job_id] = at
+        """Behind those of its ms, which have room for more than the model's jobs. Returns the ms."""
+        self.show()
+        topic = topic_of(job_id)
+        if (topic, at) not in self.last_scores:
+            scores = [score for other, score in self.shown.items() if topic_of(other) == topic and at <= score < at + 1]
+            self.last_scores[topic, at] = max(scores, default=None)
+        last = self.last_scores[topic, at]
+        self.last_scores[topic, at] = at if last is None else last + 1 / TIES
+        self.put_back(job_id, self.last_scores[topic, at])
+        return at
 
     def take(self, job_id):
         """Where the id was."""
+        self.show()
+        self.shown.pop(job_id, None)
         self.touched[topic_of(job_id)] = True
         self.holders.pop(job_id, None)
         for name in ("leases", "bucket"):
@@ -238,7 +265,7 @@ class Pool:
         if job_id in self.leases:
             return "leased", self.leases[job_id]
         if job_id in self.bucket:
-            return ("delayed" if self.bucket[job_id] > self.now else "ready"), self.bucket[job_id]
+            return ("ready" if self.is_due(self.bucket[job_id]) else "delayed"), int(self.bucket[job_id])
         raise KeyError(job_id)
 
     def losses(self, job_id):
@@ -274,8 +301,7 @@ class Pool:
     def start(self, job_id, when, record):
         at, start = self.due_of(when)
         self.jobs[job_id] = f'{{"createdAt":{start},{record}'
-        self.put(job_id, at)
-        return at, start
+        return self.put(job_id, at), start
 
     def tag(self, job_id):
         state, at = self.state(job_id)
@@ -306,7 +332,6 @@ class Pool:
             elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
                 answers.append(-1)
             else:
-                self.take(job_id)
                 self.forget(job_id)
                 answers.append([*self.start(job_id, when, record), int(is_there)])
         self.finish()
@@ -330,9 +355,7 @@ class Pool:
                 self.jobs[job_id] = record
                 self.crashes.pop(job_id, None)
                 if when != "-":
-                    at = self.due_of(when)[0]
-                    self.take(job_id)
-                    self.put(job_id, at)
+                    at = self.put(job_id, self.due_of(when)[0])
                 answers.append(at)
         self.finish()
         return answers
@@ -459,21 +482,21 @@ class Pool:
             entries.sort(key=lambda entry: entry[1])
             entries = [entry for entry in entries if entry[1] > last]
         elif last:
-            entries = [entry for entry in entries if entry > (int(score), last)]
+            entries = [entry for entry in entries if entry > (float(score), last)]
         answer = []
         for at, job_id in entries[:most]:
             if has_ended:
                 state, at, record, losses, *more = self.read_kept(job_id)
                 answer += [job_id, at, record, losses, *more]
             else:
-                answer += [job_id, at, self.jobs[job_id], self.losses(job_id), self.settings_text(job_id), 0, ""]
+                answer += [job_id, int(at), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id), 0, ""]
         return answer
 
     # ---- what consumers do ----
 
     def first_places(self, topic, most):
         """Far behind, a quarter of the places is for what fell due last."""
-        places = [place for place in self.waiting(topic) if place[0] <= self.now]
+        places = [place for place in self.waiting(topic) if self.is_due(place[0])]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
         if self.limit_of(topic) < NEWEST_LIMIT:
             return places[:most]
@@ -506,7 +529,7 @@ class Pool:
                 del self.bucket[job_id]
                 self.leases[job_id] = self.now + LEASE_MS
                 self.holders[job_id] = (nonce, due)
-                claims.append(Claim(job_id, due, record))
+                claims.append(Claim(job_id, int(due), record))
             if self.rate_of(topic):
                 live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
                 self.spend(topic, live, first_due)
@@ -544,12 +567,15 @@ class Pool:
 
     def retry(self, items):
         def finish_item(job_id, nonce, wait, record, line):
-            due = self.holders[job_id][1] if job_id in self.holders else self.now
+            due = self.holders[job_id][1] if job_id in self.holders else None
             self.take(job_id)
             self.jobs[job_id] = record
             self.crashes.pop(job_id, None)
             self.note(job_id, line)
-            self.put(job_id, due if wait < 0 else self.soonest + wait)
+            if wait < 0 and due is not None:
+                self.put_back(job_id, due)
+            else:
+                self.put(job_id, self.now if wait < 0 else self.soonest + wait)
         return self.end(items, finish_item)
 
     def bury(self, items):
@@ -564,7 +590,10 @@ class Pool:
         def finish_item(job_id, nonce, wait, claimed):
             due = self.holders[job_id][1]
             self.take(job_id)
-            self.put(job_id, due if wait < 0 else max(due, self.soonest + wait))
+            if wait < 0 or due > self.soonest + wait:
+                self.put_back(job_id, due)
+            else:
+                self.put(job_id, self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0
 
         def finish_call():
@@ -592,7 +621,7 @@ class Pool:
         for job_id in ids:
             due = self.holders[job_id][1]
             self.take(job_id)
-            self.put(job_id, due)
+            self.put_back(job_id, due)
         for place in sorted(self.lingering, key=lambda place: (self.lingering[place], place))[:most]:
             if place[1] == nonce:
                 self.free_place(*place)
@@ -685,11 +714,13 @@ class Pool:
                 self.die(job_id, self.jobs[job_id], f"{losses}/{nonce}")
                 dead.append(job_id)
             elif losses > 1:
-                at = waits.get(job_id, -1)
-                latest = max(due, self.now + 2 ** losses * LEASE_MS)
-                self.put(job_id, min(max(at, due, self.now), latest))
+                at = int(waits.get(job_id, -1))
+                if due > self.now and waits.get(job_id) == due:
+                    self.put_back(job_id, due)
+                else:
+                    self.put(job_id, min(max(at, int(due), self.now), self.now + 2 ** losses * LEASE_MS))
             else:
-                self.put(job_id, due)
+                self.put_back(job_id, due)
         for place in self.lost(self.lingering, most):
             self.free_place(*place)
         self.finish()

@@ -13,7 +13,7 @@ for i = 1, #ids do
   local claim = call('HGET', holders_of(topic_of(ids[i])), ids[i])
   if claim and string.match(claim, '^%S+') == nonce then
     take(ids[i])
-    put(ids[i], string.match(claim, '%S+$'))
+    put_back(ids[i], string.match(claim, '%S+$'))
     number = number + 1
   end
 end

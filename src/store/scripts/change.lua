@@ -28,9 +28,7 @@ local function change(id, tag, when, record)
   call('HSET', JOBS, id, record)
   forget_crashes(id)
   if when == '-' then return 0 end
-  local at, text = due_of(when)
-  put(id, text)
-  return at
+  return put(id, (due_of(when)))
 end
 
 local replies = {now_us}

@@ -7,7 +7,7 @@
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
 -- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
 -- over because their settings cannot be read or need what this process does not know}.
--- uses: attempts crashes expiry needs places probe
+-- uses: attempts crashes due expiry needs places probe
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -65,11 +65,11 @@ end
 -- once keeps its order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function first_places(topic, most)
-  local places = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  local places = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', DUE_NOW, 'WITHSCORES', 'LIMIT', 0, most)
   local quarter = limit_of(topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
   local kept = 2 * (most - quarter)
   if quarter == 0 or #places < 2 * most or tonumber(places[2]) > now - BEHIND_MS then return places end
-  local last = call('ZREVRANGEBYSCORE', bucket_of(topic), now, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
+  local last = call('ZREVRANGEBYSCORE', bucket_of(topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
   if kept > 0 and tonumber(last[#last]) <= tonumber(places[kept]) then return places end
   for i = 1, #last do places[kept + i] = last[i] end
   return places

@@ -15,7 +15,7 @@
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
 -- id, score, record, lost consumers, settings of its topic or '', until when it is kept or 0, line of its last attempt or
 -- '' when it has ended; or id, tag; or nothing}.
--- uses: clock crashes kept order tag_text until
+-- uses: clock crashes due kept order tag_text until
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
@@ -38,11 +38,11 @@ end
 
 -- A job is ready when its time has come, delayed until then: two parts of one bucket.
 local from, to = 0, call('ZCARD', key) - 1
-if state == 'delayed' then from = call('ZCOUNT', key, '-inf', now) end
-if state == 'ready' then to = call('ZCOUNT', key, '-inf', now) - 1 end
+if state == 'delayed' then from = call('ZCOUNT', key, '-inf', DUE_NOW) end
+if state == 'ready' then to = call('ZCOUNT', key, '-inf', DUE_NOW) - 1 end
 if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
 if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
-if began > 0 and (has_ended or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', began) - 1) end
+if began > 0 and (has_ended or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. integer(began + 1)) - 1) end
 if ARGV[5] ~= '' and state ~= 'leased' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
 -- The record begins as schedule.lua and job_write.c made it.

@@ -32,9 +32,10 @@ for i = 1, #ids do
     dead[#dead + 1] = id
   elseif losses > 1 then
     -- A clock that stepped back makes no job early.
-    put(id, math.max(tonumber(due), now + math.random(0, 2 ^ losses * lease_ms)))
+    local at = now + math.random(0, 2 ^ losses * lease_ms)
+    if tonumber(due) > at then put_back(id, due) else put(id, at) end
   else
-    put(id, due)
+    put_back(id, due)
   end
 end
 for i = 1, #lingering do

@@ -27,7 +27,7 @@ for i = 2, #ARGV, 4 do
     local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
     take(id)
     -- A clock that stepped back makes no job early.
-    put(id, wait < 0 and due or math.max(tonumber(due), soonest + wait))
+    if wait < 0 or tonumber(due) > soonest + wait then put_back(id, due) else put(id, soonest + wait) end
     if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
   else
     end_lingering(id, ARGV[i + 1])

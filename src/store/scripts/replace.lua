@@ -28,9 +28,9 @@ local function replace(id, when, record, tags)
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
     return -1
   end
-  local at, text, created = due_of(when)
+  local at, created = due_of(when)
   call('HSET', JOBS, id, opening_of(created) .. record)
-  put(id, text) -- of several for one id, the last one counts
+  at = put(id, at) -- of several for one id, the last one counts
   return {at, created, is_there and 1 or 0}
 end
 

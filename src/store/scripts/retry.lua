@@ -18,7 +18,7 @@ for i = 2, #ARGV, 5 do
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     count(topic_of(id), 'r', 1)
-    put(id, wait < 0 and (due or now) or soonest + wait)
+    if wait < 0 and due then put_back(id, due) else put(id, wait < 0 and now or soonest + wait) end
   else
     end_lingering(id, ARGV[i + 1])
   end

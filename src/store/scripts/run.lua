@@ -21,9 +21,7 @@ local function run_dead(id, when, old, new)
   if select(4, kept_job(id)) ~= old then return -5 end
   if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then return -7 end
   bring_back(id, new)
-  local at, text = due_of(when)
-  put(id, text)
-  return at
+  return put(id, (due_of(when)))
 end
 
 local function run(id, when, tags, old, new)
@@ -36,10 +34,8 @@ local function run(id, when, tags, old, new)
   if old ~= '' then return -6 end
   forget_crashes(id)
   if state == 'ready' then return tonumber(score) end
-  local at, text = due_of(when)
   take(id)
-  put(id, text)
-  return at
+  return put(id, (due_of(when)))
 end
 
 local replies = {now_us}

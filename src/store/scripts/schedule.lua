@@ -28,13 +28,12 @@ end
 
 local function add(id, when, record)
   if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return NO_URL end
-  local at, text, created = due_of(when)
+  local at, created = due_of(when)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
     return existing(id)
   end
-  put(id, text)
-  scheduled[id] = at
-  return at
+  scheduled[id] = put(id, at)
+  return scheduled[id]
 end
 
 -- The answer that is kept for a key: 'fingerprint due expiry id'.

@@ -7,7 +7,6 @@
 -- delivered, retried and died within the last hour}. A page with some MiB of settings is shorter.
 -- uses: hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local now_text = integer(now)
 
 local function held(topic, due)
   if due == -1 or due > now then return -1 end
@@ -34,8 +33,8 @@ for i = 1, math.min(#names, most) do
   record_bytes_left = record_bytes_left - #settings_text
   if i > 1 and has_read_enough() then break end
   local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
-  local due = first and tonumber(first) or -1
-  local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', now_text) or 0
+  local due = first and ms_of(first) or -1
+  local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 0
   local waiting = first and call('ZCARD', bucket_of(topic)) or 0
   local hour = last_hour(topic)
   for _, part in ipairs({

@@ -1,7 +1,7 @@
 -- offer.lua - the only writer of turns; with calendar, of due.
 --
 -- ARGV[1] is the default limit: the most jobs of one topic in flight at once, over all processes.
--- uses: behind calendar names rate
+-- uses: behind calendar due names rate
 
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
@@ -29,9 +29,9 @@ local function offer(topic)
     return
   end
   add_name(topic)
-  local is_due = tonumber(first[2]) <= now
-  local at = not is_due and first[2] or held_until(topic, tonumber(first[2]))
-  note_behind(topic, is_due and at)
+  local is_ready = is_due(first[2])
+  local at = not is_ready and integer(ms_of(first[2])) or held_until(topic, ms_of(first[2]))
+  note_behind(topic, is_ready and at)
   if at then
     if at ~= 'inf' then note_due(at) end
     due_added[#due_added + 1] = at

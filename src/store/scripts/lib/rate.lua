@@ -29,7 +29,7 @@ end
 
 -- Up to when it is spent if tokens accumulate from first_due on, ms, when the first job that waits became due.
 local function spent_since(topic, spent, first_due)
-  return math.max(spent, now_us - CREDIT_US, math.min((first_due or first_due_of(topic)) * 1000, now_us))
+  return math.max(spent, now_us - CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
 end
 
 -- Quotients of decimal fractions may be a little less than the integer that they are.

@@ -1,15 +1,14 @@
 -- survey.lua - counts what changes by time alone: jobs that are due.
--- uses: clock offer
+-- uses: due offer
 
 local due_jobs, oldest_due = 0, -1
-local now_text = integer(now)
 
 -- Adds the due jobs of a topic. Most have one, for which one look is enough.
 local function survey(topic)
-  local first = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', now_text, 'WITHSCORES', 'LIMIT', '0', '2')
+  local first = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', DUE_NOW, 'WITHSCORES', 'LIMIT', '0', '2')
   if not first[1] then return end
-  due_jobs = due_jobs + (first[3] and call('ZCOUNT', bucket_of(topic), '-inf', now_text) or 1)
-  local due = tonumber(first[2])
+  due_jobs = due_jobs + (first[3] and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 1)
+  local due = ms_of(first[2])
   if oldest_due < 0 or due < oldest_due then oldest_due = due end
 end
 
