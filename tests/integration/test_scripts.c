@@ -686,7 +686,7 @@ START_TEST(a_death_is_told_where_the_settings_say_so)
                                                              "turns: t@1\n" BURIED("{x}")},
         /* By its consumers' death. */
         {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\njobs: t/a={r}\nleases: t/a@now\n" TELLS,
-         "recover 5000 now 10 1", "1 t/a",
+         "recover 5000 now 10 1", "1 t/a t/a",
          "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{r}") "\nready: t\n" TELLS
                                                              "turns: t@1\n" DIED("now", "5/n1,3,{r}")},
         /* What tells of a death tells of none itself. */

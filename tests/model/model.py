@@ -923,7 +923,7 @@ CONTROLS = {
     "the dead are kept for ever": [("sweep", "  if retention then\n", "  if false then\n")],
     "the dead of all topics are swept": [("lib/ended", "retention and integer(tonumber(first) + retention) or 'inf'",
                                           "integer(tonumber(first) + (retention or 1500))")],
-    "another retention dates nothing": [("settings", "    touch_dead(topic)\n", "")],
+    "another retention dates nothing": [("settings", "  touch_dead(topic)\n", "")],
     "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 500)")],
     "more of the dead go than are too many": [("sweep", "math.min(excess, left) - 1", "math.min(excess, left)")],
     "a retention of all topics dates nothing": [("settings", "call('HSET', META, 'redate', '0')", "local _ = 0")],
