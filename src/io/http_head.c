@@ -59,6 +59,15 @@ static bool head_is_gapless(const struct http_request *request, const char *vers
     return at + 2 == request->method + size->header_size;
 }
 
+/* libmicrohttpd and our own strict reading of the bytes have found its end at the same byte. */
+static bool head_is_as_read(const struct http_request *request, const struct http_framing *framing)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return size && http_bytes_take_head(&request->server->bytes, request->peer->deadline.fd,
+                                        size->header_size, framing);
+}
+
 const char *http_head_check(const struct http_request *request, const char *version,
                             struct http_framing *framing)
 {
@@ -75,7 +84,8 @@ const char *http_head_check(const struct http_request *request, const char *vers
         .header_count = list.count,
     };
     const char *why = http_gate_check(&head, framing);
-    if (!why && library_is_0_9() && !head_is_gapless(request, version, &list))
+    if (!why && (!head_is_as_read(request, framing) ||
+                 (library_is_0_9() && !head_is_gapless(request, version, &list))))
         why = "the head holds a NUL byte, a folded line, a line end other than CR LF, or needless spaces";
     return why;
 }

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/list.h"
+#include "io/http_bytes.h"
 #include "io/http_peer.h"
 #include "io/http_server.h"
 
@@ -23,10 +24,11 @@ struct http_server {
     struct hook *hook;
     struct http_deadlines *deadlines;
     struct http_peers peers;
+    struct http_bytes bytes;
     struct list waiting;  /* suspended requests, without an answer */
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
-    size_t suspended;     /* waiting or answered */
+    size_t suspended; /* waiting or answered */
     bool is_quiesced;
     bool has_closed; /* a connection, in this run */
 };

@@ -41,13 +41,16 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
     struct http_server *server = arg;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        http_bytes_begin(&server->bytes, fd);
         struct http_peer *peer = http_peer_new(
             &server->peers, fd,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
         begin_tls(server, peer, connection);
         *context = peer;
     } else if (*context) {
-        http_peer_free(*context);
+        struct http_peer *peer = *context;
+        http_bytes_end(&server->bytes, peer->deadline.fd);
+        http_peer_free(peer);
         *context = NULL;
         server->has_closed = true;
     }
@@ -69,7 +72,9 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
 {
     unsigned long long wait_ms;
     server->has_closed = false;
+    http_bytes_watch(&server->bytes);
     MHD_run(server->daemon);
+    http_bytes_watch(NULL);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
     /* When there are no more descriptors the listening socket is not watched; only the run after the one in
      * which a connection was closed watches it again. */
@@ -175,6 +180,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->options = *options;
     if (options->tls)
         http_tls_share(options->tls);
+    http_bytes_init(&server->bytes, options->tls != NULL);
     list_init(&server->waiting);
     list_init(&server->answered);
     server->deadlines = http_deadlines_new(loop, steps_ms);
@@ -224,6 +230,7 @@ void http_server_free(struct http_server *server)
     MHD_stop_daemon(server->daemon);
     timer_free(server->timer);
     http_deadlines_free(server->deadlines);
+    http_bytes_fini(&server->bytes);
     http_tls_release(server->options.tls);
     free(server);
 }

@@ -1,5 +1,6 @@
 #include "io/http_tls.h"
 
+#include <dlfcn.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "io/http_bytes.h"
 
 struct http_tls {
     atomic_uint holders;
@@ -69,4 +71,18 @@ void http_tls_release(struct http_tls *tls)
 bool http_tls_begin(const struct http_tls *tls, void *session)
 {
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) == GNUTLS_E_SUCCESS;
+}
+
+/* libmicrohttpd's: see http_bytes.h. */
+ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
+{
+    static _Atomic(void *) found;
+    ssize_t (*read_record)(gnutls_session_t, void *, size_t);
+    if (!found)
+        found = dlsym(RTLD_NEXT, "gnutls_record_recv");
+    *(void **)&read_record = found;
+    ssize_t got = read_record(session, data, size);
+    if (got > 0)
+        http_bytes_note(true, gnutls_transport_get_int(session), data, (size_t)got);
+    return got;
 }

@@ -111,7 +111,8 @@ def test_many_clients_at_once(server, topic):
 
 @pytest.mark.parametrize("head", [
     b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"Content-Length: 4\r\nContent-Length: 5\r\n", b"Content-Length : 4\r\n",
-    b"Transfer-Encoding: gzip, chunked\r\n", b"X: a\x00b\r\n", b"X: a\r\n b\r\n", b"X: a\nY: b\r\n", b"Authorization: a\r\nAuthorization: b\r\n",
+    b"Transfer-Encoding: gzip, chunked\r\n", b"X: a\x00b\r\n", b"X: a\r\n b\r\n", b"X: a\nY: b\r\n", b"X: a\x00\nY: b\r\n", b":\nX: a\r\n",
+    b"Authorization: a\r\nAuthorization: b\r\n",
 ], ids=str)
 def test_doubtful_framing_is_refused_beneath_tls_too(server, head):
     smuggled = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + head + b"\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
