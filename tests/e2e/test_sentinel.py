@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from names import private_name
 from patience import SLOW, until
 from sentinels import DOWN_AFTER_MS, Sentinels
 
@@ -82,7 +83,8 @@ def test_no_node_is_a_target(start, sentinels, topic):
     ports = [each.port for each in (*sentinels.sentinels, *sentinels.nodes)]
     for port in ports:
         assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/", "delay": 60}).fields() == ["url"]
-        server.schedule(topic=topic, jobId=str(port), url=f"http://localhost:{port}/")
+        assert server.post({"topic": topic, "url": f"http://localhost:{port}/", "delay": 60}).fields() == ["url"]
+        server.schedule(topic=topic, jobId=str(port), url=f"http://{private_name()}:{port}/")
         assert server.wait_for_state(topic, str(port), "dead")["reason"] == "target_refused"
 
 

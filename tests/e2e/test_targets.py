@@ -1,11 +1,10 @@
 """Where a job may lead: public addresses and what the operator allows."""
 
-import pathlib
-import socket
 
 import pytest
 
 from duepost import run
+from names import private_name
 from patience import until, watch
 from tokens import TokenFile
 
@@ -44,17 +43,6 @@ def test_a_public_literal_is_accepted(strict, topic, host):
 @pytest.mark.parametrize("host", ["[fe80::1%25eth0]", "[::1%lo]", "[::1", "1.2.3.4.5:x", "256.256.256.256"])
 def test_what_is_no_address_is_refused(server, topic, host):
     assert server.post({"topic": topic, "url": f"http://{host}/", "delay": 3600}).fields() == ["url"]
-
-
-def private_name():
-    """One of this host, but not localhost, that leads to 127.0.0.1."""
-    for line in pathlib.Path("/etc/hosts").read_text().splitlines():
-        words = line.partition("#")[0].split()
-        if words[:1] == ["127.0.0.1"]:
-            for name in words[1:]:
-                if "localhost" not in name and {found[4][0] for found in socket.getaddrinfo(name, 80)} == {"127.0.0.1"}:
-                    return name
-    pytest.skip("/etc/hosts has no other name of 127.0.0.1")
 
 
 LOOPBACK_RULE = "leads to 127.0.0.1: loopback (127.0.0.0/8) is not allowed, see --allow-target"
