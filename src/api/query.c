@@ -158,7 +158,8 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
     size_t shards = store_shards(exchange->api->options.store);
     switch (parameter) {
     case PARAMETER_STATE:
-        return read_state(exchange, value) ? NULL : "must be delayed, ready, leased, dead, delivered or cancelled";
+        return read_state(exchange, value) ? NULL
+                                           : "must be delayed, ready, leased, dead, delivered or cancelled";
     case PARAMETER_TOPIC:
         exchange->parameters->jobs.topic = value;
         return topic_is_valid(value) ? NULL : "is no topic";
@@ -259,7 +260,8 @@ static bool read_list(struct exchange *exchange, unsigned known)
     if (!(reading.given & 1U << PARAMETER_STATE))
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
     else if (known == CANCEL_PARAMETERS && state > JOB_STATE_DEAD)
-        add_error(&reading.errors, SLICE("state"), "must be delayed, ready, leased or dead: these jobs have ended");
+        add_error(&reading.errors, SLICE("state"),
+                  "must be delayed, ready, leased or dead: these jobs have ended");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && is_of_one_topic)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
     return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);

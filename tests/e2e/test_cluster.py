@@ -13,6 +13,7 @@ from load import Load
 from names import private_name
 from patience import until, watch
 from receiver import Answer, Receiver
+from timestamp import to_ms
 
 SHARDS = 16
 FAULTS = int(os.environ.get("DUEPOST_TEST_FAULTS", "3"))
@@ -147,6 +148,19 @@ def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
     assert 'duepost_jobs{state="dead"} %d\n' % len(wanted) in metrics
     for name, number in wanted:
         server.cancel(name, number).expect(200)
+
+
+def test_settings_of_all_topics_are_in_each_shard(server, receiver, topic):
+    names = topics(topic)
+    server.request("PUT", "/topics/*", '{"retention": 60}', {"Content-Type": "application/json"}).expect(200)
+    try:
+        for name in names:
+            server.schedule(topic=name, jobId="a", url=receiver.url())
+        for name in names:
+            job = server.wait_for_state(name, "a", "delivered")
+            assert to_ms(job["keptUntil"]) == to_ms(job["deliveredAt"]) + 60_000
+    finally:
+        server.request("DELETE", "/topics/*").expect(200)
 
 
 def test_shards_without_data_are_there_at_once(start, cluster):
