@@ -17,18 +17,18 @@ CONTROLS = {
     # Whoever comes may end a lease.
     "no nonce check": [("lib/fence", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
     # A failed attempt is the last one.
-    "no retry": [("retry", "    put(id, soonest + tonumber(ARGV[i + 2]))",
+    "no retry": [("retry", "    put(id, wait < 0 and (due or now) or soonest + wait)",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
     "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
-                    ("lib/offer", "local at = tonumber(first[2]) > now and first[2] or held", "local at = held")],
+                    ("lib/offer", "local is_due = tonumber(first[2]) <= now", "local is_due = true")],
     # A cancelled job's lease lives on.
     "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
-                  ("cancel", "take(id) == 'leased' and 1 or 0", "0")],
+                  ("cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
     # Each lease seems lost, at once.
-    "no leases": [("lib/lost", "call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', LEASES, 0, 1e15, 'LIMIT'")],
+    "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
     # A lease lasts as long as an attempt may take.
-    "short leases": [("lib/lost", "if #ids > 0 then return ids end", "if true then return ids end"),
+    "short leases": [("lib/lost", "if #lost > 0 then return lost end", "if true then return lost end"),
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
     # A job that kills its consumer does so for ever.

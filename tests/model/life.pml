@@ -5,7 +5,7 @@
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, repair what may not happen, or do to a dead job what cancel does (tests/model/spin compares the names):
  *
- *   exceptions: attempts audit list mend open read receivers report settings survey sweep topics
+ *   exceptions: attempts audit forget leased list mend open read receivers report rights settings survey sweep topics
  *
  * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
  * job has no part in this.
@@ -353,14 +353,27 @@ inline forget_job(id)
   R(id).not_before = 0
 }
 
-/* It leaves the pool. An earlier dead one of its id is kept no longer. */
-inline die(id, nonce)
+#define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
+
+/* What is kept of a dead job goes: as if it had been cancelled. Only a consumer whose claim Redis lost can still send. */
+inline end_dead(id)
 {
-  assert(R(id).attempts == RETRIES || R(id).losses == LOSSES);
+  if
+  :: R(id).in_dead && (CAN_STILL_SEND(0, id) || CAN_STILL_SEND(1, id)) -> promise[id].since_cancel = 0
+  :: else
+  fi;
   if
   :: R(id).in_dead -> R(id).cancelled = R(id).cancelled | BIT(R(id).dead_life)
   :: else
   fi;
+  forget_dead(id)
+}
+
+/* It leaves the pool. An earlier dead one of its id is kept no longer. */
+inline die(id, nonce)
+{
+  assert(R(id).attempts == RETRIES || R(id).losses == LOSSES);
+  end_dead(id);
   R(id).in_dead = 1;
   R(id).dead_life = R(id).life;
   R(id).dead_nonce = nonce;
@@ -485,7 +498,6 @@ inline free_attempt(c)
 }
 
 /* Its owner ends the job. */
-#define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
 inline end_life(id)
 {
   if
@@ -677,8 +689,7 @@ inline cancel(id)
 {
   if
   :: !R(id).in_jobs ->
-    R(id).cancelled = R(id).cancelled | BIT(R(id).dead_life);
-    forget_dead(id)
+    end_dead(id)
   :: else ->
     end_life(id);
     linger(id);

@@ -126,5 +126,6 @@ def script_texts(folder, changes=()):
     for name, text in texts.items():
         if not name.startswith("lib/"):
             flags, rest = text.split("\n", 1) if text.startswith("#!") else ("#!lua", text)
-            scripts[name] = f"{flags}\n" + "".join(texts[helper] for helper in helpers(text, [])) + rest
+            whole = f"{flags}\n" + "".join(texts[helper] for helper in helpers(text, [])) + rest
+            scripts[name] = whole.replace("@KNOWN_NEEDS@", "")  # of a build without any
     return scripts
