@@ -44,29 +44,60 @@ static bool read_tags(struct slice value, struct buffer *seen)
     return is_sound && !seen->failed;
 }
 
-bool etag_read_match(struct exchange *exchange)
+static bool refuse(struct exchange *exchange, const char *header, const char *detail)
 {
-    struct job_errors errors = {
-        .count = 1,
-        .items = {{"If-Match", "must be * or a list of entity tags, each in quotes, of at most 4096 bytes"}}};
-    if (!http_request_has_header(exchange->request, "If-Match") ||
-        read_tags(http_request_header(exchange->request, "If-Match"), &exchange->seen))
-        return true;
+    struct job_errors errors = {.count = 1};
+    snprintf(errors.items[0].field, sizeof errors.items[0].field, "%s", header);
+    snprintf(errors.items[0].detail, sizeof errors.items[0].detail, "%s", detail);
     problem_answer_errors(exchange, "request", &errors);
     return false;
+}
+
+static bool read_header(struct exchange *exchange, const char *header)
+{
+    if (read_tags(http_request_header(exchange->request, header), &exchange->seen))
+        return true;
+    return refuse(exchange, header, "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
+}
+
+bool etag_read_match(struct exchange *exchange)
+{
+    return !http_request_has_header(exchange->request, "If-Match") || read_header(exchange, "If-Match");
+}
+
+bool etag_read_matches(struct exchange *exchange)
+{
+    if (!http_request_has_header(exchange->request, "If-None-Match"))
+        return etag_read_match(exchange);
+    if (http_request_has_header(exchange->request, "If-Match"))
+        return refuse(exchange, "If-None-Match", "cannot be combined with If-Match");
+    buffer_append_byte(&exchange->seen, STORE_TAGS_EXCLUDED);
+    return read_header(exchange, "If-None-Match");
+}
+
+/* Whether the request has If-None-Match. */
+static bool excludes(const struct exchange *exchange)
+{
+    struct slice seen = buffer_slice(&exchange->seen);
+    return seen.size && seen.data[0] == STORE_TAGS_EXCLUDED;
 }
 
 bool etag_is_seen(const struct exchange *exchange, const struct store_job *job)
 {
     char tag[JOB_TAG_SIZE];
     struct slice seen = buffer_slice(&exchange->seen);
+    bool is_excluded = excludes(exchange);
+    if (is_excluded)
+        seen = slice_skip(seen, 1);
     if (seen.size == 0 || slice_equal(seen, SLICE("*")))
-        return true;
+        return !is_excluded;
     store_job_tag(job, tag);
-    return memmem(seen.data, seen.size, tag, sizeof tag - 1) != NULL;
+    return (memmem(seen.data, seen.size, tag, sizeof tag - 1) != NULL) != is_excluded;
 }
 
 void etag_answer_mismatch(struct exchange *exchange)
 {
-    problem_answer(exchange, 412, "The job is not, or no longer, as If-Match says; nothing changed.");
+    problem_answer(exchange, 412,
+                   excludes(exchange) ? "The job exists, or is as If-None-Match says; nothing changed."
+                                      : "The job is not, or no longer, as If-Match says; nothing changed.");
 }

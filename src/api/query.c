@@ -67,7 +67,14 @@ enum parameter {
     PARAMETER_TOPIC,
     PARAMETER_DUE_AFTER,
     PARAMETER_DUE_BEFORE,
+    PARAMETER_DIED_AFTER,
+    PARAMETER_DIED_BEFORE,
+    PARAMETER_ENDED_AFTER,
+    PARAMETER_ENDED_BEFORE,
     PARAMETER_URL_HOST,
+    PARAMETER_ID_PREFIX,
+    PARAMETER_REASON,
+    PARAMETER_LAST_STATUS,
     PARAMETER_LIMIT,
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
@@ -77,14 +84,35 @@ enum parameter {
     PARAMETER_COUNT
 };
 
-static const char *const parameter_names[PARAMETER_COUNT] = {"state",     "topic",  "dueAfter", "dueBefore",
-                                                             "urlHost",   "limit",  "cursor",   "cursor",
-                                                             "perSecond", "dryRun", "cursor"};
+static const char *const parameter_names[PARAMETER_COUNT] = {
+    [PARAMETER_STATE] = "state",
+    [PARAMETER_TOPIC] = "topic",
+    [PARAMETER_DUE_AFTER] = "dueAfter",
+    [PARAMETER_DUE_BEFORE] = "dueBefore",
+    [PARAMETER_DIED_AFTER] = "diedAfter",
+    [PARAMETER_DIED_BEFORE] = "diedBefore",
+    [PARAMETER_ENDED_AFTER] = "endedAfter",
+    [PARAMETER_ENDED_BEFORE] = "endedBefore",
+    [PARAMETER_URL_HOST] = "urlHost",
+    [PARAMETER_ID_PREFIX] = "idPrefix",
+    [PARAMETER_REASON] = "reason",
+    [PARAMETER_LAST_STATUS] = "lastStatus",
+    [PARAMETER_LIMIT] = "limit",
+    [PARAMETER_CURSOR] = "cursor",
+    [PARAMETER_TOPIC_CURSOR] = "cursor",
+    [PARAMETER_PER_SECOND] = "perSecond",
+    [PARAMETER_DRY_RUN] = "dryRun",
+    [PARAMETER_RECEIVER_CURSOR] = "cursor",
+};
 
 /* Which of them a list has, as bits. */
 enum {
-    JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | 1 << PARAMETER_DUE_AFTER |
-                     1 << PARAMETER_DUE_BEFORE | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_LIMIT |
+    DUE_PARAMETERS = 1 << PARAMETER_DUE_AFTER | 1 << PARAMETER_DUE_BEFORE,
+    DIED_PARAMETERS = 1 << PARAMETER_DIED_AFTER | 1 << PARAMETER_DIED_BEFORE,
+    ENDED_PARAMETERS = 1 << PARAMETER_ENDED_AFTER | 1 << PARAMETER_ENDED_BEFORE,
+    JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | DUE_PARAMETERS | DIED_PARAMETERS |
+                     ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
+                     1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LIMIT |
                      1 << PARAMETER_CURSOR,
     CANCEL_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = CANCEL_PARAMETERS | 1 << PARAMETER_PER_SECOND,
@@ -150,6 +178,36 @@ static bool read_host(struct exchange *exchange, struct slice value)
     return value.size > 0 && !memchr(value.data, '/', value.size);
 }
 
+static bool is_reason(struct slice word)
+{
+    for (size_t i = 0; i < word.size; i++)
+        if (word.data[i] != '_' && (word.data[i] < 'a' || word.data[i] > 'z'))
+            return false;
+    return word.size > 0;
+}
+
+/* 503 or 5xx. */
+static bool is_status(struct slice word)
+{
+    uint64_t number;
+    bool is_class = word.size == 3 && slice_ends_with(word, SLICE("xx"));
+    return is_class ? word.data[0] >= '1' && word.data[0] <= '5'
+                    : word.size == 3 && slice_to_number(word, 599, &number) && number >= 100;
+}
+
+/* Whether each of them, with commas between, is one. */
+static bool are_words(struct slice words, bool (*is_one)(struct slice))
+{
+    struct slice word;
+    bool is_more;
+    do {
+        is_more = slice_cut(words, ',', &word, &words);
+        if (!is_one(word))
+            return false;
+    } while (is_more);
+    return true;
+}
+
 /* What is wrong, or NULL. */
 static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
 {
@@ -164,11 +222,25 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
         exchange->parameters->jobs.topic = value;
         return topic_is_valid(value) ? NULL : "is no topic";
     case PARAMETER_DUE_AFTER:
+    case PARAMETER_DIED_AFTER:
+    case PARAMETER_ENDED_AFTER:
         return read_time(value, &exchange->parameters->jobs.after_ms) ? NULL : bad_time;
     case PARAMETER_DUE_BEFORE:
+    case PARAMETER_DIED_BEFORE:
+    case PARAMETER_ENDED_BEFORE:
         return read_time(value, &exchange->parameters->jobs.before_ms) ? NULL : bad_time;
     case PARAMETER_URL_HOST:
         return read_host(exchange, value) ? NULL : "must be a host, with or without its port";
+    case PARAMETER_ID_PREFIX:
+        exchange->parameters->jobs.id_prefix = value;
+        return value.size && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
+    case PARAMETER_REASON:
+        exchange->parameters->jobs.reasons = value;
+        return are_words(value, is_reason) ? NULL : "must be a reason such as gone, or several with commas";
+    case PARAMETER_LAST_STATUS:
+        exchange->parameters->jobs.statuses = value;
+        return are_words(value, is_status) ? NULL
+                                           : "must be a status such as 503, or 5xx, or several with commas";
     case PARAMETER_LIMIT:
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
     case PARAMETER_CURSOR:
@@ -251,6 +323,27 @@ static bool end_reading(const struct reading *reading)
     return reading->errors.count == 0;
 }
 
+/* Each state has times of its own, leased jobs none that stays. */
+static void check_times(struct reading *reading, enum job_state state)
+{
+    static const struct {
+        unsigned parameters, states;
+        const char *detail;
+    } kinds[] = {
+        {DUE_PARAMETERS, 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY, "is for delayed and ready jobs only"},
+        {DIED_PARAMETERS, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
+        {ENDED_PARAMETERS, 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
+         "is for delivered and cancelled jobs only"},
+        {1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        unsigned wrong = kinds[k].states & 1U << state ? 0 : reading->given & kinds[k].parameters;
+        for (int i = 0; i < PARAMETER_COUNT; i++)
+            if (wrong & 1U << i)
+                add_error(&reading->errors, slice_of(parameter_names[i]), kinds[k].detail);
+    }
+}
+
 static bool read_list(struct exchange *exchange, unsigned known)
 {
     struct reading reading = {.exchange = exchange, .known = known};
@@ -264,6 +357,8 @@ static bool read_list(struct exchange *exchange, unsigned known)
                   "must be delayed, ready, leased or dead: these jobs have ended");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && is_of_one_topic)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
+    else
+        check_times(&reading, state);
     return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);
 }
 
@@ -289,6 +384,7 @@ bool query_read_redrive(struct exchange *exchange)
     if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
         add_error(&reading.errors, SLICE("topic"), "is required, or state=dead for all topics");
     list->state = JOB_STATE_DEAD;
+    check_times(&reading, list->state);
     return end_reading(&reading) && access_admit_topic(exchange, list->topic);
 }
 

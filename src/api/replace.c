@@ -112,7 +112,7 @@ void replace_handle(struct exchange *exchange)
         problem_answer_invalid(exchange, status, "job", &errors);
         return;
     }
-    if (target_check(exchange, job.url) && etag_read_match(exchange) && !problem_answer_unready(exchange))
+    if (target_check(exchange, job.url) && etag_read_matches(exchange) && !problem_answer_unready(exchange))
         replace(exchange, &job);
     job_fini(&job);
 }

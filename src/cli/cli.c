@@ -79,12 +79,21 @@ static bool sign_run(struct call *call)
 
 static bool help_run(struct call *);
 
-#define FILTER_HELP                                                                                          \
+#define ANY_FILTER_HELP                                                                                      \
     "  --topic TOPIC         of this topic only\n"                                                           \
     "  --url-host HOST       whose url has this host, with or without its port\n"                            \
-    "  --due-after TIME      due then or later; TIME is RFC 3339, now, -1h or +15m\n"                        \
-    "  --due-before TIME     due before that\n"                                                              \
+    "  --id-prefix TEXT      whose jobId begins with it\n"                                                   \
+    "  --last-status 5xx     whose last attempt was answered so: 503, 5xx, or several with commas\n"         \
     "  --limit N             at most N in all\n"
+#define DEAD_FILTER_HELP                                                                                     \
+    ANY_FILTER_HELP                                                                                          \
+    "  --reason WORD         that died of this, such as gone; or several with commas\n"                      \
+    "  --died-after TIME     died then or later; TIME is RFC 3339, now, -1h or +15m\n"                       \
+    "  --died-before TIME    died before that\n"
+#define FILTER_HELP                                                                                          \
+    DEAD_FILTER_HELP                                                                                         \
+    "  --due-after TIME      delayed and ready ones: due then or later\n"                                    \
+    "  --due-before TIME     due before that\n"
 
 static const struct command {
     const char *name, *words, *help;
@@ -102,7 +111,7 @@ static const struct command {
      "  --retry N --ttl 1h --timeout 10s\n"},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased or dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
-    {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, FILTER_HELP},
+    {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
     {"show", "TOPIC/ID", "prints a job with all that is known of it", one_job_show, 1, NULL},
     {"why", "TOPIC/ID", "says why a job is not delivered yet, and when that ends", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
@@ -112,9 +121,9 @@ static const struct command {
      "  --all                 of all topics\n"
      "  --dry-run             only counts them\n"},
     {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again", many_jobs_redrive, 0,
-     FILTER_HELP "  --all                 of all topics\n"
-                 "  --per-second N        N of them become due each second\n"
-                 "  --dry-run             only counts them\n"},
+     DEAD_FILTER_HELP "  --all                 of all topics\n"
+                      "  --per-second N        N of them become due each second\n"
+                      "  --dry-run             only counts them\n"},
     {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
      "  --limit N             at most N\n"},
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic", topic_set, ARGUMENT_WORDS_MAX,

@@ -138,7 +138,8 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
                             struct job_errors *) MUST_USE;
 
 /* Reads what job_write of this or another version wrote for the job with this id, topic/jobId. INVALID: it
- * did not. Borrows id and record. A job that lacks something is for reading only. */
+ * did not. Borrows id and record. A job that lacks something is for reading only, and may have nothing but
+ * that. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);

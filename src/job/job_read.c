@@ -42,7 +42,8 @@ static bool read_text(struct job *job, struct slice value, struct slice *text)
 
 static bool read_url(struct job *job, struct slice value)
 {
-    return read_text(job, value, &job->url) && job->url.size <= JOB_URL_MAX;
+    return read_text(job, value, &job->url) && job->url.size <= JOB_URL_MAX &&
+           header_value_is_valid(job->url); /* visible ASCII, as far as that goes */
 }
 
 static bool read_body(struct job *job, struct slice value)
@@ -280,6 +281,26 @@ static bool read_member(struct reading *reading, struct slice name, struct slice
     return is_first && members[at].read(reading->job, value);
 }
 
+/* Whether it needs what this version does not know. */
+static bool find_lack(struct slice record, struct slice *lacks)
+{
+    struct json_cursor cursor;
+    struct slice name, value;
+    bool is_object = json_open(record, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &name, &value))
+        if (slice_equal(name, SLICE("\"needs\"")) && !needs_read(value, lacks))
+            return false;
+    return is_object && cursor.is_ended && lacks->size > 0;
+}
+
+/* A later version may give members that are known here other values, too: then only that is told. */
+static enum status read_lacking(struct slice id, struct slice record, struct job *job)
+{
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    job_key_parse(id, &job->topic, &job->job_id);
+    return find_lack(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+}
+
 enum status job_read(struct slice id, struct slice record, struct job *job)
 {
     struct json_cursor cursor;
@@ -291,10 +312,10 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
     bool is_ours = json_open(record, &cursor) && cursor.close == '}';
     while (is_ours && json_next_member(&cursor, &name, &value))
         is_ours = read_member(&reading, name, value);
-    is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms &&
-              job->url.data &&            /* there, though it may be empty */
-              (is_id || job->lacks.size); /* a later version may take other ids */
-    if (!is_ours)
-        job_fini(job);
-    return is_ours ? STATUS_OK : STATUS_INVALID;
+    is_ours = is_ours && cursor.is_ended && cursor.at + 1 == cursor.end && job->created_ms && job->url.data &&
+              is_id; /* a url is there, though it may be empty */
+    if (is_ours)
+        return STATUS_OK;
+    job_fini(job);
+    return read_lacking(id, record, job);
 }

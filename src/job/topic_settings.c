@@ -252,9 +252,14 @@ static enum status parse_text(struct parse *parse, struct slice text)
         read_members(parse, text, all_members, sizeof all_members / sizeof *all_members, "",
                      &settings->carried);
     }
-    if (errors->count > 0)
-        topic_settings_fini(settings);
-    return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+    if (errors->count == 0)
+        return STATUS_OK;
+    topic_settings_fini(settings);
+    if (settings->lacks.size == 0)
+        return STATUS_INVALID;
+    /* A later version may give settings that are known here other values, too: then only that is told. */
+    *settings = (struct topic_settings){.lacks = settings->lacks};
+    return STATUS_OK;
 }
 
 enum status topic_settings_parse(struct slice text, struct topic_settings *settings,

@@ -13,7 +13,7 @@ static enum status listen_at(const struct options *options, const struct listen_
                              struct listener **listener, struct problem *problem)
 {
     return listener_open(options->tls ? "https" : "http", address->host, address->port,
-                         (size_t)options->reactors, listener, problem);
+                         (size_t)options->reactors, options->shares_port, listener, problem);
 }
 
 static enum status open_all(struct front *front, const struct options *options, struct problem *problem)
@@ -90,6 +90,11 @@ void front_refuse(const struct front *front, struct target_policy *policy)
 const char *front_url(const struct front *front)
 {
     return listener_url(front->api);
+}
+
+bool front_has_partner(const struct front *front)
+{
+    return listener_has_partner(front->api);
 }
 
 int front_take(struct front *front, size_t reactor)

@@ -20,6 +20,9 @@ void front_refuse(const struct front *, struct target_policy *);
 /* http://HOST:PORT of the API; borrowed. */
 const char *front_url(const struct front *);
 
+/* Another process listens on the port of the API, too: clients are served when ours stops. */
+bool front_has_partner(const struct front *);
+
 /* Gives the sockets of one reactor: of the API, and of health, which is -1 without --health-listen. Each may
  * be taken once. */
 int front_take(struct front *, size_t reactor);

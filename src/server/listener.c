@@ -7,15 +7,18 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "server/listening_sockets.h"
 
 enum { BACKLOG = 1024 };
 
 struct listener {
     size_t count;
-    int *fds; /* -1: taken */
+    int *fds;      /* -1: taken */
+    ino_t *inodes; /* of all */
     struct address address;
     bool is_wildcard;
     uint16_t port;
@@ -72,10 +75,16 @@ static int open_other(const struct sockaddr *address, socklen_t size)
     return -1;
 }
 
-/* All sockets on one address; false with errno. What was opened is in fds. */
-static bool open_all(struct listener *listener, const struct addrinfo *where)
+static ino_t inode_of(int fd)
 {
-    listener->fds[0] = open_first(where->ai_addr, where->ai_addrlen);
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+/* All sockets on one address; false with errno. What was opened is in fds. */
+static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
+{
+    listener->fds[0] = (is_shared ? open_other : open_first)(where->ai_addr, where->ai_addrlen);
     if (listener->fds[0] < 0)
         return false;
     struct sockaddr_storage bound = {0};
@@ -88,6 +97,8 @@ static bool open_all(struct listener *listener, const struct addrinfo *where)
         if (listener->fds[i] < 0)
             return false;
     }
+    for (size_t i = 0; i < listener->count; i++)
+        listener->inodes[i] = inode_of(listener->fds[i]);
     return true;
 }
 
@@ -104,7 +115,9 @@ static void explain(struct problem *problem, const char *host, uint16_t port, in
 {
     const char *what = strerror(error);
     if (error == EADDRINUSE)
-        what = "another program already listens there; stop it or choose another port";
+        what =
+            "another program already listens there; stop it or choose another port (or, where it is another "
+            "duepost of the same user, share the port: --share-port on)";
     else if (error == EACCES)
         what = "ports below 1024 need a privilege; choose another port";
     else if (error == EADDRNOTAVAIL)
@@ -113,7 +126,7 @@ static void explain(struct problem *problem, const char *host, uint16_t port, in
 }
 
 /* Of a name's addresses the first that can be bound. */
-static enum status open_any(struct listener *listener, const char *host, uint16_t port,
+static enum status open_any(struct listener *listener, const char *host, uint16_t port, bool is_shared,
                             struct problem *problem)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
@@ -128,7 +141,7 @@ static enum status open_any(struct listener *listener, const char *host, uint16_
     enum status status = STATUS_FAILED;
     int first_error = 0;
     for (const struct addrinfo *where = found; where && status != STATUS_OK; where = where->ai_next) {
-        if (open_all(listener, where)) {
+        if (open_all(listener, where, is_shared)) {
             status = STATUS_OK;
         } else {
             first_error = first_error ? first_error : errno;
@@ -141,16 +154,17 @@ static enum status open_any(struct listener *listener, const char *host, uint16_
     return status;
 }
 
-enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count,
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
                           struct listener **opened, struct problem *problem)
 {
     assert(count > 0);
     struct listener *listener = NEW(struct listener);
     listener->count = count;
     listener->fds = NEW_ARRAY(int, count);
+    listener->inodes = NEW_ARRAY(ino_t, count);
     for (size_t i = 0; i < count; i++)
         listener->fds[i] = -1;
-    enum status status = open_any(listener, host, port, problem);
+    enum status status = open_any(listener, host, port, is_shared, problem);
     if (status != STATUS_OK) {
         listener_free(listener);
         return status;
@@ -168,6 +182,7 @@ void listener_free(struct listener *listener)
         return;
     close_all(listener);
     free(listener->fds);
+    free(listener->inodes);
     free(listener);
 }
 
@@ -187,6 +202,11 @@ uint16_t listener_port(const struct listener *listener)
 const char *listener_url(const struct listener *listener)
 {
     return listener->url;
+}
+
+bool listener_has_partner(const struct listener *listener)
+{
+    return listening_sockets_find(&listener->address, listener->port, listener->inodes, listener->count);
 }
 
 bool listener_is_loopback(const struct listener *listener)

@@ -27,6 +27,7 @@
 enum option_id {
     OPTION_LISTEN,
     OPTION_HEALTH_LISTEN,
+    OPTION_SHARE_PORT,
     OPTION_TOKENS,
     OPTION_HOSTS,
     OPTION_TLS_CERT,
@@ -94,6 +95,7 @@ struct listen_address {
 /* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
 struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
+    bool shares_port;                            /* other processes of this user may listen there, too */
     char *tokens_file;
     struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
     char *hosts;                        /* names of this host, with commas between them */

@@ -86,6 +86,20 @@ const struct option option_table[OPTION_COUNT] = {
                 "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
                 "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
         },
+    [OPTION_SHARE_PORT] =
+        {
+            .name = "share-port",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(shares_port),
+            .fallback = "off",
+            .help = "listen although another duepost of the same user listens on that port",
+            .text = "For a restart without a gap, with a Redis of yours: start the new duepost with it, and stop\n"
+                    "the old one when the new one is ready. On SIGTERM, a duepost whose port another process\n"
+                    "shares goes on accepting while its attempts drain; else it refuses connections at once.\n"
+                    "Where the kernel has net.ipv4.tcp_migrate_req = 1, not even a connection that comes at the\n"
+                    "moment in which the old one closes its socket is reset.",
+        },
     [OPTION_REDIS] =
         {
             .name = "redis",

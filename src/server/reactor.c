@@ -38,6 +38,7 @@ struct reactor {
     size_t upkeep_count;
     struct hook *drain_watch; /* only while draining */
     bool was_ready;
+    bool goes_on_accepting; /* while draining, as long as attempts run */
     bool is_consumer_drained;
     bool is_drained;
 };
@@ -56,9 +57,11 @@ static size_t part_of(const struct reactor *reactor, int64_t all)
     return ((size_t)all + count - 1) / count;
 }
 
+/* Exactly its part, which may be none: a reactor without slots claims nothing, and the doorbell wakes the others. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
-    return part_of(reactor, reactor->options.options->max_in_flight);
+    size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
+    return all / count + (reactor->options.index < all % count);
 }
 
 static void start_servers(struct reactor *reactor)
@@ -264,9 +267,21 @@ void reactor_reload(struct reactor *reactor, const struct options *options, loop
 /* ---- drain: server, carry worker and consumer stop taking; then the last answer and outcome are awaited
  * ---- */
 
+static void stop_accepting(void *arg)
+{
+    struct reactor *reactor = arg;
+    api_drain(reactor->api);
+    http_server_quiesce(reactor->server); /* the other one goes on to the end */
+}
+
 static void on_turn_end(void *arg)
 {
     struct reactor *reactor = arg;
+    if (reactor->is_consumer_drained && reactor->goes_on_accepting) {
+        reactor->goes_on_accepting = false;
+        loop_post(reactor->loop, stop_accepting, reactor);
+        return;
+    }
     if (reactor->is_drained || !reactor->is_consumer_drained || http_server_pending(reactor->server) > 0)
         return;
     reactor->is_drained = true;
@@ -283,8 +298,10 @@ static void drain(void *arg)
 {
     struct reactor *reactor = arg;
     reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, on_turn_end, reactor);
-    http_server_quiesce(reactor->server); /* the other one goes on to the end */
-    api_drain(reactor->api);
+    if (!reactor->goes_on_accepting)
+        stop_accepting(reactor);
+    else if (reactor->health_server)
+        http_server_quiesce(reactor->health_server); /* probes are for the process that stays */
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
     consumer_drain(reactor->consumer, on_consumer_drained, reactor);
@@ -302,9 +319,16 @@ static void stop(void *arg)
     loop_stop(reactor->loop);
 }
 
-void reactor_drain(struct reactor *reactor)
+static void drain_slowly(void *arg)
 {
-    loop_post(reactor->loop, drain, reactor);
+    struct reactor *reactor = arg;
+    reactor->goes_on_accepting = true;
+    drain(reactor);
+}
+
+void reactor_drain(struct reactor *reactor, bool goes_on_accepting)
+{
+    loop_post(reactor->loop, goes_on_accepting ? drain_slowly : drain, reactor);
 }
 
 void reactor_cut(struct reactor *reactor)

@@ -39,8 +39,9 @@ struct reactor *reactor_start(const struct reactor_options *);
  * then, in the reactor's thread. options is borrowed like those at the start. From any thread. */
 void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
-/* No new connections and no claims; what runs ends. From any thread. */
-void reactor_drain(struct reactor *);
+/* No new connections and no claims; what runs ends. goes_on_accepting: connections come until no attempt runs
+ * any more. From any thread. */
+void reactor_drain(struct reactor *, bool goes_on_accepting);
 
 /* Cuts the attempts that still run and gives their leases back. From any thread, after reactor_drain. */
 void reactor_cut(struct reactor *);

@@ -112,9 +112,12 @@ static void begin_stop(struct server *server)
         stop_all(server);
         return;
     }
-    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms));
+    bool has_partner = front_has_partner(server->front);
+    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
+             LOG_TEXT("new_connections",
+                      has_partner ? "accepted, as another process shares the port" : "refused"));
     for (size_t i = 0; i < server->reactor_count; i++)
-        reactor_drain(server->reactors[i]);
+        reactor_drain(server->reactors[i], has_partner);
     timer_start(server->timer, server->options->drain_timeout_ms * 1000);
 }
 

@@ -175,6 +175,9 @@ static void ask(struct walk *walk)
     script_call_text(call, slice_of(kind_words[walk->kind]));
     script_call_number(call, list->from.began_ms);
     script_call_text(call, buffer_slice(&walk->ids));
+    script_call_text(call, list->id_prefix);
+    script_call_text(call, list->reasons);
+    script_call_text(call, list->statuses);
     script_call_send(call, shard->reads, on_page, walk);
 }
 
@@ -203,7 +206,8 @@ static void begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
     bool is_count = walk->kind == WALK_COUNT;
-    bool is_plain_count = is_count && list->topic.size == 0 && list->host.size == 0;
+    bool is_plain_count =
+        is_count && list->topic.size + list->host.size + list->id_prefix.size + list->statuses.size == 0;
     if (list->state == JOB_STATE_LEASED && !is_plain_count)
         leased_find(store_shard(walk->store, list->from.shard), list->topic, list->from.id,
                     is_count ? LEASED_MAX : list->max, on_leased, walk);

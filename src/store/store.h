@@ -28,6 +28,9 @@
 
 struct store;
 
+/* Before tags that a job must not have, see store_job_tag. */
+#define STORE_TAGS_EXCLUDED '!'
+
 enum {
     STORE_FORMAT = 2,       /* of the data; a newer one is refused, an older one is taken over */
     STORE_LEASE_MS = 5000,  /* a consumer's right without renewal */
@@ -130,7 +133,8 @@ struct store_job {
 };
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
- * change the job only if one of them is its; empty: however it is; "*": any job. STALE: it is another one, or
+ * change the job only if one of them is its; empty: however it is; "*": any job. store_replace also takes them behind
+ * STORE_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE: it is another one, or
  * none. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
@@ -228,6 +232,10 @@ struct store_list {
     enum job_state state;
     struct slice topic; /* empty for all, shard by shard: with leased and dead only */
     struct slice host;  /* of the url, in lower case, with or without its port; empty for all */
+    struct slice id_prefix; /* of the jobId; empty for all */
+    /* Words with commas between them; empty for all. Why a job is dead; the status of the last attempt, such as 503, or
+     * the first digit of many, such as 5xx. */
+    struct slice reasons, statuses;
     /* Bounds of the time that at_ms of a store_job is: not before, and before; 0: none. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to STORE_LIST_MAX */

@@ -12,6 +12,7 @@ import pytest
 import contract
 from duepost import BINARY, Duepost, environment, run
 from patience import SLOW, until
+from receiver import HANG, Receiver
 import scratch
 from tokens import SCOPES, TokenFile
 
@@ -227,38 +228,28 @@ def test_topics_are_listed_without_a_trace_of_others(start, topic):
     assert [each["topic"] for each in server.get("/topics").expect(200)["topics"]] == names
 
 
-BURY = """for i = 1, 10500 do
-  local id = string.format('theirs/job-%05d', i)
-  redis.call('HSET', KEYS[1] .. 'kept', id, 'dead ' .. 1000 + i .. ' 0 33 {"createdAt":1,"url":"http://a/"}')
-  redis.call('ZADD', KEYS[1] .. 'dead', ARGV[1] + i, id)
-  redis.call('ZADD', KEYS[1] .. 'dead:theirs', ARGV[1] + i, id)
-end
-for i = 1, 3 do
-  local id = 'mine-1/job-' .. i
-  redis.call('HSET', KEYS[1] .. 'kept', id, 'dead ' .. 5000 * i .. ' 0 33 {"createdAt":1,"url":"http://a/"}')
-  redis.call('ZADD', KEYS[1] .. 'dead', ARGV[1] + 5000 * i, id)
-  redis.call('ZADD', KEYS[1] .. 'dead:mine-1', ARGV[1] + 5000 * i, id)
-end"""
-
-
-@pytest.mark.parametrize("path", ["/jobs", "/jobs/count"])
-def test_a_cursor_names_no_job_of_others(start, redis, path):
-    """Beside more jobs of others than one request looks at: neither they nor their number show."""
-    tokens, its = TokenFile(), redis()
-    bound = tokens.add("bound", topics="mine-*")
-    server = start("--tokens", str(tokens.path), redis=its, token=bound)
-    assert its.command("EVAL", BURY, "1", "duepost:{0}:", str(int(time.time() * 1000) - 60_000)) == b"$-1\r\n"
-    found, cursor, pages = 0, "", 0
-    while True:
-        page = server.request("GET", f"{path}?state=dead&topic=mine-1&limit=2{cursor}", check=False).expect(200)
-        found += page["count"] if "count" in page else len(page["jobs"])
-        pages += 1
-        if "cursor" not in page:
-            break
-        cursor = base64.urlsafe_b64decode(page["cursor"] + "==").decode()
-        assert "theirs" not in cursor and "mine-1/" in cursor
-        cursor = f"&cursor={page['cursor']}"
-    assert found == 3 and pages == (1 if path.endswith("count") else 2)
+@pytest.mark.parametrize("state", ["dead", "leased", "delayed"])
+def test_a_cursor_names_no_job_of_others(start, state):
+    """Jobs of several topics die, or are leased, one after the other."""
+    tokens, receiver = TokenFile(), Receiver()
+    root, bound = tokens.add("root"), tokens.add("bound", topics="mine-*")
+    server = start("--tokens", str(tokens.path), token=root)
+    answers = {"dead": 410, "leased": HANG, "delayed": 200}
+    for i in range(3):
+        for topic in ("theirs", "mine-1", "mine-2"):
+            receiver.script(topic, answers[state])
+            server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), delay=60 if state == "delayed" else 0)
+    if state != "delayed":
+        until(lambda: server.get(f"/jobs/count?state={state}").expect(200)["count"] == 9, 10, state)
+    found, cursor = [], ""
+    while cursor is not None:
+        page = server.with_token(bound).get(f"/jobs?state={state}&topic=mine-1&limit=1{cursor}").expect(200)
+        found += [job["jobId"] for job in page["jobs"]]
+        text = base64.urlsafe_b64decode(page.get("cursor", "") + "==").decode()
+        assert not text or text.split("/")[0].endswith(":mine-1")
+        cursor = f"&cursor={page['cursor']}" if text else None
+    assert sorted(found) == ["j0", "j1", "j2"]
+    receiver.stop()
 
 
 # ---- rates ----

@@ -151,7 +151,7 @@ def test_many_jobs_are_cancelled(server, receiver, topic):
 def test_a_redrive_is_bounded_and_can_be_tried_first(server, receiver, topic):
     bury(server, receiver, topic, "a", "b", "c")
     assert ask(server, "redrive", "--topic", topic, "--dry-run").startswith("3 found")
-    assert ask(server, "redrive", "--topic", topic, "--limit", "1", "--due-after=-1h") == "1 of 1 done\n"
+    assert ask(server, "redrive", "--topic", topic, "--limit", "1", "--died-after=-1h") == "1 of 1 done\n"
     until(lambda: receiver.count(topic) == 4, 5, "one delivery")
     assert len(rows(ask(server, "dead", "--topic", topic))) == 3
 

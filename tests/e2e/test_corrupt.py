@@ -21,7 +21,7 @@ RECORDS = [
     (HEAD + ',"headers":{"X":"a\\r\\nY: b"}}', False), (HEAD + ',"headers":{"Content-Length":"7"}}', False), (HEAD + ',"traceparent":"' + "0" * 55 + '"}', False),
     (HEAD + ',"retrySchedule":[],"retry":5,"attempts":1}', True), (HEAD + ',"body":"\\ud800"}', False), (HEAD + ',"body":"\\x"}', False),
     ('{"createdAt":1700000000000,"url":"nowhere"}', False), ('{"createdAt":1700000000000,"url":"http://[::1"}', False),
-    (HEAD + ',"needs":{}}', False), (HEAD + ',"url":"http://127.0.0.1:9/"}', False), ("{" * 10000, False),
+    (HEAD + ',"ttl":1.2.3}', False), (HEAD + ',"needs":{}}', False), (HEAD + ',"url":"http://127.0.0.1:9/"}', False), ("{" * 10000, False),
     (HEAD + ',"a":1' * 40 + ',"reason":"' + "r" * 5000 + '","body":' + "[" * 60 + "]" * 60 + "}", True),
 ]
 SCORES = ["-1", "-1e300", "1e300", "inf", "-inf", "9223372036854775807", "0.5"]

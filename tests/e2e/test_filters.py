@@ -58,6 +58,55 @@ def test_jobs_are_found_by_host(server, receiver, topic):
     assert count(server, f"{delayed}&urlHost={host}") == 3
 
 
+def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
+    """Redrive the 5xx, not the 410: one call."""
+    server = start("--breaker", "off", "--retry-schedule", "")
+    for job_id, answer in (("a-gone", 410), ("a-503", 503), ("b-500", 500), ("b-404", 404), ("b-503", 503)):
+        receiver.script(topic, answer, 200, job_id=job_id)
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), body={"reason": "gone", "lastAttempt": {"status": 410}})
+    server.schedule(topic=topic, jobId="late", url=receiver.url(), headers={"reason": "gone"}, delay=0.01, ttl=0.011)
+    dead = f"state=dead&topic={topic}"
+    until(lambda: count(server, dead) + receiver.count(topic) >= 11 or count(server, dead) == 6, 10, "all dead")
+    assert sorted(found(server, f"{dead}&lastStatus=410&limit=1")) == ["a-gone"]
+    assert sorted(found(server, f"{dead}&lastStatus=5xx&limit=2")) == ["a-503", "b-500", "b-503"]
+    assert sorted(found(server, f"{dead}&lastStatus=500,404")) == ["b-404", "b-500"]
+    assert sorted(found(server, f"{dead}&lastStatus=503&idPrefix=b-")) == ["b-503"]
+    assert found(server, f"{dead}&reason=gone") == ["a-gone"]
+    assert found(server, f"{dead}&reason=expired,none_such") == ["late"]
+    assert count(server, f"{dead}&lastStatus=5xx") == 3 and count(server, f"{dead}&idPrefix=a-") == 2
+    page = server.request("POST", f"/jobs/redrive?topic={topic}&lastStatus=5xx").expect(200)
+    assert page == {"matched": 3, "done": 3, "skipped": 0}
+    until(lambda: count(server, dead) == 3, 10, "the others stay")
+    assert sorted(found(server, dead)) == ["a-gone", "b-404", "late"]
+    assert server.request("DELETE", f"/jobs?{dead}&idPrefix=b&lastStatus=4xx").expect(200)["done"] == 1
+
+
+def test_the_dead_are_found_by_when_they_died(server, receiver, topic):
+    bury(server, receiver, topic, 3)
+    dead = f"state=dead&topic={topic}"
+    died = sorted(job["deadAt"] for job in server.get(f"/jobs?{dead}").expect(200)["jobs"])
+    assert count(server, f"{dead}&diedAfter={died[0]}") == 3
+    assert count(server, f"{dead}&diedBefore={died[0]}") == 0
+    assert count(server, f"{dead}&diedAfter={died[2]}") == died.count(died[2])
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&diedBefore={died[0]}").expect(200)["matched"] == 0
+    for query in (f"{dead}&dueAfter={died[0]}", f"state=leased&dueBefore={died[0]}", f"state=delivered&topic={topic}&dueBefore={died[0]}"):
+        assert server.get(f"/jobs?{query}").fields() == [query.split("&")[-1].split("=")[0]]
+    assert server.get(f"/jobs?state=delayed&topic={topic}&diedAfter={died[0]}&reason=gone&endedBefore={died[0]}").fields() == [
+        "diedAfter", "endedBefore", "reason"]
+
+
+def test_jobs_are_found_by_the_beginning_of_their_ids(server, receiver, topic):
+    for job_id in ("a-1", "a-2", "b-1", "ä 1"):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=3600)
+    delayed = f"state=delayed&topic={topic}"
+    assert sorted(found(server, f"{delayed}&idPrefix=a-&limit=1")) == ["a-1", "a-2"]
+    assert found(server, f"{delayed}&idPrefix=%C3%A4%20") == ["ä 1"]
+    assert server.request("DELETE", f"/jobs?{delayed}&idPrefix=a-").expect(200)["done"] == 2
+    assert count(server, delayed) == 2
+    for wrong in ("idPrefix=", "lastStatus=5", "lastStatus=600", "lastStatus=6xx", "lastStatus=503,", "lastStatus=x", "reason=", "reason=A", "reason=a b"):
+        assert server.get(f"/jobs?state=dead&topic={topic}&{wrong.replace(' ', '%20')}").fields() == [wrong.split("=")[0]]
+
+
 def test_more_jobs_than_one_request_looks_at_are_counted_page_by_page(server, receiver, topic):
     server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 3600} for _ in range(10_050)])
     host = receiver.url().split("/")[2]
@@ -133,9 +182,9 @@ def test_leased_jobs_are_cancelled_too(server, receiver, topic):
 
 
 def test_a_filter_that_cannot_be_is_refused(server, start, topic):
-    bad = "topic=a&dueAfter=soon&dueBefore=1960-01-01T00:00:00Z&urlHost=a/b&urlHost=b&x=1&state=dead"
+    bad = "topic=a&diedAfter=soon&diedBefore=1960-01-01T00:00:00Z&urlHost=a/b&urlHost=b&x=1&state=dead"
     for method, path in (("GET", "/jobs"), ("GET", "/jobs/count"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")):
-        assert server.request(method, f"{path}?{bad}").fields() == ["dueAfter", "dueBefore", "urlHost", "urlHost", "x"]
+        assert server.request(method, f"{path}?{bad}").fields() == ["diedAfter", "diedBefore", "urlHost", "urlHost", "x"]
     assert server.request("DELETE", "/jobs").fields() == ["state"]
     assert server.request("DELETE", "/jobs?state=delayed").fields() == ["topic"]
     assert server.get("/jobs/count").fields() == ["state"]

@@ -4,6 +4,8 @@ import datetime
 import json
 import time
 
+import pytest
+
 from patience import until
 from receiver import Answer, HANG
 
@@ -63,6 +65,15 @@ def test_the_place_of_a_lost_process_comes_back(start, redis, receiver, topic):
     other, = [server for server in servers if server not in busy]
     other.wait_for_state(topic, "b", None, 20)
     assert time.monotonic() - began > 2, "the lease of the lost one has to run out first"
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_max_in_flight_is_exact_for_a_process(start, redis, receiver, topic, number):
+    server = start("--max-in-flight", str(number), "--reactors", "4", redis=redis())
+    receiver.script(topic, Answer(delay=0.2))
+    server.schedule_many([{"topic": topic, "url": receiver.url()} for _ in range(4 * number)])
+    until(lambda: sum(bool(arrival.answered_at_ms) for arrival in receiver.of(topic)) == 4 * number, 15, "all of them")
+    assert most_at_once(receiver.of(topic)) == number
 
 
 def settings(server, topic, **members):

@@ -1,5 +1,6 @@
 """Starting, stopping, being killed; the embedded Redis; the log."""
 
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import time
 import pytest
 
 import processes
-from duepost import BINARY, environment, run
+from duepost import BINARY, environment, is_readable, run
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
 from timestamp import to_ms
@@ -83,6 +84,36 @@ def test_nobody_can_connect_during_the_drain(start, receiver, topic):
     until(refused, 1.5, "no new connections")
     assert server.process.poll() is None, "it did not wait for the attempt"
     assert server.process.wait(10 * SLOW) == 0
+
+
+def ask_all(sockets):
+    for sock in sockets:
+        sock.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+
+
+def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
+    """The old one goes on accepting while its attempt drains."""
+    shared = redis()
+    old = start("--reactors", "2", redis=shared)
+    receiver.script(topic, Answer(200, delay=4 * SLOW), job_id="long")
+    old.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt")
+    new = start("--reactors", "2", "--share-port", "on", redis=shared, listen=f"{old.host}:{old.port}")
+    old.process.send_signal(signal.SIGTERM)
+    until(lambda: "event=draining " in old.log(), 5, "the drain")
+    new.process.send_signal(signal.SIGSTOP)  # what is served now, the old one serves
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(old.connect()) for _ in range(64)]
+        ask_all(sockets)
+        until(lambda: sum(map(is_readable, sockets)) >= 8, 3, lambda: f"{sum(map(is_readable, sockets))} answers of the old one")
+        new.process.send_signal(signal.SIGCONT)
+        assert all(sock.recv(12) == b"HTTP/1.1 200" for sock in sockets)
+    assert old.process.wait(30 * SLOW) == 0
+    assert receiver.of(topic, "long")[0].answered_at_ms
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(new.connect()) for _ in range(64)]
+        ask_all(sockets)
+        assert all(sock.recv(12) == b"HTTP/1.1 200" for sock in sockets)
 
 
 def test_what_does_not_finish_is_cut_and_its_lease_given_back(start, redis, receiver, topic):
@@ -179,6 +210,13 @@ def test_the_first_job_after_a_start_arrives_at_once(start, receiver, topic):
         due = to_ms(server.schedule(topic=topic, jobId=str(number), url=receiver.url())["dueAt"])
         until(lambda: receiver.count(topic) > number, 5, "delivery")
         assert receiver.of(topic)[-1].at_ms - due < 300 * SLOW
+
+
+def test_a_healthy_start_has_no_warning(start, redis):
+    for behind in None, None, redis():
+        server = start(redis=behind)
+        server.terminate()
+        assert [line for line in server.log().splitlines() if "level=info" not in line] == []
 
 
 def test_stdout_has_one_line(start):

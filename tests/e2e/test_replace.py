@@ -163,6 +163,48 @@ def test_a_change_is_made_only_on_what_was_seen(server, receiver, topic, method)
     server.cancel(topic, "a")
 
 
+def test_a_put_may_be_for_a_new_job_only(server, receiver, topic):
+    new = {"If-None-Match": "*"}
+    put(server, topic, "a", new, url=receiver.url(), delay=60).expect(201)
+    tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
+    put(server, topic, "a", new, url=receiver.url(), delay=61).expect(412)
+    assert server.get(f"/jobs/{topic}/a").headers["ETag"] == tag
+    put(server, topic, "a", {"If-None-Match": f'"x", {tag}'}, url=receiver.url(), delay=61).expect(412)
+    put(server, topic, "a", {"If-None-Match": '"x", "y"'}, url=receiver.url(), delay=61).expect(200)
+    assert put(server, topic, "a", {"If-None-Match": "x"}, url=receiver.url()).fields() == ["If-None-Match"]
+    assert put(server, topic, "a", {**new, "If-Match": "*"}, url=receiver.url()).fields() == ["If-None-Match"]
+    server.cancel(topic, "a").expect(200)
+    receiver.script(topic, Answer(410), HANG)
+    put(server, topic, "a", new, url=receiver.url()).expect(201)
+    server.wait_for_state(topic, "a", "dead")
+    put(server, topic, "a", new, url=receiver.url(), timeout=60).expect(201)  # a dead job holds no id
+    server.wait_for_state(topic, "a", "leased")
+    put(server, topic, "a", new, url=receiver.url()).expect(412)
+    server.cancel(topic, "a").expect(200)
+
+
+def test_of_many_that_make_a_new_job_one_does(server, receiver, topic):
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        replies = list(pool.map(lambda i: put(server, topic, "a", {"If-None-Match": "*"}, url=receiver.url(), delay=60, body=i), range(16)))
+    assert sorted(reply.status for reply in replies) == [201] + [412] * 15
+    made, = [body for body, reply in enumerate(replies) if reply.status == 201]
+    assert server.job(topic, "a")["body"] == made
+    server.cancel(topic, "a")
+
+
+def test_a_patch_may_exclude_what_was_seen(server, receiver, topic):
+    def patch(none_match, members):
+        headers = {"Content-Type": "application/merge-patch+json", "If-None-Match": none_match}
+        return server.request("PATCH", f"/jobs/{topic}/a", json.dumps(members), headers)
+    patch("*", {"timeout": 5}).expect(404)
+    old = put(server, topic, "a", url=receiver.url(), delay=60).headers["ETag"]
+    patch("*", {"timeout": 5}).expect(412)
+    patch(old, {"timeout": 5}).expect(412)
+    patch('"x"', {"timeout": 5}).expect(200)
+    patch(old, {"timeout": 6}).expect(200)
+    server.cancel(topic, "a")
+
+
 def test_a_leased_job_is_cancelled_as_it_was_seen(server, receiver, topic):
     receiver.script(topic, HANG)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)

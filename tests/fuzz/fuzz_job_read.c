@@ -1,5 +1,7 @@
 #include "fuzz.h"
+#include "job/header.h"
 #include "job/job.h"
+#include "job/timestamp.h"
 
 /* A record that is taken is written as one that reads the same: written once more, it is the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -8,6 +10,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buffer record, rewritten;
     if (job_read(SLICE("mail/1"), input_of(data, size), &job) != STATUS_OK)
         return 0;
+    if (job.lacks.size) { /* for reading only */
+        job_fini(&job);
+        return 0;
+    }
+    assert(job.created_ms > 0 && job.created_ms <= TIMESTAMP_MAX_MS &&
+           job.last_attempt.at_ms <= TIMESTAMP_MAX_MS);
+    assert(job.last_attempt.duration_ms <= TIMESTAMP_MAX_MS && job.wait_ms <= TIMESTAMP_MAX_MS);
+    assert(job.attempts >= 0 && job.attempts <= JOB_ATTEMPTS_MAX && job.url.size <= JOB_URL_MAX);
+    for (size_t i = 0; i < job.header_count; i++)
+        assert(header_name_is_valid(job.headers[i].name) && header_value_is_valid(job.headers[i].value));
     buffer_init(&record, 1 << 20);
     buffer_init(&rewritten, 1 << 20);
     job_write(&job, &record);

@@ -37,6 +37,10 @@ static void check_kept(struct slice kept)
     struct buffer text;
     if (topic_settings_read(kept, &settings) != STATUS_OK)
         return;
+    if (settings.lacks.size) { /* for reading only */
+        topic_settings_fini(&settings);
+        return;
+    }
     buffer_init(&text, TOPIC_SETTINGS_BYTES_MAX);
     topic_settings_write(&settings, &text);
     check_shown();

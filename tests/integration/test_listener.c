@@ -14,7 +14,7 @@ static struct listener *open_listener(const char *host, uint16_t port, size_t co
 {
     struct listener *listener = NULL;
     struct problem problem = {""};
-    ck_assert_msg(listener_open("http", host, port, count, &listener, &problem) == STATUS_OK, "%s",
+    ck_assert_msg(listener_open("http", host, port, count, false, &listener, &problem) == STATUS_OK, "%s",
                   problem.text);
     return listener;
 }
@@ -80,13 +80,29 @@ START_TEST(a_port_in_use_is_an_error_also_when_a_duepost_uses_it)
     char expected[200];
     snprintf(expected, sizeof expected,
              "cannot listen on 127.0.0.1 port %u: another program already listens there; stop it or choose "
-             "another port",
+             "another port (or, where it is another duepost of the same user, share the port: --share-port on)",
              listener_port(listener));
-    ck_assert_int_eq(listener_open("http", "127.0.0.1", listener_port(listener), 1, &second, &problem),
+    ck_assert_int_eq(listener_open("http", "127.0.0.1", listener_port(listener), 1, false, &second, &problem),
                      STATUS_FAILED);
     ck_assert_str_eq(problem.text, expected);
     ck_assert_ptr_null(second);
     listener_free(listener);
+}
+END_TEST
+
+START_TEST(a_port_is_shared_by_who_wants_to_and_knows_of_it)
+{
+    struct listener *listener = open_listener("127.0.0.1", 0, REACTORS), *second = NULL;
+    struct problem problem;
+    ck_assert(!listener_has_partner(listener));
+    ck_assert_int_eq(
+        listener_open("http", "127.0.0.1", listener_port(listener), REACTORS, true, &second, &problem), STATUS_OK);
+    ck_assert_int_eq(listener_port(second), listener_port(listener));
+    ck_assert(listener_has_partner(listener));
+    ck_assert(listener_has_partner(second));
+    listener_free(listener);
+    ck_assert(!listener_has_partner(second));
+    listener_free(second);
 }
 END_TEST
 
@@ -130,9 +146,9 @@ START_TEST(what_cannot_be_bound_is_told)
 {
     struct listener *listener = NULL;
     struct problem problem;
-    ck_assert_int_eq(listener_open("http", "192.0.2.1", 0, 1, &listener, &problem), STATUS_FAILED);
+    ck_assert_int_eq(listener_open("http", "192.0.2.1", 0, 1, false, &listener, &problem), STATUS_FAILED);
     ck_assert_str_eq(problem.text, "cannot listen on 192.0.2.1 port 0: this host does not have that address");
-    ck_assert_int_eq(listener_open("http", "no such name", 0, 1, &listener, &problem), STATUS_FAILED);
+    ck_assert_int_eq(listener_open("http", "no such name", 0, 1, false, &listener, &problem), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "cannot listen on no such name: "));
     ck_assert_ptr_null(listener);
 }
@@ -182,6 +198,8 @@ Suite *suite(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, picks_a_port_and_shares_it_among_the_reactors);
     tcase_add_test(tests, a_port_in_use_is_an_error_also_when_a_duepost_uses_it);
+    tcase_add_test(tests, a_port_is_shared_by_who_wants_to_and_knows_of_it);
+    tcase_add_test(tests, a_port_is_shared_by_who_wants_to_and_knows_of_it);
     tcase_add_test(tests, a_port_is_free_again_at_once);
     tcase_add_test(tests, names_and_ipv6_literals_are_resolved);
     tcase_add_test(tests, what_cannot_be_bound_is_told);

@@ -102,7 +102,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_keyspace(HALFWAY);
 
     check_answer("read t/a", "(ready now-1000 {r} 0 '')");
-    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now-5000");
+    check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 1 t/c now-5000");
     check_answer("audit 9", "4 1 3 1 1 1 0 1 0 now-1000 0 0");
     check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
@@ -237,15 +237,15 @@ static void check_large_pages(const char *state, const char *topic)
         const char *host = hosts[i / 3];
         if (!host[0] && strcmp(tell[i % 3], "count") == 0)
             continue; /* no record is needed */
-        const char *words[] = {"list",    state,  topic,  "100", "",          "",  "10000",
-                               "4194304", "-inf", "+inf", host,  tell[i % 3], "0", ""};
-        redisReply *page = script_run(redis, 14, words);
+        const char *words[] = {"list", state, topic,       "100", "", "", "10000", "4194304", "-inf",
+                               "+inf", host,  tell[i % 3], "0",   "", "", "",      ""};
+        redisReply *page = script_run(redis, 17, words);
         ck_assert_str_eq(page->element[2]->str, "t/3");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : READ_AT_ONCE);
         freeReplyObject(page);
         words[4] = "1";
         words[5] = "t/3";
-        page = script_run(redis, 14, words);
+        page = script_run(redis, 17, words);
         ck_assert_str_eq(page->element[2]->str, "");
         ck_assert_int_eq(page->element[3]->integer, strcmp(host, "other") == 0 ? 0 : 2);
         freeReplyObject(page);
@@ -356,9 +356,9 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
     for (int i = 0; i < LISTED; i++)
         put_dead(i);
     do {
-        const char *const words[] = {"list",    "dead", "t",    "7", score,  last, "10000",
-                                     "1000000", "-inf", "+inf", "",  "jobs", "0",  ""};
-        redisReply *page = script_run(redis, 14, words);
+        const char *const words[] = {"list", "dead", "t",    "7", score, last, "10000", "1000000", "-inf",
+                                     "+inf", "",     "jobs", "0", "",    "",   "",      ""};
+        redisReply *page = script_run(redis, 17, words);
         ck_assert_uint_le((page->elements - 4) / 7, PAGE);
         for (size_t i = 4; i < page->elements; i += 7)
             seen[atoi(page->element[i]->str + 2)]++;
@@ -587,13 +587,13 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     }
     ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
 
-    const char *const page[] = {"list",    "ready", "crowd", "100", "",     "",  "10000",
-                                "4194304", "-inf",  "+inf",  "",    "jobs", "0", ""};
-    const char *const none[] = {"list",    "dead", "none", "100", "",     "",  "10000",
-                                "4194304", "-inf", "+inf", "",    "jobs", "0", ""};
-    const char *const audit[] = {"audit", "1000"}, *const mend[] = {"mend", "jobs", "0", ""};
-    freeReplyObject(run_timed(SCRIPT_LIST, 14, page));
-    freeReplyObject(run_timed(SCRIPT_LIST, 14, none));
+    const char *const page[] = {"list", "ready", "crowd", "100", "", "", "10000", "4194304", "-inf",
+                                "+inf", "",      "jobs",  "0",   "", "", "",      ""};
+    const char *const none[] = {"list", "dead", "none", "100", "", "", "10000", "4194304", "-inf",
+                                "+inf", "",     "jobs", "0",   "", "", "",      ""};
+    const char *const audit[] = {"audit", "1000"}, *const mend[] = {"mend", "jobs", "0"};
+    freeReplyObject(run_timed(SCRIPT_LIST, 17, page));
+    freeReplyObject(run_timed(SCRIPT_LIST, 17, none));
     freeReplyObject(run_timed(SCRIPT_MEND, 3, mend));
     reply = run_timed(SCRIPT_AUDIT, 2, audit);
     ck_assert_int_eq(reply->element[1]->integer, (long long)(CROWD - all.crowd));

@@ -172,6 +172,13 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
         /* Another record, the same place. */
         {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
+    CHECK_EXAMPLES( //
+        {ABSENT, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE "!*", "-4", NULL}, {LEASED, REPLACE "!*", "-4", NULL}, {READY, REPLACE "!*", "-4", NULL},
+        {DEAD, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
+        {DELAYED, REPLACE "!-," TAG_OTHER "," TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE "!-," TAG_LEASED, "-4", NULL},
+        {LEASED, REPLACE "!-," TAG_OTHER, "-3", NULL},
+        {DELAYED, REPLACE "!-," TAG_OTHER, REPLACED, SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
 
@@ -356,41 +363,41 @@ START_TEST(list_shows_the_jobs_of_a_state)
                                "kept: t/a=cancelled,now-9,0,3,{a} t/b=delivered,now-8,1,3,{b}1|2|\n"
                                "kept_until: t/a@now+1 t/b@now+2\n";
     CHECK_EXAMPLES( //
-        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
-        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/c now+1 {c} 0 '' 0 ''",
-         NULL},
-        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {ABSENT, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
+        {both, "list delayed t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
+         "'' '' 1 t/c now+1 {c} 0 '' 0 ''", NULL},
+        {both, "list ready t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 2 t/a now-5 {a} 0 '' 0 '' t/b now {b} 0 '' 0 ''", NULL},
-        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0 ''", "now-5 t/a 1 t/a now-5 {a} 0 '' 0 ''",
-         NULL},
-        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now {b} 0 '' 0 ''",
-         NULL},
-        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a",
+        {both, "list ready t 1 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
+         "now-5 t/a 1 t/a now-5 {a} 0 '' 0 ''", NULL},
+        {both, "list ready t 1 now-5 t/a 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
+         "'' '' 1 t/b now {b} 0 '' 0 ''", NULL},
+        {both, "list ready t 1 now t/b 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a '' '' ''",
          "'' '' 1 t/a now+3000 {r} 0 '' 0 ''", NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 1", NULL},
-        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
-        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 1", NULL},
+        {LEASED, "list leased u 10 '' '' 100 1000 -inf +inf '' jobs 0 t/a '' '' ''", "'' '' 0", NULL},
+        {dead, "list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 3 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
-        {kept, "list delivered t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {kept, "list delivered t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 1 t/b now-8 {b} 1 '' now+2 2\n", NULL},
-        {kept, "list cancelled t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {kept, "list cancelled t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 1 t/a now-9 {a} 0 '' now+1 ''", NULL},
-        {kept, "list delivered u 10 '' '' 100 1000 -inf +inf '' jobs 0 ''", "'' '' 0", NULL},
-        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {kept, "list delivered u 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
+        {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 2 t/a now-9 {a} 0 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
         /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
-        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 ''",
+        {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "now-9 u/a 2 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 ''", NULL},
-        {LEASED, "list leased u 2 '' '' 1 1000 -inf +inf '' jobs 0 t/a", "'' '' 0", NULL},
-        {dead, "list dead '' 2 '' '' 1 1000 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''",
-         NULL},
-        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0 ''", "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''",
-         NULL},
-        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0 ''",
+        {LEASED, "list leased u 2 '' '' 1 1000 -inf +inf '' jobs 0 t/a '' '' ''", "'' '' 0", NULL},
+        {dead, "list dead '' 2 '' '' 1 1000 -inf +inf '' jobs 0 '' '' '' ''",
+         "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''", NULL},
+        {dead, "list dead '' 9 '' '' 100 1 -inf +inf '' jobs 0 '' '' '' ''",
+         "now-9 t/a 1 t/a now-9 {a} 0 '' 0 ''", NULL},
+        {dead, "list dead '' 1 now-9 t/zz 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "now-9 u/a 1 u/a now-9 {c} 5 '' 0 ''", NULL},
-        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0 ''", "'' '' 1 t/b now-8 {b} 0 '' 0 ''",
-         NULL}, );
+        {dead, "list dead '' 1 now-8 t/a 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
+         "'' '' 1 t/b now-8 {b} 0 '' 0 ''", NULL}, );
 }
 END_TEST
 
@@ -400,18 +407,21 @@ START_TEST(leased_finds_ids_behind_another)
     CHECK_EXAMPLES( //
         {ABSENT, "leased '' '' 0 100", "0", NULL}, {some, "leased u '' 0 100", "0 u/a", NULL},
         {some, "leased t t/a 0 100", "0 t/c t/b", NULL}, {some, "leased '' t/c 0 100", "0 u/a", NULL},
-        {some, "list leased '' 2 0 t/a 100 1000 -inf +inf '' jobs 0 t/b", "'' '' 0", NULL}, );
+        {some, "list leased '' 2 0 t/a 100 1000 -inf +inf '' jobs 0 t/b '' '' ''", "'' '' 0", NULL}, );
 }
 END_TEST
 
 START_TEST(list_names_jobs_as_they_are)
 {
     CHECK_EXAMPLES( //
-        {DELAYED, "list delayed t 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_DELAYED,
+        {DELAYED, "list delayed t 10 '' '' 100 1000 -inf +inf '' seen 0 '' '' '' ''",
+         "'' '' 1 t/a " TAG_DELAYED, NULL},
+        {READY, "list ready t 10 '' '' 100 1000 -inf +inf '' seen 0 '' '' '' ''", "'' '' 1 t/a " TAG_READY,
          NULL},
-        {READY, "list ready t 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_READY, NULL},
-        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' seen 0 t/a", "'' '' 1 t/a " TAG_LEASED, NULL},
-        {DEAD, "list dead '' 10 '' '' 100 1000 -inf +inf '' seen 0 ''", "'' '' 1 t/a " TAG_DEAD, NULL}, );
+        {LEASED, "list leased '' 10 '' '' 100 1000 -inf +inf '' seen 0 t/a '' '' ''",
+         "'' '' 1 t/a " TAG_LEASED, NULL},
+        {DEAD, "list dead '' 10 '' '' 100 1000 -inf +inf '' seen 0 '' '' '' ''", "'' '' 1 t/a " TAG_DEAD,
+         NULL}, );
 }
 END_TEST
 
@@ -425,13 +435,13 @@ START_TEST(list_leaves_out_what_came_after_the_walk_began)
         "due: t@now-5\n"
         "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED("99999999999999") "\n";
     CHECK_EXAMPLES( //
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8 ''", "'' '' 2", NULL},
-        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 ''",
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8 '' '' '' ''", "'' '' 2", NULL},
+        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 '' '' '' ''",
          "'' '' 1 u/b now-8 {d} 0 '' 0 ''", NULL},
-        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8 ''", "'' '' 0", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 ''", "'' '' 1 t/a now-5 {a} 0 '' 0 ''",
-         NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now ''",
+        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8 '' '' '' ''", "'' '' 0", NULL},
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 '' '' '' ''",
+         "'' '' 1 t/a now-5 {a} 0 '' 0 ''", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now '' '' '' ''",
          "'' '' 1 t/c now+1 " CREATED("1") " 0 '' 0 ''", NULL}, );
 }
 END_TEST
@@ -451,33 +461,33 @@ START_TEST(list_tells_what_passes_its_filters)
                                                                                              "http:/"
                                                                                              "/h") "\n";
     CHECK_EXAMPLES( //
-        {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0 ''",
+        {some, "list ready t 9 '' '' 100 1000 now +inf '' jobs 0 '' '' '' ''",
          "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 '' 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0 ''",
+        {some, "list ready t 9 '' '' 100 1000 -inf now '' jobs 0 '' '' '' ''",
          "'' '' 1 t/a now-5 " RECORD("http://h/") " 0 '' 0 ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0 ''", "'' '' 0", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0 ''", "'' '' 1 t/d now+9 x 0 '' 0 ''",
-         NULL},
-        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0 ''",
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+9 '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 now+2 now+10 '' jobs 0 '' '' '' ''",
+         "'' '' 1 t/d now+9 x 0 '' 0 ''", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 now-8 now-7 '' jobs 0 '' '' '' ''",
          "'' '' 1 u/a now-8 " RECORD("http://h") " 0 '' 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''",
          "'' '' 2 t/a now-5 " RECORD("http://h/") " 0 '' 0 '' t/b now " RECORD("https://H:81?q") " 0 '' 0 ''",
          NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0 ''",
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf h:81 jobs 0 '' '' '' ''",
          "'' '' 1 t/b now " RECORD("https://H:81?q") " 0 '' 0 ''", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0 ''", "'' '' 0", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0 ''",
+        {some, "list delayed t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''", "'' '' 0", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf [::1] jobs 0 '' '' '' ''",
          "'' '' 1 t/e now-9 " RECORD("http://[::1]:5/") " 0 '' 0 ''", NULL},
         {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
-         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 ''",
+         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''",
          "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"} 0 ''", NULL},
-        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
-        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0 ''", "'' '' 1", NULL},
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 2", NULL},
-        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count 0 ''", "'' '' 1", NULL},
-        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count 0 ''", "now-5 t/a 1", NULL},
-        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count 0 ''", "'' '' 1", NULL}, );
+        {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 2", NULL},
+        {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0 '' '' '' ''", "'' '' 1", NULL},
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 2", NULL},
+        {some, "list dead u 9 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 1", NULL},
+        {some, "list ready t 9 '' '' 1 1000 -inf +inf h count 0 '' '' '' ''", "now-5 t/a 1", NULL},
+        {some, "list ready t 9 now-5 t/a 1 1000 -inf +inf h count 0 '' '' '' ''", "'' '' 1", NULL}, );
 }
 END_TEST
 
@@ -497,6 +507,9 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
         /* Nothing else is ready: no bell, and nothing that would be asked for at once. */
         {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@23\n"},
+        {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
+         "0 0 0 t {\"needs\":[\"later\"],\"paused\":1}",
+         PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@23\n"},
         {PASSED "topics: t={\"rate\":{\"jobs\":1}}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
          "0 0 0 t {\"rate\":{\"jobs\":1}}", PASSED "due: t@inf\ntopics: t={\"rate\":{\"jobs\":1}}\n"}, );
 }

@@ -494,7 +494,8 @@ class World:
     def step_replace(self):
         if self.is_away:
             return
-        items = [(job_id, self.some_when(), self.some_record(), self.some_tags(job_id)) for job_id in self.some_ids()]
+        items = [(job_id, self.some_when(), self.some_record(),
+                  self.chance.choice((self.some_tags(job_id), "!" + (self.some_tags(job_id) or "*")))) for job_id in self.some_ids()]
         for (job_id, *_), place in zip(items, self.call_items("replace", (self.chance.choice((0, 0, 6)),), items)):
             if isinstance(place, list):
                 expect(place[2] == (job_id in self.lives), job_id, "was there:", place)
@@ -566,7 +567,7 @@ class World:
         most, score, last, answer = self.chance.choice((1, 2, 9)), "", "", None
         while answer is None or last:
             ids = self.find_leased(topic, last)[:most] if state == "leased" else ()
-            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids))
+            answer = self.call("list", state, topic, most, score, last, 5, 1000, "-inf", "+inf", "", "jobs", 0, "\n".join(ids), "", "", "")
             expected = self.pool.list(state, topic, answer[2], score, last)
             self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
@@ -932,6 +933,7 @@ CONTROLS = {
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
     "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
+    "replace takes what it is not to": [("replace", "    if not is_other then return -4 end\n", "")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],

@@ -325,7 +325,14 @@ class Pool:
         answers = []
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
-            if is_there and job_id in self.leases:
+            if tags.startswith("!"):  # what must not be there
+                is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
+                tags = ""
+            else:
+                is_excluded = False
+            if is_excluded:
+                answers.append(-4)
+            elif is_there and job_id in self.leases:
                 answers.append(-3)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)

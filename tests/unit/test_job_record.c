@@ -286,6 +286,13 @@ START_TEST(tells_what_it_lacks)
     ck_assert(!job_is_same(&again, &again));
     job_fini(&again);
     check_rewrites(text, text);
+    ck_assert_int_eq(job_read(SLICE("t/no id of ours"),
+                              SLICE("{\"url\":[\"http://h/\"],\"needs\":[\"many\"],\"retry\":\"ever\"}"),
+                              &again),
+                     STATUS_OK);
+    ck_assert(slice_equal(again.lacks, SLICE("many")));
+    job_fini(&again);
+    ck_assert_int_eq(job_read(SLICE("t/i"), SLICE("{\"url\":1,\"needs\":[]}"), &again), STATUS_INVALID);
     check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[]}",
                    "{\"createdAt\":1,\"url\":\"http://h/\"}");
 }

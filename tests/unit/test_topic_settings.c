@@ -254,6 +254,10 @@ START_TEST(carries_settings_that_it_does_not_know)
     ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":[\"fifo\"]}"), &settings), STATUS_OK);
     ck_assert(slice_equal(settings.lacks, SLICE("fifo")));
     topic_settings_fini(&settings);
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":\"soon\",\"needs\":[\"fifo\"]}"), &settings),
+                     STATUS_OK);
+    ck_assert(slice_equal(settings.lacks, SLICE("fifo")));
+    topic_settings_fini(&settings);
     ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":\"fifo\"}"), &settings), STATUS_INVALID);
     ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":1}"), &settings), STATUS_INVALID);
 }

@@ -7,7 +7,7 @@
 -- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
 -- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
 -- over because their settings cannot be read or need what this process does not know}.
--- uses: attempts crashes due expiry needs places probe
+-- uses: attempts crashes due expiry places probe settings
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records

@@ -12,6 +12,8 @@
 -- ARGV[13] when the walk began, ms, or 0: it begins. What came later is not told: jobs that died or became ready since,
 --      and of the others jobs that were created since
 -- ARGV[14] leased jobs to look at, an id a line; see leased.lua
+-- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died of one of these reasons   [17] only jobs whose last
+--      attempt had one of these statuses, or begins with their first digit: 503,4xx; all three may be empty
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
 -- id, score, record, lost consumers, settings of its topic or '', until when it is kept or 0, line of its last attempt or
 -- '' when it has ended; or id, tag; or nothing}.
@@ -19,6 +21,7 @@
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
+local prefix, reasons, statuses = ARGV[15], ARGV[16], ARGV[17]
 local has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
 local key = bucket_of(topic)
 if state == 'leased' then key = LEASES end
@@ -45,10 +48,26 @@ if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. be
 if began > 0 and (has_ended or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. integer(began + 1)) - 1) end
 if ARGV[5] ~= '' and state ~= 'leased' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
 
+local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
+
+-- By what C wrote into the record, or into the line of the last attempt, where the job has ended. To decode a record takes
+-- longer than to pass it on, so its bytes count more.
+local function ended_so(record, lines)
+  if reasons == '' and statuses == '' then return true end
+  bytes_left = bytes_left - 3 * #record
+  local is_sound, job = pcall(cjson.decode, record)
+  if not is_sound or type(job) ~= 'table' then return false end
+  if reasons ~= '' and not is_one_of(reasons, tostring(job.reason or 'consumer_lost')) then return false end
+  local status = lines and string.match(last_line(lines), '^%d+ %d+ %d+ (%S+)')
+  status = status or type(job.lastAttempt) == 'table' and tostring(job.lastAttempt.status) or ''
+  return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
+end
+
 -- The record begins as schedule.lua and job_write.c made it.
-local function passes(id, record)
+local function passes(id, record, lines)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if began > 0 and created and tonumber(created) > began then return false end
+  if not ended_so(record, lines) then return false end
   if host == '' then return true end
   url = url or ''
   if url == '' then url = settings_of(topic_of(id)).url or '' end
@@ -77,9 +96,11 @@ local function add(id, score, record, losses, lines)
 end
 
 -- Whether the entry is told; records are read only where they are needed, and each that is read counts.
-local needs_record = tell ~= 'count' or host ~= ''
+local reads_record = host ~= '' or reasons ~= '' or statuses ~= ''
+local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
+  if prefix ~= '' and string.sub(id, #topic_of(id) + 2, #topic_of(id) + 1 + #prefix) ~= prefix then return end
   if not needs_record then return add(id, score) end
   local record, losses, lines, its_state, _
   if has_ended then
@@ -89,7 +110,7 @@ local function look_at(id, score)
     record = call('HGET', JOBS, id)
   end
   if record then bytes_left = bytes_left - #record end
-  if record and passes(id, record) then add(id, score, record, losses, lines) end
+  if record and passes(id, record, lines) then add(id, score, record, losses, lines) end
 end
 
 -- Whether the page ends behind this entry.
@@ -122,7 +143,7 @@ local function visit_leased(ids)
 end
 
 -- Where each entry counts there is no need to look at them.
-local is_plain = host == '' and (state ~= 'leased' or topic == '')
+local is_plain = not reads_record and prefix == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true

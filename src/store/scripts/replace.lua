@@ -7,16 +7,30 @@
 --   id
 --   when    as in schedule.lua
 --   record  as in schedule.lua
---   tags    what has to be there, see find_seen
+--   tags    what has to be there, see find_seen; behind a !, what must not be in the pool
 -- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
 -- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
 -- uses: attempts check crashes seen places url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
+-- Whether the job that the pool has under this id is none of those; '*' is any. Nothing: this call has read enough.
+local function is_none_of(id, tags)
+  if tags == '*' then return false end
+  local record = answer_record(id)
+  if record then return not string.find(tags, tag_of(id, record), 1, true) end
+end
+
 local function replace(id, when, record, tags)
   if has_read_enough() then return -2 end
   local is_there = call('HEXISTS', JOBS, id) == 1
+  local excluded = string.match(tags, '^!(.*)')
+  if excluded then
+    local is_other = not is_there or is_none_of(id, excluded)
+    if is_other == nil then return -2 end
+    if not is_other then return -4 end
+    tags = ''
+  end
   if is_there and call('ZSCORE', LEASES, id) then return -3 end
   local seen = tags == '' and 'pool' or find_seen(id, tags)
   if seen == nil then return -2 end

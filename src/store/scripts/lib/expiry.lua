@@ -19,7 +19,8 @@ local function is_expired(record)
   at = match(record, '^,"delay":[%d.]+()', at) or at
   at = match(record, '^,"dueAt":"[^"]*"()', at) or at
   local ttl, behind = match(record, '^,"ttl":([%d.]+)()', at)
-  if ttl and now >= tonumber(created) + math.floor(tonumber(ttl) * 1000 + 0.5) then return true end
+  ttl = tonumber(ttl or '')
+  if ttl and now >= tonumber(created) + math.floor(ttl * 1000 + 0.5) then return true end
   local year, month, day, hour, minute, ms =
     match(record, '^,"expiresAt":"(%d+)%-(%d+)%-(%d+)T(%d+):(%d+):(%d+%.%d+)Z"', behind or at)
   if not year then return false end

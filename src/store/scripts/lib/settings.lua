@@ -1,5 +1,5 @@
 -- settings.lua - what operators have set for topics.
--- uses: has
+-- uses: has needs
 
 local TOPICS = base .. 'topics' -- topic -> settings
 local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
@@ -24,7 +24,11 @@ local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
 local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
-  return is_json and type(read) == 'table' and are_sound(read) and read or UNREADABLE
+  if not is_json or type(read) ~= 'table' then return UNREADABLE end
+  if are_sound(read) then return read end
+  -- A later version may give settings that are known here other values, too.
+  local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
+  return lacks and {needs = read.needs} or UNREADABLE
 end
 
 local function settings_of(topic)
@@ -38,6 +42,9 @@ local function settings_of(topic)
 end
 
 local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
+
+-- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
+local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
 -- A setting that all topics may have: the topic's own, else that of all topics.
 local function setting_of(topic, name)

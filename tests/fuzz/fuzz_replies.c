@@ -1,0 +1,662 @@
+/* fuzz_replies.c - whatever a Redis, a Sentinel or a node of a Cluster answers, or something in its place:
+ * each call of the store ends with its callback, and what it gives is sound and can be shown.
+ *
+ * The links are fakes: they keep what is sent, and the input has the answers, in RESP, one behind the other.
+ * A byte before them says which call is made, of a store with one Redis, with Sentinels or with a Cluster.
+ * Once the answers are used up, each further one is lost. */
+#include <stdio.h>
+
+#include "api/view.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "fuzz_resp.h"
+#include "io/resolver.h"
+#include "job/json.h"
+#include "job/receiver.h"
+#include "store/shard.h"
+
+/* ---- the loop ---- */
+
+enum { THINGS_MAX = 512, SENT_MAX = 2000 };
+
+struct timer {
+    loop_fn *fn;
+    void *arg;
+    bool is_used, is_running;
+};
+
+struct hook {
+    loop_fn *fn;
+    void *arg;
+    bool is_used;
+};
+
+static struct timer timers[THINGS_MAX];
+static struct hook hooks[THINGS_MAX];
+
+struct hook *hook_new(struct loop *loop, enum loop_phase phase, loop_fn *fn, void *arg)
+{
+    size_t i = 0;
+    (void)loop, (void)phase;
+    while (hooks[i].is_used)
+        i++;
+    hooks[i] = (struct hook){fn, arg, true};
+    return &hooks[i];
+}
+
+void hook_free(struct hook *hook)
+{
+    if (hook)
+        hook->is_used = false;
+}
+
+struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
+{
+    size_t i = 0;
+    (void)loop;
+    while (timers[i].is_used)
+        i++;
+    timers[i] = (struct timer){fn, arg, true, false};
+    return &timers[i];
+}
+
+void timer_start(struct timer *timer, int64_t after_us)
+{
+    (void)after_us;
+    timer->is_running = true;
+}
+
+void timer_stop(struct timer *timer)
+{
+    timer->is_running = false;
+}
+
+bool timer_is_running(const struct timer *timer)
+{
+    return timer->is_running;
+}
+
+void timer_free(struct timer *timer)
+{
+    if (timer)
+        timer->is_used = timer->is_running = false;
+}
+
+static void fire_timers(void)
+{
+    bool was_running[THINGS_MAX];
+    for (size_t i = 0; i < THINGS_MAX; i++)
+        was_running[i] = timers[i].is_running;
+    for (size_t i = 0; i < THINGS_MAX; i++) {
+        if (!was_running[i] || !timers[i].is_running)
+            continue;
+        timers[i].is_running = false;
+        timers[i].fn(timers[i].arg);
+    }
+}
+
+struct resolver *resolver_start(struct loop *loop, const char *host, resolver_fn *fn, void *arg)
+{
+    (void)loop, (void)host, (void)fn, (void)arg;
+    return NULL;
+}
+
+void resolver_cancel(struct resolver *resolver)
+{
+    (void)resolver;
+}
+
+/* ---- the links ---- */
+
+struct redis_link {
+    struct redis_link_events events;
+    redis_message_fn *on_message;
+    void *message_arg;
+    bool is_used;
+};
+
+struct sent {
+    struct list item;
+    struct redis_link *link;
+    redis_reply_fn *fn;
+    void *arg;
+};
+
+static struct redis_link links[THINGS_MAX];
+static struct list sent = {&sent, &sent};
+static size_t sent_count;
+
+struct redis_link *redis_link_new(struct loop *loop, const struct redis_address *address, int64_t deadline_us,
+                                  struct redis_link_events events)
+{
+    size_t i = 0;
+    (void)loop, (void)address, (void)deadline_us;
+    while (links[i].is_used)
+        i++;
+    links[i] = (struct redis_link){.events = events, .is_used = true};
+    return &links[i];
+}
+
+void redis_link_free(struct redis_link *link)
+{
+    if (!link)
+        return;
+    link->is_used = false;
+    for (struct list *item = sent.next; item != &sent; item = item->next) {
+        struct sent *one = LIST_ENTRY(item, struct sent, item);
+        if (one->link == link)
+            one->link = NULL;
+    }
+}
+
+bool redis_link_is_up(const struct redis_link *link)
+{
+    return link->is_used;
+}
+
+const char *redis_link_why(const struct redis_link *link)
+{
+    (void)link;
+    return "";
+}
+
+void redis_link_reset(struct redis_link *link, const char *why)
+{
+    (void)link, (void)why;
+}
+
+void redis_link_move(struct redis_link *link, const char *why)
+{
+    (void)link, (void)why;
+}
+
+void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn, void *arg)
+{
+    struct sent *one = NEW(struct sent);
+    assert(argc > 0 && argv[0].size > 0);
+    *one = (struct sent){.link = link, .fn = fn, .arg = arg};
+    list_append(&sent, &one->item);
+    sent_count++;
+}
+
+void redis_subscribe(struct redis_link *link, struct slice channel, redis_message_fn *fn, void *arg)
+{
+    (void)channel;
+    link->on_message = fn;
+    link->message_arg = arg;
+}
+
+/* ---- what calls give ---- */
+
+static unsigned called;
+
+/* Reads all of it, under the sanitizers. */
+static void touch(struct slice text)
+{
+    static volatile char sink;
+    for (size_t i = 0; i < text.size; i++)
+        sink = text.data[i];
+    (void)sink;
+}
+
+static void check_json(struct buffer *text)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, 100000};
+    struct json_fault fault;
+    assert(text->failed || json_check(buffer_slice(text), &limits, &fault) == STATUS_OK);
+}
+
+static void check_job(const struct store_job *job)
+{
+    struct buffer text;
+    char tag[JOB_TAG_SIZE];
+    buffer_init(&text, 1 << 22);
+    view_write(&text, job, &retry_schedule_default);
+    check_json(&text);
+    buffer_clear(&text);
+    buffer_append_byte(&text, '{');
+    view_write_placed(&text, job->id, job->state, job->at_ms);
+    buffer_append_byte(&text, '}');
+    check_json(&text);
+    store_job_tag(job, tag);
+    touch(job->last_lines);
+    buffer_fini(&text);
+}
+
+static void check_receiver(const struct store_receiver *receiver)
+{
+    char name[RECEIVER_NAME_SIZE];
+    touch(receiver->name);
+    touch(receiver->cause);
+    (void)receiver_name_parse(receiver->name, name);
+    assert(receiver->opened_ms >= 0 && receiver->probe_ms >= 0 && receiver->limit >= 0);
+}
+
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+{
+    (void)arg, (void)due_ms;
+    called++;
+    if (status == STATUS_EXISTS)
+        check_job(job);
+    else if (status == STATUS_REPEATED)
+        touch(job->id);
+}
+
+static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
+{
+    (void)arg;
+    called++;
+    assert((place != NULL) == (status == STATUS_OK));
+}
+
+static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
+{
+    (void)arg, (void)status, (void)due_ms, (void)now_ms;
+    called++;
+}
+
+static void on_cancelled(void *arg, enum status status, bool was_leased)
+{
+    (void)arg, (void)status, (void)was_leased;
+    called++;
+}
+
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    (void)arg, (void)status, (void)due_ms;
+    called++;
+}
+
+static void on_read(void *arg, enum status status, const struct store_job *job)
+{
+    (void)arg;
+    called++;
+    if (status == STATUS_OK)
+        check_job(job);
+}
+
+static void on_attempts(void *arg, enum status status, struct slice lines)
+{
+    (void)arg, (void)status;
+    called++;
+    touch(lines);
+}
+
+static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,
+                    struct store_cursor next)
+{
+    struct buffer text;
+    (void)arg;
+    called++;
+    assert(status == STATUS_OK || count == 0);
+    for (size_t i = 0; i < count; i++)
+        check_job(&jobs[i]);
+    buffer_init(&text, 1 << 20);
+    buffer_append(&text, SLICE("{\"jobs\":[]"));
+    view_write_cursor(&text, &next, 0);
+    buffer_append_byte(&text, '}');
+    check_json(&text);
+    buffer_fini(&text);
+}
+
+static void on_seen(void *arg, enum status status, const struct store_seen *jobs, size_t count,
+                    struct store_cursor next, int64_t now_ms)
+{
+    (void)arg, (void)status, (void)next, (void)now_ms;
+    called++;
+    for (size_t i = 0; i < count; i++) {
+        touch(jobs[i].id);
+        touch(jobs[i].tag);
+    }
+}
+
+static void on_count(void *arg, enum status status, int64_t count, struct store_cursor next)
+{
+    (void)arg, (void)status, (void)next;
+    called++;
+    assert(count >= 0);
+}
+
+static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                      struct store_topic_cursor next)
+{
+    struct buffer text;
+    (void)arg, (void)status;
+    called++;
+    touch(next.name);
+    for (size_t i = 0; i < count; i++) {
+        buffer_init(&text, 1 << 20);
+        buffer_append(&text, SLICE("{\"topic\":"));
+        buffer_append_json(&text, topics[i].name);
+        view_write_settings(&text, topics[i].settings);
+        view_write_time(&text, "oldestDueAt", topics[i].due_ms);
+        view_write_time(&text, "heldUntil", topics[i].held_ms);
+        buffer_append_byte(&text, '}');
+        check_json(&text);
+        buffer_fini(&text);
+    }
+}
+
+static void on_set(void *arg, enum status status)
+{
+    (void)arg, (void)status;
+    called++;
+}
+
+static void on_receivers(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
+                         struct store_receiver_cursor next)
+{
+    (void)arg, (void)status, (void)next;
+    called++;
+    for (size_t i = 0; i < count; i++)
+        check_receiver(&receivers[i]);
+}
+
+static void on_news(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
+                    int64_t version, int64_t last)
+{
+    (void)version, (void)last;
+    on_receivers(arg, status, receivers, count, (struct store_receiver_cursor){0, 0});
+}
+
+static void on_reported(void *arg, enum status status, const struct store_reported *reported)
+{
+    (void)arg, (void)status;
+    called++;
+    assert(reported->receiver || !reported->has_opened); /* the log tells of the one that was opened */
+    if (reported->receiver)
+        check_receiver(reported->receiver);
+}
+
+static void on_closed(void *arg, enum status status, const struct store_receiver *receiver)
+{
+    (void)arg;
+    called++;
+    if (status == STATUS_OK)
+        check_receiver(receiver);
+}
+
+static void on_audited(void *arg, enum status status, const struct store_counts *counts)
+{
+    (void)arg, (void)status, (void)counts;
+    called++;
+}
+
+static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
+{
+    (void)arg;
+    called++;
+    assert(claim->nonce && (status == STATUS_OK || claim->count == 0) && claim->count <= STORE_CLAIM_MAX);
+    for (size_t i = 0; i < claim->count; i++) {
+        touch(claim->jobs[i].id);
+        touch(claim->jobs[i].record);
+        touch(claim->jobs[i].settings);
+    }
+    touch(claim->passed);
+    touch(claim->passed_settings);
+    assert((claim->now_ms - (claim->count ? claim->jobs[0].due_ms : 0)) * 1000 != 1); /* it can be computed */
+}
+
+static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
+{
+    (void)arg, (void)status;
+    called++;
+    touch(carried->owner);
+}
+
+static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
+{
+    (void)arg, (void)status;
+    called++;
+    for (size_t i = 0; i < recovered->dead_count; i++)
+        touch(recovered->dead[i]);
+}
+
+static void on_forgotten(void *arg, enum status status, bool is_full)
+{
+    (void)arg, (void)status, (void)is_full;
+    called++;
+}
+
+static void on_swept(void *arg, enum status status, const struct shard_swept *swept)
+{
+    (void)arg, (void)status, (void)swept;
+    called++;
+}
+
+static void on_survey(void *arg, enum status status, const struct shard_survey *survey)
+{
+    (void)arg, (void)status;
+    called++;
+    touch(survey->cursor);
+    assert(status != STATUS_OK || survey->cursor.size <= SHARD_SURVEY_CURSOR_MAX);
+}
+
+static void on_mended(void *arg, enum status status, struct slice cursor, const struct slice *mended,
+                      size_t count)
+{
+    (void)arg, (void)status;
+    called++;
+    touch(cursor);
+    for (size_t i = 0; i < count; i++)
+        touch(mended[i]);
+}
+
+/* ---- the calls ---- */
+
+#define ID  SLICE("mail/1")
+#define TAG SLICE("da39a3ee5e6b4b0d3255bfef95601890afd80709")
+
+static const struct lease lease = {{"mail/1", 6}, {"n1"}};
+
+static void list_jobs(struct store *store, enum job_state state, struct slice topic)
+{
+    struct store_list list = {.state = state, .topic = topic, .max = 2};
+    store_list(store, &list, on_list, NULL);
+    store_see(store, &list, on_seen, NULL);
+    list.host = SLICE("h");
+    store_count(store, &list, on_count, NULL);
+}
+
+static void up_all(void)
+{
+    for (size_t i = 0; i < THINGS_MAX; i++)
+        if (links[i].is_used && links[i].events.on_up)
+            links[i].events.on_up(links[i].events.arg);
+}
+
+enum { CALLS = 30 };
+
+/* As many callbacks as it brings. */
+static unsigned begin(struct store *store, unsigned number)
+{
+    struct shard *shard = store_shard(store, 0);
+    struct store_when when = {false, 0};
+    switch (number) {
+    case 0:
+        store_schedule(store, &(struct store_schedule){.id = ID, .record = SLICE("{}"), .when = when},
+                       on_scheduled, NULL);
+        return 1;
+    case 1:
+        store_replace(store, &(struct store_replace){.id = ID, .record = SLICE("{}"), .when = when},
+                      on_replaced, NULL);
+        return 1;
+    case 2:
+        store_change(store, &(struct store_change){.id = ID, .tag = TAG, .record = SLICE("{}")}, on_changed,
+                     NULL);
+        return 1;
+    case 3:
+        store_cancel(store, ID, TAG, on_cancelled, NULL);
+        return 1;
+    case 4:
+        store_run(store, ID, SLICE(""), when, on_run, NULL);
+        return 1;
+    case 5:
+        store_read(store, ID, on_read, NULL);
+        return 1;
+    case 6:
+        store_read_kept(store, ID, on_read, NULL);
+        return 1;
+    case 7:
+        store_attempts(store, ID, on_attempts, NULL);
+        return 1;
+    case 8:
+        list_jobs(store, JOB_STATE_DELAYED, SLICE("mail"));
+        return 3;
+    case 9:
+        list_jobs(store, JOB_STATE_LEASED, SLICE(""));
+        return 3;
+    case 10:
+        list_jobs(store, JOB_STATE_DEAD, SLICE("mail"));
+        return 3;
+    case 11:
+        store_topics(store, &(struct store_topics){.max = 2}, on_topics, NULL);
+        return 1;
+    case 12:
+        store_topics(store, &(struct store_topics){.topic = SLICE("mail"), .max = 1}, on_topics, NULL);
+        return 1;
+    case 13:
+        store_set_topic(store, SLICE("mail"), SLICE(""), SLICE("{}"), on_set, NULL);
+        return 1;
+    case 14:
+        store_receivers(store, &(struct store_receivers){.max = 2}, on_receivers, NULL);
+        return 1;
+    case 15:
+        store_news(store, 0, 0, on_news, NULL);
+        return 1;
+    case 16:
+        store_report(store,
+                     &(struct store_report){.name = SLICE("h:80"), .failures = 1, .cause = SLICE("503")},
+                     on_reported, NULL);
+        return 1;
+    case 17:
+        store_close_receiver(store, SLICE("h:80"), on_closed, NULL);
+        return 1;
+    case 18:
+        store_audit(store, on_audited, NULL);
+        return 1;
+    case 19:
+        shard_claim(shard, 3, on_claimed, NULL);
+        return 1;
+    case 20:
+        shard_complete(shard, &lease, SLICE(""), on_set, NULL);
+        shard_retry(shard, &lease, 5, SLICE("{}"), SLICE(""), on_set, NULL);
+        shard_bury(shard, &lease, SLICE("{}"), SLICE(""), on_set, NULL);
+        shard_release(shard, &lease, SHARD_NO_WAIT, 5, on_set, NULL);
+        shard_renew(shard, &lease, on_set, NULL);
+        return 5;
+    case 21:
+        shard_carry(shard, &(struct shard_carry){.me = SLICE("me"), .is_tick = true}, on_carried, NULL);
+        return 1;
+    case 22:
+        shard_recover(shard, FUZZ_NOW_MS, on_recovered, NULL);
+        return 1;
+    case 23:
+        shard_forget(shard, on_forgotten, NULL);
+        return 1;
+    case 24:
+        shard_sweep(shard, on_swept, NULL);
+        return 1;
+    case 25:
+        shard_survey(shard, &(struct shard_survey){.oldest_due_ms = -1}, on_survey, NULL);
+        return 1;
+    case 26:
+        shard_mend(shard, SLICE("jobs"), SLICE("0"), on_mended, NULL);
+        return 1;
+    case 27:
+        shard_wait_bell(shard, on_set, NULL);
+        return 1;
+    case 28:
+        up_all(); /* facts; what Sentinels and nodes of a Cluster know */
+        return 0;
+    default:
+        fire_timers();
+        return 0;
+    }
+}
+
+/* ---- one input ---- */
+
+static redisReader *reader;
+
+/* The next answer; NULL once there is none. */
+static void *next_answer(void)
+{
+    void *answer = NULL;
+    return redisReaderGetReply(reader, &answer) == REDIS_OK ? answer : NULL;
+}
+
+static void answer_one(void)
+{
+    struct sent *one = LIST_ENTRY(list_pop(&sent), struct sent, item);
+    redisReply *answer = one->link ? next_answer() : NULL;
+    sent_count--;
+    if (answer && answer->type == REDIS_REPLY_ERROR && one->link->events.on_error)
+        one->link->events.on_error(one->link->events.arg, slice_from(answer->str, answer->len));
+    one->fn(one->arg, (const struct redis_reply *)(const void *)answer);
+    freeReplyObject(answer);
+    free(one);
+}
+
+static void end_turn(void)
+{
+    for (size_t i = 0; i < THINGS_MAX; i++)
+        if (hooks[i].is_used)
+            hooks[i].fn(hooks[i].arg);
+}
+
+static void run(unsigned expected)
+{
+    end_turn();
+    for (size_t i = 0; sent_count > 0; i++) {
+        assert(i < SENT_MAX); /* it ends */
+        answer_one();
+        end_turn();
+    }
+    assert(called == expected);
+}
+
+static struct store *stores[3];
+
+static void start_stores(void)
+{
+    static struct redis_address addresses[3];
+    static const char *const texts[] = {"unix:/nowhere", "sentinel://127.0.0.1:1,127.0.0.1:2/main",
+                                        "cluster://127.0.0.1:1"};
+    struct problem problem;
+    enum status status = log_open("/dev/null", LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, &problem);
+    assert(status == STATUS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        status = redis_address_parse(slice_of(texts[i]), &addresses[i], &problem);
+        assert(status == STATUS_OK);
+        struct store_options options = {
+            .redis = &addresses[i],
+            .prefix = "fuzz:",
+            .shards = i == 2 ? 3 : 1,
+            .max_in_flight_topic = 1,
+            .durability = {.replicas = i == 1},
+            .is_durability_set = i == 1,
+            .breaker_wait_ms = 1000,
+            .metrics = metrics_of(metrics_board_new(1), 0),
+        };
+        stores[i] = store_new(NULL, &options);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1 || !resp_is_modest(data + 1, size - 1))
+        return 0;
+    if (!stores[0])
+        start_stores();
+    reader = redisReaderCreate();
+    redisReaderFeed(reader, (const char *)data + 1, size - 1);
+    called = 0;
+    run(begin(stores[data[0] / CALLS % 3], data[0] % CALLS));
+    for (size_t i = 0; i < THINGS_MAX; i++)
+        if (links[i].on_message)
+            links[i].on_message(links[i].message_arg, SLICE("wake"), input_of(data, size));
+    redisReaderFree(reader);
+    return 0;
+}
