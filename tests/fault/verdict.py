@@ -93,8 +93,15 @@ class Case:
             yield f"early by {due_ms - self.clock_ms(self.arrivals[0].at_us):.1f} ms"
         for arrival in self.arrivals:
             ends_us = [a.answered_us or a.at_us for a in self.arrivals if a.attempt == arrival.attempt - 1]
+            if self.is_first_reset(arrival.attempt - 1):
+                continue
             if ends_us and not self.context.is_cut and self.clock_ms(arrival.at_us) < min(ends_us) / 1000 + self.context.retry_ms:
                 yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
+
+    def is_first_reset(self, number):
+        """After which a job is sent again at once, where its connection was a kept one."""
+        resets = {a.attempt for a in self.arrivals if a.action == "reset"}
+        return bool(resets) and min(resets) == number
 
     def after_cancel(self):
         if not self.is_cancelled:
