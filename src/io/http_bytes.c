@@ -176,10 +176,10 @@ void http_bytes_note(bool is_tls, int fd, const void *data, size_t size)
 }
 
 #undef recv /* the header may have it with bounds */
-ssize_t recv(int fd, void *data, size_t size, int flags)
+ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
-    ssize_t got = recvfrom(fd, data, size, flags, NULL, NULL);
+    ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
     if (got > 0 && !(flags & MSG_PEEK))
-        http_bytes_note(false, fd, data, (size_t)got);
+        http_bytes_note(false, fd, buf, (size_t)got);
     return got;
 }

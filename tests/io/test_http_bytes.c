@@ -1,0 +1,159 @@
+#include "io/http_bytes.h"
+
+#include <string.h>
+
+#include "support/suite.h"
+
+enum { FD = 7 };
+
+#define HEAD "POST / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static struct http_bytes bytes;
+
+static void begin(void)
+{
+    http_bytes_init(&bytes, false);
+    http_bytes_begin(&bytes, FD);
+    http_bytes_watch(&bytes);
+}
+
+static void end(void)
+{
+    http_bytes_watch(NULL);
+    http_bytes_end(&bytes, FD);
+    http_bytes_fini(&bytes);
+}
+
+static void note(struct slice text)
+{
+    http_bytes_note(false, FD, text.data, text.size);
+}
+
+static bool take(size_t size, uint64_t body_bytes)
+{
+    const struct http_framing framing = {.content_length = body_bytes};
+    return http_bytes_take_head(&bytes, FD, size, &framing);
+}
+
+/* In two pieces, cut at each byte. */
+static void note_cut(struct slice text, size_t at)
+{
+    note(slice_from(text.data, at));
+    note(slice_skip(text, at));
+}
+
+static const struct head_case {
+    struct slice text;
+    size_t size; /* of the head that it holds; 0: it holds none that is plain */
+} heads[] = {
+    {SLICE(HEAD), sizeof HEAD - 1},
+    {SLICE("\r\n" HEAD), sizeof HEAD - 1},
+    {SLICE("G\r\n\r\n"), 5},
+    {SLICE("A: b\nC: d\r\n\r\n"), 0},
+    {SLICE("\n" HEAD), 0},
+    {SLICE("A: b\r\n\n"), 0},
+    {SLICE("A: b\r\n:\nC: d\r\n\r\n"), 0},
+    {SLICE("A: b\0\nC: d\r\n\r\n"), 0},
+    {SLICE("A: b\r\n\0\nC: d\r\n\r\n"), 0},
+    {SLICE("A: b\0\r\n\r\n"), 0},
+    {SLICE("A: b\rC\r\n\r\n"), 0},
+    {SLICE("A: b\r\n\r\r\n"), 0},
+    {SLICE("A: b\r\r\n\r\n"), 0},
+    {SLICE("A: b\r\n c\r\n\r\n"), 0},
+    {SLICE("A: b\r\n\tc\r\n\r\n"), 0},
+    {SLICE(" A: b\r\n\r\n"), 0},
+    {SLICE("A: b\r\n"), 0},
+};
+
+START_TEST(head_ends_with_an_empty_line)
+{
+    struct slice text = heads[_i].text;
+    for (size_t at = 0; at <= text.size; at++) {
+        begin();
+        note_cut(text, at);
+        ck_assert_msg(take(heads[_i].size ? heads[_i].size : text.size, 0) == (heads[_i].size > 0),
+                      "%.*s cut at %zu", SLICE_ARG(text), at);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(heads_follow_each_other_and_their_bodies)
+{
+    static const char all[] = HEAD "\n\0 \r" HEAD HEAD "\r\n\r\n!\r\n" HEAD;
+    for (size_t at = 0; at < sizeof all; at++) {
+        begin();
+        note_cut(slice_from(all, sizeof all - 1), at);
+        ck_assert(take(sizeof HEAD - 1, 4));
+        ck_assert(take(sizeof HEAD - 1, 0));
+        ck_assert(take(sizeof HEAD - 1, 7));
+        ck_assert(take(sizeof HEAD - 1, 0));
+        ck_assert(!take(sizeof HEAD - 1, 0));
+        end();
+    }
+}
+END_TEST
+
+START_TEST(head_of_another_size_is_not_taken_and_none_behind_it)
+{
+    begin();
+    note(SLICE(HEAD HEAD));
+    ck_assert(!take(sizeof HEAD, 0));
+    ck_assert(!take(sizeof HEAD - 1, 0));
+    end();
+}
+END_TEST
+
+START_TEST(nothing_is_taken_behind_chunks)
+{
+    const struct http_framing chunked = {.is_chunked = true};
+    begin();
+    note(SLICE(HEAD "0\r\n\r\n" HEAD));
+    ck_assert(http_bytes_take_head(&bytes, FD, sizeof HEAD - 1, &chunked));
+    ck_assert(!take(sizeof HEAD - 1, 0));
+    end();
+}
+END_TEST
+
+START_TEST(what_is_read_ahead_is_bounded)
+{
+    static char zeros[64 * 1024];
+    begin();
+    note(SLICE(HEAD));
+    note(slice_from(zeros, sizeof zeros));
+    note(SLICE("x"));
+    ck_assert(!take(sizeof HEAD - 1, sizeof zeros + 1));
+    end();
+}
+END_TEST
+
+START_TEST(other_descriptors_and_encrypted_bytes_are_not_looked_at)
+{
+    begin();
+    http_bytes_note(true, FD, "\0", 1);
+    http_bytes_note(false, FD + 1, "\0", 1);
+    http_bytes_note(false, FD + 1000, "\0", 1);
+    note(SLICE(HEAD));
+    ck_assert(take(sizeof HEAD - 1, 0));
+    http_bytes_watch(NULL);
+    note(SLICE("\n"));
+    http_bytes_watch(&bytes);
+    note(SLICE(HEAD));
+    ck_assert(take(sizeof HEAD - 1, 0));
+    end();
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("http_bytes");
+    TCase *tc = tcase_create("bytes");
+    tcase_add_loop_test(tc, head_ends_with_an_empty_line, 0, (int)(sizeof heads / sizeof *heads));
+    tcase_add_test(tc, heads_follow_each_other_and_their_bodies);
+    tcase_add_test(tc, head_of_another_size_is_not_taken_and_none_behind_it);
+    tcase_add_test(tc, nothing_is_taken_behind_chunks);
+    tcase_add_test(tc, what_is_read_ahead_is_bounded);
+    tcase_add_test(tc, other_descriptors_and_encrypted_bytes_are_not_looked_at);
+    suite_add_tcase(s, tc);
+    return s;
+}
