@@ -34,7 +34,7 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
 
 bool cursor_is_end(const struct store_cursor *cursor)
 {
-    return cursor->id.size == 0 && cursor->shard == 0;
+    return !cursor->has_more;
 }
 
 void cursor_write(struct buffer *text, const struct store_cursor *cursor, int64_t due_ms)
@@ -43,7 +43,8 @@ void cursor_write(struct buffer *text, const struct store_cursor *cursor, int64_
     struct buffer plain = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     if (cursor_is_end(cursor))
         return;
-    buffer_printf(&plain, "%lld:%lld:%zu:", (long long)cursor->began_ms, (long long)due_ms, cursor->shard);
+    buffer_printf(&plain, "%lld:%lld:%d:%zu:", (long long)cursor->began_ms, (long long)due_ms,
+                  (int)cursor->state, cursor->shard);
     if (cursor->id.size)
         buffer_printf(&plain, "%.17g", cursor->score);
     buffer_append_byte(&plain, ':');
@@ -78,19 +79,22 @@ bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], stru
 {
     struct buffer plain = {.data = room, .capacity = CURSOR_ROOM, .max = CURSOR_ROOM - 1};
     struct slice rest, score, topic, job_id;
-    uint64_t began, due, shard;
+    uint64_t began, due, state, shard;
     *cursor = (struct store_cursor){.shard = 0};
     if (!base64url_decode(text, &plain))
         return false;
     rest = buffer_slice(&plain);
     if (!take_number(&rest, TIMESTAMP_MAX_MS, &began) || !take_number(&rest, TIMESTAMP_MAX_MS, &due) ||
-        !take_number(&rest, shards - 1, &shard) || !slice_cut(rest, ':', &score, &cursor->id))
+        !take_number(&rest, JOB_STATE_CANCELLED, &state) || !take_number(&rest, shards - 1, &shard) ||
+        !slice_cut(rest, ':', &score, &cursor->id))
         return false;
     cursor->began_ms = (int64_t)began;
+    cursor->state = (enum job_state)state;
     cursor->shard = shard;
+    cursor->has_more = true;
     *due_ms = (int64_t)due;
     if (score.size == 0 && cursor->id.size == 0)
-        return shard > 0;
+        return began > 0;
     return read_score(score, &cursor->score) && job_key_parse(cursor->id, &topic, &job_id);
 }
 

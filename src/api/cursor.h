@@ -1,6 +1,6 @@
 /* cursor.h - where a list goes on, as text.
  *
- * One of jobs is "began:due:shard:score:topic/jobId" in base64url, so that it can stand in a url and in JSON
+ * One of jobs is "began:due:state:shard:score:topic/jobId" in base64url, so that it can stand in a url and in JSON
  * as it is: when the walk began, when the next job of a redrive at a rate is due (0: now), and the job
  * before. Without score and id the walk goes on at the start of the shard. One of topics or receivers is the
  * name of the last topic, or the version of the last receiver, of the page before; in a shard that is not the

@@ -76,6 +76,7 @@ enum parameter {
     PARAMETER_REASON,
     PARAMETER_LAST_STATUS,
     PARAMETER_LIMIT,
+    PARAMETER_ORDER,
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
     PARAMETER_PER_SECOND,
@@ -98,6 +99,7 @@ static const char *const parameter_names[PARAMETER_COUNT] = {
     [PARAMETER_REASON] = "reason",
     [PARAMETER_LAST_STATUS] = "lastStatus",
     [PARAMETER_LIMIT] = "limit",
+    [PARAMETER_ORDER] = "order",
     [PARAMETER_CURSOR] = "cursor",
     [PARAMETER_TOPIC_CURSOR] = "cursor",
     [PARAMETER_PER_SECOND] = "perSecond",
@@ -113,7 +115,7 @@ enum {
     JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | DUE_PARAMETERS | DIED_PARAMETERS |
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
                      1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LIMIT |
-                     1 << PARAMETER_CURSOR,
+                     1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
     CANCEL_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = CANCEL_PARAMETERS | 1 << PARAMETER_PER_SECOND,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
@@ -130,7 +132,7 @@ static bool read_state(struct exchange *exchange, struct slice value)
 {
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
-            exchange->parameters->jobs.state = (enum job_state)i;
+            exchange->parameters->jobs.states = 1U << i;
             return true;
         }
     }
@@ -243,6 +245,11 @@ static const char *read_parameter(struct exchange *exchange, enum parameter para
                                            : "must be a status such as 503, or 5xx, or several with commas";
     case PARAMETER_LIMIT:
         return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
+    case PARAMETER_ORDER:
+        exchange->parameters->jobs.is_newest_first = slice_equal(value, SLICE("newest"));
+        return exchange->parameters->jobs.is_newest_first || slice_equal(value, SLICE("oldest"))
+                   ? NULL
+                   : "must be oldest or newest";
     case PARAMETER_CURSOR:
         return cursor_parse(value, shards, exchange->parameters->cursor, &exchange->parameters->jobs.from,
                             &exchange->parameters->begin_ms)
@@ -323,23 +330,44 @@ static bool end_reading(const struct reading *reading)
     return reading->errors.count == 0;
 }
 
-/* Each state has times of its own, leased jobs none that stays. */
-static void check_times(struct reading *reading, enum job_state state)
+/* One of another list leads nowhere in this one. */
+static void check_cursor(struct reading *reading)
+{
+    const struct store_list *list = &reading->exchange->parameters->jobs;
+    if (reading->errors.count == 0 && reading->given & 1U << PARAMETER_CURSOR &&
+        !(list->states & 1U << list->from.state))
+        add_error(&reading->errors, SLICE("cursor"), "is from another list");
+}
+
+enum {
+    WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
+    KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
+    ALL_STATES =
+        WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* that a list without state has */
+};
+
+/* Each state has a time of its own, leased jobs none that stays. Without a state these say which ones are
+ * meant. */
+static void check_times(struct reading *reading)
 {
     static const struct {
         unsigned parameters, states;
         const char *detail;
     } kinds[] = {
-        {DUE_PARAMETERS, 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY, "is for delayed and ready jobs only"},
-        {DIED_PARAMETERS, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
-        {ENDED_PARAMETERS, 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
-         "is for delivered and cancelled jobs only"},
-        {1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
+        {DUE_PARAMETERS, WAITING_STATES, "is for delayed and ready jobs only"},
+        {DIED_PARAMETERS | 1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
+        {ENDED_PARAMETERS, KEPT_STATES, "is for delivered and cancelled jobs only"},
     };
+    struct store_list *list = &reading->exchange->parameters->jobs;
+    bool has_state = list->states != 0;
+    if (!has_state)
+        list->states = ALL_STATES;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        unsigned wrong = kinds[k].states & 1U << state ? 0 : reading->given & kinds[k].parameters;
+        unsigned given = reading->given & kinds[k].parameters;
+        if (given && !has_state)
+            list->states &= kinds[k].states;
         for (int i = 0; i < PARAMETER_COUNT; i++)
-            if (wrong & 1U << i)
+            if (given & 1U << i && !(list->states & kinds[k].states))
                 add_error(&reading->errors, slice_of(parameter_names[i]), kinds[k].detail);
     }
 }
@@ -347,19 +375,20 @@ static void check_times(struct reading *reading, enum job_state state)
 static bool read_list(struct exchange *exchange, unsigned known)
 {
     struct reading reading = {.exchange = exchange, .known = known};
+    struct store_list *list;
     read_pairs(&reading);
-    enum job_state state = exchange->parameters->jobs.state;
-    bool is_of_one_topic = state != JOB_STATE_LEASED && state != JOB_STATE_DEAD;
-    if (!(reading.given & 1U << PARAMETER_STATE))
+    list = &exchange->parameters->jobs;
+    if (known == CANCEL_PARAMETERS && !(reading.given & 1U << PARAMETER_STATE))
         add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
-    else if (known == CANCEL_PARAMETERS && state > JOB_STATE_DEAD)
+    else if (known == CANCEL_PARAMETERS && list->states & KEPT_STATES)
         add_error(&reading.errors, SLICE("state"),
                   "must be delayed, ready, leased or dead: these jobs have ended");
-    else if (!(reading.given & 1U << PARAMETER_TOPIC) && is_of_one_topic)
+    else if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
         add_error(&reading.errors, SLICE("topic"), "is required with this state");
     else
-        check_times(&reading, state);
-    return end_reading(&reading) && access_admit_topic(exchange, exchange->parameters->jobs.topic);
+        check_times(&reading);
+    check_cursor(&reading);
+    return end_reading(&reading) && access_admit_topic(exchange, list->topic);
 }
 
 bool query_read_list(struct exchange *exchange)
@@ -379,12 +408,13 @@ bool query_read_redrive(struct exchange *exchange)
     struct store_list *list;
     read_pairs(&reading);
     list = &exchange->parameters->jobs;
-    if (reading.given & 1U << PARAMETER_STATE && list->state != JOB_STATE_DEAD)
+    if (reading.given & 1U << PARAMETER_STATE && list->states != 1U << JOB_STATE_DEAD)
         add_error(&reading.errors, SLICE("state"), "must be dead");
     if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
         add_error(&reading.errors, SLICE("topic"), "is required, or state=dead for all topics");
-    list->state = JOB_STATE_DEAD;
-    check_times(&reading, list->state);
+    list->states = 1U << JOB_STATE_DEAD;
+    check_times(&reading);
+    check_cursor(&reading);
     return end_reading(&reading) && access_admit_topic(exchange, list->topic);
 }
 

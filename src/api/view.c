@@ -192,6 +192,8 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
 
 void view_write_cursor(struct buffer *body, const struct store_cursor *next, int64_t due_ms)
 {
+    if (next->is_partial)
+        buffer_append(body, SLICE(",\"partial\":true"));
     if (cursor_is_end(next))
         return;
     buffer_append(body, SLICE(",\"cursor\":\""));

@@ -29,7 +29,7 @@ struct slice view_reason(const struct job *);
  * jobs that get none that way. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
 
-/* Where there is more, the member "cursor"; nothing at the end. due_ms: see cursor_write. */
+/* Where there are more topics than were looked at, the member "partial"; where there is more, "cursor". due_ms: see cursor_write. */
 void view_write_cursor(struct buffer *, const struct store_cursor *next, int64_t due_ms);
 
 /* ,"settings":{...} of a topic, as they are stored. */

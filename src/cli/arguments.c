@@ -22,6 +22,7 @@ static const struct {
     [ARGUMENT_ID_PREFIX] = {"--id-prefix", "idPrefix", false},
     [ARGUMENT_REASON] = {"--reason", "reason", false},
     [ARGUMENT_LAST_STATUS] = {"--last-status", "lastStatus", false},
+    [ARGUMENT_ORDER] = {"--order", "order", false},
     [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", false},
     [ARGUMENT_LIMIT] = {"--limit", NULL, false},
     [ARGUMENT_URL] = {"--url", NULL, false},

@@ -84,6 +84,7 @@ static bool help_run(struct call *);
     "  --url-host HOST       whose url has this host, with or without its port\n"                            \
     "  --id-prefix TEXT      whose jobId begins with it\n"                                                   \
     "  --last-status 5xx     whose last attempt was answered so: 503, 5xx, or several with commas\n"         \
+    "  --order newest        the latest time first\n"                                                        \
     "  --limit N             at most N in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
@@ -109,7 +110,7 @@ static const struct command {
      "  --body-file FILE      the same from a file; - is standard input\n"
      "  --header 'NAME: VALUE'  a request header; may be repeated\n"
      "  --retry N --ttl 1h --timeout 10s\n"},
-    {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased or dead", jobs_run, 0,
+    {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead ones", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
     {"show", "TOPIC/ID", "prints a job with all that is known of it", one_job_show, 1, NULL},

@@ -1,5 +1,7 @@
 #include "cli/list.h"
 
+#include <stdio.h>
+
 json_t *list_next_page(struct call *call, const struct form *form, struct buffer *target,
                        const json_t *before)
 {
@@ -17,6 +19,7 @@ bool list_print(struct call *call, const struct form *form)
     struct buffer target;
     struct table table;
     json_t *all = json_array(), *page = NULL, *next;
+    bool is_partial = false;
     buffer_init(&target, CALL_TARGET_MAX);
     table_init(&table, form->columns, form->titles);
     while ((next = list_next_page(call, form, &target, page))) {
@@ -24,12 +27,17 @@ bool list_print(struct call *call, const struct form *form)
         page = next;
         json_array_extend(all, json_object_get(page, form->member));
         form->add(&table, page);
+        is_partial = is_partial || json_is_true(json_object_get(page, "partial"));
     }
     bool is_done = call->problem.text[0] == '\0';
     if (is_done && call->arguments.is_json)
         call_print_json(all);
     else if (is_done)
         table_print(&table);
+    if (is_done && is_partial)
+        fputs("duepost: the list is partial: there are jobs of more than 10,000 topics; name one with "
+              "--topic\n",
+              stderr);
     json_decref(page);
     json_decref(all);
     table_fini(&table);

@@ -4,15 +4,16 @@
 #include "job/job.h"
 
 enum {
-    LOOK_MAX = 2000, /* leases that one call looks at */
-    NEXT_STEP = 1,   /* where a reply says how to go on */
+    LOOK_MAX = 2000,  /* leases that one call looks at */
+    STEPS_MAX = 5000, /* calls; more leases than that are not in one shard */
+    NEXT_STEP = 1,    /* where a reply says how to go on */
     FIRST_ID = 2,
 };
 
 struct leased_walk {
     struct shard *shard;
     struct slice topic, behind;
-    size_t max;
+    size_t max, steps;
     struct buffer step; /* where the next one begins */
     char **ids;         /* owned, in order, each once: the first max that were found */
     size_t count, capacity;
@@ -77,8 +78,9 @@ static void on_step(void *arg, enum status status, const struct redis_reply *rep
     struct slice next = redis_reply_text(redis_reply_at(reply, NEXT_STEP));
     buffer_clear(&walk->step);
     buffer_append(&walk->step, next);
-    if (walk->step.failed || slice_equal(next, SLICE("0")))
-        leased_end(walk, walk->step.failed ? STATUS_UNKNOWN : STATUS_OK);
+    bool is_endless = ++walk->steps == STEPS_MAX;
+    if (walk->step.failed || is_endless || slice_equal(next, SLICE("0")))
+        leased_end(walk, walk->step.failed || is_endless ? STATUS_UNKNOWN : STATUS_OK);
     else
         leased_step(walk);
 }

@@ -4,7 +4,9 @@
 
 #include "base/memory.h"
 #include "job/job.h"
+#include "store/heads.h"
 #include "store/leased.h"
+#include "store/list_call.h"
 #include "store/reply.h"
 
 enum {
@@ -23,10 +25,15 @@ static const char *const kind_words[] = {"jobs", "seen", "count"};
 struct walk {
     const struct store *store;
     struct store_list list; /* from.shard: the one that is asked */
-    char score[40];
+    char score[LIST_SCORE_SIZE];
     /* Of leased jobs. */
     struct buffer ids; /* of the page, a line each */
     bool has_more;     /* behind these */
+    /* Of waiting jobs of all topics: ids are names of topics, and the page ends here. */
+    char last_score[LIST_SCORE_SIZE];
+    struct buffer last_id;
+    bool is_partial;
+    int64_t counted; /* so far */
     enum walk_kind kind;
     union {
         store_list_fn *jobs;
@@ -39,9 +46,39 @@ struct walk {
 static void ask(struct walk *);
 static void begin(struct walk *);
 
-static bool has_next_shard(const struct walk *walk)
+/* Jobs in these states come one after the other. */
+static const enum job_state order[] = {JOB_STATE_LEASED, JOB_STATE_READY,     JOB_STATE_DELAYED,
+                                       JOB_STATE_DEAD,   JOB_STATE_DELIVERED, JOB_STATE_CANCELLED};
+enum { STATES = sizeof order / sizeof *order };
+
+enum job_state store_first_state(unsigned states)
 {
-    return walk->list.topic.size == 0 && walk->list.from.shard + 1 < store_shards(walk->store);
+    size_t i = 0;
+    while (i + 1 < STATES && !(states & 1U << order[i]))
+        i++;
+    return order[i];
+}
+
+/* The next shard, or the first one with the next state. */
+static void leave_shard(const struct walk *walk, struct store_cursor *next)
+{
+    const struct store_list *list = &walk->list;
+    bool is_behind = false;
+    next->has_more = true;
+    if (list->topic.size == 0 && next->shard + 1 < store_shards(walk->store)) {
+        next->shard++;
+        return;
+    }
+    if (list->topic.size == 0)
+        next->shard = 0;
+    for (size_t i = 0; i < STATES; i++) {
+        if (is_behind && list->states & 1U << order[i]) {
+            next->state = order[i];
+            return;
+        }
+        is_behind = is_behind || order[i] == list->from.state;
+    }
+    next->has_more = false;
 }
 
 static int64_t read_now_ms(const struct redis_reply *reply)
@@ -64,8 +101,10 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
     next.id = redis_reply_text(redis_reply_at(reply, 2));
     if (next.id.size == 0 && walk->has_more)
         next.id = last_line(buffer_slice(&walk->ids));
+    next.is_partial = walk->is_partial;
+    next.has_more = true;
     if (next.id.size == 0) {
-        next.shard = has_next_shard(walk) ? next.shard + 1 : 0;
+        leave_shard(walk, &next);
         return next;
     }
     snprintf(score, sizeof score, "%.*s", SLICE_ARG(redis_reply_text(redis_reply_at(reply, 1))));
@@ -84,7 +123,7 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
     size_t kept = 0;
     for (size_t n = 0; n < count; n++) {
         size_t at = FIRST_JOB + n * JOB_PARTS, i = kept;
-        jobs[i].state = walk->list.state;
+        jobs[i].state = walk->list.from.state;
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
         jobs[i].at_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
@@ -117,6 +156,38 @@ static void give_seen(const struct walk *walk, enum status status, const struct 
     free(jobs);
 }
 
+static void walk_end(struct walk *walk, enum status status, const struct redis_reply *reply, size_t count,
+                     struct store_cursor next)
+{
+    if (walk->kind == WALK_JOBS)
+        give_jobs(walk, status, reply, count, next);
+    else if (walk->kind == WALK_SEEN)
+        give_seen(walk, status, reply, count, next);
+    else
+        walk->fn.count(walk->arg, status, walk->counted + (int64_t)count, next);
+    buffer_fini(&walk->ids);
+    buffer_fini(&walk->last_id);
+    free(walk);
+}
+
+/* Whether records are to be read to count the jobs. */
+static bool reads_records(const struct store_list *list)
+{
+    return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size > 0;
+}
+
+static bool is_plain_count(const struct walk *walk)
+{
+    return walk->kind == WALK_COUNT && !reads_records(&walk->list);
+}
+
+/* Nobody wants to turn an empty page only because it is another shard, or another state, that has the jobs;
+ * nor many pages with a number each that cost nothing. */
+static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
+{
+    return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
+}
+
 static void on_page(void *arg, enum status status, const struct redis_reply *reply)
 {
     static const size_t parts[] = {[WALK_JOBS] = JOB_PARTS, [WALK_SEEN] = SEEN_PARTS};
@@ -130,28 +201,13 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
         status = reply_refuse("list");
     if (status == STATUS_OK)
         next = read_cursor(walk, reply);
-    /* Nobody wants to turn an empty page only because it is another shard that has the jobs. */
-    if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
+    if (status == STATUS_OK && may_go_on(walk, count, &next)) {
+        walk->counted += walk->kind == WALK_COUNT ? (int64_t)count : 0;
         walk->list.from = next;
         begin(walk);
         return;
     }
-    if (walk->kind == WALK_JOBS)
-        give_jobs(walk, status, reply, count, next);
-    else if (walk->kind == WALK_SEEN)
-        give_seen(walk, status, reply, count, next);
-    else
-        walk->fn.count(walk->arg, status, (int64_t)count, next);
-    buffer_fini(&walk->ids);
-    free(walk);
-}
-
-static void add_bound(struct script_call *call, int64_t ms, const char *none)
-{
-    if (ms)
-        script_call_number(call, ms);
-    else
-        script_call_text(call, slice_of(none));
+    walk_end(walk, status, reply, count, next);
 }
 
 static void ask(struct walk *walk)
@@ -159,18 +215,13 @@ static void ask(struct walk *walk)
     const struct store_list *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
     struct script_call *call = shard_call(shard, SCRIPT_LIST);
-    walk->score[0] = '\0';
-    if (list->from.id.size)
-        snprintf(walk->score, sizeof walk->score, "%.17g", list->from.score);
-    script_call_text(call, slice_of(job_state_word(list->state)));
+    script_call_text(call, slice_of(job_state_word(list->from.state)));
     script_call_text(call, list->topic);
     script_call_number(call, walk->kind == WALK_COUNT ? LOOK_MAX : (int64_t)list->max);
-    script_call_text(call, slice_of(walk->score));
-    script_call_text(call, list->from.id);
+    list_call_place(call, list, walk->score);
     script_call_number(call, LOOK_MAX);
     script_call_number(call, BATCH_BYTES_MAX);
-    add_bound(call, list->after_ms, "-inf");
-    add_bound(call, list->before_ms, "+inf");
+    list_call_bounds(call, list);
     script_call_text(call, list->host);
     script_call_text(call, slice_of(kind_words[walk->kind]));
     script_call_number(call, list->from.began_ms);
@@ -178,6 +229,9 @@ static void ask(struct walk *walk)
     script_call_text(call, list->id_prefix);
     script_call_text(call, list->reasons);
     script_call_text(call, list->statuses);
+    list_call_order(call, list);
+    script_call_text(call, slice_of(walk->last_score));
+    script_call_text(call, buffer_slice(&walk->last_id));
     script_call_send(call, shard->reads, on_page, walk);
 }
 
@@ -188,7 +242,6 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         on_page(walk, status, NULL);
         return;
     }
-    buffer_clear(&walk->ids);
     for (size_t i = 0; i < page->count; i++) {
         if (i)
             buffer_append_byte(&walk->ids, '\n');
@@ -201,16 +254,62 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         ask(walk);
 }
 
-/* All leased ones of a shard are counted by themselves; else they are found by their ids. */
+/* As the reply to a call that counts. */
+static void on_heads_counted(struct walk *walk, const struct heads_page *page)
+{
+    struct store_cursor next = walk->list.from;
+    if (!next.began_ms)
+        next.began_ms = (page->now_us + 999) / 1000;
+    next.id = (struct slice){NULL, 0};
+    walk->is_partial |= page->is_partial;
+    next.is_partial = walk->is_partial;
+    leave_shard(walk, &next);
+    walk->counted += page->count;
+    walk->list.from = next;
+    if (next.has_more)
+        begin(walk);
+    else
+        walk_end(walk, STATUS_OK, NULL, 0, next);
+}
+
+static void on_heads(void *arg, enum status status, const struct heads_page *page)
+{
+    struct walk *walk = arg;
+    if (status != STATUS_OK) {
+        on_page(walk, status, NULL);
+        return;
+    }
+    if (is_plain_count(walk)) {
+        on_heads_counted(walk, page);
+        return;
+    }
+    walk->is_partial |= page->is_partial;
+    buffer_append(&walk->ids, page->topics);
+    buffer_append(&walk->last_id, page->id);
+    snprintf(walk->last_score, sizeof walk->last_score, "%s", page->id.size ? page->score : "");
+    if (walk->ids.failed || walk->last_id.failed)
+        on_page(walk, STATUS_NO_MEMORY, NULL);
+    else
+        ask(walk);
+}
+
+/* Leased jobs are found by their ids, waiting ones of all topics by their topics. All leased ones of a shard
+ * are counted by themselves. */
 static void begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
-    bool is_count = walk->kind == WALK_COUNT;
-    bool is_plain_count =
-        is_count && list->topic.size + list->host.size + list->id_prefix.size + list->statuses.size == 0;
-    if (list->state == JOB_STATE_LEASED && !is_plain_count)
-        leased_find(store_shard(walk->store, list->from.shard), list->topic, list->from.id,
-                    is_count ? LEASED_MAX : list->max, on_leased, walk);
+    struct shard *shard = store_shard(walk->store, list->from.shard);
+    enum job_state state = list->from.state;
+    bool is_of_all = list->topic.size == 0;
+    buffer_clear(&walk->ids);
+    buffer_clear(&walk->last_id);
+    walk->last_score[0] = '\0';
+    walk->has_more = false;
+    if (state == JOB_STATE_LEASED && !(is_of_all && is_plain_count(walk)))
+        leased_find(shard, list->topic, list->from.id, walk->kind == WALK_COUNT ? LEASED_MAX : list->max,
+                    on_leased, walk);
+    else if (is_of_all && (state == JOB_STATE_DELAYED || state == JOB_STATE_READY))
+        heads_find(shard, list, is_plain_count(walk), on_heads, walk);
     else
         ask(walk);
 }
@@ -224,6 +323,9 @@ static struct walk *walk_new(struct store *store, const struct store_list *list,
     walk->kind = kind;
     walk->arg = arg;
     buffer_init_fallible(&walk->ids, (size_t)LEASED_MAX * (JOB_KEY_MAX + 1));
+    buffer_init_fallible(&walk->last_id, JOB_KEY_MAX);
+    if (!list->from.began_ms)
+        walk->list.from.state = store_first_state(list->states);
     if (list->topic.size)
         walk->list.from.shard = store_shard_of(store, list->topic)->number;
     assert(walk->list.from.shard < store_shards(store));

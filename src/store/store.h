@@ -219,28 +219,36 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
 /* Where a walk goes on: in this shard, behind the job with this score and id. id empty: at the shard's start;
- * of the first shard, that is the start of the walk, or what stands for its end. What came after the walk
+ * of the first shard and state, that is the start of the walk. What came after the walk
  * began is not in it: jobs created since, jobs that died or became ready since. So every walk ends. */
 struct store_cursor {
-    int64_t began_ms; /* 0: it begins */
+    int64_t began_ms;     /* 0: it begins */
+    enum job_state state; /* of the list's states, the one that is walked through */
+    bool has_more;        /* of what a call returns: false at the end */
+    bool
+        is_partial; /* the same: there are more topics than a walk through the jobs of all of them looks at */
     size_t shard;
     double score;
     struct slice id;
 };
 
 struct store_list {
-    enum job_state state;
-    struct slice topic; /* empty for all, shard by shard: with leased and dead only */
-    struct slice host;  /* of the url, in lower case, with or without its port; empty for all */
+    unsigned states;        /* 1 << each state; see store_first_state */
+    bool is_newest_first;   /* but for leased jobs, which are in the order of their ids */
+    struct slice topic;     /* empty for all, shard by shard; not with delivered and cancelled */
+    struct slice host;      /* of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* of the jobId; empty for all */
-    /* Words with commas between them; empty for all. Why a job is dead; the status of the last attempt, such as 503, or
-     * the first digit of many, such as 5xx. */
+    /* Words with commas between them; empty for all. Why a job is dead; the status of the last attempt, such
+     * as 503, or the first digit of many, such as 5xx. */
     struct slice reasons, statuses;
     /* Bounds of the time that at_ms of a store_job is: not before, and before; 0: none. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to STORE_LIST_MAX */
     struct store_cursor from;
 };
+
+/* The state with which a walk through these begins: leased, ready, delayed, dead, delivered, cancelled. */
+enum job_state store_first_state(unsigned states);
 
 /* A page may be short while next is there: one call looks at a bounded number of entries and bytes, and a
  * page ends with its shard. */
@@ -382,7 +390,7 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead;
-    int64_t topics;    /* with waiting jobs */
+    int64_t topics;     /* with waiting jobs */
     int64_t ready;      /* of the waiting, those that are due */
     int64_t late_ms;    /* how long the first of them has been due; 0: none is */
     int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */

@@ -23,11 +23,13 @@ START_TEST(one_comes_back_as_it_went)
         size_t shards;
         int64_t due_ms;
     } cases[] = {
-        {{1893456000000, 0, 1893456000250., {"o/a", 3}}, 1, 0},
-        {{1, 0, 0., {"o/a:b", 5}}, 16, 1893456000001},
-        {{1, 0, 1893456000250.00048828125, {"o/a", 3}}, 1, 0}, /* one of several jobs with one due time */
-        {{7, 3, 7., {"o/a", 3}}, 4, 0},
-        {{1893456000000, 15, 0., {NULL, 0}}, 16, 0},
+        {{1893456000000, JOB_STATE_DEAD, true, false, 0, 1893456000250., {"o/a", 3}}, 1, 0},
+        {{1, JOB_STATE_DELAYED, true, false, 0, 0., {"o/a:b", 5}}, 16, 1893456000001},
+        {{1, JOB_STATE_READY, true, false, 0, 1893456000250.00048828125, {"o/a", 3}},
+         1,
+         0}, /* one of several jobs with one due time */
+        {{7, JOB_STATE_LEASED, true, false, 3, 7., {"o/a", 3}}, 4, 0},
+        {{1893456000000, JOB_STATE_CANCELLED, true, false, 15, 0., {NULL, 0}}, 16, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct store_cursor found;
@@ -38,6 +40,8 @@ START_TEST(one_comes_back_as_it_went)
         ck_assert_uint_eq(found.shard, cases[i].cursor.shard);
         ck_assert_int_eq(found.began_ms, cases[i].cursor.began_ms);
         ck_assert_int_eq(due_ms, cases[i].due_ms);
+        ck_assert_int_eq(found.state, cases[i].cursor.state);
+        ck_assert(found.has_more);
         ck_assert(found.score == cases[i].cursor.score);
         ck_assert(slice_equal(found.id, cases[i].cursor.id));
     }
@@ -55,22 +59,24 @@ START_TEST(others_are_refused)
 {
     static const char *const cases[] = {"",
                                         ":",
-                                        "1:0:0:1",
-                                        "1:0:0::",
-                                        "x:0:0:1:o/a",
-                                        "1:x:0:1:o/a",
-                                        "1:0:16:1:o/a",
-                                        "1:0:0:1:o",
-                                        "1:0:0:1:/a",
-                                        "1:0:0:-1:o/a",
-                                        "1:0:0:inf:o/a",
-                                        "1:0:0:1.5.5:o/a",
-                                        "1:0:0::o/a",
-                                        "1:0:0:1:",
-                                        "-1:0:0:1:o/a",
-                                        "1:0:0:1.:o/a",
-                                        "1:0:0:9007199254740993:o/a",
-                                        "253402300800000:0:0:1:o/a"};
+                                        "1:0:3:0:1",
+                                        "0:0:3:0::",
+                                        "x:0:3:0:1:o/a",
+                                        "1:x:3:0:1:o/a",
+                                        "1:0:6:0:1:o/a",
+                                        "1:0:x:0:1:o/a",
+                                        "1:0:3:16:1:o/a",
+                                        "1:0:3:0:1:o",
+                                        "1:0:3:0:1:/a",
+                                        "1:0:3:0:-1:o/a",
+                                        "1:0:3:0:inf:o/a",
+                                        "1:0:3:0:1.5.5:o/a",
+                                        "1:0:3:0::o/a",
+                                        "1:0:3:0:1:",
+                                        "-1:0:3:0:1:o/a",
+                                        "1:0:3:0:1.:o/a",
+                                        "1:0:3:0:9007199254740993:o/a",
+                                        "253402300800000:0:3:0:1:o/a"};
     struct store_cursor found;
     int64_t due_ms;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

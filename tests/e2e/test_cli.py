@@ -247,7 +247,6 @@ def test_what_cannot_be_is_told(server):
     assert "topic/jobId" in ask(server, "show", "a", code=1)
     assert "unknown option" in ask(server, "dead", "-x", code=2)
     assert "which topic" in ask(server, "pause", code=1)
-    assert "state" in ask(server, "jobs", code=1)
     assert "is the server there" in ask(server, "topics", "--server", "http://127.0.0.1:1", code=1)
     help_text = ask(server, "help")
     assert all(name in help_text for name in ("jobs", "dead", "topics", "redrive", "cancel", "why", "tail", "receivers", "close"))

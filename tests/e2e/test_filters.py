@@ -92,7 +92,7 @@ def test_the_dead_are_found_by_when_they_died(server, receiver, topic):
     for query in (f"{dead}&dueAfter={died[0]}", f"state=leased&dueBefore={died[0]}", f"state=delivered&topic={topic}&dueBefore={died[0]}"):
         assert server.get(f"/jobs?{query}").fields() == [query.split("&")[-1].split("=")[0]]
     assert server.get(f"/jobs?state=delayed&topic={topic}&diedAfter={died[0]}&reason=gone&endedBefore={died[0]}").fields() == [
-        "diedAfter", "endedBefore", "reason"]
+        "diedAfter", "reason", "endedBefore"]
 
 
 def test_jobs_are_found_by_the_beginning_of_their_ids(server, receiver, topic):
@@ -186,8 +186,7 @@ def test_a_filter_that_cannot_be_is_refused(server, start, topic):
     for method, path in (("GET", "/jobs"), ("GET", "/jobs/count"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")):
         assert server.request(method, f"{path}?{bad}").fields() == ["diedAfter", "diedBefore", "urlHost", "urlHost", "x"]
     assert server.request("DELETE", "/jobs").fields() == ["state"]
-    assert server.request("DELETE", "/jobs?state=delayed").fields() == ["topic"]
-    assert server.get("/jobs/count").fields() == ["state"]
+    assert server.request("DELETE", f"/jobs?topic={topic}").fields() == ["state"]
     server.request("POST", "/jobs/count").expect(405)
     server.get("/jobs/redrive").expect(405)
     away = start("--redis", "redis://127.0.0.1:1", ready=False)

@@ -204,7 +204,7 @@ def test_what_cannot_name_a_topic_is_404(server, segment):
 
 
 @pytest.mark.parametrize("query, field", [
-    ("", "state"), ("?state=late&topic=a", "state"), ("?state=delayed", "topic"), ("?state=ready", "topic"),
+    ("?state=", "state"), ("?state=late&topic=a", "state"), ("?state=delivered", "topic"), ("?state=cancelled", "topic"), ("?order=up", "order"),
     ("?state=dead&limit=0", "limit"), ("?state=dead&limit=1001", "limit"), ("?state=dead&limit=x", "limit"),
     ("?state=dead&cursor=%00", "cursor"), ("?state=dead&cursor=nonsense", "cursor"), ("?state=dead&colour=red", "colour"),
     ("?state=dead&topic=a%20b", "topic"), ("?state=dead&state=dead", "state"),

@@ -452,7 +452,7 @@ static const struct lease lease = {{"mail/1", 6}, {"n1"}};
 
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
 {
-    struct store_list list = {.state = state, .topic = topic, .max = 2};
+    struct store_list list = {.states = 1U << state, .topic = topic, .max = 2};
     store_list(store, &list, on_list, NULL);
     store_see(store, &list, on_seen, NULL);
     list.host = SLICE("h");

@@ -411,6 +411,60 @@ START_TEST(leased_finds_ids_behind_another)
 }
 END_TEST
 
+START_TEST(heads_finds_the_first_jobs_of_topics)
+{
+    static const char some[] = "bucket:a: a/1@now+5 a/2@now+5 a/3@now+7\n"
+                               "bucket:b: b/1@now+5 b/2@now+9\n"
+                               "bucket:c: c/1@now-1 c/2@now+6\n"
+                               "due: a@now+5 b@now+5\n"
+                               "jobs: a/1={r} a/2={r} a/3={r} b/1={r} b/2={r} c/1={r} c/2={r}\n"
+                               "names: a@0 b@0 c@0 d@0\n"
+                               "turns: c@1\n";
+    CHECK_EXAMPLES( //
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 oldest heads", "'' 0 now+5 a/1 now+5 b/1 now+6 c/2",
+         NULL},
+        {some, "heads ready '' 9 '' '' -inf +inf 0 oldest heads", "'' 0 now-1 c/1", NULL},
+        {some, "heads delayed '' 2 '' '' -inf +inf 0 oldest heads", "b 0 now+5 a/1 now+5 b/1", NULL},
+        {some, "heads delayed b 2 '' '' -inf +inf 0 oldest heads", "d 0 now+6 c/2", NULL},
+        {some, "heads delayed d 2 '' '' -inf +inf 0 oldest heads", "'' 0", NULL},
+        {some, "heads delayed '' 9 now+5 b/1 -inf +inf 0 oldest heads", "'' 0 now+7 a/3 now+9 b/2 now+6 c/2",
+         NULL},
+        {some, "heads delayed '' 9 now+5 a/1 -inf +inf 0 oldest heads", "'' 0 now+5 a/2 now+5 b/1 now+6 c/2",
+         NULL},
+        {some, "heads delayed '' 9 now+5 a/0 -inf now+6 0 oldest heads", "'' 0 now+5 a/1 now+5 b/1", NULL},
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 newest heads", "'' 0 now+7 a/3 now+9 b/2 now+6 c/2",
+         NULL},
+        {some, "heads delayed '' 9 now+5 a/2 -inf +inf 0 newest heads", "'' 0 now+5 a/1", NULL},
+        {some, "heads delayed '' 9 now+5 b/1 -inf +inf 0 newest heads", "'' 0 now+5 a/2", NULL},
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 oldest count", "'' 6", NULL},
+        {some, "heads delayed '' 9 '' '' now+6 now+9 0 oldest count", "'' 2", NULL}, );
+}
+END_TEST
+
+START_TEST(list_puts_the_jobs_of_several_topics_in_one_order)
+{
+    static const char some[] = "bucket:a: a/1@now+5 a/2@now+5 a/3@now+7\n"
+                               "bucket:b: b/1@now+5 b/2@now+9\n"
+                               "due: a@now+5 b@now+5\n"
+                               "jobs: a/1={3} a/2={4} a/3={5} b/1={1} b/2={2}\n";
+#define LIST "list delayed '' "
+#define OF   " 100 1000 -inf +inf '' jobs 0 a\nb\n '' '' '' "
+    CHECK_EXAMPLES( //
+        {some, LIST "3 '' ''" OF "oldest '' ''",
+         "now+5 b/1 3 a/1 now+5 {3} 0 '' 0 '' a/2 now+5 {4} 0 '' 0 '' b/1 now+5 {1} 0 '' 0 ''", NULL},
+        {some, LIST "9 now+5 b/1" OF "oldest '' ''",
+         "'' '' 2 a/3 now+7 {5} 0 '' 0 '' b/2 now+9 {2} 0 '' 0 ''", NULL},
+        {some, LIST "9 now+5 a/2" OF "oldest now+7 a/3",
+         "now+7 a/3 2 b/1 now+5 {1} 0 '' 0 '' a/3 now+7 {5} 0 '' 0 ''", NULL},
+        {some, LIST "2 '' ''" OF "newest '' ''",
+         "now+7 a/3 2 b/2 now+9 {2} 0 '' 0 '' a/3 now+7 {5} 0 '' 0 ''", NULL},
+        {some, LIST "9 now+7 a/3" OF "newest '' ''",
+         "'' '' 3 b/1 now+5 {1} 0 '' 0 '' a/2 now+5 {4} 0 '' 0 '' a/1 now+5 {3} 0 '' 0 ''", NULL},
+        {some, "list delayed a 2 now+7 a/3 100 1000 -inf +inf '' jobs 0 '' '' '' '' newest '' ''",
+         "'' '' 2 a/2 now+5 {4} 0 '' 0 '' a/1 now+5 {3} 0 '' 0 ''", NULL}, );
+}
+END_TEST
+
 START_TEST(list_names_jobs_as_they_are)
 {
     CHECK_EXAMPLES( //
@@ -767,8 +821,8 @@ START_TEST(topics_tells_what_there_is)
         {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0", NULL},
         {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0", NULL},
         {some, "topics u '' 10", "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
-        {some, "topics '' '' 2",
-         "1 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
+        {some, "topics '' '' 2", "1 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0",
+         NULL},
         {some, "topics '' u 9",
          "0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
          NULL},
@@ -1540,6 +1594,8 @@ Suite *suite(void)
     tcase_add_test(group, read_says_how_a_job_is);
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
     tcase_add_test(group, leased_finds_ids_behind_another);
+    tcase_add_test(group, heads_finds_the_first_jobs_of_topics);
+    tcase_add_test(group, list_puts_the_jobs_of_several_topics_in_one_order);
     tcase_add_test(group, list_names_jobs_as_they_are);
     tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
     tcase_add_test(group, list_tells_what_passes_its_filters);

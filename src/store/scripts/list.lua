@@ -2,7 +2,7 @@
 -- list.lua - a page of the jobs in one state, or of those that have ended so and are kept, in the order of their times,
 -- then of their ids; leased ones in that of their ids.
 --
--- ARGV[2] state   [3] topic, may be empty for leased and dead   [4] the most jobs
+-- ARGV[2] state   [3] topic, may be empty but for delivered and cancelled   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
 -- ARGV[7] the most entries to look at   [8] the most bytes of records, told or only looked at, and settings; the first
 --      record may be longer
@@ -11,13 +11,16 @@
 -- ARGV[12] what to tell: 'jobs', 'seen' or 'count'
 -- ARGV[13] when the walk began, ms, or 0: it begins. What came later is not told: jobs that died or became ready since,
 --      and of the others jobs that were created since
--- ARGV[14] leased jobs to look at, an id a line; see leased.lua
+-- ARGV[14] a line each: ids of leased jobs to look at, see leased.lua; or for delayed and ready jobs of all topics, names
+--      of the topics to look at, see heads.lua
 -- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died of one of these reasons   [17] only jobs whose last
 --      attempt had one of these statuses, or begins with their first digit: 503,4xx; all three may be empty
+-- ARGV[18] 'oldest' or 'newest' first
+-- ARGV[19] [20] of several topics: the page ends at the job with this score and id; or two empty texts
 -- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
 -- id, score, record, lost consumers, settings of its topic or '', until when it is kept or 0, line of its last attempt or
 -- '' when it has ended; or id, tag; or nothing}.
--- uses: clock crashes due kept order tag_text until
+-- uses: crashes kept tag_text until walk
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
@@ -27,26 +30,15 @@ local key = bucket_of(topic)
 if state == 'leased' then key = LEASES end
 if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
 
--- How many entries of key come before, or are, (score, id): the rank to go on from. The entry itself
--- may be gone, so its place is found by halving.
-local function rank_after(score, id)
-  local low = call('ZCOUNT', key, '-inf', '(' .. score)
-  local high = low + call('ZCOUNT', key, score, score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if precedes(id, call('ZRANGE', key, middle, middle)[1]) then high = middle else low = middle + 1 end
-  end
-  return low
-end
+local is_newest_first = ARGV[18] == 'newest'
 
--- A job is ready when its time has come, delayed until then: two parts of one bucket.
-local from, to = 0, call('ZCARD', key) - 1
-if state == 'delayed' then from = call('ZCOUNT', key, '-inf', DUE_NOW) end
-if state == 'ready' then to = call('ZCOUNT', key, '-inf', DUE_NOW) - 1 end
-if after ~= '-inf' then from = math.max(from, call('ZCOUNT', key, '-inf', '(' .. after)) end
-if before ~= '+inf' then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. before) - 1) end
-if began > 0 and (has_ended or state == 'ready') then to = math.min(to, call('ZCOUNT', key, '-inf', '(' .. integer(began + 1)) - 1) end
-if ARGV[5] ~= '' and state ~= 'leased' then from = math.max(from, rank_after(ARGV[5], ARGV[6])) end
+local low, high = bounds_of(state, after, before, began)
+local from = low > -math.huge and call('ZCOUNT', key, '-inf', '(' .. from_text(low)) or 0
+local to = call('ZCOUNT', key, '-inf', below_text(high)) - 1
+if ARGV[5] ~= '' and state ~= 'leased' then
+  local rank = rank_of(key, ARGV[5], ARGV[6], not is_newest_first)
+  if is_newest_first then to = math.min(to, rank - 1) else from = math.max(from, rank) end
+end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
@@ -124,9 +116,13 @@ end
 local PAGE = 100
 local function visit_range()
   while from <= to and look > 0 do
-    local entries = call('ZRANGE', key, from, math.min(to, from + math.min(PAGE, look) - 1), 'WITHSCORES')
+    local count = math.min(PAGE, look, to - from + 1)
+    local first = is_newest_first and call('ZCARD', key) - 1 - to or from
+    local entries = is_newest_first and call('ZRANGE', key, first, first + count - 1, 'REV', 'WITHSCORES')
+      or call('ZRANGE', key, first, first + count - 1, 'WITHSCORES')
     for i = 1, #entries, 2 do
-      from, look = from + 1, look - 1
+      look = look - 1
+      if is_newest_first then to = to - 1 else from = from + 1 end
       if visit(entries[i], entries[i + 1]) then return from > to end
     end
   end
@@ -142,6 +138,50 @@ local function visit_leased(ids)
   return true
 end
 
+-- Jobs of several topics' buckets, as one list, up to the job (score, id), behind which other topics have jobs, too.
+local CHUNK_MAX = 64
+local function visit_topics(names, end_score, end_id)
+  local lanes = {}
+  local function refill(lane, score, id)
+    lane.entries = entries_behind(lane.topic, low, high, score, id, lane.size, is_newest_first)
+    lane.at, lane.size = 1, math.min(CHUNK_MAX, lane.size * 4)
+    lane.score = tonumber(lane.entries[2])
+    return lane.score ~= nil
+  end
+  local function insert(lane)
+    local first, behind = 1, #lanes + 1
+    while first < behind do
+      local middle = math.floor((first + behind) / 2)
+      local other = lanes[middle]
+      if stands_before(lane.score, lane.entries[lane.at], other.score, other.entries[other.at], is_newest_first) then
+        behind = middle
+      else
+        first = middle + 1
+      end
+    end
+    table.insert(lanes, first, lane)
+  end
+  for name in string.gmatch(names, '[^\n]+') do
+    local lane = {topic = name, size = 1}
+    if refill(lane, ARGV[5], ARGV[6]) then insert(lane) end
+  end
+  while lanes[1] and look > 0 do
+    local lane = table.remove(lanes, 1)
+    local id, score = lane.entries[lane.at], lane.entries[lane.at + 1]
+    if end_id ~= '' and stands_before(tonumber(end_score), end_id, lane.score, id, is_newest_first) then break end
+    look = look - 1
+    if visit(id, score) then return false end
+    lane.at = lane.at + 2
+    lane.score = tonumber(lane.entries[lane.at + 1])
+    if lane.score or refill(lane, score, id) then insert(lane) end
+  end
+  if look > 0 and end_id ~= '' then
+    replies[2], replies[3] = end_score, end_id
+    return false
+  end
+  return look > 0
+end
+
 -- Where each entry counts there is no need to look at them.
 local is_plain = not reads_record and prefix == '' and (state ~= 'leased' or topic == '')
 local is_whole
@@ -149,6 +189,8 @@ if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true
 elseif state == 'leased' then
   is_whole = visit_leased(ARGV[14])
+elseif topic == '' and not has_ended then
+  is_whole = visit_topics(ARGV[14], ARGV[19], ARGV[20])
 else
   is_whole = visit_range()
 end

@@ -1,0 +1,18 @@
+/* list_call.h - arguments that the scripts of lists have in common. */
+#ifndef DUEPOST_STORE_LIST_CALL_H
+#define DUEPOST_STORE_LIST_CALL_H
+
+#include "store/shard_private.h"
+
+enum { LIST_SCORE_SIZE = 40 };
+
+/* Score and id of the job to go on behind, or two empty texts. score is borrowed until the callback. */
+void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
+
+/* The bounds of its time. */
+void list_call_bounds(struct script_call *, const struct store_list *);
+
+/* The word for which comes first. */
+void list_call_order(struct script_call *, const struct store_list *);
+
+#endif

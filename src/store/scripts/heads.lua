@@ -1,0 +1,28 @@
+#!lua flags=no-writes
+-- heads.lua - of many topics, each one's first waiting job behind another job: a step of a walk through all topics.
+--
+-- ARGV[2] delayed or ready   [3] names of topics behind this one, may be empty   [4] the most topics to look at
+-- ARGV[5] [6] score and id of a job, or two empty texts   [7] [8] [9] as ARGV[9], [10] and [13] of list.lua
+-- ARGV[10] 'oldest' or 'newest' first   [11] 'heads', or 'count' to count the topics' jobs instead
+-- Returns {now_us, the last name looked at or '' at the end, how many jobs were counted, then score, id of each head}.
+-- uses: names walk
+local state, behind, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local low, high = bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))
+local is_newest_first = ARGV[10] == 'newest'
+
+local names = call('ZRANGE', NAMES, behind == '' and '-' or '(' .. behind, '+', 'BYLEX', 'LIMIT', 0, most)
+local replies, counted = {now_us, '', 0}, 0
+for i = 1, #names do
+  if ARGV[11] == 'count' then
+    counted = counted + call('ZCOUNT', bucket_of(names[i]), from_text(low), below_text(high))
+  else
+    local head = entries_behind(names[i], low, high, ARGV[5], ARGV[6], 1, is_newest_first)
+    if head[1] then
+      replies[#replies + 1] = head[2]
+      replies[#replies + 1] = head[1]
+    end
+  end
+end
+replies[2] = #names == most and names[most] or ''
+replies[3] = counted
+return replies

@@ -1,0 +1,59 @@
+-- walk.lua - a walk through the jobs of a sorted set by their scores, then by their ids, either way.
+-- uses: clock order topic
+
+-- The scores that a list of this state shows: from the first number, below the second one. A job is ready when its time has
+-- come, delayed until then: two parts of one bucket.
+local function bounds_of(state, after, before, began)
+  local low, high = tonumber(after) or -math.huge, tonumber(before) or math.huge
+  if state == 'delayed' then low = math.max(low, now + 1) end
+  if state == 'ready' then high = math.min(high, now + 1) end
+  if began > 0 and state ~= 'delayed' then high = math.min(high, began + 1) end
+  return low, high
+end
+
+local function from_text(low) return low == -math.huge and '-inf' or integer(low) end
+local function below_text(high) return high == math.huge and '+inf' or '(' .. integer(high) end
+
+-- How many entries of key come before (score, id), that one counted if with_it. The entry itself may be gone, so its place is
+-- found by halving.
+local function rank_of(key, score, id, with_it)
+  local low = call('ZCOUNT', key, '-inf', '(' .. score)
+  local high = low + call('ZCOUNT', key, score, score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local other = call('ZRANGE', key, middle, middle)[1]
+    if precedes(id, other) or not with_it and id == other then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
+-- The next entries of a topic's bucket behind (score, id), which may be of another topic, or empty: id, score, id ...
+local function entries_behind(topic, low, high, score, id, number, is_newest_first)
+  local bucket, from, to = bucket_of(topic), from_text(low), below_text(high)
+  local other = id ~= '' and topic_of(id)
+  if other == topic then
+    -- Entries of one time, of which there may be many, are passed by their rank.
+    local rank = rank_of(bucket, score, id, not is_newest_first)
+    local first = is_newest_first and call('ZCARD', bucket) - rank or rank
+    local entries = is_newest_first and call('ZRANGE', bucket, first, first + number - 1, 'REV', 'WITHSCORES')
+      or call('ZRANGE', bucket, first, first + number - 1, 'WITHSCORES')
+    for i = 2, #entries, 2 do
+      local at = tonumber(entries[i])
+      if at < low or at >= high then return {unpack(entries, 1, i - 2)} end
+    end
+    return entries
+  end
+  local is_before = other and precedes(topic .. '/', other .. '/')
+  if is_newest_first then
+    if other and tonumber(score) < high then to = is_before and score or '(' .. score end
+    return call('ZRANGE', bucket, to, from, 'BYSCORE', 'REV', 'LIMIT', 0, number, 'WITHSCORES')
+  end
+  if other and tonumber(score) >= low then from = is_before and '(' .. score or score end
+  return call('ZRANGE', bucket, from, to, 'BYSCORE', 'LIMIT', 0, number, 'WITHSCORES')
+end
+
+-- Whether an entry stands before another one.
+local function stands_before(score, id, other_score, other_id, is_newest_first)
+  if score ~= other_score then return (score < other_score) ~= is_newest_first end
+  return id ~= other_id and precedes(id, other_id) ~= is_newest_first
+end
