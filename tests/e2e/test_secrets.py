@@ -127,7 +127,7 @@ def be_refused(ask, url):
         {"delay": canary("faulty")},
         {"retrySchedule": [canary("faulty")]},
         {"topic": canary("faulty") + "/"},
-        {"jobId": canary("faulty") + "/"},
+        {"jobId": canary("faulty") + "\n"},
     ]
     for members in wrong:
         ask("POST", "/jobs", {**job("wrong", url), **members}).expect(400)
@@ -236,7 +236,6 @@ def ask_for_all(ask, places):
     ask.command("jobs", "--state", "delayed", "--topic", "secrets", "--json")
     ask.command("dead", "--topic", "secrets")
     ask.command("topics")
-    ask.command("topics", "secrets")
     ask.command("show", "secrets/owned")
     ask.command("why", "secrets/failed")
     ask.command("cancel", "secrets/owned")
