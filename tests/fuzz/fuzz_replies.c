@@ -113,6 +113,7 @@ struct redis_link {
     struct redis_link_events events;
     redis_message_fn *on_message;
     void *message_arg;
+    unsigned store; /* its number */
     bool is_used;
 };
 
@@ -121,8 +122,10 @@ struct sent {
     struct redis_link *link;
     redis_reply_fn *fn;
     void *arg;
+    bool is_load; /* of a script: nothing is made of its answer */
 };
 
+static unsigned current; /* the number of the store that is called */
 static struct redis_link links[THINGS_MAX];
 static struct list sent = {&sent, &sent};
 static size_t sent_count;
@@ -134,7 +137,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     (void)loop, (void)address, (void)deadline_us;
     while (links[i].is_used)
         i++;
-    links[i] = (struct redis_link){.events = events, .is_used = true};
+    links[i] = (struct redis_link){.events = events, .store = current, .is_used = true};
     return &links[i];
 }
 
@@ -175,7 +178,8 @@ void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, 
 {
     struct sent *one = NEW(struct sent);
     assert(argc > 0 && argv[0].size > 0);
-    *one = (struct sent){.link = link, .fn = fn, .arg = arg};
+    *one =
+        (struct sent){.link = link, .fn = fn, .arg = arg, .is_load = slice_equal(argv[0], SLICE("SCRIPT"))};
     list_append(&sent, &one->item);
     sent_count++;
 }
@@ -462,7 +466,7 @@ static void list_jobs(struct store *store, enum job_state state, struct slice to
 static void up_all(void)
 {
     for (size_t i = 0; i < THINGS_MAX; i++)
-        if (links[i].is_used && links[i].events.on_up)
+        if (links[i].is_used && links[i].store == current && links[i].events.on_up)
             links[i].events.on_up(links[i].events.arg);
 }
 
@@ -590,7 +594,7 @@ static void *next_answer(void)
 static void answer_one(void)
 {
     struct sent *one = LIST_ENTRY(list_pop(&sent), struct sent, item);
-    redisReply *answer = one->link ? next_answer() : NULL;
+    redisReply *answer = one->link && !one->is_load ? next_answer() : NULL;
     sent_count--;
     if (answer && answer->type == REDIS_REPLY_ERROR && one->link->events.on_error)
         one->link->events.on_error(one->link->events.arg, slice_from(answer->str, answer->len));
@@ -617,6 +621,20 @@ static void run(unsigned expected)
     assert(called == expected);
 }
 
+/* What is known of Redis by now, in words. */
+static void check_facts(const struct store *store)
+{
+    struct problem problem;
+    struct address address = {.is_v6 = false};
+    char words[DURABILITY_TEXT_MAX];
+    store_durability_configured(store, words);
+    store_facts_durability(store_facts(store), words);
+    if (!store_is_ready(store, &problem) || !store_is_ready_for(store, ID, &problem) ||
+        store_is_refused(store, &problem))
+        assert(problem.text[0]);
+    (void)store_is_redis(store, &address, 6379);
+}
+
 static struct store *stores[3];
 
 static void start_stores(void)
@@ -628,6 +646,7 @@ static void start_stores(void)
     enum status status = log_open("/dev/null", LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, &problem);
     assert(status == STATUS_OK);
     for (size_t i = 0; i < 3; i++) {
+        current = (unsigned)i;
         status = redis_address_parse(slice_of(texts[i]), &addresses[i], &problem);
         assert(status == STATUS_OK);
         struct store_options options = {
@@ -653,7 +672,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reader = redisReaderCreate();
     redisReaderFeed(reader, (const char *)data + 1, size - 1);
     called = 0;
-    run(begin(stores[data[0] / CALLS % 3], data[0] % CALLS));
+    current = data[0] / CALLS % 3;
+    run(begin(stores[current], data[0] % CALLS));
+    check_facts(stores[current]);
     for (size_t i = 0; i < THINGS_MAX; i++)
         if (links[i].on_message)
             links[i].on_message(links[i].message_arg, SLICE("wake"), input_of(data, size));
