@@ -38,7 +38,7 @@ static void read_message(struct search *search, const struct nlmsghdr *header)
     }
     if (header->nlmsg_len < NLMSG_LENGTH(sizeof found))
         return;
-    memcpy(&found, NLMSG_DATA(header), sizeof found);
+    memcpy(&found, (const char *)header + NLMSG_HDRLEN, sizeof found);
     size_t size = search->address->is_v6 ? 16 : 4;
     if (ntohs(found.id.idiag_sport) == search->port && !is_ours(search, found.idiag_inode) &&
         memcmp(found.id.idiag_src, search->address->bytes, size) == 0)
@@ -70,7 +70,7 @@ static void read_part(struct search *search, int fd)
     if (size <= 0)
         search->is_over = true;
     int left = (int)size;
-    for (const struct nlmsghdr *header = (const struct nlmsghdr *)(const void *)answer;
+    for (struct nlmsghdr *header = (struct nlmsghdr *)(void *)answer;
          left > 0 && NLMSG_OK(header, (unsigned)left) && !search->is_over; header = NLMSG_NEXT(header, left))
         read_message(search, header);
 }
