@@ -29,7 +29,8 @@ static bool is_ours(const struct search *search, ino_t inode)
     return false;
 }
 
-static void read_message(struct search *search, const struct nlmsghdr *header)
+/* NLMSG_DATA and NLMSG_NEXT cast const away. */
+static void read_message(struct search *search, struct nlmsghdr *header)
 {
     struct inet_diag_msg found;
     if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) { /* the end, or an error */
