@@ -184,9 +184,11 @@ static void tell_passed(struct consumer *consumer, const struct shard_claim *cla
     if (claim->passed.size == 0)
         return;
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
-    unserved_tell(&consumer->unserved, clock_boot_us(),
-                  is_readable ? UNSERVED_TOPIC_LACKS : UNSERVED_SETTINGS, claim->passed,
-                  is_readable ? settings.lacks : SLICE(""));
+    if (!is_readable)
+        unserved_tell(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
+    else if (settings.lacks.size) /* else it was served, and its places had no jobs */
+        unserved_tell(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
+                      settings.lacks);
     if (is_readable)
         topic_settings_fini(&settings);
 }
