@@ -11,6 +11,7 @@
 
 enum {
     LOOK_MAX = 10000,  /* entries that one call looks at */
+    MERGED_MAX = 500,  /* jobs of all topics in one page, so that a call takes no longer than some ms */
     LEASED_MAX = 2000, /* ids of leased jobs in one call */
     FOUND = 3,         /* where a reply says how many there are */
     FIRST_JOB = 4,     /* where they begin */
@@ -305,13 +306,15 @@ static void begin(struct walk *walk)
     buffer_clear(&walk->last_id);
     walk->last_score[0] = '\0';
     walk->has_more = false;
-    if (state == JOB_STATE_LEASED && !(is_of_all && is_plain_count(walk)))
+    if (state == JOB_STATE_LEASED && !(is_of_all && is_plain_count(walk))) {
         leased_find(shard, list->topic, list->from.id, walk->kind == WALK_COUNT ? LEASED_MAX : list->max,
                     on_leased, walk);
-    else if (is_of_all && (state == JOB_STATE_DELAYED || state == JOB_STATE_READY))
+    } else if (is_of_all && (state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
+        walk->list.max = list->max < MERGED_MAX ? list->max : MERGED_MAX;
         heads_find(shard, list, is_plain_count(walk), on_heads, walk);
-    else
+    } else {
         ask(walk);
+    }
 }
 
 static struct walk *walk_new(struct store *store, const struct store_list *list, enum walk_kind kind,

@@ -89,11 +89,14 @@ def test_delayed_jobs_of_all_topics_are_listed_by_their_due_times(start, receive
     assert walk(server, "state=delayed&limit=7") == [name for name in expected if "/j0" not in name]
 
 
-def test_jobs_of_one_time_are_listed_by_their_names(start, receiver):
+def test_jobs_of_one_time_are_listed_by_arrival_in_their_topic_then_by_name(start, receiver):
     """The slash counts: a-b/1 is before a/1, and a0/1 behind both."""
     server = start()
-    expected = sorted(f"{name}/{i}" for name in ("a", "a-b", "a.c", "a0", "b") for i in range(4))
-    server.schedule_many([{"topic": name.split("/")[0], "jobId": name.split("/")[1], "url": receiver.url(), "dueAt": from_ms(FAR)} for name in expected])
+    topics = ("b", "a0", "a", "a.c", "a-b")
+    for i in range(4):
+        for name in topics:
+            server.schedule(topic=name, jobId=f"j{i}", url=receiver.url(), dueAt=from_ms(FAR))
+    expected = [name for i in range(4) for name in sorted(f"{topic}/j{i}" for topic in topics)]
     for limit in (1, 3, 7):
         assert walk(server, f"state=delayed&limit={limit}") == expected
         assert walk(server, f"state=delayed&limit={limit}&order=newest") == expected[::-1]

@@ -489,10 +489,10 @@ START_TEST(list_leaves_out_what_came_after_the_walk_began)
         "due: t@now-5\n"
         "jobs: t/a={a} t/b={b} t/c=" CREATED("1") " t/d=" CREATED("99999999999999") "\n";
     CHECK_EXAMPLES( //
-        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-8 '' '' '' ''", "'' '' 2", NULL},
-        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-8 '' '' '' ''",
+        {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count now-7 '' '' '' ''", "'' '' 2", NULL},
+        {some, "list dead '' 9 now-9 u/a 100 1000 -inf +inf '' jobs now-7 '' '' '' ''",
          "'' '' 1 u/b now-8 {d} 0 '' 0 ''", NULL},
-        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-8 '' '' '' ''", "'' '' 0", NULL},
+        {some, "list dead '' 9 now-8 u/b 100 1000 -inf +inf '' jobs now-7 '' '' '' ''", "'' '' 0", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf '' jobs now-1 '' '' '' ''",
          "'' '' 1 t/a now-5 {a} 0 '' 0 ''", NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf +inf '' jobs now '' '' '' ''",

@@ -9,7 +9,7 @@
 -- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
 -- ARGV[12] what to tell: 'jobs', 'seen' or 'count'
--- ARGV[13] when the walk began, ms, or 0: it begins. What came later is not told: jobs that died or became ready since,
+-- ARGV[13] when the walk began, ms, rounded up, or 0: it begins. What came later is not told: jobs that died or became ready since,
 --      and of the others jobs that were created since
 -- ARGV[14] a line each: ids of leased jobs to look at, see leased.lua; or for delayed and ready jobs of all topics, names
 --      of the topics to look at, see heads.lua
@@ -138,42 +138,59 @@ local function visit_leased(ids)
   return true
 end
 
--- Jobs of several topics' buckets, as one list, up to the job (score, id), behind which other topics have jobs, too.
+-- Jobs of several topics' buckets, as one list, up to the job (score, id), behind which other topics have jobs, too. Each
+-- topic is a lane with some of its entries; the lanes are a heap by their next ones.
 local CHUNK_MAX = 64
 local function visit_topics(names, end_score, end_id)
-  local lanes = {}
+  local lanes, size = {}, 0
   local function refill(lane, score, id)
-    lane.entries = entries_behind(lane.topic, low, high, score, id, lane.size, is_newest_first)
-    lane.at, lane.size = 1, math.min(CHUNK_MAX, lane.size * 4)
-    lane.score = tonumber(lane.entries[2])
-    return lane.score ~= nil
+    lane.entries = entries_behind(lane.topic, low, high, score, id, lane.chunk, is_newest_first)
+    lane.at, lane.chunk = 1, math.min(CHUNK_MAX, lane.chunk * 4)
+    lane.id, lane.score = lane.entries[1], tonumber(lane.entries[2])
+    return lane.id
   end
-  local function insert(lane)
-    local first, behind = 1, #lanes + 1
-    while first < behind do
-      local middle = math.floor((first + behind) / 2)
-      local other = lanes[middle]
-      if stands_before(lane.score, lane.entries[lane.at], other.score, other.entries[other.at], is_newest_first) then
-        behind = middle
-      else
-        first = middle + 1
-      end
+  local function advance(lane)
+    local id, score = lane.id, lane.entries[lane.at + 1]
+    lane.at = lane.at + 2
+    lane.id, lane.score = lane.entries[lane.at], tonumber(lane.entries[lane.at + 1])
+    return lane.id or refill(lane, score, id)
+  end
+  local function is_first(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
+  local function sink(lane)
+    local at = 1
+    while 2 * at <= size do
+      local below = 2 * at
+      if below < size and is_first(lanes[below + 1], lanes[below]) then below = below + 1 end
+      if is_first(lane, lanes[below]) then break end
+      lanes[at] = lanes[below]
+      at = below
     end
-    table.insert(lanes, first, lane)
+    lanes[at] = lane
   end
   for name in string.gmatch(names, '[^\n]+') do
-    local lane = {topic = name, size = 1}
-    if refill(lane, ARGV[5], ARGV[6]) then insert(lane) end
+    local lane = {topic = name, chunk = 1}
+    if refill(lane, ARGV[5], ARGV[6]) then
+      size = size + 1
+      local at = size
+      while at > 1 and is_first(lane, lanes[math.floor(at / 2)]) do
+        lanes[at] = lanes[math.floor(at / 2)]
+        at = math.floor(at / 2)
+      end
+      lanes[at] = lane
+    end
   end
-  while lanes[1] and look > 0 do
-    local lane = table.remove(lanes, 1)
-    local id, score = lane.entries[lane.at], lane.entries[lane.at + 1]
-    if end_id ~= '' and stands_before(tonumber(end_score), end_id, lane.score, id, is_newest_first) then break end
+  while size > 0 and look > 0 do
+    local lane = lanes[1]
+    if end_id ~= '' and stands_before(tonumber(end_score), end_id, lane.score, lane.id, is_newest_first) then break end
     look = look - 1
-    if visit(id, score) then return false end
-    lane.at = lane.at + 2
-    lane.score = tonumber(lane.entries[lane.at + 1])
-    if lane.score or refill(lane, score, id) then insert(lane) end
+    if visit(lane.id, lane.entries[lane.at + 1]) then return false end
+    if advance(lane) then
+      sink(lane)
+    else
+      local last = lanes[size]
+      size = size - 1
+      if size > 0 then sink(last) end
+    end
   end
   if look > 0 and end_id ~= '' then
     replies[2], replies[3] = end_score, end_id

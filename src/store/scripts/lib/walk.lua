@@ -7,7 +7,7 @@ local function bounds_of(state, after, before, began)
   local low, high = tonumber(after) or -math.huge, tonumber(before) or math.huge
   if state == 'delayed' then low = math.max(low, now + 1) end
   if state == 'ready' then high = math.min(high, now + 1) end
-  if began > 0 and state ~= 'delayed' then high = math.min(high, began + 1) end
+  if began > 0 and state ~= 'delayed' then high = math.min(high, began) end
   return low, high
 end
 
