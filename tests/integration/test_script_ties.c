@@ -1,4 +1,6 @@
 /* Jobs that are due in the same ms keep the order in which they came. */
+#include <stdlib.h>
+
 #include "support/keyspace.h"
 #include "support/redis_server.h"
 #include "support/script_examples.h"
