@@ -27,10 +27,12 @@ static void write_jobs(struct buffer *body, const struct store_counts *counts)
     buffer_append(body, SLICE("# HELP duepost_jobs Jobs of all processes, by state.\n"
                               "# TYPE duepost_jobs gauge\n"));
     if (counts->due_age_ms >= 0) {
-        int64_t ready = counts->ready < counts->waiting ? counts->ready : counts->waiting;
-        buffer_printf(body, "duepost_jobs{state=\"delayed\"} %lld\n", (long long)(counts->waiting - ready));
+        int64_t waiting = counts->waiting - counts->held;
+        int64_t ready = counts->ready < waiting ? counts->ready : waiting;
+        buffer_printf(body, "duepost_jobs{state=\"delayed\"} %lld\n", (long long)(waiting - ready));
         buffer_printf(body, "duepost_jobs{state=\"ready\"} %lld\n", (long long)ready);
     }
+    buffer_printf(body, "duepost_jobs{state=\"held\"} %lld\n", (long long)counts->held);
     buffer_printf(body, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
     buffer_printf(body, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
     buffer_printf(body,

@@ -39,14 +39,18 @@ static void write_topic(struct buffer *body, const struct store_topic *topic)
     buffer_append(body, SLICE("{\"topic\":"));
     buffer_append_json(body, topic->name);
     view_write_settings(body, topic->settings);
-    buffer_printf(body, ",\"jobs\":{\"delayed\":%lld,\"ready\":%lld,\"leased\":%lld,\"dead\":%lld}",
-                  (long long)topic->delayed, (long long)topic->ready, (long long)topic->leased,
-                  (long long)topic->dead);
+    buffer_printf(body,
+                  ",\"jobs\":{\"delayed\":%lld,\"ready\":%lld,\"held\":%lld,\"leased\":%lld,\"dead\":%lld}"
+                  ",\"overdue\":%lld",
+                  (long long)topic->delayed, (long long)topic->ready, (long long)topic->held,
+                  (long long)topic->leased, (long long)topic->dead, (long long)(topic->ready + topic->held));
     buffer_printf(body, ",\"lastHour\":{\"delivered\":%lld,\"retried\":%lld,\"dead\":%lld}",
                   (long long)topic->hour.delivered, (long long)topic->hour.retried,
                   (long long)topic->hour.dead);
     if (topic->due_ms >= 0)
         view_write_time(body, "oldestDueAt", topic->due_ms);
+    if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
+        view_write_time(body, "oldestOverdueAt", topic->due_ms);
     write_hold(body, topic);
     buffer_append_byte(body, '}');
 }

@@ -49,6 +49,7 @@ static void add_topics(struct table *table, const json_t *page)
         table_add(table, call_text(topic, "topic"));
         table_add_number(table, call_number(jobs, "delayed"));
         table_add_number(table, call_number(jobs, "ready"));
+        table_add_number(table, call_number(jobs, "held"));
         table_add_number(table, call_number(jobs, "leased"));
         table_add_number(table, call_number(jobs, "dead"));
         table_add(table, call_text(topic, "oldestDueAt"));
@@ -117,14 +118,14 @@ static void add_receivers(struct table *table, const json_t *page)
 }
 
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
-static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY", "LEASED",
-                                           "DEAD",  "OLDEST",  "HELD",  "SETTINGS"};
+static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY",   "HELD",    "LEASED",
+                                           "DEAD",  "OLDEST",  "HELD BY", "SETTINGS"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
 
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
-const struct form form_topics = {"/topics", "topics", 8, topic_titles, add_topics};
+const struct form form_topics = {"/topics", "topics", 9, topic_titles, add_topics};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
 const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};

@@ -280,6 +280,9 @@ struct store_topic {
     struct slice name;
     struct slice settings;                /* see topic_settings.h; empty: none */
     int64_t delayed, ready, leased, dead; /* jobs */
+    /* Jobs that are due, and were given back until their receiver is tried again: neither delayed nor ready. */
+    int64_t held;
+    int64_t now_ms; /* when it was so */
     int64_t due_ms;                       /* of the first job that waits; -1: none does */
     /* Until when that job is held though it is due: FREE not at all, HELD until something else ends. */
     int64_t held_ms;
@@ -392,6 +395,7 @@ struct store_counts {
     int64_t jobs, waiting, leased, dead;
     int64_t topics;     /* with waiting jobs */
     int64_t ready;      /* of the waiting, those that are due */
+    int64_t held;       /* of the waiting: see store_topic. Some may be counted as ready, too */
     int64_t late_ms;    /* how long the first of them has been due; 0: none is */
     int64_t due_age_ms; /* since ready and late_ms were counted; -1: they have not been */
     int64_t histories;  /* jobs whose attempts are known */

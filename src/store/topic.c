@@ -8,7 +8,7 @@
 enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* where the topics begin in a reply */
-    TOPIC_PARTS = 11,
+    TOPIC_PARTS = 12,
 };
 
 /* ---- what there is ---- */
@@ -33,9 +33,11 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at)
         .dead = redis_reply_integer(redis_reply_at(reply, at + 5)),
         .due_ms = redis_reply_integer(redis_reply_at(reply, at + 6)),
         .held_ms = redis_reply_integer(redis_reply_at(reply, at + 7)),
-        .hour = {.delivered = redis_reply_integer(redis_reply_at(reply, at + 8)),
-                 .retried = redis_reply_integer(redis_reply_at(reply, at + 9)),
-                 .dead = redis_reply_integer(redis_reply_at(reply, at + 10))},
+        .held = redis_reply_integer(redis_reply_at(reply, at + 8)),
+        .hour = {.delivered = redis_reply_integer(redis_reply_at(reply, at + 9)),
+                 .retried = redis_reply_integer(redis_reply_at(reply, at + 10)),
+                 .dead = redis_reply_integer(redis_reply_at(reply, at + 11))},
+        .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }
 

@@ -161,6 +161,7 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .late_ms = late_ms(reply),
         .due_age_ms = redis_reply_integer(redis_reply_at(reply, 11)),
         .takes_survey = redis_reply_integer(redis_reply_at(reply, 12)) != 0,
+        .held = redis_reply_integer(redis_reply_at(reply, 13)),
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

@@ -121,6 +121,30 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     assert "breaker_opened" in server.log() and "breaker_closed" in server.log()
 
 
+def test_what_a_breaker_holds_back_is_told_as_held_and_overdue(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    open_breaker(server, receiver, topic)
+    for i in range(30):
+        server.schedule(topic=topic, jobId=f"held{i}", url=receiver.url())
+    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=600)
+    begin = time.time()
+
+    def told():
+        return server.get(f"/topics/{topic}").expect(200)
+    until(lambda: told()["jobs"]["held"] == 30, 10, told)
+    found = told()
+    assert (found["jobs"]["delayed"], found["jobs"]["ready"], found["overdue"]) == (1, 0, 30)
+    assert found["oldestOverdueAt"] == found["oldestDueAt"] and to_ms(found["oldestOverdueAt"]) <= (begin + 1) * 1000
+    until(lambda: number(server, 'duepost_jobs{state="held"}') == 30 and number(server, 'duepost_jobs{state="delayed"}') == 1
+          and number(server, "duepost_oldest_overdue_seconds") > 1, 10, "the numbers of all topics")
+    server.cancel(topic, "held0").expect(200)
+    assert told()["jobs"]["held"] == 29
+    receiver.script(topic, 200)
+    close(server, name_of(receiver)).expect(200)
+    until(lambda: told()["overdue"] == 0, 40, told)
+    assert told()["jobs"]["held"] == 0 and "oldestOverdueAt" not in told()
+
+
 def test_failures_count_in_a_row_only(start, receiver, topic):
     server = start_one(start)
     for status in (200, 404, 500):

@@ -24,7 +24,7 @@ def told(server, topic):
 
 
 def counts(**some):
-    return {"delayed": 0, "ready": 0, "leased": 0, "dead": 0, **some}
+    return {"delayed": 0, "ready": 0, "held": 0, "leased": 0, "dead": 0, **some}
 
 
 def hour(**some):
@@ -34,7 +34,7 @@ def hour(**some):
 # ---- what they hold ----
 
 def test_a_topic_tells_what_it_holds(server, receiver, topic):
-    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(), "lastHour": hour()}
+    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(), "overdue": 0, "lastHour": hour()}
     receiver.script(topic, Answer(200, delay=3 * SLOW), job_id="leased")
     receiver.script(topic, 410, job_id="dead")
     server.schedule(topic=topic, jobId="leased", url=receiver.url())
@@ -43,7 +43,7 @@ def test_a_topic_tells_what_it_holds(server, receiver, topic):
     server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=90)
     server.wait_for_state(topic, "dead", "dead")
     server.wait_for_state(topic, "leased", "leased")
-    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(delayed=2, leased=1, dead=1),
+    assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(delayed=2, leased=1, dead=1), "overdue": 0,
                                    "lastHour": hour(dead=1), "oldestDueAt": due}
     receiver.script(topic, 500, 204, job_id="c")
     server.schedule(topic=topic, jobId="c", url=receiver.url(), retrySchedule=[0.1])

@@ -12,7 +12,7 @@ from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
-         "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "survey": "hash"}
+         "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "survey": "hash"}
 ENDS = ("dead", "delivered", "cancelled")
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
@@ -140,7 +140,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
+        expected = NAMES.get(name) or {"bucket": "zset", "held": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

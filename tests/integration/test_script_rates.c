@@ -97,7 +97,9 @@ END_TEST
 #define SPENT(us, places) places "rates: t=" us "\ntopics: t=" FIVE_EACH_S "\n"
 #define TWO_LEASED                                                                                           \
     "holders:t: t/a=n1,now-9 t/b=n1,now-9\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n"
-#define TWO_HELD_BACK "bucket:t: t/a@now+501 t/b@now+501.0005\ndue: t@now+501\njobs: t/a={1} t/b={2}\n"
+#define TWO_HELD "held: t@now-9\nheld:t: t/a@now-9 t/b@now-9\n"
+#define TWO_HELD_BACK                                                                                        \
+    "bucket:t: t/a@now+501 t/b@now+501.0005\ndue: t@now+501\n" TWO_HELD "jobs: t/a={1} t/b={2}\n"
 
 START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 {
@@ -127,7 +129,8 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
         {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
          "release t/a n1 500 now", "1",
-         "bucket:t: t/b@now-9 t/a@now+501\njobs: t/a={1} t/b={2}\nrates: t=1700000000123456\nready: t\n"
+         "bucket:t: t/b@now-9 t/a@now+501\nheld: t@now-9\nheld:t: t/a@now-9\njobs: t/a={1} t/b={2}\n"
+         "rates: t=1700000000123456\nready: t\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n"}, );
 }
 END_TEST

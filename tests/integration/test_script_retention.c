@@ -262,16 +262,16 @@ START_TEST(another_retention_of_all_topics_dates_their_dead_in_steps)
         {THREE_DEAD("inf") "meta: redate=0\n" ALL_KEEP, SWEEP, "0 0 0 0 0", THREE_DEAD("now-1") ALL_KEEP},
         {THREE_DEAD("now-1") ALL_KEEP, SWEEP, "0 2 0 0 0", LAST_DEAD("now+1") ALL_KEEP},
         {THREE_DEAD("now-1") "meta: redate=0\n", SWEEP, "0 0 0 0 0", THREE_DEAD("inf")},
-        {ALL_KEEP, "topics * '' 1 9", "0 * {\"retention\":10} 0 0 0 0 -1 -1 0 0 0", NULL}, );
+        {ALL_KEEP, "topics * '' 1", "0 * {\"retention\":10} 0 0 0 0 -1 -1 0 0 0 0", NULL}, );
 }
 END_TEST
 
 START_TEST(audit_counts_what_is_kept)
 {
     CHECK_EXAMPLES( //
-        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 -1 0 0", NULL},
-        {DEAD KEEPS, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0", NULL},
-        {EARLIER DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 1 1 -1 0 0", NULL}, );
+        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 -1 0 0 0", NULL},
+        {DEAD KEEPS, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0 0", NULL},
+        {EARLIER DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 1 1 -1 0 0 0", NULL}, );
 }
 END_TEST
 

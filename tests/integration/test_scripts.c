@@ -818,19 +818,23 @@ START_TEST(topics_tells_what_there_is)
                                "turns: t@1\n";
     CHECK_EXAMPLES( //
         {ABSENT, "topics '' '' 10", "0", NULL},
-        {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0", NULL},
-        {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0", NULL},
-        {some, "topics u '' 10", "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0", NULL},
-        {some, "topics '' '' 2", "1 t '' 1 2 0 1 now-5 -1 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0",
-         NULL},
+        {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0 0", NULL},
+        {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0 0", NULL},
+        {some, "topics u '' 10", "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0", NULL},
+        {some, "topics '' '' 2",
+         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0", NULL},
         {some, "topics '' u 9",
-         "0 v '' 0 0 0 2 -1 -1 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0",
+         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 w '' 0 0 1 0 -1 -1 0 0 0 0 x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0 0",
          NULL},
-        {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0", NULL},
+        {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0", NULL},
+        /* Held until their receiver is tried again; of one the time has come. */
+        {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"
+         "jobs: t/a={1} t/b={1} t/c={1}\nturns: t@1\n",
+         "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0", NULL},
         /* Held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
-         "topics t '' 1", "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0", NULL}, );
+         "topics t '' 1", "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0 0", NULL}, );
 }
 END_TEST
 
@@ -949,8 +953,9 @@ END_TEST
 
 #define HELD_BACK                                                                                            \
     "bucket:t: t/a@now+5001\n"                                                                               \
-    "due: t@now+5001\n"                                                                                      \
-    "jobs: t/a={r}\n"
+    "due: t@now+5001\n" HELD_T "jobs: t/a={r}\n"
+
+#define HELD_T "held: t@now-1000\nheld:t: t/a@now-1000\n"
 
 START_TEST(release_holds_a_job_back)
 {
@@ -958,14 +963,18 @@ START_TEST(release_holds_a_job_back)
     CHECK_EXAMPLES( //
         {LEASED, release, "1 wake now+5001", HELD_BACK}, {LEASED, stale, "0", NULL},
         {LEASED, "release t/a n1 0 now", "1 wake now+1",
-         "bucket:t: t/a@now+1\ndue: t@now+1\njobs: t/a={r}\n"},
+         "bucket:t: t/a@now+1\ndue: t@now+1\n" HELD_T "jobs: t/a={r}\n"},
         {LEASED_AGAIN, release, "0", NULL},
         {LEASED_AGAIN, "release t/a n2 5000 now", "1 wake now+5001",
-         "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\njobs: t/a={r}\n"},
+         "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\n" HELD_T "jobs: t/a={r}\n"},
         {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
         /* The clock went back since its claim. */
         {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
-         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
+         "bucket:t: t/a@now+9000\ndue: t@now+9000\nheld: t@now+9000\nheld:t: t/a@now+9000\njobs: t/a={r}\n"},
+        /* It leaves its bucket: claimed with the time when it was due, given back again, cancelled. */
+        {HELD_BACK, "cancel t/a ''", "0", ABSENT},
+        {"bucket:t: t/a@now-5\n" HELD_T "jobs: t/a={r}\nturns: t@1\n", "claim 1 n1 3000 2 1000",
+         "0 0 1 t/a now-1000 {r}", LEASED}, );
 }
 END_TEST
 
@@ -1452,26 +1461,26 @@ END_TEST
 START_TEST(audit_counts)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "audit 9", "0 0 0 0 0 0 0 0 0 -1 0 0", NULL},
-        {DELAYED, "audit 9", "1 1 0 0 1 0 0 0 0 -1 0 0", NULL},
-        {COME, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0", NULL},
-        {READY, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0", NULL},
-        {LEASED, "audit 9", "1 0 1 0 0 0 0 0 0 -1 0 0", NULL},
-        {DEAD, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0", NULL},
-        {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 now-1 0 0", NULL},
-        {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 now-9 0 0", NULL},
-        {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0", NULL},
+        {ABSENT, "audit 9", "0 0 0 0 0 0 0 0 0 -1 0 0 0", NULL},
+        {DELAYED, "audit 9", "1 1 0 0 1 0 0 0 0 -1 0 0 0", NULL},
+        {COME, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0 0", NULL},
+        {READY, "audit 9", "1 1 0 0 1 1 0 0 0 now-1000 0 0 0", NULL},
+        {LEASED, "audit 9", "1 0 1 0 0 0 0 0 0 -1 0 0 0", NULL},
+        {DEAD, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0 0", NULL},
+        {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 now-1 0 0 0", NULL},
+        {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 now-9 0 0 0", NULL},
+        {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0 0", NULL},
         /* The number beside the buckets counts, and not what they hold. */
-        {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0", NULL},
+        {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0 0", NULL},
         /* Held by a limit, and come but not carried yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
-         "2 2 0 0 2 2 0 0 0 now-8 0 0", NULL},
-        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 now-7 0 0",
+         "2 2 0 0 2 2 0 0 0 now-8 0 0 0", NULL},
+        {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 now-7 0 0 0",
          NULL},
         /* More topics than it looks at: what the last survey found, if there was one. */
-        {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 -1 -1 1", NULL},
+        {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 -1 -1 1 0", NULL},
         {MANY "survey: at=now-700 due=4 oldest=now-9000\nturns: t@3 u@4\n", "audit 1",
-         "7 7 0 0 3 4 0 0 0 now-9000 700 1", NULL}, );
+         "7 7 0 0 3 4 0 0 0 now-9000 700 1 0", NULL}, );
 }
 END_TEST
 

@@ -164,13 +164,15 @@ class World:
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
         commands += [("ZRANGE", f"{BASE}{state}:{topic}", 0, -1, "WITHSCORES") for state in ENDS for topic in TOPICS]
-        commands += [("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
+        commands += [("ZRANGE", f"{BASE}held:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
+        commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
+                     ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, dead_due, turns, ready = replies[:13]
-        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 4, len(TOPICS)))
-        waiting, behind, names = replies[-4:-1]
+        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 6 - len(TOPICS), len(TOPICS)))
+        held, (held_topics, held_number, waiting, behind, names) = replies[-6 - len(TOPICS):-6], replies[-6:-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -191,6 +193,8 @@ class World:
             "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering).items()},
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
+            "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
+            "held number": int(held_number or 0),
         }
 
     def check_keyspace(self, after):
@@ -200,8 +204,8 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
-                                          "behind", "names", "survey")]
-        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "holders", "hour", "begun", *ENDS) for topic in TOPICS]
+                                          "behind", "names", "survey", "held")]
+        names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "hour", "begun", *ENDS) for topic in TOPICS]
         expect(not set(self.keys) - set(names), "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -227,6 +231,11 @@ class World:
         expect(found["waiting"] == found["places"], "waiting", found["waiting"], "of", found["places"], "after", after)
         behind = [topic for topic, at in found["due"].items()
                   if at > min(int(due) for job_id, due in bucket.items() if topic_of(job_id) == topic)]
+        expect(found["held number"] == len(found["held"]), "held", found["held number"], found["held"], "after", after)
+        expect(found["held"].keys() <= bucket.keys(), "held", found["held"], "that do not wait, after", after)
+        firsts = {topic: min(at for job_id, at in found["held"].items() if topic_of(job_id) == topic)
+                  for topic in map(topic_of, found["held"])}
+        expect(found["held topics"] == firsts, "held", found["held topics"], "instead of", firsts, "after", after)
         names = {topic_of(job_id) for place in (bucket, leases, found["kept"]) for job_id in place}
         names |= {topic_of(job_id) for job_id, _ in found["lingering"]}
         names |= self.pool.settings.keys() - {"*"}
@@ -576,7 +585,8 @@ class World:
                   len(pool.due) + len(pool.turns), sum(map(pool.is_due, pool.bucket.values())), len(pool.attempts),
                   len(pool.kept), len(pool.kept_until)]
         oldest = min((int(at) for at in pool.bucket.values() if pool.is_due(at)), default=-1)
-        self.check("audit", (), self.call("audit", 9), counts + [oldest, 0, 0])
+        first = min((int(at) for at in [*pool.held.values(), oldest] if at >= 0), default=-1)
+        self.check("audit", (), self.call("audit", 9), counts + [first, 0, 0, len(pool.held)])
         cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
         while cursor:
             cursor, *found = self.call("survey", cursor, self.chance.choice((1, 2)), *found)
@@ -949,8 +959,9 @@ CONTROLS = {
     "lost after the clock went back": [("lib/lost", "return call('ZRANGEBYSCORE', key, '(' .. integer",
                                         "return {} or call('ZRANGEBYSCORE', key, '(' .. integer")],
     "a bucket is written beside its number": [("lib/places", "    waiting_change = waiting_change + call(", "    local _ = call(")],
-    "a job that is taken still counts as waiting": [("lib/take", "    waiting_change = waiting_change - 1\n", "")],
-    "a claimed job still counts as waiting": [("claim", "    waiting_change = waiting_change - call(", "    local _ = call(")],
+    "a job that is taken still counts as waiting": [("lib/places", "  waiting_change = waiting_change - number\n", "")],
+    "a claimed job is still held": [("lib/places", "  unhold(topic, ids)\n", "")],
+    "a held job forgets when it was due": [("claim", "dues[k] or ids", "ids")],
     "a topic has no name": [("lib/offer", "  add_name(topic)\n", "")],
     "a topic without jobs keeps its name": [("lib/offer", "    doubt_name(topic)\n", "")],
     "a topic with kept jobs has no name": [("lib/names", "return has_kept and ", "return false and ")],

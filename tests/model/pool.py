@@ -48,6 +48,7 @@ class Pool:
         self.dead_due = {}  # topic -> ms
         self.undated = {}
         self.due = {}  # topic -> ms
+        self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
         self.turns = []
         self.settings = {}  # topic -> what an operator has set; "*": for all topics
         self.redates = False
@@ -172,6 +173,7 @@ class Pool:
         """Where it was."""
         self.show()
         self.touched[topic_of(job_id)] = True
+        self.held.pop(job_id, None)
         self.bucket[job_id] = score
 
     def put(self, job_id, at):
@@ -192,6 +194,7 @@ class Pool:
         self.shown.pop(job_id, None)
         self.touched[topic_of(job_id)] = True
         self.holders.pop(job_id, None)
+        self.held.pop(job_id, None)
         for name in ("leases", "bucket"):
             if getattr(self, name).pop(job_id, None) is not None:
                 return name
@@ -534,6 +537,7 @@ class Pool:
                     break
                 most_bytes -= len(record)
                 del self.bucket[job_id]
+                due = self.held.pop(job_id, due)
                 self.leases[job_id] = self.now + LEASE_MS
                 self.holders[job_id] = (nonce, due)
                 claims.append(Claim(job_id, int(due), record))
@@ -602,6 +606,8 @@ class Pool:
             else:
                 self.put(job_id, self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0
+            if wait >= 0:
+                self.held[job_id] = due
 
         def finish_call():
             for (topic, _, claimed), number in unsent.items():
@@ -743,6 +749,6 @@ class Pool:
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
-            "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
+            "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent,
         }

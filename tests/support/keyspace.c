@@ -125,7 +125,7 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
  * should be */
 static const char derive[] =
     "local base, writes = ARGV[1], ARGV[2] == '1'\n"
-    "local names, is_named, waiting = {}, {}, 0\n"
+    "local names, is_named, waiting, held = {}, {}, 0, 0\n"
     "local function name(topic)\n"
     "  if not is_named[topic] then names[#names + 1] = topic end\n"
     "  is_named[topic] = true\n"
@@ -135,6 +135,7 @@ static const char derive[] =
     "  local kind, topic = string.match(string.sub(key, #base + 1), '^(%a+):(.+)$')\n"
     "  if kinds[kind] then name(topic) end\n"
     "  if kind == 'bucket' then waiting = waiting + redis.call('ZCARD', key) end\n"
+    "  if kind == 'held' then held = held + redis.call('ZCARD', key) end\n"
     "end\n"
     "for _, topic in ipairs(redis.call('HKEYS', base .. 'topics')) do name(topic) end\n"
     "local behind = {}\n"
@@ -154,12 +155,14 @@ static const char derive[] =
     "  for _, topic in ipairs(topics) do redis.call('ZADD', key, 0, topic) end\n"
     "end\n"
     "if not writes then\n"
-    "  local is_right = tonumber(redis.call('HGET', base .. 'numbers', 'waiting') or 0) == waiting\n"
+    "  local is_right = tonumber(redis.call('HGET', base .. 'numbers', 'waiting') or 0) == waiting and\n"
+    "    tonumber(redis.call('HGET', base .. 'numbers', 'held') or 0) == held\n"
     "  return {is_index(base .. 'behind', behind), is_index(base .. 'names', names), is_right and 1 or 0}\n"
     "end\n"
     "write(base .. 'behind', behind)\n"
     "write(base .. 'names', names)\n"
     "if waiting > 0 then redis.call('HSETNX', base .. 'numbers', 'waiting', waiting) end\n"
+    "if held > 0 then redis.call('HSETNX', base .. 'numbers', 'held', held) end\n"
     "return {}\n";
 
 /* In the order in which derive tells of them. */

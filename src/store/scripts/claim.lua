@@ -24,9 +24,9 @@ local function lease(topic, ids)
   for i = 1, #ids, 2 * READ_AT_ONCE do
     local some = {}
     for k = i, math.min(i + 2 * READ_AT_ONCE - 1, #ids), 2 do some[#some + 1] = ids[k] end
-    local records = call('HMGET', JOBS, unpack(some))
+    local records, dues = call('HMGET', JOBS, unpack(some)), held_dues(topic, some)
     for k = 1, #some do
-      local record, due = records[k], ids[i + 2 * k - 1]
+      local record, due = records[k], dues[k] or ids[i + 2 * k - 1]
       if record and #record > bytes_left and #replies > HEAD then
         bytes_left = 0
         break
@@ -50,9 +50,7 @@ local function lease(topic, ids)
     end
     if bytes_left <= 0 then break end
   end
-  if #places_left > 0 then
-    waiting_change = waiting_change - call('ZREM', bucket_of(topic), unpack(places_left))
-  end
+  if #places_left > 0 then leave_bucket(topic, places_left) end
   if #holders > 0 then
     call('HSET', holders_of(topic), unpack(holders))
     keep_name(topic)
@@ -126,6 +124,7 @@ probe()
 while has_work() and take_turns() do end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
+write_held()
 write_names()
 local is_idle = #passed > 0 and #replies == HEAD
 if not is_idle then ring() end

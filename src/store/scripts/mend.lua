@@ -17,12 +17,6 @@ local replies = {now_us, '0'}
 probe()
 local function mended(what) replies[#replies + 1] = what end
 
-local function leave_bucket(key, id)
-  local number = call('ZREM', key, id)
-  waiting_change = waiting_change - number
-  return number
-end
-
 -- Format 1 kept a dead job in the pool, with its death in DEAD.
 local function move_dead(id, at)
   keep(id, 'dead', tonumber(at), losses_of(id), call('HGET', JOBS, id), lines_of(id))
@@ -51,15 +45,15 @@ local function mend_job(id)
   elseif not state then
     put(id, now)
     mended('lost ' .. id)
-  elseif state == 'leased' and leave_bucket(bucket_of(topic_of(id)), id) > 0 then
+  elseif state == 'leased' and leave_bucket(topic_of(id), {id}) > 0 then
     mended('doubled ' .. id)
   end
   if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
 end
 
-local function mend_place(key, id, is_bucket)
+local function mend_place(key, id, topic)
   if call('HEXISTS', JOBS, id) == 0 then
-    if is_bucket then leave_bucket(key, id) else call('ZREM', key, id) end
+    if topic then leave_bucket(topic, {id}) else call('ZREM', key, id) end
     call('HDEL', holders_of(topic_of(id)), id)
     forget_crashes(id)
     forget_attempts({id})
@@ -168,7 +162,7 @@ else
     end
     cursor = inner == '' and '0' or inner
     local entries = scan('ZSCAN', bucket_of(topic))
-    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i], true) end
+    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i], topic) end
     left = left - math.max(1, #entries / 2)
     touch(topic)
     if replies[2] == '0' then

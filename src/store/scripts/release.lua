@@ -28,7 +28,10 @@ for i = 2, #ARGV, 4 do
     take(id)
     -- A clock that stepped back makes no job early.
     if wait < 0 or tonumber(due) > soonest + wait then put_back(id, due) else put(id, soonest + wait) end
-    if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
+    if wait >= 0 then
+      hold(topic_of(id), id, due)
+      note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))
+    end
   else
     end_lingering(id, ARGV[i + 1])
   end

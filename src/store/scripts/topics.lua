@@ -3,9 +3,10 @@
 --
 -- ARGV[2] a topic, or empty for a page   [3] the name to go on behind, or empty   [4] the most topics
 -- Returns {now_us, 1 when there are more behind, then for each topic: name, settings or '', delayed, ready, leased, dead,
--- due time of the first job or -1, until when its first job is held: -1 not at all, -2 until something ends, else ms;
--- delivered, retried and died within the last hour}. A page with some MiB of settings is shorter.
--- uses: hour names offer record
+-- when the first waiting job was or is due or -1, until when its first ready job is kept back: -1 not at all, -2 until
+-- something ends, else ms; held, see held.lua; delivered, retried and died within the last hour}. Of many ready jobs a part
+-- is looked at for held ones, whose time to try again has come. A page with some MiB of settings is shorter.
+-- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local function held(topic, due)
@@ -23,6 +24,21 @@ local function last_hour(topic)
   return sums
 end
 
+local LOOK = 100
+local function number_held(topic, ready)
+  if not has(HELD) then return 0, 0 end
+  local number = call('ZCARD', held_of(topic))
+  if number == 0 or ready == 0 then return number, 0 end
+  local ids, found = call('ZRANGE', bucket_of(topic), 0, math.min(ready, LOOK) - 1), 0
+  for _, due in ipairs(call('ZMSCORE', held_of(topic), unpack(ids))) do found = found + (due and 1 or 0) end
+  return number, math.min(number, math.floor(found * ready / #ids))
+end
+
+local function first_due(topic, due)
+  local first = has(HELD) and call('ZRANGE', held_of(topic), 0, 0, 'WITHSCORES')[2]
+  return first and math.min(due, ms_of(first)) or due
+end
+
 local names = {one}
 if one == '' then names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1) end
 
@@ -36,10 +52,11 @@ for i = 1, math.min(#names, most) do
   local due = first and ms_of(first) or -1
   local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 0
   local waiting = first and call('ZCARD', bucket_of(topic)) or 0
+  local held_number, held_ready = number_held(topic, ready)
   local hour = last_hour(topic)
   for _, part in ipairs({
-    topic, settings_text, waiting - ready, ready, call('HLEN', holders_of(topic)), call('ZCARD', index_of('dead', topic)),
-    due, held(topic, due), hour.d, hour.r, hour.x,
+    topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
+    call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
   }) do
     replies[#replies + 1] = part
   end

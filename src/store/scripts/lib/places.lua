@@ -1,5 +1,5 @@
 -- places.lua - the only writer of buckets.
--- uses: bell topic waiting
+-- uses: bell held topic waiting
 
 -- Topics that this call has touched, in order; each is offered once, by finish.
 local touched, is_touched = {}, {}
@@ -24,6 +24,15 @@ local function put_back(id, score)
   end
   list[#list + 1] = score
   list[#list + 1] = id
+  unhold(topic, {id}) -- it may have been waiting already
+end
+
+-- Takes ids of a topic from its bucket; returns how many were there.
+local function leave_bucket(topic, ids)
+  local number = call('ZREM', bucket_of(topic), unpack(ids))
+  waiting_change = waiting_change - number
+  unhold(topic, ids)
+  return number
 end
 
 -- Of jobs that are due in one ms, the one that comes later gets the next of so many places.
@@ -76,6 +85,7 @@ local function finish()
     waiting_change = waiting_change + call('ZADD', bucket_of(topic), unpack(list))
   end
   write_waiting()
+  write_held()
   for i = 1, #touched do offer(touched[i]) end
   if #touched > 0 then write_offers() end
   write_names()

@@ -9,8 +9,5 @@ local function take(id)
     call('HDEL', holders_of(topic), id)
     return 'leased'
   end
-  if call('ZREM', bucket_of(topic), id) == 1 then
-    waiting_change = waiting_change - 1
-    return 'waiting'
-  end
+  if leave_bucket(topic, {id}) == 1 then return 'waiting' end
 end

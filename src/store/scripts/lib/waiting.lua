@@ -1,7 +1,7 @@
 -- waiting.lua - the number of waiting jobs, kept beside the buckets.
 -- uses: keys
 
-local NUMBERS = base .. 'numbers' -- waiting -> how many ids all buckets hold
+local NUMBERS = base .. 'numbers' -- waiting -> how many ids all buckets hold; held -> see held.lua
 
 -- Whoever writes a bucket adds to this; write_waiting notes it at the end of the script.
 local waiting_change = 0

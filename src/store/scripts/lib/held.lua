@@ -1,0 +1,35 @@
+-- held.lua - waiting jobs that were due, and were given back until their receiver is tried again.
+-- uses: has waiting
+
+-- topic -> when its first held job was due; and by topic: id -> when it was due, while its place in the bucket says until when
+-- it is held. A held job is claimed with the time when it was due.
+local HELD = base .. 'held'
+local function held_of(topic) return base .. 'held:' .. topic end
+
+-- Topics whose held jobs this call has changed, and by how many there are more; written by write_held.
+local held_topics, held_change = {}, 0
+local function hold(topic, id, due)
+  held_topics[topic] = true
+  is_there[HELD] = true
+  held_change = held_change + call('ZADD', held_of(topic), due, id)
+end
+
+-- These ids leave their bucket.
+local function unhold(topic, ids)
+  if not has(HELD) then return end
+  local number = call('ZREM', held_of(topic), unpack(ids))
+  if number == 0 then return end
+  held_topics[topic] = true
+  held_change = held_change - number
+end
+
+-- When they were due, by their number; false for those that are not held.
+local function held_dues(topic, ids) return has(HELD) and call('ZMSCORE', held_of(topic), unpack(ids)) or {} end
+
+local function write_held()
+  for topic in pairs(held_topics) do
+    local first = call('ZRANGE', held_of(topic), 0, 0, 'WITHSCORES')[2]
+    if first then call('ZADD', HELD, first, topic) else call('ZREM', HELD, topic) end
+  end
+  if held_change ~= 0 then call('HINCRBY', NUMBERS, 'held', held_change) end
+end
