@@ -908,7 +908,7 @@ CONTROLS = {
     "rate forgets what was spent": [("lib/rate", "math.max(spent, now_us - CREDIT_US, ", "math.max(now_us - CREDIT_US, ")],
     "rate makes up for idle time": [("lib/rate", "math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us)", "0")],
     "an expired job spends its topic's rate": [("claim", "if has_rate and not is_expired(record)", "if has_rate")],
-    "a held job keeps its turn": [("release", "if wait >= 0 then note_unsent", "if false then note_unsent")],
+    "a held job keeps its turn": [("release", "      note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))\n", "")],
     "a turn comes back beside the time": [("lib/rate", "math.max(0, now_us - since * 1000 - CREDIT_US)", "0")],
     "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
     "abandons and forgets": [("abandon", "    put_back(ids[i], string.match(claim, '%S+$'))\n", "")],
@@ -971,8 +971,7 @@ CONTROLS = {
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first then call('RPUSH', READY, first) end", "")],
-    "pages by rank": [("list", "from = math.max(from, rank_after(ARGV[5], ARGV[6]))",
-                       "from = math.max(from, rank_after(ARGV[5], ''))")],
+    "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 
 
