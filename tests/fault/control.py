@@ -17,11 +17,11 @@ CONTROLS = {
     # Whoever comes may end a lease.
     "no nonce check": [("lib/fence", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
     # A failed attempt is the last one.
-    "no retry": [("retry", "    put(id, wait < 0 and (due or now) or soonest + wait)",
+    "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, wait < 0 and now or soonest + wait) end",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
-    "no due time": [("claim", "'-inf', now, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
-                    ("lib/offer", "local is_due = tonumber(first[2]) <= now", "local is_due = true")],
+    "no due time": [("claim", "'-inf', DUE_NOW, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
+                    ("lib/offer", "local is_ready = is_due(first[2])", "local is_ready = true")],
     # A cancelled job's lease lives on.
     "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],

@@ -369,6 +369,7 @@ class World:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
             expect(life.due <= self.pool.now, claim.id, "was claimed early:", life.due, self.pool.now)
+            life.due = min(life.due, claim.due)  # a wait for its receiver is over
             self.past.append((claim.id, nonce))
             if not loses_reply:
                 consumer.attempts.append(Attempt(claim, nonce, self.pool.now, self.boot_us, life))
