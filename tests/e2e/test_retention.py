@@ -149,7 +149,7 @@ def test_a_kept_job_can_only_be_read(server, receiver, topic):
     server.get(f"/jobs/{topic}/a/why").expect(404)
     for state in "delayed", "ready", "leased", "dead":
         assert server.get(f"/jobs?state={state}&topic={topic}").expect(200)["jobs"] == []
-    assert server.get(f"/topics/{topic}").expect(200)["jobs"] == {"delayed": 0, "ready": 0, "leased": 0, "dead": 0}
+    assert server.get(f"/topics/{topic}").expect(200)["jobs"] == {"delayed": 0, "ready": 0, "leased": 0, "dead": 0, "held": 0}
     server.request("PUT", f"/jobs/{topic}/a", json.dumps({"url": receiver.url(), "delay": 60}), JSON).expect(201)
     assert server.job(topic, "a")["state"] == "delayed"
 

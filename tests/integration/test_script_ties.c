@@ -28,7 +28,8 @@ START_TEST(a_new_job_comes_behind_those_of_its_ms)
          "bucket:t: t/b@now+5.0005 t/a@now+5.001\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"} t/b={b}\n"},
         {"bucket:t: t/b@now+5\ndue: t@now+5\nholders:t: t/a=n1,now-1000\njobs: t/a={r} t/b={b}\nleases: t/a@now+3000\n",
          "release t/a n1 4 now", "1",
-         "bucket:t: t/b@now+5 t/a@now+5.0005\ndue: t@now+5\njobs: t/a={r} t/b={b}\n"}, );
+         "bucket:t: t/b@now+5 t/a@now+5.0005\ndue: t@now+5\nheld: t@now-1000\nheld:t: t/a@now-1000\n"
+         "jobs: t/a={r} t/b={b}\n"}, );
 }
 END_TEST
 

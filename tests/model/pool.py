@@ -556,6 +556,7 @@ class Pool:
             verdict = self.verdict(job_id, nonce)
             is_held = verdict in verdicts
             answers.append(int(is_held))
+            self.place = self.bucket.get(job_id, self.dead.get(job_id, self.now))
             if verdict == "dead" and is_held:
                 self.bring_back(job_id)
             if is_held:
@@ -586,7 +587,7 @@ class Pool:
             if wait < 0 and due is not None:
                 self.put_back(job_id, due)
             else:
-                self.put(job_id, self.now if wait < 0 else self.soonest + wait)
+                self.put(job_id, max(self.now, int(self.place)) if wait < 0 else self.soonest + wait)
         return self.end(items, finish_item)
 
     def bury(self, items):

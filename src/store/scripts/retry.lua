@@ -6,19 +6,27 @@
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
+
+-- The earliest time for a job whose lease was lost: where recover has put it, or its death. A clock that stepped back makes
+-- no job early.
+local function earliest_of(id)
+  return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
+end
+
 for i = 2, #ARGV, 5 do
   local number, id = (i + 3) / 5, ARGV[i]
   replies[number + 1] = verdicts[number] and 1 or 0
   if verdicts[number] then
     local wait = tonumber(ARGV[i + 2])
     local due = verdicts[number] == 'lease' and string.match(claims[number], '(%S+)$')
+    local earliest = wait < 0 and not due and earliest_of(id)
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
     forget_crashes(id)
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     count(topic_of(id), 'r', 1)
-    if wait < 0 and due then put_back(id, due) else put(id, wait < 0 and now or soonest + wait) end
+    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end
   else
     end_lingering(id, ARGV[i + 1])
   end
