@@ -34,11 +34,38 @@ static void free_old(struct reload *reload)
     reload->old = NULL;
 }
 
+static void log_changes(const struct options *live, const struct options *fresh)
+{
+    struct buffer changed, fixed;
+    buffer_init(&changed, NAMES_MAX);
+    buffer_init(&fixed, NAMES_MAX);
+    options_compare(live, fresh, &changed, &fixed);
+    log_info("options_reloaded", LOG_SLICE("changed", buffer_slice(&changed)));
+    if (fixed.size)
+        log_warning("options_need_a_restart", LOG_SLICE("options", buffer_slice(&fixed)));
+    buffer_fini(&changed);
+    buffer_fini(&fixed);
+}
+
+/* All reactors have what was read: what the log says is in force. */
+static void log_reloaded(const struct reload *reload)
+{
+    const struct options *live = *reload->live;
+    if (live->tokens)
+        token_file_log(live->tokens_file, live->tokens);
+    if (reload->old) {
+        log_changes(reload->old, live);
+        options_log_warnings(live);
+        log_set_level(live->log_level);
+    }
+}
+
 static void count_reloaded(void *arg)
 {
     struct reload *reload = arg;
     if (--reload->waiting > 0)
         return;
+    log_reloaded(reload);
     free_old(reload);
     if (reload->is_wanted)
         begin(reload);
@@ -55,19 +82,6 @@ static void tell_reactors(struct reload *reload)
     reload->waiting = reload->reactor_count;
     for (size_t i = 0; i < reload->reactor_count; i++)
         reactor_reload(reload->reactors[i], *reload->live, on_reloaded, reload);
-}
-
-static void log_changes(const struct options *live, const struct options *fresh)
-{
-    struct buffer changed, fixed;
-    buffer_init(&changed, NAMES_MAX);
-    buffer_init(&fixed, NAMES_MAX);
-    options_compare(live, fresh, &changed, &fixed);
-    log_info("options_reloaded", LOG_SLICE("changed", buffer_slice(&changed)));
-    if (fixed.size)
-        log_warning("options_need_a_restart", LOG_SLICE("options", buffer_slice(&fixed)));
-    buffer_fini(&changed);
-    buffer_fini(&fixed);
 }
 
 /* NULL: they are wrong, and that was logged. */
@@ -87,9 +101,6 @@ static struct options *load(struct reload *reload)
 
 static void take_options(struct reload *reload, struct options *fresh)
 {
-    log_changes(*reload->live, fresh);
-    options_log_warnings(fresh);
-    log_set_level(fresh->log_level);
     reload->old = *reload->live;
     *reload->live = fresh;
     tell_reactors(reload);
@@ -108,7 +119,6 @@ static void take_tokens_only(struct reload *reload)
         log_error("tokens_not_read", LOG_TEXT("why", problem.text));
         return;
     }
-    token_file_log(live->tokens_file, fresh);
     if (warning.text[0])
         log_warning("configuration", LOG_TEXT("what", warning.text));
     reload->old_tokens = live->tokens;

@@ -24,7 +24,8 @@ struct reload *reload_new(struct loop *, const struct options_input *input, stru
  * 0: they are about to end, so nothing is done any more. */
 void reload_use(struct reload *, struct reactor *const *reactors, size_t count);
 
-/* Now, or as soon as possible. Where the options are wrong, all but the tokens stay as they are. */
+/* Now, or as soon as possible. Where the options are wrong, all but the tokens stay as they are. What the log
+ * says of new options and tokens is in force: it is written when all reactors use them. */
 void reload_run(struct reload *);
 
 /* NULL is fine; after the reactors are gone. */

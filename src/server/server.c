@@ -306,8 +306,6 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     }
     front_refuse(server->front, options->targets);
     redis_addresses_refuse(server->redis_addresses, &server->redis, options->targets);
-    if (options->tokens)
-        token_file_log(options->tokens_file, options->tokens);
     return STATUS_OK;
 }
 
@@ -325,6 +323,8 @@ static enum status open_all(struct server *server, struct problem *problem)
     status = prepare(server, options, problem);
     if (status != STATUS_OK)
         return status;
+    if (options->tokens)
+        token_file_log(options->tokens_file, options->tokens);
     server->store = (struct store_options){
         .redis = &server->redis,
         .prefix = server->prefix,

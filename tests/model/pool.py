@@ -219,8 +219,8 @@ class Pool:
 
     def drop(self, job_id):
         if job_id in self.kept:
-            self.undated[topic_of(job_id)] = True
-            self.kept.pop(job_id)
+            if self.kept.pop(job_id)[0] == "dead":
+                self.undated[topic_of(job_id)] = True
             self.kept_until.pop(job_id, None)
 
     def keep(self, job_id, state, at, losses, record, lines):
