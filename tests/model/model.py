@@ -967,7 +967,6 @@ CONTROLS = {
     "a topic without jobs keeps its name": [("lib/offer", "    doubt_name(topic)\n", "")],
     "a topic with kept jobs has no name": [("lib/names", "return has_kept and ", "return false and ")],
     "a topic with settings has no name": [("lib/names", "if has(TOPICS) and ", "if false and ")],
-    "a topic whose kept jobs are swept keeps its name": [("sweep", "    doubt_name(topics[t])\n", "")],
     "a held topic is not behind": [("lib/offer", "  note_behind(topic, is_ready and at)\n", "")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
