@@ -17,7 +17,7 @@ CONTROLS = {
     # Whoever comes may end a lease.
     "no nonce check": [("lib/fence", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
     # A failed attempt is the last one.
-    "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, wait < 0 and now or soonest + wait) end",
+    "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
     "no due time": [("claim", "'-inf', DUE_NOW, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),

@@ -124,7 +124,7 @@ class Story:
         job = f"/jobs/{lane.name}/run"
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
-                                     ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None),
+                                     ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
                                      ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
