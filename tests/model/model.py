@@ -936,7 +936,7 @@ CONTROLS = {
     "the dead of all topics are swept": [("lib/ended", "retention and integer(tonumber(first) + retention) or 'inf'",
                                           "integer(tonumber(first) + (retention or 1500))")],
     "another retention dates nothing": [("settings", "  touch_dead(topic)\n", "")],
-    "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 500)")],
+    "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 5000)")],
     "more of the dead go than are too many": [("sweep", "math.min(excess, left) - 1", "math.min(excess, left)")],
     "a retention of all topics dates nothing": [("settings", "call('HSET', META, 'redate', '0')", "local _ = 0")],
     "a topic's own retention counts no more than that of all": [("lib/settings", "  if own ~= nil then return own end\n", "")],
@@ -983,7 +983,7 @@ def main():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2 ** 32))
     options.add_argument("--steps", type=int, default=12000, help="in all")
     options.add_argument("--run-steps", type=int, default=600, help="in one run, which begins with nothing")
-    options.add_argument("--control-steps", type=int, default=36000,
+    options.add_argument("--control-steps", type=int, default=240000,
                          help="within which each bug has to be found")
     options = options.parse_args()
     print(f"seed {options.seed}", flush=True)
