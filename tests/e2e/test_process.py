@@ -88,7 +88,7 @@ def test_nobody_can_connect_during_the_drain(start, receiver, topic):
 
 def ask_all(sockets):
     for sock in sockets:
-        sock.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 
 
 def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
