@@ -430,8 +430,7 @@ END_TEST
 static char *read_reference(void)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%.*s../../config/duepost.conf",
-             (int)(strlen(__FILE__) - strlen("test_options.c")), __FILE__);
+    snprintf(path, sizeof path, "%s/../config/duepost.conf", TESTS_FOLDER);
     char *text = calloc(1, 65536);
     FILE *file = fopen(path, "r");
     ck_assert_msg(file != NULL, "cannot read %s", path);

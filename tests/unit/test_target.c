@@ -179,8 +179,7 @@ START_TEST(judges_urls_in_every_spelling)
 {
     char path[4096], line[4096];
     size_t count = 0;
-    snprintf(path, sizeof path, "%.*s../support/targets.txt",
-             (int)(strlen(__FILE__) - strlen("test_target.c")), __FILE__);
+    snprintf(path, sizeof path, "%s/support/targets.txt", TESTS_FOLDER);
     FILE *file = fopen(path, "r");
     ck_assert_msg(file != NULL, "cannot read %s", path);
     while (fgets(line, sizeof line, file)) {
