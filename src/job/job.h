@@ -101,7 +101,7 @@ struct job {
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed ones so far */
-    int uncounted;      /* of them those that count against no limit of retries, see outcome_decide */
+    int uncounted;      /* of them: those that used up no retry, see ending.h */
     struct attempt_result last_attempt;
     int64_t wait_ms;                        /* from its end to the next one; 0: none, or not known */
     struct slice reason;                    /* why it is dead; empty otherwise */

@@ -6,10 +6,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/attempt_line.h"
 #include "job/job_id.h"
 #include "job/json.h"
-#include "job/outcome.h"
 #include "job/url.h"
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
@@ -23,7 +21,6 @@
 
 enum {
     HEADER_TEXT_MAX = 32 * 1024, /* job's headers and ours */
-    NO_MEMORY_WAIT_MS = 5000,    /* for others to give some back */
 };
 
 /* ---- the lease ---- */
@@ -61,10 +58,10 @@ void attempt_renew(struct attempt *attempt)
 
 static void count_end(const struct attempt *attempt)
 {
-    if (attempt->next_step == ATTEMPT_STEP_COMPLETE) {
+    if (attempt->ending.verdict == ENDING_COMPLETE) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DELIVERED);
         attempt_log_delivery(attempt);
-    } else if (attempt->next_step == ATTEMPT_STEP_BURY) {
+    } else if (attempt->ending.verdict == ENDING_BURY) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DEAD);
     }
 }
@@ -86,113 +83,113 @@ static void on_recorded(void *arg, enum status status)
 void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
-    struct slice record = buffer_slice(&attempt->outcome), line = buffer_slice(&attempt->line);
-    switch (attempt->next_step) {
-    case ATTEMPT_STEP_COMPLETE:
-        shard_complete(shard, &attempt->lease, line, on_recorded, attempt);
+    const struct ending *ending = &attempt->ending;
+    const struct lease *lease = &attempt->lease;
+    struct slice record = buffer_slice(&attempt->texts.record), line = buffer_slice(&attempt->texts.line);
+    int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
+    switch (ending->verdict) {
+    case ENDING_COMPLETE:
+        shard_complete(shard, lease, line, on_recorded, attempt);
         break;
-    case ATTEMPT_STEP_RETRY:
-        shard_retry(shard, &attempt->lease, attempt->wait_ms, record, line, on_recorded, attempt);
+    case ENDING_RETRY:
+        shard_retry(shard, lease, wait_ms, record, line, on_recorded, attempt);
         break;
-    case ATTEMPT_STEP_BURY:
-        shard_bury(shard, &attempt->lease, record, line, on_recorded, attempt);
+    case ENDING_BURY:
+        shard_bury(shard, lease, record, line, on_recorded, attempt);
         break;
-    case ATTEMPT_STEP_RELEASE:
-        shard_release(shard, &attempt->lease, attempt->wait_ms, attempt->claimed_ms, on_recorded, attempt);
+    case ENDING_RELEASE:
+        shard_release(shard, lease, wait_ms, attempt->claimed_ms, on_recorded, attempt);
         break;
     }
 }
 
-/* ---- deciding ---- */
+/* ---- ending ---- */
 
-static int64_t with_jitter(const struct attempt *attempt, int64_t wait_ms)
+static uint32_t random_bits(void)
 {
     uint32_t random;
-    if (!attempt->settings)
-        return wait_ms;
     random_fill(&random, sizeof random);
-    return topic_settings_wait_ms(attempt->settings, wait_ms, random);
+    return random;
 }
 
-/* Given back without an attempt, or without what would be recorded of it: the job is POSTed later. */
-static void give_up_memory(struct attempt *attempt)
+static void log_ending(const struct attempt *attempt, enum ending_cause cause)
 {
-    log_error("no_memory_for_job", LOG_SLICE("job", attempt->lease.id),
-              LOG_NUMBER("retry_in_ms", NO_MEMORY_WAIT_MS));
-    permit_drop(&attempt->permit);
-    attempt->is_held = true;
-    attempt->wait_ms = NO_MEMORY_WAIT_MS;
-    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    if (cause == ENDING_CAUSE_NO_MEMORY)
+        log_error("no_memory_for_job", LOG_SLICE("job", attempt->lease.id),
+                  LOG_NUMBER("retry_in_ms", attempt->ending.wait_ms));
+    else if (cause == ENDING_CAUSE_UNREADABLE)
+        log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
+    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL)
+        attempt_log_unsent(attempt);
+    else if (cause == ENDING_CAUSE_RESULT && attempt->ending.verdict != ENDING_COMPLETE)
+        attempt_log_failure(attempt);
 }
 
-static void give_back(struct attempt *attempt)
+static void decide(struct attempt *attempt, const struct ending_facts *facts)
 {
-    attempt->is_running = false;
-    give_up_memory(attempt);
-    attempt_record(attempt);
-}
-
-static void decide(struct attempt *attempt, const struct http_outcome *http)
-{
-    struct job *job = &attempt->job;
-    job->last_attempt = http_result(http, attempt->claimed_ms);
-    if (http->error == HTTP_ERROR_REFUSED)
-        job->last_attempt.detail = slice_of(attempt->refusal);
-    permit_end(&attempt->permit, &job->last_attempt);
-    struct outcome outcome =
-        outcome_decide(job, topic_defaults_schedule(attempt->settings, attempt->context->policy->schedule),
-                       &job->last_attempt, http->retry_after_ms);
-    bool is_delivered = outcome.verdict == VERDICT_COMPLETE;
-    if (!is_delivered || (attempt->settings && attempt->settings->retention_ms))
-        attempt_line_write(&attempt->line, job->attempts + 1, &job->last_attempt, http->answer,
-                           http->is_answer_cut);
-    if (is_delivered) {
-        attempt->next_step = ATTEMPT_STEP_COMPLETE;
+    attempt->ending = ending_decide(&attempt->job, facts);
+    if (!ending_write(&attempt->ending, facts, &attempt->job, buffer_slice(&attempt->record),
+                      &attempt->texts)) {
+        struct ending_facts instead = {.cause = ENDING_CAUSE_NO_MEMORY};
+        decide(attempt, &instead);
         return;
     }
-    job->attempts++;
-    attempt->next_step = outcome.verdict == VERDICT_RETRY ? ATTEMPT_STEP_RETRY : ATTEMPT_STEP_BURY;
-    outcome.wait_ms = outcome.is_at_once ? 0 : with_jitter(attempt, outcome.wait_ms);
-    attempt->wait_ms = outcome.is_at_once ? SHARD_NO_WAIT : outcome.wait_ms;
-    job->uncounted += outcome.is_at_once;
-    job->wait_ms = outcome.verdict == VERDICT_RETRY ? outcome.wait_ms : 0;
-    job->reason = outcome.reason;
-    job_write(job, &attempt->outcome);
-    if (attempt->outcome.failed)
-        give_up_memory(attempt);
-    else
-        attempt_log_failure(attempt, &outcome);
-    job->last_attempt.detail.size = 0; /* it was borrowed */
+    log_ending(attempt, facts->cause);
 }
 
-/* Back into its bucket without an attempt; no longer than until it expires. */
-static void hold(struct attempt *attempt, int64_t wait_ms)
+/* Decides how the lease ends and gives that to Redis. */
+static void end(struct attempt *attempt, struct ending_facts facts)
 {
-    int64_t left_ms = job_expires_ms(&attempt->job, attempt->job.created_ms) - attempt->claimed_ms;
-    attempt->is_held = true;
-    attempt->wait_ms = wait_ms < left_ms ? wait_ms : left_ms;
-    attempt->next_step = ATTEMPT_STEP_RELEASE;
+    facts.now_ms = attempt->claimed_ms;
+    facts.settings = attempt->settings;
+    facts.schedule = attempt->context->policy->schedule;
+    attempt->is_running = false;
+    if (facts.cause == ENDING_CAUSE_RESULT)
+        permit_end(&attempt->permit, facts.result);
+    else
+        permit_drop(&attempt->permit);
+    decide(attempt, &facts);
+    attempt->job.last_attempt.detail.size = 0; /* it was borrowed */
     attempt_record(attempt);
+}
+
+static void end_by(struct attempt *attempt, enum ending_cause cause)
+{
+    end(attempt, (struct ending_facts){.cause = cause});
+}
+
+static void hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
+{
+    end(attempt, (struct ending_facts){.cause = cause, .hold_ms = hold_ms});
+}
+
+static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
+{
+    struct attempt_result result = http_result(http, attempt->claimed_ms);
+    bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
+    if (http->error == HTTP_ERROR_REFUSED)
+        result.detail = slice_of(attempt->refusal);
+    metrics_attempt(attempt->context->metrics, attempt->job.topic, http_result_metric(http),
+                    http->duration_ms * 1000);
+    end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
+                                       .random = has_jitter ? random_bits() : 0,
+                                       .result = &result,
+                                       .retry_after_ms = http->retry_after_ms,
+                                       .answer = http->answer,
+                                       .is_answer_cut = http->is_answer_cut});
 }
 
 static void on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
-    attempt->is_running = false;
     attempt->post = NULL;
     if (http->error == HTTP_ERROR_UNSENT) {
-        permit_drop(&attempt->permit);
-        attempt->next_step = ATTEMPT_STEP_RELEASE; /* a lost lease makes that stale, which is as good */
-        attempt_record(attempt);
+        end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
     } else if (http->error == HTTP_ERROR_CROWDED) {
-        permit_drop(&attempt->permit);
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
-        hold(attempt, LOOKUPS_WAIT_MS);
+        hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
     } else {
-        metrics_attempt(attempt->context->metrics, attempt->job.topic, http_result_metric(http),
-                        http->duration_ms * 1000);
-        decide(attempt, http);
-        attempt_record(attempt);
+        end_by_result(attempt, http);
     }
 }
 
@@ -201,18 +198,6 @@ static void on_done(void *arg, const struct http_outcome *http)
 static bool may_send(void *arg)
 {
     return has_lease(arg);
-}
-
-/* duepost did not write this record, in any version: kept as it is, dead in the open. */
-static void bury_unreadable(struct attempt *attempt)
-{
-    log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
-    permit_drop(&attempt->permit);
-    buffer_append(&attempt->outcome, buffer_slice(&attempt->record));
-    attempt->next_step = ATTEMPT_STEP_BURY;
-    if (attempt->outcome.failed)
-        give_up_memory(attempt);
-    attempt_record(attempt);
 }
 
 /* Its escapes are no text: the reader of records leaves a body as it is. */
@@ -226,11 +211,8 @@ static bool has_broken_body(const struct attempt *attempt)
 /* There is no memory for it, or nothing that could be sent. */
 static void give_up_post(struct attempt *attempt)
 {
-    attempt->is_running = false;
-    if (json_is_text(attempt->job.body) && has_broken_body(attempt))
-        bury_unreadable(attempt);
-    else
-        give_back(attempt);
+    bool is_unreadable = json_is_text(attempt->job.body) && has_broken_body(attempt);
+    end_by(attempt, is_unreadable ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
 }
 
 static void post(struct attempt *attempt)
@@ -240,20 +222,6 @@ static void post(struct attempt *attempt)
                                          may_send, on_done);
     if (!attempt->post)
         give_up_post(attempt);
-}
-
-/* Its claim is the attempt's begin; there has been none that would count. */
-static void bury_unsent(struct attempt *attempt, struct slice reason)
-{
-    struct job *job = &attempt->job;
-    job->reason = reason;
-    job_write(job, &attempt->outcome);
-    attempt->next_step = ATTEMPT_STEP_BURY;
-    if (attempt->outcome.failed)
-        give_up_memory(attempt);
-    else
-        attempt_log_unsent(attempt);
-    attempt_record(attempt);
 }
 
 static bool read_job(struct attempt *attempt)
@@ -282,10 +250,7 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     slice_cut(id, '/', &topic, &job_id);
     unserved_tell(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
     metrics_count(context->metrics, METRICS_COUNTER_HELD_UNSERVED, 1);
-    attempt->is_held = true;
-    attempt->wait_ms = unserved_hold_ms(context->unserved, now_us);
-    attempt->next_step = ATTEMPT_STEP_RELEASE;
-    attempt_record(attempt);
+    hold(attempt, ENDING_CAUSE_UNSERVED, unserved_hold_ms(context->unserved, now_us));
 }
 
 /* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */
@@ -304,7 +269,7 @@ static bool read_settings(struct attempt *attempt, struct slice text)
     free(attempt->settings);
     attempt->settings = NULL;
     if (status == STATUS_NO_MEMORY)
-        give_back(attempt);
+        end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else
         give_back_unserved(attempt, UNSERVED_SETTINGS, SLICE(""));
     return false;
@@ -318,7 +283,7 @@ static void on_permit(void *arg, int64_t wait_ms)
     if (wait_ms < 0)
         post(attempt);
     else
-        hold(attempt, wait_ms);
+        hold(attempt, ENDING_CAUSE_HELD, wait_ms);
 }
 
 static bool needs_permit(const struct attempt *attempt)
@@ -337,7 +302,7 @@ static void ask_permit(struct attempt *attempt, const struct url *url)
     if (answer == PERMIT_GIVEN)
         post(attempt);
     else if (answer == PERMIT_HELD)
-        hold(attempt, permit->wait_ms);
+        hold(attempt, ENDING_CAUSE_HELD, permit->wait_ms);
 }
 
 /* ---- its life ---- */
@@ -351,15 +316,15 @@ static void begin(struct attempt *attempt, struct slice settings, int64_t now_ms
     bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
     bool lacks = is_job && attempt->job.lacks.size;
     if (!is_whole)
-        give_back(attempt);
+        end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else if (lacks)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
     else if (!is_job || !read_url(attempt, &url))
-        bury_unreadable(attempt);
+        end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
-        bury_unsent(attempt, SLICE("expired"));
+        end_by(attempt, ENDING_CAUSE_EXPIRED);
     else if (attempt->host.size == 0)
-        bury_unsent(attempt, SLICE("no_url"));
+        end_by(attempt, ENDING_CAUSE_NO_URL);
     else if (needs_permit(attempt))
         ask_permit(attempt, &url);
     else
@@ -372,20 +337,23 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     struct attempt *attempt = NEW(struct attempt);
     list_init(&attempt->link);
     attempt->context = context;
-    attempt->wait_ms = SHARD_NO_WAIT;
     attempt->renewed_us = claim_us;
     attempt->claimed_ms = now_ms;
     attempt->late_ms = now_ms - claimed->due_ms;
     attempt->lease.nonce = *nonce;
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
-    buffer_init_fallible(&attempt->outcome, JOB_RECORD_MAX);
-    buffer_init(&attempt->line, ATTEMPT_LINE_MAX);
+    ending_texts_init(&attempt->texts);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
     begin(attempt, claimed->settings, now_ms);
     return attempt;
+}
+
+bool attempt_is_released(const struct attempt *attempt)
+{
+    return attempt->ending.verdict == ENDING_RELEASE;
 }
 
 void attempt_cut(struct attempt *attempt)
@@ -395,11 +363,8 @@ void attempt_cut(struct attempt *attempt)
         return;
     if (attempt->post)
         http_post_abort(attempt->post);
-    permit_drop(&attempt->permit);
     attempt->post = NULL;
-    attempt->is_running = false;
-    attempt->next_step = ATTEMPT_STEP_RELEASE;
-    attempt_record(attempt);
+    end_by(attempt, ENDING_CAUSE_UNSENT);
 }
 
 void attempt_free(struct attempt *attempt)
@@ -414,8 +379,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings);
     free(attempt->settings_text);
     buffer_fini(&attempt->record);
-    buffer_fini(&attempt->outcome);
-    buffer_fini(&attempt->line);
+    ending_texts_fini(&attempt->texts);
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->header_text);
     free((char *)(uintptr_t)attempt->lease.id.data);

@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "io/http_client.h"
-#include "job/job.h"
+#include "job/ending.h"
 #include "job/topic_defaults.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
@@ -41,15 +41,12 @@ struct attempt {
     struct lease lease;
     int64_t renewed_us; /* CLOCK_BOOTTIME, before the claim or renewal that Redis confirmed was sent */
     bool is_renewing;
-    int64_t renewal_us;    /* when the renewal under way was sent */
-    bool is_lease_lost;    /* nothing may be sent any more */
-    bool is_lingering;     /* its job was cancelled; renewals keep its place in flight */
-    bool is_running;       /* the POST has not ended yet */
-    bool is_held;          /* there is none: it is given back */
-    bool is_over;          /* recorded; waits for its renewal's callback only */
-    struct buffer record;  /* as claimed */
-    struct buffer outcome; /* the record to write */
-    struct buffer line;    /* what is kept of the attempt, see attempt_line.h */
+    int64_t renewal_us;   /* when the renewal under way was sent */
+    bool is_lease_lost;   /* nothing may be sent any more */
+    bool is_lingering;    /* its job was cancelled; renewals keep its place in flight */
+    bool is_running;      /* the POST has not ended yet */
+    bool is_over;         /* recorded; waits for its renewal's callback only */
+    struct buffer record; /* as claimed */
     struct buffer payload, header_text;
     struct job job;
     struct topic_settings *settings; /* of the topic; owned; NULL: none */
@@ -60,18 +57,16 @@ struct attempt {
     struct permit permit;
     struct http_post *post;
     char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
-    enum attempt_step {
-        ATTEMPT_STEP_COMPLETE,
-        ATTEMPT_STEP_RETRY,
-        ATTEMPT_STEP_BURY,
-        ATTEMPT_STEP_RELEASE,
-    } next_step;     /* once the POST is over */
-    int64_t wait_ms; /* with RETRY, and with RELEASE, see shard_release */
+    struct ending ending;          /* once the POST is over */
+    struct ending_texts texts;
 };
 
 /* Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
+
+/* The job goes back without an attempt. */
+bool attempt_is_released(const struct attempt *);
 
 /* Sends a renewal. */
 void attempt_renew(struct attempt *);

@@ -40,20 +40,21 @@ static void put_result(struct line *line, const struct attempt_result *result)
     put(line, LOG_NUMBER("ms", result->duration_ms));
 }
 
-void attempt_log_failure(const struct attempt *attempt, const struct outcome *outcome)
+void attempt_log_failure(const struct attempt *attempt)
 {
-    bool is_dead = outcome->verdict == VERDICT_BURY;
+    const struct ending *ending = &attempt->ending;
+    bool is_dead = ending->verdict == ENDING_BURY;
     enum log_level level = is_dead ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO;
     struct line line;
     if (!log_is_on(level))
         return;
     begin(&line, attempt);
-    put(&line, LOG_NUMBER(is_dead ? "attempts" : "attempt", attempt->job.attempts));
+    put(&line, LOG_NUMBER(is_dead ? "attempts" : "attempt", attempt->ending.attempts));
     put_result(&line, &attempt->job.last_attempt);
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
     if (!is_dead)
-        put(&line, LOG_NUMBER("retry_in_ms", outcome->wait_ms));
-    put(&line, LOG_SLICE("reason", outcome->reason));
+        put(&line, LOG_NUMBER("retry_in_ms", ending->wait_ms));
+    put(&line, LOG_SLICE("reason", ending->reason));
     log_event(level, is_dead ? "job_dead" : "attempt_failed", line.fields, line.count);
 }
 
@@ -63,9 +64,9 @@ void attempt_log_unsent(const struct attempt *attempt)
     if (!log_is_on(LOG_LEVEL_WARNING))
         return;
     begin(&line, attempt);
-    put(&line, LOG_NUMBER("attempts", attempt->job.attempts));
+    put(&line, LOG_NUMBER("attempts", attempt->ending.attempts));
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
-    put(&line, LOG_SLICE("reason", attempt->job.reason));
+    put(&line, LOG_SLICE("reason", attempt->ending.reason));
     log_event(LOG_LEVEL_WARNING, "job_dead", line.fields, line.count);
 }
 
@@ -75,7 +76,7 @@ void attempt_log_delivery(const struct attempt *attempt)
     if (!log_is_on(LOG_LEVEL_INFO))
         return;
     begin(&line, attempt);
-    put(&line, LOG_NUMBER("attempts", attempt->job.attempts + 1));
+    put(&line, LOG_NUMBER("attempts", attempt->ending.attempts));
     put_result(&line, &attempt->job.last_attempt);
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
     log_event(LOG_LEVEL_INFO, "job_delivered", line.fields, line.count);

@@ -6,11 +6,10 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_LOG_H
 #define DUEPOST_WORKER_ATTEMPT_LOG_H
 
-#include "job/outcome.h"
 #include "worker/attempt.h"
 
 /* attempt_failed, or job_dead. While its job's last_attempt is this one. */
-void attempt_log_failure(const struct attempt *, const struct outcome *);
+void attempt_log_failure(const struct attempt *);
 
 /* job_dead, without an attempt: why is in its job. */
 void attempt_log_unsent(const struct attempt *);

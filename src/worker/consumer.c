@@ -169,7 +169,7 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
             attempt_start(&lane->context, job, claim->nonce, lane->claim_us, claim->now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
-        if (!attempt->is_held)
+        if (!attempt_is_released(attempt))
             metrics_lateness(consumer->options.metrics, (claim->now_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);

@@ -1,0 +1,146 @@
+#include "job/ending.h"
+
+#include "job/attempt_line.h"
+#include "job/topic_defaults.h"
+
+/* ---- deciding ---- */
+
+static int64_t longer_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+static int64_t shorter_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+static void ending_bury(struct ending *ending, struct slice reason)
+{
+    ending->verdict = ENDING_BURY;
+    ending->reason = reason;
+    ending->has_record = true;
+}
+
+static void ending_release(struct ending *ending, int64_t wait_ms)
+{
+    ending->verdict = ENDING_RELEASE;
+    ending->wait_ms = wait_ms;
+}
+
+/* Retry-After can make a wait longer than the schedule's, never shorter. */
+static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
+                             const struct ending_facts *facts)
+{
+    int64_t asked_ms = shorter_ms(facts->retry_after_ms, ENDING_RETRY_AFTER_MAX_MS);
+    int64_t wait_ms = longer_ms(job_wait_ms(job, schedule, number), asked_ms);
+    return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
+}
+
+static void decide_failure(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    const struct attempt_result *result = facts->result;
+    const struct retry_schedule *schedule = topic_defaults_schedule(facts->settings, facts->schedule);
+    int counted = job->attempts - job->uncounted;
+    bool is_idle_reset = result->error == ATTEMPT_ERROR_RESET && result->is_idle_closed;
+    ending->has_record = true;
+    ending->verdict = ENDING_RETRY;
+    if (result->error == ATTEMPT_ERROR_TARGET_REFUSED) {
+        ending_bury(ending, SLICE("target_refused"));
+    } else if (result->error == ATTEMPT_ERROR_NONE && result->status == 410) {
+        ending_bury(ending, SLICE("gone"));
+    } else if (is_idle_reset && job->uncounted == 0) {
+        ending->keeps_place = true;
+        ending->uncounted++;
+    } else if (counted >= job_max_retries(job, schedule)) {
+        ending_bury(ending, SLICE("retries_exhausted"));
+    } else {
+        ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
+    }
+}
+
+static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    const struct attempt_result *result = facts->result;
+    ending->attempts++;
+    if (result->error == ATTEMPT_ERROR_NONE && result->status >= 200 && result->status <= 299) {
+        ending->verdict = ENDING_COMPLETE;
+        ending->has_line = facts->settings && facts->settings->retention_ms;
+    } else {
+        ending->has_line = true;
+        decide_failure(ending, job, facts);
+    }
+}
+
+struct ending ending_decide(const struct job *job, const struct ending_facts *facts)
+{
+    struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted};
+    switch (facts->cause) {
+    case ENDING_CAUSE_RESULT:
+        decide_attempt(&ending, job, facts);
+        break;
+    case ENDING_CAUSE_UNSENT:
+        ending_release(&ending, 0);
+        ending.keeps_place = true;
+        break;
+    case ENDING_CAUSE_HELD:
+        ending_release(&ending,
+                       shorter_ms(facts->hold_ms, job_expires_ms(job, job->created_ms) - facts->now_ms));
+        break;
+    case ENDING_CAUSE_UNSERVED:
+        ending_release(&ending, facts->hold_ms);
+        break;
+    case ENDING_CAUSE_NO_MEMORY:
+        ending_release(&ending, ENDING_NO_MEMORY_MS);
+        break;
+    case ENDING_CAUSE_EXPIRED:
+        ending_bury(&ending, SLICE("expired"));
+        break;
+    case ENDING_CAUSE_NO_URL:
+        ending_bury(&ending, SLICE("no_url"));
+        break;
+    case ENDING_CAUSE_UNREADABLE:
+        ending_bury(&ending, SLICE(""));
+        break;
+    }
+    return ending;
+}
+
+/* ---- writing ---- */
+
+void ending_texts_init(struct ending_texts *texts)
+{
+    buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
+    buffer_init(&texts->line, ATTEMPT_LINE_MAX);
+}
+
+void ending_texts_fini(struct ending_texts *texts)
+{
+    buffer_fini(&texts->record);
+    buffer_fini(&texts->line);
+}
+
+static void write_record(const struct ending *ending, struct job *job, struct buffer *record)
+{
+    job->attempts = ending->attempts;
+    job->uncounted = ending->uncounted;
+    job->reason = ending->reason;
+    job_write(job, record);
+}
+
+bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+                  struct slice raw, struct ending_texts *texts)
+{
+    if (ending->has_line)
+        attempt_line_write(&texts->line, ending->attempts, facts->result, facts->answer,
+                           facts->is_answer_cut);
+    if (facts->cause == ENDING_CAUSE_RESULT) {
+        job->last_attempt = *facts->result;
+        job->wait_ms = ending->wait_ms;
+    }
+    if (facts->cause == ENDING_CAUSE_UNREADABLE)
+        buffer_append(&texts->record, raw);
+    else if (ending->has_record)
+        write_record(ending, job, &texts->record);
+    return !texts->record.failed;
+}

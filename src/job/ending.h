@@ -1,0 +1,83 @@
+/* ending.h - decides how the lease of a claimed job ends, and what is written then. Pure: no clock, no I/O.
+ *
+ *     ENDING_CAUSE_RESULT, 2xx                       complete
+ *     ENDING_CAUSE_RESULT, 410                       bury     gone
+ *     ENDING_CAUSE_RESULT, target refused            bury     target_refused
+ *     ENDING_CAUSE_RESULT, first reset while idle    retry    at its old place; uses up no retry
+ *     ENDING_CAUSE_RESULT, anything else             retry    after schedule or Retry-After, with jitter
+ *                          no retries left           bury     retries_exhausted
+ *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
+ *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
+ *     ENDING_CAUSE_UNSENT                            release  at its old place
+ *     ENDING_CAUSE_HELD                              release  after hold_ms, but not after it has expired
+ *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
+ *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
+ *
+ * ending_decide gives the numbers, ending_write the texts. Between them nothing else decides. */
+#ifndef DUEPOST_JOB_ENDING_H
+#define DUEPOST_JOB_ENDING_H
+
+#include "job/job.h"
+#include "job/topic_settings.h"
+
+enum ending_cause {
+    ENDING_CAUSE_RESULT,     /* the attempt was made */
+    ENDING_CAUSE_UNSENT,     /* the lease was lost before the request left, or the process stops */
+    ENDING_CAUSE_HELD,       /* the receiver's breaker or limit, or the limit of name lookups */
+    ENDING_CAUSE_UNSERVED,   /* only another version can serve the job */
+    ENDING_CAUSE_NO_MEMORY,  /* for the job's texts */
+    ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
+    ENDING_CAUSE_NO_URL,     /* neither the job nor its topic names a url */
+    ENDING_CAUSE_UNREADABLE, /* no version of duepost wrote this record */
+};
+
+/* All that an ending depends on, beside the job. Borrowed. */
+struct ending_facts {
+    enum ending_cause cause;
+    int64_t now_ms;                        /* of the claim, by Redis's clock */
+    const struct topic_settings *settings; /* NULL: the topic has none */
+    const struct retry_schedule *schedule; /* of jobs and topics that have none */
+    uint32_t random;                       /* any 32 bits; used where settings have a jitter */
+    int64_t hold_ms;                       /* HELD, UNSERVED */
+    /* RESULT */
+    const struct attempt_result *result;
+    int64_t retry_after_ms; /* -1: no such header */
+    struct slice answer;    /* the beginning of its body */
+    bool is_answer_cut;
+};
+
+enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE };
+
+struct ending {
+    enum ending_verdict verdict;
+    bool keeps_place;    /* RETRY, RELEASE: the job is due as it was; wait_ms is 0 */
+    int64_t wait_ms;     /* RETRY, RELEASE: from now */
+    struct slice reason; /* BURY: a literal; empty for an unreadable record */
+    int attempts;        /* of the job, this one included where it was made */
+    int uncounted;       /* of them: attempts that used up no retry */
+    bool has_record;     /* a new record is written */
+    bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
+};
+
+/* The texts of an ending. What the store borrows lives in these buffers until its callback. */
+struct ending_texts {
+    struct buffer record; /* RETRY, BURY */
+    struct buffer line;   /* empty: nothing is kept of the attempt */
+};
+
+void ending_texts_init(struct ending_texts *);
+void ending_texts_fini(struct ending_texts *);
+
+#define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
+enum { ENDING_NO_MEMORY_MS = 5000 }; /* for others to give some back */
+
+/* The job is as it was claimed, its numbers without this attempt; empty with UNREADABLE. */
+struct ending ending_decide(const struct job *, const struct ending_facts *);
+
+/* Writes the texts and moves the job's numbers to those of the ending. raw: the record as claimed, which
+ * UNREADABLE keeps. The job borrows the result's detail. False: there is no memory for the record; the job
+ * ends by ENDING_CAUSE_NO_MEMORY instead. */
+bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
+                  struct ending_texts *) MUST_USE;
+
+#endif

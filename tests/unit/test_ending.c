@@ -1,0 +1,315 @@
+#include "support/suite.h"
+
+#include "job/attempt_line.h"
+#include "job/ending.h"
+
+#define HOUR_MS INT64_C(3600000)
+#define NOW_MS  INT64_C(1700000000000)
+
+static const struct retry_schedule fallback = {2, {10000, 20000}};
+static const struct retry_schedule no_waits = {0, {0}};
+
+static struct ending_facts facts_of(const struct attempt_result *result)
+{
+    return (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
+                                 .now_ms = NOW_MS,
+                                 .schedule = &fallback,
+                                 .result = result,
+                                 .retry_after_ms = -1};
+}
+
+static struct ending decide(const struct job *job, const struct attempt_result *result)
+{
+    struct ending_facts facts = facts_of(result);
+    return ending_decide(job, &facts);
+}
+
+/* ---- after an attempt ---- */
+
+START_TEST(an_attempt_ends_the_lease_by_its_result)
+{
+    static const struct {
+        const char *name;
+        int status;
+        enum attempt_error error;
+        int attempts, retry; /* retry -1: absent */
+        int64_t retry_after_ms;
+        enum ending_verdict verdict;
+        int64_t wait_ms;
+        const char *reason;
+    } cases[] = {
+        {"200", 200, 0, 0, -1, -1, ENDING_COMPLETE, 0, ""},
+        {"299 on the last attempt", 299, 0, 2, -1, -1, ENDING_COMPLETE, 0, ""},
+        {"204 with Retry-After", 204, 0, 0, -1, 5000, ENDING_COMPLETE, 0, ""},
+        {"199", 199, 0, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"300", 300, 0, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"404, second", 404, 0, 1, -1, -1, ENDING_RETRY, 20000, ""},
+        {"500, schedule used up", 500, 0, 2, -1, -1, ENDING_BURY, 0, "retries_exhausted"},
+        {"500, more retries than steps", 500, 0, 4, 5, -1, ENDING_RETRY, 20000, ""},
+        {"500, retries used up", 500, 0, 5, 5, -1, ENDING_BURY, 0, "retries_exhausted"},
+        {"500, no retry", 500, 0, 0, 0, -1, ENDING_BURY, 0, "retries_exhausted"},
+        {"410", 410, 0, 0, -1, -1, ENDING_BURY, 0, "gone"},
+        {"410 on the last attempt", 410, 0, 2, -1, -1, ENDING_BURY, 0, "gone"},
+        {"refused", 0, ATTEMPT_ERROR_TARGET_REFUSED, 0, -1, -1, ENDING_BURY, 0, "target_refused"},
+        {"timeout", 0, ATTEMPT_ERROR_TIMEOUT, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"cut after a 2xx that does not count", 200, ATTEMPT_ERROR_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"410 that does not count", 410, ATTEMPT_ERROR_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"shorter Retry-After", 503, 0, 0, -1, 0, ENDING_RETRY, 10000, ""},
+        {"longer Retry-After", 503, 0, 0, -1, 10001, ENDING_RETRY, 10001, ""},
+        {"a day", 503, 0, 0, -1, 24 * HOUR_MS, ENDING_RETRY, 24 * HOUR_MS, ""},
+        {"more than a day", 503, 0, 0, -1, INT64_MAX, ENDING_RETRY, 24 * HOUR_MS, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job job = {.attempts = cases[i].attempts};
+        struct attempt_result result = {.status = cases[i].status, .error = cases[i].error};
+        struct ending_facts facts = facts_of(&result);
+        job.has_retry = cases[i].retry >= 0;
+        job.retry = job.has_retry ? cases[i].retry : 0;
+        facts.retry_after_ms = cases[i].retry_after_ms;
+        struct ending ending = ending_decide(&job, &facts);
+        ck_assert_msg(ending.verdict == cases[i].verdict && ending.wait_ms == cases[i].wait_ms &&
+                          slice_equal(ending.reason, slice_of(cases[i].reason)) &&
+                          ending.attempts == job.attempts + 1 && ending.uncounted == 0 && !ending.keeps_place,
+                      "%s", cases[i].name);
+        ck_assert_msg(ending.has_line == (ending.verdict != ENDING_COMPLETE), "%s", cases[i].name);
+        ck_assert_msg(ending.has_record == (ending.verdict != ENDING_COMPLETE), "%s", cases[i].name);
+    }
+}
+END_TEST
+
+START_TEST(the_first_reset_of_an_idle_connection_uses_up_no_retry)
+{
+    struct job job = {.has_retry = true, .retry = 1};
+    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct attempt_result plain = {.error = ATTEMPT_ERROR_RESET};
+    struct ending ending = decide(&job, &idle);
+    ck_assert(ending.verdict == ENDING_RETRY && ending.keeps_place && ending.wait_ms == 0);
+    ck_assert(ending.attempts == 1 && ending.uncounted == 1 && ending.has_record && ending.has_line);
+    ending = decide(&job, &plain);
+    ck_assert(ending.verdict == ENDING_RETRY && !ending.keeps_place && ending.wait_ms == 10000);
+    ck_assert(ending.attempts == 1 && ending.uncounted == 0);
+    job.attempts = job.uncounted = 1;
+    ending = decide(&job, &idle);
+    ck_assert(ending.verdict == ENDING_RETRY && !ending.keeps_place && ending.wait_ms == 10000);
+    ck_assert(ending.attempts == 2 && ending.uncounted == 1);
+    job.attempts = 2;
+    ck_assert_int_eq(decide(&job, &idle).verdict, ENDING_BURY);
+}
+END_TEST
+
+START_TEST(a_job_without_waits_is_not_retried)
+{
+    struct job job = {.has_retry = true, .retry = 3};
+    struct attempt_result result = {.status = 500};
+    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct ending_facts facts = facts_of(&result);
+    facts.schedule = &no_waits;
+    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
+    facts.result = &idle; /* not even this costs a retry */
+    ck_assert(ending_decide(&job, &facts).keeps_place);
+}
+END_TEST
+
+START_TEST(the_schedule_is_the_jobs_else_the_topics_else_ours)
+{
+    struct job job = {.has_schedule = true, .schedule = {1, {HOUR_MS * 48}}};
+    struct topic_settings settings = {.has_schedule = true, .schedule = {1, {HOUR_MS}}};
+    struct attempt_result result = {.status = 500};
+    struct ending_facts facts = facts_of(&result);
+    facts.settings = &settings;
+    facts.retry_after_ms = 25 * HOUR_MS;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 48 * HOUR_MS);
+    job.attempts = 1;
+    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
+    job = (struct job){.attempts = 0};
+    facts.retry_after_ms = -1;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, HOUR_MS);
+    settings.has_schedule = false;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 10000);
+}
+END_TEST
+
+START_TEST(jitter_makes_waits_longer_but_for_those_that_keep_their_place)
+{
+    struct job job = {.attempts = 0};
+    struct topic_settings settings = {.jitter_ppm = TOPIC_JITTER_MAX_PPM};
+    struct attempt_result result = {.status = 500};
+    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct ending_facts facts = facts_of(&result);
+    facts.settings = &settings;
+    facts.random = UINT32_MAX;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
+    facts.random = UINT32_MAX / 2;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 14999);
+    facts.random = 0;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 10000);
+    facts.random = UINT32_MAX;
+    facts.result = &idle;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 0);
+}
+END_TEST
+
+START_TEST(a_delivery_is_kept_only_where_its_topic_keeps_jobs)
+{
+    struct job job = {.attempts = 0};
+    struct topic_settings settings = {.retention_ms = 1000};
+    struct attempt_result result = {.status = 200};
+    struct ending_facts facts = facts_of(&result);
+    facts.settings = &settings;
+    ck_assert(ending_decide(&job, &facts).has_line);
+    settings.retention_ms = 0;
+    ck_assert(!ending_decide(&job, &facts).has_line);
+}
+END_TEST
+
+/* ---- without an attempt ---- */
+
+START_TEST(a_lease_ends_without_an_attempt)
+{
+    static const struct {
+        enum ending_cause cause;
+        int64_t hold_ms, expires_in_ms; /* expires_in_ms 0: never */
+        enum ending_verdict verdict;
+        bool keeps_place, has_record;
+        int64_t wait_ms;
+        const char *reason;
+    } cases[] = {
+        {ENDING_CAUSE_UNSENT, 0, 0, ENDING_RELEASE, true, false, 0, ""},
+        {ENDING_CAUSE_HELD, 7000, 0, ENDING_RELEASE, false, false, 7000, ""},
+        {ENDING_CAUSE_HELD, 7000, 7001, ENDING_RELEASE, false, false, 7000, ""},
+        {ENDING_CAUSE_HELD, 7000, 6999, ENDING_RELEASE, false, false, 6999, ""},
+        {ENDING_CAUSE_UNSERVED, 7000, 6999, ENDING_RELEASE, false, false, 7000, ""},
+        {ENDING_CAUSE_NO_MEMORY, 0, 0, ENDING_RELEASE, false, false, ENDING_NO_MEMORY_MS, ""},
+        {ENDING_CAUSE_EXPIRED, 0, 0, ENDING_BURY, false, true, 0, "expired"},
+        {ENDING_CAUSE_NO_URL, 0, 0, ENDING_BURY, false, true, 0, "no_url"},
+        {ENDING_CAUSE_UNREADABLE, 0, 0, ENDING_BURY, false, true, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job job = {.attempts = 3, .uncounted = 1, .created_ms = NOW_MS - 1000};
+        struct ending_facts facts = {
+            .cause = cases[i].cause, .now_ms = NOW_MS, .schedule = &fallback, .hold_ms = cases[i].hold_ms};
+        job.has_ttl = cases[i].expires_in_ms > 0;
+        job.ttl_ms = cases[i].expires_in_ms + 1000;
+        struct ending ending = ending_decide(&job, &facts);
+        ck_assert_msg(ending.verdict == cases[i].verdict && ending.keeps_place == cases[i].keeps_place &&
+                          ending.wait_ms == cases[i].wait_ms && ending.has_record == cases[i].has_record &&
+                          slice_equal(ending.reason, slice_of(cases[i].reason)),
+                      "case %zu", i);
+        ck_assert_msg(ending.attempts == 3 && ending.uncounted == 1 && !ending.has_line, "case %zu", i);
+    }
+}
+END_TEST
+
+/* ---- what is written ---- */
+
+static const char raw_record[] =
+    "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"later\":[1],\"body\":{\"a\":1.0}}";
+
+static struct ending_texts texts;
+
+/* Decides and writes for the job of raw_record; returns the record. */
+static const char *written(const struct ending_facts *facts)
+{
+    struct job job;
+    ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
+    struct ending ending = ending_decide(&job, facts);
+    ending_texts_init(&texts);
+    ck_assert(ending_write(&ending, facts, &job, slice_of(raw_record), &texts));
+    job_fini(&job);
+    return buffer_text(&texts.record);
+}
+
+START_TEST(a_failure_writes_the_numbers_and_the_line)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 503, .was_sent = true};
+    struct ending_facts facts = facts_of(&result);
+    facts.answer = SLICE("busy");
+    facts.is_answer_cut = true;
+    ck_assert_str_eq(written(&facts),
+                     "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"attempts\":1,"
+                     "\"lastAttempt\":{\"at\":1700000000000,\"durationMs\":12,\"status\":503},"
+                     "\"waitMs\":10000,\"later\":[1],\"body\":{\"a\":1.0}}");
+    ck_assert_str_eq(buffer_text(&texts.line), "1 1700000000000 12 503 \"busy\"+");
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_death_writes_its_reason_and_no_wait)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
+    struct ending_facts facts = facts_of(&result);
+    const char *record = written(&facts);
+    ck_assert_ptr_nonnull(strstr(record, "\"reason\":\"gone\""));
+    ck_assert_ptr_null(strstr(record, "waitMs"));
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_delivery_and_a_release_write_no_record)
+{
+    struct attempt_result result = {.status = 200};
+    struct ending_facts delivered = facts_of(&result);
+    struct ending_facts released = {.cause = ENDING_CAUSE_HELD, .schedule = &fallback};
+    ck_assert_str_eq(written(&delivered), "");
+    ck_assert_int_eq(texts.line.size, 0);
+    ending_texts_fini(&texts);
+    ck_assert_str_eq(written(&released), "");
+    ck_assert_int_eq(texts.line.size, 0);
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_job_that_was_not_attempted_has_no_last_attempt)
+{
+    struct ending_facts facts = {.cause = ENDING_CAUSE_EXPIRED, .schedule = &fallback};
+    ck_assert_str_eq(written(&facts),
+                     "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"reason\":\"expired\","
+                     "\"later\":[1],\"body\":{\"a\":1.0}}");
+    ck_assert_int_eq(texts.line.size, 0);
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(an_unreadable_record_is_kept_as_it_is)
+{
+    struct ending_facts facts = {.cause = ENDING_CAUSE_UNREADABLE, .schedule = &fallback};
+    ck_assert_str_eq(written(&facts), raw_record);
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_record_without_room_is_told)
+{
+    struct job job;
+    struct attempt_result result = {.status = 500};
+    struct ending_facts facts = facts_of(&result);
+    ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
+    struct ending ending = ending_decide(&job, &facts);
+    buffer_init_fallible(&texts.record, 16);
+    buffer_init(&texts.line, ATTEMPT_LINE_MAX);
+    ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ending_texts_fini(&texts);
+    job_fini(&job);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("ending");
+    TCase *tests = tcase_create("ending");
+    tcase_add_test(tests, an_attempt_ends_the_lease_by_its_result);
+    tcase_add_test(tests, the_first_reset_of_an_idle_connection_uses_up_no_retry);
+    tcase_add_test(tests, a_job_without_waits_is_not_retried);
+    tcase_add_test(tests, the_schedule_is_the_jobs_else_the_topics_else_ours);
+    tcase_add_test(tests, jitter_makes_waits_longer_but_for_those_that_keep_their_place);
+    tcase_add_test(tests, a_delivery_is_kept_only_where_its_topic_keeps_jobs);
+    tcase_add_test(tests, a_lease_ends_without_an_attempt);
+    tcase_add_test(tests, a_failure_writes_the_numbers_and_the_line);
+    tcase_add_test(tests, a_death_writes_its_reason_and_no_wait);
+    tcase_add_test(tests, a_delivery_and_a_release_write_no_record);
+    tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);
+    tcase_add_test(tests, an_unreadable_record_is_kept_as_it_is);
+    tcase_add_test(tests, a_record_without_room_is_told);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
