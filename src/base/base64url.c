@@ -5,7 +5,7 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 void base64url_append(struct buffer *out, struct slice bytes)
 {
     uint32_t bits = 0;
-    unsigned count = 0; /* bits that are not written yet */
+    unsigned count = 0; /* bits not yet written */
     for (size_t i = 0; i < bytes.size; i++) {
         bits = bits << 8 | (uint8_t)bytes.data[i];
         for (count += 8; count >= 6; count -= 6)
@@ -30,6 +30,6 @@ bool base64url_decode(struct slice text, struct buffer *out)
             buffer_append_byte(out, (char)(bits >> count));
         }
     }
-    /* Bits that are left over are zero, so that each text has one spelling. */
+    /* The remaining bits must be zero, so that each value has one spelling. */
     return count < 6 && (bits & ((1U << count) - 1)) == 0 && !out->failed;
 }

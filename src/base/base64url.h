@@ -1,4 +1,4 @@
-/* base64url.h - bytes as text that needs no escapes in a url (RFC 4648, section 5, without padding). */
+/* base64url.h - bytes as text that needs no escapes in a URL (RFC 4648, section 5, without padding). */
 #ifndef DUEPOST_BASE_BASE64URL_H
 #define DUEPOST_BASE_BASE64URL_H
 
@@ -6,7 +6,7 @@
 
 void base64url_append(struct buffer *, struct slice bytes);
 
-/* Appends the bytes. False: text is not the encoding of any bytes; *out may hold a part then. */
+/* Appends the decoded bytes. Returns false when text is not base64url; *out may then hold a part. */
 bool base64url_decode(struct slice text, struct buffer *out);
 
 #endif

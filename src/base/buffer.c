@@ -31,7 +31,7 @@ void buffer_clear(struct buffer *buffer)
     buffer->failed = false;
 }
 
-/* Makes room for extra bytes and a NUL behind them. */
+/* Makes room for extra bytes and a NUL after them. */
 static bool reserve(struct buffer *buffer, size_t extra)
 {
     if (buffer->failed || extra > buffer->max - buffer->size) {
@@ -120,7 +120,7 @@ static void append_escape(struct buffer *buffer, unsigned char byte)
         buffer_append(buffer, SLICE("\xef\xbf\xbd")); /* U+FFFD */
 }
 
-/* Bytes at the front that are text as they are; 0: the first one is not. */
+/* Returns how many bytes at the front need no escape; 0 when the first one does. */
 static size_t plain_size(const uint8_t *at, size_t left)
 {
     if (*at < 0x80)

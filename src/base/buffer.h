@@ -1,9 +1,8 @@
-/* buffer.h - bytes that grow, up to a maximum known from the start.
+/* buffer.h - bytes that grow, up to a maximum set at creation.
  *
- * Appending never fails loudly: what does not fit leaves the buffer as it was and
- * marks it as failed, and the writer asks once at the end. A failed buffer takes
- * nothing more until it is cleared. Where there is no memory the process ends, as
- * with memory.h, unless the buffer is one that may_fail. */
+ * An append that does not fit leaves the buffer as it was and marks it as failed. The writer checks once, at
+ * the end. A failed buffer takes nothing more until it is cleared. Out of memory ends the process, as in
+ * memory.h, unless the buffer is fallible (may_fail). */
 #ifndef DUEPOST_BASE_BUFFER_H
 #define DUEPOST_BASE_BUFFER_H
 
@@ -15,19 +14,19 @@ struct buffer {
     size_t capacity;
     size_t max; /* bytes */
     bool failed;
-    bool may_fail; /* no memory is a failure as no room is: its writer asks */
+    bool may_fail; /* out of memory counts as a failure, like a full buffer; the writer must check */
 };
 
 void buffer_init(struct buffer *, size_t max_bytes);
 
-/* The same for what a client sizes: it may_fail. */
+/* As buffer_init, but may_fail: for bytes whose number a client decides. */
 void buffer_init_fallible(struct buffer *, size_t max_bytes);
 void buffer_fini(struct buffer *);
 
-/* Keeps the memory, forgets the bytes and the failure. */
+/* Drops the bytes and the failure; keeps the memory. */
 void buffer_clear(struct buffer *);
 
-/* Makes room, so that the next extra bytes leave what is there where it is. */
+/* Reserves memory, so that appending extra_bytes does not move the bytes that are there. */
 void buffer_reserve(struct buffer *, size_t extra_bytes);
 
 void buffer_append(struct buffer *, struct slice);
@@ -35,17 +34,17 @@ void buffer_append_byte(struct buffer *, char);
 void buffer_append_number(struct buffer *, int64_t);
 void buffer_printf(struct buffer *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A JSON string with its quotes; text is UTF-8. Control bytes, quotes and backslashes are escaped, and each
- * byte that is no part of a character becomes U+FFFD. */
+/* Appends a JSON string with its quotes. text is UTF-8. Escapes control bytes, quotes and backslashes;
+ * replaces each invalid byte with U+FFFD. */
 void buffer_append_json(struct buffer *, struct slice text);
 
-/* What is in it; borrowed until the next change. */
+/* Returns the bytes; borrowed until the next change. */
 static inline struct slice buffer_slice(const struct buffer *buffer)
 {
     return slice_from(buffer->data, buffer->size);
 }
 
-/* The same with a NUL behind it that does not count, or "" when it failed. */
+/* The same, followed by a NUL that does not count; "" when the buffer has failed. */
 const char *buffer_text(struct buffer *);
 
 #endif

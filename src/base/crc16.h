@@ -1,4 +1,4 @@
-/* crc16.h - the checksum by which Redis Cluster spreads keys over slots: CRC-16/XMODEM. */
+/* crc16.h - CRC-16/XMODEM, the checksum with which Redis Cluster assigns keys to slots. */
 #ifndef DUEPOST_BASE_CRC16_H
 #define DUEPOST_BASE_CRC16_H
 

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
-enum { DIGITS_MAX = 19 }; /* that are kept: as many as fit into 64 bits, and times a multiplier into 128 */
+enum { DIGITS_MAX = 19 }; /* Digits kept. 19 digits fit into 64 bits, and times a multiplier into 128. */
 
-/* Beyond it lies what no text is long enough to bring back. */
+/* Exponents beyond this cannot be undone by the digits of any text. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
-/* significand * 10^exponent, and a bit more when is_cut. */
+/* significand * 10^exponent, plus a bit more when is_cut. */
 struct decimal {
     bool is_negative;
     bool is_cut;
@@ -21,7 +21,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Takes digits from the front of *rest; false when there are none. */
+/* Takes digits from the front of *rest; returns false when the first byte is not a digit. */
 static bool take_digits(struct slice *rest, struct decimal *number, bool is_fraction)
 {
     size_t i = 0;
@@ -90,7 +90,7 @@ bool decimal_parse(struct slice text, int64_t multiplier, int64_t max, int64_t *
     if (number.is_negative && !is_zero)
         return false;
 
-    /* GCC's and Clang's 128 bits: 10^19 * 10^9 is under 2^94. */
+    /* 128-bit integers of GCC and Clang: 10^19 * 10^9 is below 2^94. */
     __extension__ unsigned __int128 product = (unsigned __int128)number.significand * (uint64_t)multiplier;
     bool is_rounded = number.is_cut;
     for (; number.exponent > 0 && !is_zero; number.exponent--) {

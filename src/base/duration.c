@@ -5,7 +5,7 @@
 
 #include "base/decimal.h"
 
-/* The largest first, as duration_format wants them. */
+/* In descending order, as duration_format needs them. */
 static const struct unit {
     const char *suffix;
     int64_t ms;
@@ -18,7 +18,7 @@ static bool is_digit(char byte)
     return (byte >= '0' && byte <= '9') || byte == '.';
 }
 
-/* Takes the digits, or what is no digit, off the front of *text. */
+/* Takes the leading bytes that are digits, or that are not, off the front of *text. */
 static struct slice take(struct slice *text, bool are_digits)
 {
     size_t size = 0;
@@ -29,7 +29,8 @@ static struct slice take(struct slice *text, bool are_digits)
     return part;
 }
 
-/* The unit's place in the table, behind the one before; UNITS: there is none. */
+/* Returns the unit's index in the table, which must follow the previous unit's; UNITS when there is no such
+ * unit. */
 static size_t find_unit(struct slice suffix, size_t first)
 {
     size_t i = first;
@@ -42,7 +43,7 @@ bool duration_parse(struct slice text, int64_t max_ms, int64_t *ms)
 {
     size_t first = 0;
     struct slice rest = text, number = take(&rest, true);
-    if (rest.size == 0) /* no signs, no exponents */
+    if (rest.size == 0) /* no sign, no exponent */
         return decimal_parse(number, 1000, max_ms, ms, NULL);
     for (*ms = 0, rest = text; rest.size;) {
         int64_t part_ms;

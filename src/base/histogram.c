@@ -5,8 +5,8 @@ const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1] = {
     250000, 500000, 1000000, 2500000, 5000000, 15000000, 60000000,
 };
 
-/* Only one thread writes, so reading and writing need not be one step. */
-static void raise(_Atomic uint64_t *number, uint64_t by)
+/* Load and store need not be one atomic step: only one thread writes. */
+static void histogram_raise(_Atomic uint64_t *number, uint64_t by)
 {
     uint64_t old = atomic_load_explicit(number, memory_order_relaxed);
     atomic_store_explicit(number, old + by, memory_order_relaxed);
@@ -19,13 +19,13 @@ void histogram_observe(struct histogram *histogram, int64_t us)
         us = 0;
     while (bucket < HISTOGRAM_BUCKETS - 1 && us > histogram_bounds_us[bucket])
         bucket++;
-    raise(&histogram->counts[bucket], 1);
-    raise(&histogram->sum_us, (uint64_t)us);
+    histogram_raise(&histogram->counts[bucket], 1);
+    histogram_raise(&histogram->sum_us, (uint64_t)us);
 }
 
 void histogram_add(struct histogram *to, const struct histogram *from)
 {
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-        raise(&to->counts[i], atomic_load_explicit(&from->counts[i], memory_order_relaxed));
-    raise(&to->sum_us, atomic_load_explicit(&from->sum_us, memory_order_relaxed));
+        histogram_raise(&to->counts[i], atomic_load_explicit(&from->counts[i], memory_order_relaxed));
+    histogram_raise(&to->sum_us, atomic_load_explicit(&from->sum_us, memory_order_relaxed));
 }

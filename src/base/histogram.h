@@ -1,7 +1,7 @@
-/* histogram.h - how often something took how long.
+/* histogram.h - a histogram of durations.
  *
- * One thread observes, any thread may read meanwhile: each number is exact, the
- * numbers of one moment need not belong together. */
+ * One thread observes; any thread may read at the same time. Each number is exact, but numbers read together
+ * may belong to different moments. */
 #ifndef DUEPOST_BASE_HISTOGRAM_H
 #define DUEPOST_BASE_HISTOGRAM_H
 
@@ -9,19 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Upper bounds, in microseconds: 1 ms to 60 s, and beyond. */
+/* Upper bounds in microseconds: 1 ms to 60 s. The last bucket has no bound. */
 enum { HISTOGRAM_BUCKETS = 15 };
 extern const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1];
 
 struct histogram {
-    _Atomic uint64_t counts[HISTOGRAM_BUCKETS]; /* not cumulated */
+    _Atomic uint64_t counts[HISTOGRAM_BUCKETS]; /* not cumulative */
     _Atomic uint64_t sum_us;
 };
 
-/* Negative counts as 0. */
+/* Counts one duration. Negative durations count as 0. */
 void histogram_observe(struct histogram *, int64_t us);
 
-/* Adds what from holds at this moment. */
+/* Adds the current counts of from. */
 void histogram_add(struct histogram *to, const struct histogram *from);
 
 #endif

@@ -1,7 +1,7 @@
 /* list.h - an intrusive, circular, doubly linked list.
  *
- * A link is embedded in what is listed; an unlinked link points to itself, so
- * that list_remove may be called twice. */
+ * A link is embedded in each element. An unlinked link points to itself, so list_remove may be called
+ * twice. */
 #ifndef DUEPOST_BASE_LIST_H
 #define DUEPOST_BASE_LIST_H
 
@@ -41,21 +41,21 @@ static inline void list_remove(struct list *link)
     list_init(link);
 }
 
-/* Unlinks and returns the first; there is one. */
+/* Unlinks and returns the first element. The list must not be empty. */
 static inline struct list *list_pop(struct list *list)
 {
     struct list *first = list->next;
-    list_remove(first); /* NOLINT(clang-analyzer-unix.Malloc): it takes what was freed for still linked */
+    list_remove(first); /* NOLINT(clang-analyzer-unix.Malloc): freed elements are not linked any more */
     return first;
 }
 
-/* The same, or NULL when there is none. */
+/* As list_pop, but returns NULL for an empty list. */
 static inline struct list *list_take(struct list *list)
 {
     return list_is_empty(list) ? NULL : list_pop(list);
 }
 
-/* Moves all of from to the empty list to. */
+/* Moves all elements of from to the empty list to. */
 static inline void list_move(struct list *from, struct list *to)
 {
     list_init(to);

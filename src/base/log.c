@@ -15,7 +15,7 @@ enum { LINE_MAX_BYTES = 8192 };
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
-/* Process-wide by nature: every thread writes into the one log. */
+/* One log for the whole process; every thread writes into it. */
 static struct {
     char *path;
     enum log_format format;
@@ -53,7 +53,7 @@ enum status log_reopen(struct problem *problem)
     int fd = open_file(log_state.path, problem);
     if (fd < 0)
         return STATUS_FAILED;
-    /* dup2 swaps the file under the number that other threads may be writing to. */
+    /* dup2 replaces the file behind the descriptor while other threads may be writing to it. */
     dup2(fd, log_state.fd);
     close(fd);
     return STATUS_OK;
@@ -121,7 +121,7 @@ void log_event(enum log_level level, const char *event, const struct log_field *
     for (size_t i = 0; i < count; i++) {
         struct buffer before = line;
         append_pair(&line, &fields[i]);
-        if (line.failed) { /* a field too long for a line is left out */
+        if (line.failed) { /* leaves out a field that is too long for the line */
             line.size = before.size;
             line.failed = false;
         }

@@ -1,15 +1,14 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
- * An event is a snake_case name and fields. No bodies, no secrets, no query of a
- * url: whoever logs a text from outside answers for that. Thread-safe: a line
- * is one write. */
+ * An event is a snake_case name and fields. Never log bodies, secrets or the query of a URL. A caller that
+ * logs text from outside is responsible for that. Thread-safe: each line is one write. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
 
 #include "base/slice.h"
 #include "base/status.h"
 
-/* Audit events tell who changed what. They are written whatever the level is that was set. */
+/* Audit events record who changed what. They are written at every log level. */
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR, LOG_LEVEL_AUDIT };
 enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
 
@@ -34,20 +33,20 @@ struct log_field {
 #define log_error(event, ...)   LOG_EVENT(LOG_LEVEL_ERROR, event, __VA_ARGS__)
 #define log_audit(event, ...)   LOG_EVENT(LOG_LEVEL_AUDIT, event, __VA_ARGS__)
 
-/* Whether an event of that level would be written: for what costs something to gather. */
+/* Returns whether an event of this level would be written. Use it before gathering costly fields. */
 bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
 
-/* Before any thread starts. path NULL: stderr. */
+/* Opens the log. Call before any thread starts. path NULL: stderr. */
 enum status log_open(const char *path, enum log_format, enum log_level, struct problem *) MUST_USE;
 
-/* Opens the same file again, for rotation; keeps the old one when it can't. */
+/* Opens the same file again, for log rotation; keeps the old one when that fails. */
 enum status log_reopen(struct problem *) MUST_USE;
 
 void log_set_level(enum log_level);
 
-/* Of a level that can be set: not audit. */
+/* Parses a level that can be configured: any but audit. */
 bool log_level_parse(struct slice text, enum log_level *);
 bool log_format_parse(struct slice text, enum log_format *);
 

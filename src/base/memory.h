@@ -1,17 +1,18 @@
-/* memory.h - the heap, for what is small and ours.
+/* memory.h - heap memory for small objects of duepost itself.
  *
- * Running out of memory for it is a crash, which leases recover from: these
- * functions never return NULL. What a peer sizes goes through a bounded buffer. */
+ * These functions never return NULL: out of memory is a crash, and leases recover from crashes. Use a bounded
+ * buffer where a peer decides the size. */
 #ifndef DUEPOST_BASE_MEMORY_H
 #define DUEPOST_BASE_MEMORY_H
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Zeroed; aborts with a line on stderr when there is none. Free with free(). */
+/* Returns zeroed memory, to be freed with free(). When there is no memory it writes a line to stderr and
+ * aborts. */
 void *memory_new(size_t bytes);
 
-/* Grows or shrinks like realloc; new bytes are not zeroed. */
+/* Grows or shrinks like realloc. New bytes are not zeroed. */
 void *memory_resize(void *old, size_t bytes);
 
 #define NEW(type)               ((type *)memory_new(sizeof(type)))

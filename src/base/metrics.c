@@ -36,7 +36,7 @@ static size_t hash(struct slice name)
     return sum;
 }
 
-/* The slot that holds name, or the free one where it would be put. */
+/* Returns the slot that holds name, or the free slot for it. */
 static _Atomic unsigned *find_slot(struct metrics_board *board, struct slice name, size_t *row)
 {
     for (size_t at = hash(name);; at++) {
@@ -75,7 +75,7 @@ static struct topic_row *row_of(struct metrics *metrics, struct slice topic)
     return &metrics->topics[row];
 }
 
-/* ---- counting: one thread writes, so load and store need not be one step ---- */
+/* ---- counting: only one thread writes, so load and store need not be one step ---- */
 
 static void raise(counter *number, uint64_t by)
 {

@@ -1,9 +1,8 @@
 /* metrics.h - what duepost counts, as Prometheus text.
  *
- * Each reactor has its own metrics and is the only one to write them; any
- * reactor may write the sum of all as text. Topics come from outside and are
- * without bound, so the first METRICS_TOPICS_MAX that this process meets are counted
- * by name and the rest as "_other". */
+ * Each reactor has its own metrics, and only that reactor writes them. Any reactor may write the sum of all
+ * as text. Clients choose the topics, and their number has no bound: the first METRICS_TOPICS_MAX topics of
+ * this process are counted by name, the others as "_other". */
 #ifndef DUEPOST_BASE_METRICS_H
 #define DUEPOST_BASE_METRICS_H
 
@@ -12,7 +11,7 @@
 
 enum { METRICS_TOPICS_MAX = 100, METRICS_STATUSES_MAX = 16 };
 
-/* Of one attempt. The words are those of the API, or a class of statuses. */
+/* The result of one attempt: a word of the API, or a class of statuses. */
 enum metrics_result {
     METRICS_RESULT_DELIVERED,
     METRICS_RESULT_3XX,
@@ -52,12 +51,12 @@ enum metrics_route {
     METRICS_ROUTE_HEALTH,
     METRICS_ROUTE_READY,
     METRICS_ROUTE_METRICS,
-    METRICS_ROUTE_OTHER, /* no route of ours, or refused before it was known */
+    METRICS_ROUTE_OTHER, /* an unknown route, or a request refused before its route was known */
     METRICS_ROUTE_COUNT,
 };
 
 enum metrics_counter {
-    METRICS_COUNTER_RECOVERED, /* jobs whose lease was lost */
+    METRICS_COUNTER_RECOVERED, /* jobs that came back after their lease was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
     METRICS_COUNTER_CLAIMS,    /* calls that asked for due jobs */
@@ -65,23 +64,23 @@ enum metrics_counter {
     METRICS_COUNTER_BREAKERS_CLOSED,
     METRICS_COUNTER_PROBES,
     METRICS_COUNTER_LIMITS_HALVED,
-    METRICS_COUNTER_HELD_BY_BREAKER, /* jobs, each time that they are */
+    METRICS_COUNTER_HELD_BY_BREAKER, /* held jobs, counted each time */
     METRICS_COUNTER_HELD_BY_LIMIT,
     METRICS_COUNTER_HELD_BY_LOOKUPS,
-    METRICS_COUNTER_HELD_UNSERVED, /* by this process, which cannot serve them */
+    METRICS_COUNTER_HELD_UNSERVED, /* this process cannot serve the job or its topic */
     METRICS_COUNTER_DEAD_REMOVED_BY_RETENTION,
     METRICS_COUNTER_DEAD_REMOVED_BY_AGE,
     METRICS_COUNTER_DEAD_REMOVED_BY_NUMBER,
     METRICS_COUNTER_COUNT,
 };
 
-struct metrics_board; /* all reactors' metrics, and the names of topics they share */
-struct metrics;       /* one reactor's */
+struct metrics_board; /* the metrics of all reactors, and the topics' names that they share */
+struct metrics;       /* the metrics of one reactor */
 
 struct metrics_board *metrics_board_new(size_t reactors);
 void metrics_board_free(struct metrics_board *);
 
-/* The metrics of reactor index; borrowed. */
+/* Returns the metrics of one reactor; borrowed. */
 struct metrics *metrics_of(struct metrics_board *, size_t index);
 
 void metrics_accepted(struct metrics *, struct slice topic);
@@ -92,7 +91,7 @@ void metrics_request(struct metrics *, enum metrics_route, unsigned status, int6
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);
 
-/* Of those that are not well: every reactor knows all of them. */
+/* Sets the number of impaired receivers. Every reactor has the same number. */
 void metrics_receivers(struct metrics *, size_t open, size_t limited);
 
 /* Appends the sum of all reactors' metrics in Prometheus's text format. */

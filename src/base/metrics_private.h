@@ -1,4 +1,4 @@
-/* metrics_private.h - the numbers, for metrics.c, which counts, and metrics_text.c, which tells. */
+/* metrics_private.h - the numbers that metrics.c counts and metrics_text.c writes. */
 #ifndef DUEPOST_BASE_METRICS_PRIVATE_H
 #define DUEPOST_BASE_METRICS_PRIVATE_H
 
@@ -10,7 +10,7 @@
 enum {
     TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */
     TOPIC_NAME_MAX = 128,
-    TOPIC_SLOTS = 512, /* of the hash table; a power of two, never more than a fifth full */
+    TOPIC_SLOTS = 512, /* size of the hash table: a power of two, never more than a fifth full */
 };
 
 typedef _Atomic uint64_t counter;
@@ -36,8 +36,8 @@ struct metrics {
     counter receivers_open, receivers_limited;
 };
 
-/* Names are added under the lock and never changed or removed, so that whoever sees a
- * number in slots, or count, may read them without it. */
+/* Names are added under the lock, and never changed or removed. A thread that has read a number from slots,
+ * or count, may read the names below it without the lock. */
 struct metrics_board {
     pthread_mutex_t lock;
     _Atomic size_t topic_count;

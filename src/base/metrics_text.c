@@ -56,7 +56,7 @@ static const struct {
     {"duepost_held_by_breaker_total", "Times that a due job was held because of its receiver's breaker."},
     {"duepost_held_by_limit_total", "Times that a due job was held because of its receiver's limit."},
     {"duepost_held_by_lookups_total",
-     "Times that a due job was held because too many names were being looked for."},
+     "Times that a due job was held because too many name lookups were under way."},
     {"duepost_held_unserved_total", "Times that a due job was held because it, or its topic, needs a later "
                                     "version, or its topic's settings cannot be "
                                     "read."},
@@ -75,7 +75,7 @@ static const char *topic_name(const struct metrics_board *board, size_t row)
     return row == METRICS_TOPICS_MAX ? "_other" : board->names[row];
 }
 
-/* The row after row that is in use; the one for the rest comes last, and then TOPIC_ROWS. */
+/* Returns the next row in use after row. The row of "_other" comes last, then TOPIC_ROWS. */
 static size_t next_row(const struct metrics_board *board, size_t row)
 {
     if (row == METRICS_TOPICS_MAX)
@@ -89,7 +89,7 @@ static size_t first_row(const struct metrics_board *board)
     return atomic_load_explicit(&board->topic_count, memory_order_acquire) > 0 ? 0 : METRICS_TOPICS_MAX;
 }
 
-/* The sum over all reactors of the counter that lies offset bytes into struct metrics. */
+/* Sums a counter over all reactors; offset is its place in struct metrics. */
 static uint64_t sum(const struct metrics_board *board, size_t offset)
 {
     uint64_t total = 0;
@@ -100,7 +100,7 @@ static uint64_t sum(const struct metrics_board *board, size_t offset)
     return total;
 }
 
-/* The largest, where each reactor counts the same. */
+/* Returns the largest value over all reactors, for gauges that each reactor sets to the same number. */
 static uint64_t largest(const struct metrics_board *board, size_t offset)
 {
     uint64_t most = 0;
@@ -146,7 +146,7 @@ static void write_seconds(struct buffer *text, int64_t us)
     buffer_printf(text, "%lld.%06lld", (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
-/* labels: "" or "a=\"b\",", in front of le. */
+/* labels: "" or "a=\"b\",", placed before le. */
 static void write_histogram(struct buffer *text, const char *name, const char *labels,
                             const struct histogram *histogram)
 {
@@ -220,10 +220,10 @@ static void write_gauge(struct buffer *text, const char *name, const char *help,
 void metrics_write(struct metrics_board *board, struct buffer *text)
 {
     write_accepted(board, text);
-    write_head(text, "duepost_attempts_total", "counter", "POSTs to receivers, by what came of them.");
+    write_head(text, "duepost_attempts_total", "counter", "POSTs to receivers, by result.");
     write_by_topic(board, text, "duepost_attempts_total", "result", result_words, METRICS_RESULT_COUNT,
                    offsetof(struct topic_row, attempts));
-    write_head(text, "duepost_jobs_ended_total", "counter", "Jobs that ended, by how.");
+    write_head(text, "duepost_jobs_ended_total", "counter", "Jobs that ended, by how they ended.");
     write_by_topic(board, text, "duepost_jobs_ended_total", "how", end_words, METRICS_END_COUNT,
                    offsetof(struct topic_row, ended));
     write_whole_histogram(board, text, "duepost_lateness_seconds", "From a job's due time to its attempt.",
@@ -239,9 +239,9 @@ void metrics_write(struct metrics_board *board, struct buffer *text)
     }
     write_gauge(text, "duepost_in_flight", "Attempts that run or are being recorded in this process.",
                 sum(board, offsetof(struct metrics, in_flight)));
-    write_gauge(text, "duepost_receivers_open", "Receivers with an open breaker, as this process knows them.",
+    write_gauge(text, "duepost_receivers_open", "Receivers with an open breaker that this process has seen.",
                 largest(board, offsetof(struct metrics, receivers_open)));
     write_gauge(text, "duepost_receivers_limited",
-                "Receivers with a limit of attempts in flight, as this process knows them.",
+                "Receivers with a limit of attempts in flight that this process has seen.",
                 largest(board, offsetof(struct metrics, receivers_limited)));
 }

@@ -1,4 +1,4 @@
-/* slice.h - bytes that somebody else owns; not terminated by a NUL. */
+/* slice.h - borrowed bytes, not terminated by a NUL. */
 #ifndef DUEPOST_BASE_SLICE_H
 #define DUEPOST_BASE_SLICE_H
 
@@ -13,10 +13,10 @@ struct slice {
     size_t size;
 };
 
-/* A slice of a string literal. */
+/* Makes a slice of a string literal. */
 #define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
 
-/* For printf's "%.*s". */
+/* Arguments for printf's "%.*s". */
 #define SLICE_ARG(slice) (int)(slice).size, (slice).data
 
 static inline struct slice slice_of(const char *text)
@@ -34,16 +34,16 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* ASCII letters of either case are equal. */
+/* Compares without regard to the case of ASCII letters. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
     return a.size == b.size && (a.size == 0 || strncasecmp(a.data, b.data, a.size) == 0);
 }
 
-/* Without the first count bytes; count is at most the size. */
+/* Returns text without its first count bytes; count is at most the size. */
 static inline struct slice slice_skip(struct slice text, size_t count)
 {
-    return (struct slice){count ? text.data + count : text.data, text.size - count}; /* NULL + 0 is no C */
+    return (struct slice){count ? text.data + count : text.data, text.size - count}; /* avoids NULL + 0 */
 }
 
 static inline bool slice_ends_with(struct slice text, struct slice end)
@@ -56,23 +56,23 @@ static inline bool slice_starts_with(struct slice text, struct slice prefix)
     return text.size >= prefix.size && slice_equal(slice_from(text.data, prefix.size), prefix);
 }
 
-/* Where it ends; NULL of an empty one that is nowhere. */
+/* Returns the end of text; NULL for an empty slice without data. */
 static inline const char *slice_end(struct slice text)
 {
     return text.size ? text.data + text.size : text.data;
 }
 
-/* Cuts text at the first separator: *head is what stands before it, *rest what
- * stands behind it. Without a separator: false, *head is all, *rest is empty. */
+/* Splits text at the first separator into *head and *rest. Without a separator it returns false; then *head
+ * is all of text and *rest is empty. */
 bool slice_cut(struct slice text, char separator, struct slice *head, struct slice *rest);
 
-/* Without spaces and tabs at either end. */
+/* Returns text without spaces and tabs at either end. */
 struct slice slice_trim(struct slice text);
 
-/* A non-negative decimal number: digits only, at most max. */
+/* Parses a non-negative decimal number: digits only, at most max. */
 bool slice_to_number(struct slice text, uint64_t max, uint64_t *value);
 
-/* A copy on the heap with a NUL behind it. Gives. */
+/* Returns a copy on the heap, with a NUL after it. Gives. */
 char *slice_dup(struct slice text);
 
 #endif

@@ -1,7 +1,7 @@
-/* status.h - how a call ended, for everything that can fail.
+/* status.h - the result of every call that can fail.
  *
- * The world's failures are statuses; the caller's mistakes are asserts, which
- * stay in release builds. Detail for people travels in a caller-owned problem. */
+ * A failure of the outside world is a status. A mistake of the caller is an assert, which stays in release
+ * builds. The caller owns a struct problem for details that people read. */
 #ifndef DUEPOST_BASE_STATUS_H
 #define DUEPOST_BASE_STATUS_H
 
@@ -14,23 +14,23 @@ enum status {
     STATUS_REPEATED,    /* this very request was answered before */
     STATUS_REUSED,      /* its idempotency key belongs to another request */
     STATUS_NOT_FOUND,   /* no job has this id */
-    STATUS_LEASED,      /* refused, because an attempt is running */
-    STATUS_EXPIRED,     /* refused, because the job's time is over */
+    STATUS_LEASED,      /* an attempt is running */
+    STATUS_EXPIRED,     /* the job has expired */
     STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
-    STATUS_UNREADABLE,  /* its record in Redis is not one that duepost wrote; nothing changed */
-    STATUS_LACKING,     /* its record needs a later version; nothing changed */
-    STATUS_STALE,       /* someone else holds or changed the job; nothing changed */
-    STATUS_FULL,        /* a bound was reached; nothing changed */
+    STATUS_UNREADABLE,  /* the record in Redis cannot be read; nothing changed */
+    STATUS_LACKING,     /* the record needs a later version; nothing changed */
+    STATUS_STALE,       /* another process holds or changed the job; nothing changed */
+    STATUS_FULL,        /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
-    STATUS_UNKNOWN,     /* sent, but no answer came: done or not done */
-    STATUS_NO_MEMORY,   /* for what a client sized; nothing changed */
-    STATUS_FAILED,      /* the system refused: a file, a socket, a process */
+    STATUS_UNKNOWN,     /* sent, but no answer came: it may or may not have happened */
+    STATUS_NO_MEMORY,   /* no memory for data that a client sized; nothing changed */
+    STATUS_FAILED,      /* the system failed: a file, a socket, a process */
 };
 
-/* One word, lower case, for logs. Never NULL. */
+/* Returns one lower-case word for logs. Never NULL. */
 const char *status_name(enum status);
 
-/* What went wrong, for people: one sentence that says what to do about it. */
+/* An error message for people: one sentence that says what was found, what was expected and what to do. */
 struct problem {
     char text[512];
 };

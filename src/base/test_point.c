@@ -16,7 +16,7 @@ enum { POINTS_MAX = 128, NAME_MAX_BYTES = 48, DELAY_US = 200 * 1000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char seen[POINTS_MAX][NAME_MAX_BYTES];
 static size_t seen_count;
-static unsigned times; /* that the one to act on was come by */
+static unsigned times; /* how often the selected point was reached */
 
 static bool is_new(const char *name)
 {
@@ -42,12 +42,12 @@ static void tell(const char *name)
     close(fd);
 }
 
-static void act(const char *action)
+static void test_point_act(const char *action)
 {
     if (strcmp(action, "delay") == 0)
         usleep(DELAY_US);
     else
-        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL); /* to this thread: it does not take another step */
+        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL); /* this thread runs no further */
 }
 
 void test_point(const char *when, const char *call)
@@ -64,11 +64,11 @@ void test_point(const char *when, const char *call)
     bool is_now = is_ordered && ++times == time;
     pthread_mutex_unlock(&lock);
     if (is_now)
-        act(action);
+        test_point_act(action);
 }
 
 #else
 
-typedef int test_points_are_off; /* a file has to declare something */
+typedef int test_points_are_off; /* a C file must declare something */
 
 #endif

@@ -1,14 +1,16 @@
-/* test_point.h - places at which a test may stop, kill or delay this process: one before and one after each
- * call of the store and of the HTTP client, named like the call.
+/* test_point.h - points at which a test may stop, kill or delay this process. There is one before and one
+ * after each call of the store and of the HTTP client, named like the call.
  *
- * They exist where the CMake option DUEPOST_TEST_POINTS is on. In the environment DUEPOST_TEST_POINT is one to
- * act on, "before claim 3 kill" for its third time; actions: kill, stop, delay, which is 200 ms. Each point
- * appends its name to the file DUEPOST_TEST_POINTS_HIT when it is come by first. */
+ * They exist when the CMake option DUEPOST_TEST_POINTS is on. The environment variable DUEPOST_TEST_POINT
+ * selects a point, an occurrence and an action: "before claim 3 kill" acts at the third claim. The actions
+ * are kill, stop and delay (200 ms). When a point is reached for the first time, its name is appended to the
+ * file in DUEPOST_TEST_POINTS_HIT. */
 #ifndef DUEPOST_BASE_TEST_POINT_H
 #define DUEPOST_BASE_TEST_POINT_H
 
 #ifdef DUEPOST_TEST_POINTS
-/* when: "before" or "after". call: a literal, or one that lives as long as the process. From any thread. */
+/* when: "before" or "after". call: a literal, or a string that lives as long as the process. Any thread may
+ * call it. */
 void test_point(const char *when, const char *call);
 #define TEST_POINT(when, call) test_point((when), (call))
 #else

@@ -1,4 +1,5 @@
-/* utf8.h - characters over 0x7f as RFC 3629 has them: nothing overlong, no surrogates, at most U+10FFFF. */
+/* utf8.h - non-ASCII characters as RFC 3629 defines them: no overlong forms, no surrogates, at most
+ * U+10FFFF. */
 #ifndef DUEPOST_BASE_UTF8_H
 #define DUEPOST_BASE_UTF8_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the character that this one begins; 0: it begins none. */
+/* Returns the size in bytes of the character that starts with lead; 0 when no character does. */
 static inline size_t utf8_size(uint8_t lead)
 {
     if (lead < 0xc2 || lead > 0xf4)
@@ -14,7 +15,7 @@ static inline size_t utf8_size(uint8_t lead)
     return lead <= 0xdf ? 2 : lead <= 0xef ? 3 : 4;
 }
 
-/* Whether these bytes, as many as utf8_size says of the first, are one. */
+/* Returns whether these bytes are one character. size is what utf8_size returns for the first byte. */
 static inline bool utf8_is_sound(const uint8_t *at, size_t size)
 {
     uint8_t low = 0x80, high = 0xbf;

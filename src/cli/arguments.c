@@ -66,7 +66,7 @@ static bool read_switch(const char *word, struct arguments *arguments)
     return true;
 }
 
-/* Where the value of an option goes; NULL: unknown option, or one --header too many. */
+/* Returns where to store the value of an option; NULL: an unknown option, or too many headers. */
 static const char **place_of(struct slice name, struct arguments *arguments)
 {
     for (int i = 0; i < ARGUMENT_COUNT; i++)
@@ -87,7 +87,7 @@ static enum status read_option(int argc, char *const *argv, int *index, struct a
         return STATUS_OK;
     place = place_of(name, arguments);
     if (!place)
-        return bad(problem, name, "unknown option; duepost COMMAND -h lists those of a command");
+        return bad(problem, name, "unknown option; duepost COMMAND -h lists the options of a command");
     if (!has_value && *index + 1 >= argc)
         return bad(problem, name, "needs a value");
     *place = has_value ? value.data : argv[++*index];
@@ -98,7 +98,7 @@ static enum status read_word(const char *word, int words_max, struct arguments *
                              struct problem *problem)
 {
     if (arguments->word_count == words_max || arguments->word_count == ARGUMENT_WORDS_MAX)
-        return bad(problem, slice_of(word), "is one word too many");
+        return bad(problem, slice_of(word), "unexpected argument; see duepost COMMAND -h");
     arguments->words[arguments->word_count++] = word;
     arguments->word = arguments->words[0];
     return STATUS_OK;

@@ -1,4 +1,4 @@
-/* arguments.h - the words and options behind the name of a command. */
+/* arguments.h - the words and options that follow the name of a command. */
 #ifndef DUEPOST_CLI_ARGUMENTS_H
 #define DUEPOST_CLI_ARGUMENTS_H
 
@@ -38,7 +38,7 @@ enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50 };
 
 /* Texts are borrowed from argv and the environment. */
 struct arguments {
-    const char *word; /* the first word that is no option; NULL: none */
+    const char *word; /* the first word that is not an option; NULL: none */
     const char *words[ARGUMENT_WORDS_MAX];
     int word_count;
     const char *values[ARGUMENT_COUNT];        /* NULL: not given */
@@ -47,14 +47,15 @@ struct arguments {
     bool is_json, is_all, is_dry_run, wants_help;
 };
 
-/* Takes at most words_max words. INVALID: problem says what is wrong. */
+/* Parses at most words_max words. INVALID: problem says what is wrong. */
 enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *,
                             struct problem *) MUST_USE;
 
-/* The query parameter that this option sets; NULL: none. */
+/* Returns the query parameter that this option sets; NULL: none. */
 const char *argument_parameter(enum argument);
 
-/* Whether this option is a time: RFC 3339, "now", or a duration before ("-1h") or after ("+15m") now. */
+/* Returns whether this option is a time: RFC 3339, "now", or a duration before ("-1h") or after ("+15m")
+ * now. */
 bool argument_is_time(enum argument);
 
 #endif

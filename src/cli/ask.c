@@ -8,7 +8,7 @@ bool ask_make_job_target(struct buffer *target, struct call *call, const char *s
     const char *word = call->arguments.word;
     const char *slash = word ? strchr(word, '/') : NULL;
     if (!slash || slash == word || !slash[1]) {
-        problem_set(&call->problem, "which job? Name it as topic/jobId");
+        problem_set(&call->problem, "expected a job as TOPIC/ID");
         return false;
     }
     buffer_printf(target, "/jobs/%.*s/", (int)(slash - word), word);
@@ -20,7 +20,7 @@ bool ask_make_job_target(struct buffer *target, struct call *call, const char *s
 bool ask_make_topic_target(struct buffer *target, struct call *call)
 {
     if (!call->arguments.word) {
-        problem_set(&call->problem, "which topic?");
+        problem_set(&call->problem, "expected a topic");
         return false;
     }
     buffer_printf(target, "/topics/");

@@ -17,7 +17,7 @@ static enum status read_file(const char *path, char text[BEARER_MAX], struct pro
     return STATUS_OK;
 }
 
-/* What could end the header, or begin another one, is none. */
+/* Rejects characters that could end the header or begin another one. */
 static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)
@@ -39,7 +39,7 @@ enum status bearer_read(const char *file, struct buffer *header, struct problem 
     if (!file && token.size == 0)
         return STATUS_OK;
     if (!is_token(token)) {
-        problem_set(problem, "%s holds no token on its first line", file ? file : "DUEPOST_TOKEN");
+        problem_set(problem, "%s has no token on its first line", file ? file : "DUEPOST_TOKEN");
         return STATUS_INVALID;
     }
     buffer_append(header, SLICE("Authorization: Bearer "));

@@ -1,4 +1,4 @@
-/* bearer.h - the token that a command shows to the server. */
+/* bearer.h - the token with which a command authenticates. */
 #ifndef DUEPOST_CLI_BEARER_H
 #define DUEPOST_CLI_BEARER_H
 
@@ -7,9 +7,10 @@
 
 enum { BEARER_MAX = 1024 };
 
-/* Appends "Authorization: Bearer ..." with the token on the only line of file or, without one, that of the
- * environment's DUEPOST_TOKEN; nothing where that is not set either. There is no option for the token itself:
- * everybody on the host can read those. INVALID: problem says what is wrong. */
+/* Appends "Authorization: Bearer ..." with the token on the only line of file. Without a file it uses the
+ * environment variable DUEPOST_TOKEN; when that is not set it appends nothing. There is no option for the
+ * token itself, because every user of the host can read a command's arguments. INVALID: problem says what is
+ * wrong. */
 enum status bearer_read(const char *file, struct buffer *header, struct problem *) MUST_USE;
 
 #endif

@@ -38,7 +38,7 @@ static bool receivers_run(struct call *call)
     return list_print(call, &form_receivers);
 }
 
-/* ---- which jobs, which receiver ---- */
+/* ---- one job, many jobs, one receiver ---- */
 
 static bool cancel_run(struct call *call)
 {
@@ -49,7 +49,7 @@ static bool close_run(struct call *call)
 {
     struct buffer target;
     if (!call->arguments.word) {
-        problem_set(&call->problem, "which receiver? Name it as host:port");
+        problem_set(&call->problem, "expected a receiver as HOST:PORT");
         return false;
     }
     buffer_init(&target, CALL_TARGET_MAX);
@@ -61,89 +61,90 @@ static bool close_run(struct call *call)
     return is_done;
 }
 
-/* ---- without a server ---- */
+/* ---- commands without a server ---- */
 
 static bool token_run(struct call *call)
 {
     return new_token_print(call->word_count, call->words, &call->problem);
 }
 
-/* It may reach the receiver, and be refused there. */
+/* The request may reach the receiver and be refused there. */
 static bool sign_run(struct call *call)
 {
     call->is_refused = call->word_count == 2;
     return sign_test_run(call->word_count, call->words, &call->problem);
 }
 
-/* ---- which ---- */
+/* ---- the table of commands ---- */
 
 static bool help_run(struct call *);
 
 #define ANY_FILTER_HELP                                                                                      \
-    "  --topic TOPIC         of this topic only\n"                                                           \
-    "  --url-host HOST       whose url has this host, with or without its port\n"                            \
-    "  --id-prefix TEXT      whose jobId begins with it\n"                                                   \
-    "  --last-status 5xx     whose last attempt was answered so: 503, 5xx, or several with commas\n"         \
+    "  --topic TOPIC         only jobs of this topic\n"                                                      \
+    "  --url-host HOST       only jobs whose url has this host; the port is optional\n"                      \
+    "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
+    "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or a comma list\n"      \
     "  --order newest        the latest time first\n"                                                        \
-    "  --limit N             at most N in all\n"
+    "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
-    "  --reason WORD         that died of this, such as gone; or several with commas\n"                      \
-    "  --died-after TIME     died then or later; TIME is RFC 3339, now, -1h or +15m\n"                       \
-    "  --died-before TIME    died before that\n"
+    "  --reason WORD         only jobs that died for this reason, such as gone; or a comma list\n"           \
+    "  --died-after TIME     only jobs that died at TIME or later: RFC 3339, now, -1h or +15m\n"             \
+    "  --died-before TIME    only jobs that died before TIME\n"
 #define FILTER_HELP                                                                                          \
     DEAD_FILTER_HELP                                                                                         \
-    "  --due-after TIME      delayed and ready ones: due then or later\n"                                    \
-    "  --due-before TIME     due before that\n"
+    "  --due-after TIME      only delayed and ready jobs due at TIME or later\n"                             \
+    "  --due-before TIME     only delayed and ready jobs due before TIME\n"
 
 static const struct command {
     const char *name, *words, *help;
     bool (*run)(struct call *);
     int words_max;
-    const char *options; /* a line each; NULL: none of its own */
+    const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {
     {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
-     "  --url URL             where it is POSTed; not needed where the topic has a url\n"
-     "  --delay 15m           how long from now; now when absent\n"
-     "  --due-at TIME         when, instead of --delay: RFC 3339 or +15m\n"
-     "  --body TEXT           JSON is sent byte for byte, anything else as text\n"
-     "  --body-file FILE      the same from a file; - is standard input\n"
+     "  --url URL             POST the job to this URL; default: the topic's url\n"
+     "  --delay 15m           due this long from now; default: now\n"
+     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
+     "  --body TEXT           the body: JSON is sent byte for byte, anything else as a JSON string\n"
+     "  --body-file FILE      reads the body from a file; - is standard input\n"
      "  --header 'NAME: VALUE'  a request header; may be repeated\n"
      "  --retry N --ttl 1h --timeout 10s\n"},
-    {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead ones", jobs_run, 0,
+    {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
-    {"show", "TOPIC/ID", "prints a job with all that is known of it", one_job_show, 1, NULL},
-    {"why", "TOPIC/ID", "says why a job is not delivered yet, and when that ends", one_job_why, 1, NULL},
+    {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1, NULL},
+    {"why", "TOPIC/ID", "explains why a job is not delivered yet", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
     {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", one_job_run, 1, NULL},
-    {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all that a filter finds", cancel_run, 1,
+    {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
+     cancel_run, 1,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP
-     "  --all                 of all topics\n"
-     "  --dry-run             only counts them\n"},
+     "  --all                 jobs of all topics\n"
+     "  --dry-run             only counts the jobs\n"},
     {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again", many_jobs_redrive, 0,
-     DEAD_FILTER_HELP "  --all                 of all topics\n"
-                      "  --per-second N        N of them become due each second\n"
-                      "  --dry-run             only counts them\n"},
+     DEAD_FILTER_HELP "  --all                 jobs of all topics\n"
+                      "  --per-second N        makes N jobs due each second\n"
+                      "  --dry-run             only counts the jobs\n"},
     {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
-     "  --limit N             at most N\n"},
+     "  --limit N             at most N topics\n"},
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic", topic_set, ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
      "  NAME=                 removes the setting\n"},
-    {"pause", "TOPIC", "begins no attempt of a topic any more", topic_pause, 1, NULL},
-    {"resume", "TOPIC", "lets a paused topic go on", topic_resume, 1, NULL},
+    {"pause", "TOPIC", "pauses a topic: no new attempts begin", topic_pause, 1, NULL},
+    {"resume", "TOPIC", "resumes a paused topic", topic_resume, 1, NULL},
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
-    {"close", "HOST:PORT", "closes a receiver's circuit breaker: its jobs go on", close_run, 1, NULL},
-    {"tail", "[TOPIC]", "prints each second which topics have changed", topic_tail, 1, NULL},
-    {"token", "new NAME FIELD...", "makes a token, and its line for the file of --tokens", token_run, 0,
+    {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
+    {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
+    {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0,
      NULL},
-    {"sign-test", "URL FILE", "sends a sample, signed with the keys of FILE", sign_run, 0, NULL},
-    {"help", "[COMMAND]", "prints this, or the options of a command", help_run, 0, NULL},
+    {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
+    {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
@@ -151,7 +152,7 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-/* Reads its words itself, and asks no server. */
+/* Returns whether the command reads its arguments itself and calls no server. */
 static bool is_local(const struct command *command)
 {
     return command->run == token_run || command->run == sign_run || command->run == help_run;
@@ -176,10 +177,10 @@ static void print_help(const struct command *command)
     puts("\n  --json                prints JSON\n"
          "  --server URL          DUEPOST_SERVER, else http://127.0.0.1:7700\n"
          "  --token-file FILE     DUEPOST_TOKEN, else no token\n"
-         "  --ca-file FILE        which certificates https trusts");
+         "  --ca-file FILE        certificates that https trusts");
 }
 
-/* Asks a server. */
+/* Runs a command that calls a server. */
 static int run_remote(const struct command *command, struct call *call)
 {
     struct buffer authorization;
@@ -208,10 +209,10 @@ static bool wants_help(const struct call *call)
 
 int cli_run(int argc, char *const *argv)
 {
-    const struct command *command = find(argv[1]);
+    const struct command *command = find_command(argv[1]);
     struct call call = {.word_count = argc - 2, .words = argv + 2};
     if (!command) {
-        fprintf(stderr, "duepost: there is no command %s; duepost help lists all\n", argv[1]);
+        fprintf(stderr, "duepost: unknown command %s; duepost help lists all commands\n", argv[1]);
         return EXIT_USAGE;
     }
     if (wants_help(&call)) {
@@ -236,16 +237,19 @@ int cli_run(int argc, char *const *argv)
 
 static bool help_run(struct call *call)
 {
-    const struct command *one = call->word_count == 1 ? find(call->words[0]) : NULL;
+    const struct command *one = call->word_count == 1 ? find_command(call->words[0]) : NULL;
     if (one) {
         print_help(one);
         return true;
     }
     puts(
         "Usage: duepost COMMAND ...\n"
-        "Asks a running server (--server URL or DUEPOST_SERVER; http://127.0.0.1:7700); --json prints JSON.\n"
-        "The token is DUEPOST_TOKEN or the line of --token-file FILE; --ca-file FILE is what https trusts.\n"
-        "duepost COMMAND -h prints the options of a command; duepost --help those of the server.\n");
+        "Calls the API of a running server. Options of every command:\n"
+        "  --server URL       the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
+        "  --token-file FILE  a file with the token; default: DUEPOST_TOKEN\n"
+        "  --ca-file FILE     certificates that https trusts; default: those of this host\n"
+        "  --json             prints JSON\n"
+        "duepost COMMAND -h prints the options of a command, duepost --help the options of the server.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %-32s %s\n", commands[i].name, commands[i].words, commands[i].help);
     return true;

@@ -9,9 +9,9 @@
 enum {
     ANSWER_SHOWN = 100,
     RECEIVER_SHOWN = 512
-}; /* bytes of an answer and a receiver that a row has room for */
+}; /* bytes of an answer and of a receiver in a row */
 
-/* "503", "timeout" or "". */
+/* Adds "503", "timeout" or "". */
 static void add_result(struct table *table, const json_t *attempt)
 {
     if (json_object_get(attempt, "status"))
@@ -59,7 +59,7 @@ static void add_topics(struct table *table, const json_t *page)
     }
 }
 
-/* The beginning; a character of several bytes is not torn. */
+/* Adds the beginning of an answer, without cutting a character of several bytes in two. */
 static void add_answer(struct table *table, const char *answer)
 {
     char shown[ANSWER_SHOWN + sizeof "..."];
@@ -89,7 +89,7 @@ static void add_attempts(struct table *table, const json_t *page)
     }
 }
 
-/* With the path, where it is that of a receiver. */
+/* Adds host and port, with the path for a receiver that has one. */
 static void add_receiver_name(struct table *table, const json_t *receiver)
 {
     const char *host = call_text(receiver, "receiver"), *path = call_text(receiver, "path");

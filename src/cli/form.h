@@ -1,4 +1,4 @@
-/* form.h - lists of the API as tables: where they are, their columns, and the rows of a page. */
+/* form.h - the API's lists as tables: their paths, columns and rows. */
 #ifndef DUEPOST_CLI_FORM_H
 #define DUEPOST_CLI_FORM_H
 
@@ -7,13 +7,13 @@
 #include "cli/table.h"
 
 struct form {
-    const char *path, *member; /* of the list; within an answer */
+    const char *path, *member; /* path of the list; name of the array in the answer */
     size_t columns;
     const char *const *titles;
     void (*add)(struct table *, const json_t *page);
 };
 
 extern const struct form form_jobs, form_topics, form_receivers;
-extern const struct form form_attempts; /* whose path is each job's own */
+extern const struct form form_attempts; /* its path depends on the job */
 
 #endif

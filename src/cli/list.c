@@ -35,7 +35,7 @@ bool list_print(struct call *call, const struct form *form)
     else if (is_done)
         table_print(&table);
     if (is_done && is_partial)
-        fputs("duepost: the list is partial: there are jobs of more than 10,000 topics; name one with "
+        fputs("duepost: the list is partial: more than 10,000 topics have jobs; choose one with "
               "--topic\n",
               stderr);
     json_decref(page);

@@ -12,15 +12,15 @@ static void print_sums(const struct call *call, const struct sums *sums)
         printf("{\"matched\": %lld, \"done\": %lld, \"skipped\": %lld}\n", sums->matched, sums->done,
                sums->skipped);
     else if (call->arguments.is_dry_run)
-        printf("%lld found; without --dry-run they are acted on\n", sums->matched);
+        printf("%lld jobs match; run without --dry-run to act on them\n", sums->matched);
     else if (sums->skipped)
-        printf("%lld of %lld done, %lld skipped because they changed meanwhile\n", sums->done, sums->matched,
+        printf("%lld of %lld jobs done; %lld skipped because they have changed\n", sums->done, sums->matched,
                sums->skipped);
     else
-        printf("%lld of %lld done\n", sums->done, sums->matched);
+        printf("%lld of %lld jobs done\n", sums->done, sums->matched);
 }
 
-static bool act(struct call *call, const char *method, const char *path)
+static bool many_jobs_act(struct call *call, const char *method, const char *path)
 {
     struct buffer target;
     struct sums sums = {0, 0, 0};
@@ -45,7 +45,7 @@ static bool is_bounded(struct call *call)
 {
     if (call->arguments.values[ARGUMENT_TOPIC] || call->arguments.is_all)
         return true;
-    problem_set(&call->problem, "of which --topic? --all acts on every topic");
+    problem_set(&call->problem, "expected --topic TOPIC, or --all for every topic");
     return false;
 }
 
@@ -53,14 +53,14 @@ bool many_jobs_cancel(struct call *call)
 {
     if (!call->arguments.values[ARGUMENT_STATE]) {
         problem_set(&call->problem,
-                    "which job? Name it as TOPIC/ID, or several by --topic TOPIC and --state STATE");
+                    "expected a job as TOPIC/ID, or several jobs as --topic TOPIC --state STATE");
         return false;
     }
-    return is_bounded(call) && act(call, "DELETE", "/jobs");
+    return is_bounded(call) && many_jobs_act(call, "DELETE", "/jobs");
 }
 
 bool many_jobs_redrive(struct call *call)
 {
     call->arguments.values[ARGUMENT_STATE] = "dead";
-    return is_bounded(call) && act(call, "POST", "/jobs/redrive");
+    return is_bounded(call) && many_jobs_act(call, "POST", "/jobs/redrive");
 }

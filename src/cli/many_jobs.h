@@ -1,11 +1,11 @@
-/* many_jobs.h - commands that act on all jobs which a filter finds: cancel, redrive. */
+/* many_jobs.h - commands that act on all jobs that match a filter: cancel, redrive. */
 #ifndef DUEPOST_CLI_MANY_JOBS_H
 #define DUEPOST_CLI_MANY_JOBS_H
 
 #include "cli/call.h"
 
-/* Each page of the API acts on what the filter finds; --limit bounds the jobs of all pages together, and
- * --dry-run only counts them. */
+/* These call the API page by page. --limit bounds the number of jobs in all pages together. --dry-run only
+ * counts the jobs. */
 bool many_jobs_cancel(struct call *);
 bool many_jobs_redrive(struct call *);
 

@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_BYTES = 8192 };
 
-/* The words behind the name, as they stand in a line. */
+/* Appends the arguments after the name as one line. */
 static void add_fields(int count, char *const *words, struct buffer *fields)
 {
     for (int i = 0; i < count; i++)
@@ -36,7 +36,7 @@ bool new_token_print(int count, char *const *words, struct problem *problem)
     struct buffer line;
     if (count < 2 || strcmp(words[0], "new") != 0 || strpbrk(words[1], " \t")) {
         problem_set(problem,
-                    "the words are: new NAME scopes=schedule,read,cancel,admin [topics=orders-*,mail] "
+                    "expected: new NAME scopes=schedule,read,cancel,admin [topics=orders-*,mail] "
                     "[rate=1000/s]");
         return false;
     }

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* words: what stands behind "token". Prints a new token, and then the line for the file of --tokens. False:
+/* Prints a new token, then its line for the file of --tokens. words: the arguments after "token". False:
  * problem says what is wrong; nothing was printed. */
 bool new_token_print(int count, char *const *words, struct problem *);
 

@@ -51,14 +51,14 @@ bool one_job_attempts(struct call *call)
 
 /* ---- why ---- */
 
-/* The reason in a sentence, and when it ends by itself. */
+/* Prints the reason in a sentence, and when the wait ends if that is known. */
 static void print_why(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];
     const char *until = call_text(answer, "until");
     puts(call_text(answer, "detail"));
     if (until && when_span(until, span))
-        printf("That ends %s, at %s.\n", span, until);
+        printf("The wait ends %s, at %s.\n", span, until);
 }
 
 bool one_job_why(struct call *call)
@@ -92,7 +92,7 @@ static bool read_file(const char *name, struct buffer *text, struct problem *pro
         buffer_append(text, slice_from(chunk, size));
     bool is_read = !ferror(file) && !text->failed;
     if (!is_read)
-        problem_set(problem, text->failed ? "%s is over 16 MiB" : "cannot read %s", name);
+        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
     if (file != stdin)
         fclose(file);
     return is_read;
@@ -111,7 +111,7 @@ static void add_text(struct buffer *job, const char *name, const char *value)
     buffer_append_json(job, slice_of(value));
 }
 
-/* JSON as it stands, so that the receiver gets these bytes; any other text as a JSON string. */
+/* Adds JSON as it is, so that the receiver gets these bytes; adds other text as a JSON string. */
 static void add_body(struct buffer *job, struct slice body)
 {
     json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
@@ -144,7 +144,7 @@ static bool add_headers(struct buffer *job, struct call *call)
     return true;
 }
 
-/* "15m" as the API's seconds. */
+/* Adds a duration such as "15m" as the API's seconds. */
 static bool add_seconds(struct buffer *job, struct call *call, const char *name, enum argument argument)
 {
     const char *value = call->arguments.values[argument];
@@ -169,12 +169,12 @@ static bool add_times(struct buffer *job, struct call *call)
            add_seconds(job, call, "timeout", ARGUMENT_TIMEOUT);
 }
 
-/* The word is TOPIC or TOPIC/ID. */
+/* Adds topic and jobId from the word TOPIC or TOPIC/ID. */
 static bool add_name(struct buffer *job, struct call *call)
 {
     struct slice topic, id;
     if (!call->arguments.word) {
-        problem_set(&call->problem, "which topic? Expected TOPIC or TOPIC/ID");
+        problem_set(&call->problem, "expected TOPIC or TOPIC/ID");
         return false;
     }
     bool has_id = slice_cut(slice_of(call->arguments.word), '/', &topic, &id);

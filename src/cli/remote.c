@@ -75,7 +75,7 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
     return code;
 }
 
-/* A problem's detail and errors, or the bare status. */
+/* Sets the problem to the answer's detail and errors, or to the bare status. */
 static void tell_refusal(long status, const struct buffer *answer, struct problem *problem)
 {
     json_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);
@@ -87,7 +87,7 @@ static void tell_refusal(long status, const struct buffer *answer, struct proble
                     json_string_value(json_object_get(first, "detail")));
     else
         problem_set(problem, "%ld: %s%s", status, detail ? detail : "the server gives no reason",
-                    status == 401 ? " Here it comes from DUEPOST_TOKEN or --token-file." : "");
+                    status == 401 ? " Set the token in DUEPOST_TOKEN or --token-file." : "");
     json_decref(json);
 }
 
@@ -102,7 +102,7 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
     buffer_fini(&url);
     curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);
     if (code != CURLE_OK) {
-        problem_set(problem, "%s: %s; is the server there (--server URL, or DUEPOST_SERVER)?", remote->server,
+        problem_set(problem, "%s: %s; check the server (--server URL or DUEPOST_SERVER)", remote->server,
                     curl_easy_strerror(code));
         return STATUS_FAILED;
     }
@@ -122,7 +122,7 @@ json_t *remote_ask_json(struct remote *remote, const char *method, const char *t
     if (remote_ask(remote, method, target, body, &answer, problem) == STATUS_OK) {
         json = json_loadb(answer.data ? answer.data : "", answer.size, 0, &error);
         if (!json)
-            problem_set(problem, "%s answers what is no JSON: is it a duepost?", remote->server);
+            problem_set(problem, "the answer of %s is not JSON; is it a duepost server?", remote->server);
     }
     buffer_fini(&answer);
     return json;

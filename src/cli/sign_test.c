@@ -64,7 +64,7 @@ static bool post(const char *url, const struct signed_sample *made, struct probl
     if (is_posted)
         printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&shown)));
     if (is_posted && status / 100 != 2)
-        problem_set(problem, "the receiver did not take it");
+        problem_set(problem, "the receiver did not answer 2xx");
     buffer_fini(&answer);
     buffer_fini(&shown);
     remote_free(remote);
@@ -76,7 +76,7 @@ bool sign_test_run(int count, char *const *words, struct problem *problem)
     struct signing_keys keys;
     struct signed_sample made;
     if (count != 2) {
-        problem_set(problem, "the words are: URL FILE, where FILE is that of --signing-secret-file");
+        problem_set(problem, "expected: URL FILE, where FILE is the file of --signing-secret-file");
         return false;
     }
     if (read_keys(words[1], &keys, problem) != STATUS_OK)

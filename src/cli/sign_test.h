@@ -6,9 +6,9 @@
 
 #include "base/status.h"
 
-/* words: a url, and the file of --signing-secret-file. POSTs a sample there, from here, signed as a delivery
- * is, and prints what was signed, the headers, and what was answered. False: problem says why not, or that it
- * was no 2xx. */
+/* POSTs a signed sample from this host to a receiver, signed like a delivery. words: a URL and the file of
+ * --signing-secret-file. Prints the signed text, the headers and the answer. False: problem says why; an
+ * answer other than 2xx is a failure, too. */
 bool sign_test_run(int count, char *const *words, struct problem *);
 
 #endif

@@ -18,7 +18,7 @@ void table_fini(struct table *table)
     buffer_fini(&table->text);
 }
 
-/* Of UTF-8: each byte that begins a character takes one place. */
+/* Counts characters of UTF-8: each byte that begins one takes one place. */
 static size_t width_of(const char *cell)
 {
     size_t width = 0;
@@ -27,7 +27,7 @@ static size_t width_of(const char *cell)
     return width;
 }
 
-/* C1, too: in UTF-8 they are 0xc2 and a byte up to 0x9f, and some terminals obey them. */
+/* C1 control characters are replaced, too: 0xc2 and a byte up to 0x9f in UTF-8. Some terminals obey them. */
 void table_append_shown(struct buffer *out, struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -1,4 +1,4 @@
-/* table.h - rows of texts in columns as wide as they need. */
+/* table.h - rows of text in columns that are as wide as needed. */
 #ifndef DUEPOST_CLI_TABLE_H
 #define DUEPOST_CLI_TABLE_H
 
@@ -9,21 +9,21 @@ enum { TABLE_COLUMNS_MAX = 12 };
 struct table {
     size_t columns, cells;
     size_t widths[TABLE_COLUMNS_MAX];
-    struct buffer text; /* cells, each with a NUL behind it */
+    struct buffer text; /* cells, each followed by a NUL */
 };
 
-/* titles: as many as there are columns; the first row. */
+/* titles: the first row, one for each column. */
 void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 
-/* A text as it may be shown on a terminal: without control bytes, for which '?' stands. */
+/* Appends text in a form that is safe on a terminal: '?' replaces each control byte. */
 void table_append_shown(struct buffer *, struct slice text);
 
-/* The next cell, row by row, as table_append_shown shows it. NULL is an empty one. */
+/* Adds the next cell, row by row. NULL is an empty cell. Cells are made safe as by table_append_shown. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);
 
-/* To stdout. */
+/* Prints the table to stdout. */
 void table_print(const struct table *);
 
 #endif

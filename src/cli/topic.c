@@ -35,7 +35,7 @@ static bool has_counts(const json_t *numbers)
     return false;
 }
 
-/* A mistyped topic would be paused without anybody noticing. */
+/* Warns on a new topic: the name may be mistyped. */
 static void warn_of_new(struct call *call)
 {
     struct buffer target;
@@ -66,7 +66,7 @@ bool topic_resume(struct call *call)
 
 /* ---- set ---- */
 
-/* What is no JSON is a text; an empty value is null. */
+/* Returns JSON as it is, other text as a string, and null for an empty value. */
 static json_t *value_of(struct slice text)
 {
     if (text.size == 0)
@@ -75,7 +75,7 @@ static json_t *value_of(struct slice text)
     return value ? value : json_stringn(text.data, text.size);
 }
 
-/* "10/s" and "100/1m": so many jobs in so much time. NULL: neither. */
+/* Parses a rate: "10/s" or "100/1m" is a number of jobs per time. NULL: it is neither. */
 static json_t *rate_of(struct slice text)
 {
     struct slice jobs, per;
@@ -111,7 +111,7 @@ bool topic_set(struct call *call)
     bool is_sound = arguments->word_count > 1;
     if (!is_sound)
         problem_set(&call->problem,
-                    "which settings? Expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
+                    "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
     for (int i = 1; i < arguments->word_count && is_sound; i++)
         is_sound = add_setting(call, patch, arguments->words[i]);
     char *text = json_dumps(patch, JSON_COMPACT);
@@ -151,7 +151,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     fflush(stdout);
 }
 
-/* Topics by name; NULL after an error. */
+/* Returns the topics by name; NULL after an error. */
 static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;

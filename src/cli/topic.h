@@ -7,11 +7,11 @@
 bool topic_pause(struct call *);
 bool topic_resume(struct call *);
 
-/* Words: the topic, then NAME=VALUE for each setting. A value is JSON, or text; an empty one removes the
- * setting. */
+/* Changes settings. Words: the topic, then NAME=VALUE for each setting. A value is JSON or text; an empty
+ * value removes the setting. */
 bool topic_set(struct call *);
 
-/* Prints each second which topics have changed, until it is ended. */
+/* Prints every second which topics have changed, until it is interrupted. */
 bool topic_tail(struct call *);
 
 #endif

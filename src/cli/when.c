@@ -12,7 +12,7 @@
 #define MS_PER_H   (60 * MS_PER_MIN)
 #define MS_PER_DAY (24 * MS_PER_H)
 
-/* The host's clock: times of the API are calendar times. */
+/* The host's clock, because times of the API are calendar times. */
 static int64_t now_ms(void)
 {
     struct timespec now;
@@ -34,7 +34,7 @@ bool when_parse(const char *text, char time[TIMESTAMP_SIZE])
     return true;
 }
 
-/* The two largest units that matter. */
+/* Writes the largest unit that the span reaches, and the next smaller one. */
 static void format_span(int64_t ms, char *text, size_t size)
 {
     if (ms >= MS_PER_DAY)
