@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/base64url.h"
+#include "base/timestamp.h"
 #include "job/job_id.h"
-#include "job/timestamp.h"
 
 #define SCORE_MAX (UINT64_C(1) << 53) /* what a score, or a version, holds exactly */
 

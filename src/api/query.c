@@ -8,11 +8,11 @@
 #include "api/problem.h"
 #include "api/route.h"
 #include "base/decimal.h"
-#include "base/percent.h"
 #include "base/memory.h"
+#include "base/percent.h"
+#include "base/timestamp.h"
 #include "job/job_id.h"
 #include "job/suggestion.h"
-#include "job/timestamp.h"
 
 enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64, PER_SECOND_MAX = 1000000 };
 

@@ -5,8 +5,8 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
+#include "base/timestamp.h"
 #include "job/receiver.h"
-#include "job/timestamp.h"
 
 /* Its cause is a status or a word. */
 static void write_failure(struct buffer *body, const struct store_receiver *receiver)

@@ -6,7 +6,7 @@
 #include "api/query.h"
 #include "api/view.h"
 #include "base/memory.h"
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 #include "job/topic_patterns.h"
 #include "job/topic_settings.h"
 

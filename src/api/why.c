@@ -8,8 +8,8 @@
 #include "api/problem.h"
 #include "api/view.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 #include "job/receiver.h"
-#include "job/timestamp.h"
 #include "job/topic_settings.h"
 
 enum { DETAIL_MAX = 1024 };

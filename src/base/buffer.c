@@ -62,6 +62,14 @@ void buffer_reserve(struct buffer *buffer, size_t extra_bytes)
     (void)ignored;
 }
 
+char *buffer_extend(struct buffer *buffer, size_t count)
+{
+    if (!reserve(buffer, count))
+        return NULL;
+    buffer->size += count;
+    return buffer->data + buffer->size - count;
+}
+
 void buffer_append(struct buffer *buffer, struct slice bytes)
 {
     if (!reserve(buffer, bytes.size))

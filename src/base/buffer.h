@@ -29,6 +29,9 @@ void buffer_clear(struct buffer *);
 /* Reserves memory, so that appending extra_bytes does not move the bytes that are there. */
 void buffer_reserve(struct buffer *, size_t extra_bytes);
 
+/* Adds count bytes, which the caller writes where the result points. NULL: they don't fit. */
+char *buffer_extend(struct buffer *, size_t count);
+
 void buffer_append(struct buffer *, struct slice);
 void buffer_append_byte(struct buffer *, char);
 void buffer_append_number(struct buffer *, int64_t);

@@ -4,14 +4,15 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 
-enum { LINE_MAX_BYTES = 8192 };
+enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1 };
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
@@ -79,32 +80,63 @@ static bool needs_quotes(struct slice text)
     return text.size == 0;
 }
 
-static void append_pair(struct buffer *line, const struct log_field *field)
+static void put_pair(struct buffer *line, const struct log_field *field)
 {
-    if (log_state.format == LOG_FORMAT_JSON) {
-        buffer_append_byte(line, ',');
-        buffer_append_json(line, slice_of(field->key));
-        buffer_append_byte(line, ':');
-    } else {
-        buffer_printf(line, " %s=", field->key);
-    }
+    buffer_printf(line, " %s=", field->key);
     if (field->is_number)
         buffer_append_number(line, field->number);
-    else if (log_state.format == LOG_FORMAT_JSON || needs_quotes(field->text))
+    else if (needs_quotes(field->text))
         buffer_append_json(line, field->text);
     else
         buffer_append(line, field->text);
 }
 
-static void append_time(struct buffer *line)
+static void put_member(struct buffer *line, const struct log_field *field)
 {
-    int64_t now_ms = clock_wall_ms();
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm parts;
-    char text[32];
-    gmtime_r(&seconds, &parts);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    buffer_printf(line, "%s.%03dZ", text, (int)(now_ms % 1000));
+    struct json_writer json = json_writer_behind(line);
+    if (field->is_number)
+        json_add_number(&json, field->key, field->number);
+    else
+        json_add_text(&json, field->key, field->text);
+}
+
+/* Leaves out a field that is too long for a line. */
+static void put_fields(struct buffer *line, const struct log_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t size = line->size;
+        if (log_state.format == LOG_FORMAT_JSON)
+            put_member(line, &fields[i]);
+        else
+            put_pair(line, &fields[i]);
+        if (line->failed) {
+            line->size = size;
+            line->failed = false;
+        }
+    }
+}
+
+static void put_logfmt(struct buffer *line, enum log_level level, const char *event,
+                       const struct log_field *fields, size_t count)
+{
+    char time[TIMESTAMP_SIZE];
+    timestamp_format(clock_wall_ms(), time);
+    buffer_printf(line, "time=%s level=%s event=%s", time, level_names[level], event);
+    put_fields(line, fields, count);
+    line->max = LINE_MAX_BYTES;
+}
+
+static void put_json(struct buffer *line, enum log_level level, const char *event,
+                     const struct log_field *fields, size_t count)
+{
+    struct json_writer json = json_writer_to(line);
+    json_put_object(&json);
+    json_add_time(&json, "time", clock_wall_ms());
+    json_add_text(&json, "level", slice_of(level_names[level]));
+    json_add_text(&json, "event", slice_of(event));
+    put_fields(line, fields, count);
+    line->max = LINE_MAX_BYTES;
+    json_end_object(&json);
 }
 
 void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
@@ -112,21 +144,12 @@ void log_event(enum log_level level, const char *event, const struct log_field *
     if (!log_is_on(level))
         return;
     struct buffer line;
-    buffer_init(&line, LINE_MAX_BYTES);
-    bool json = log_state.format == LOG_FORMAT_JSON;
-    buffer_append(&line, json ? SLICE("{\"time\":\"") : SLICE("time="));
-    append_time(&line);
-    buffer_printf(&line, json ? "\",\"level\":\"%s\",\"event\":\"%s\"" : " level=%s event=%s",
-                  level_names[level], event);
-    for (size_t i = 0; i < count; i++) {
-        struct buffer before = line;
-        append_pair(&line, &fields[i]);
-        if (line.failed) { /* leaves out a field that is too long for the line */
-            line.size = before.size;
-            line.failed = false;
-        }
-    }
-    buffer_append(&line, json ? SLICE("}\n") : SLICE("\n"));
+    buffer_init(&line, LINE_MAX_BYTES - LINE_END_BYTES);
+    if (log_state.format == LOG_FORMAT_JSON)
+        put_json(&line, level, event, fields, count);
+    else
+        put_logfmt(&line, level, event, fields, count);
+    buffer_append_byte(&line, '\n');
     ssize_t ignored = write(log_state.fd, line.data, line.size);
     (void)ignored;
     buffer_fini(&line);

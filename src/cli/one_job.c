@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/json_writer.h"
 #include "cli/ask.h"
 #include "cli/list.h"
 #include "cli/when.h"
@@ -98,34 +99,28 @@ static bool read_file(const char *name, struct buffer *text, struct problem *pro
     return is_read;
 }
 
-static void add_key(struct buffer *job, const char *name)
+static void add_text(struct json_writer *job, const char *name, const char *value)
 {
-    buffer_printf(job, "%s\"%s\":", job->size > 1 ? "," : "", name);
-}
-
-static void add_text(struct buffer *job, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    add_key(job, name);
-    buffer_append_json(job, slice_of(value));
+    if (value)
+        json_add_text(job, name, slice_of(value));
 }
 
 /* Adds JSON as it is, so that the receiver gets these bytes; adds other text as a JSON string. */
-static void add_body(struct buffer *job, struct slice body)
+static void add_body(struct json_writer *job, struct slice body)
 {
     json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    add_key(job, "body");
     if (json)
-        buffer_append(job, body);
+        json_add_raw(job, "body", body);
     else
-        buffer_append_json(job, body);
+        json_add_text(job, "body", body);
     json_decref(json);
 }
 
-static bool add_headers(struct buffer *job, struct call *call)
+static bool add_headers(struct json_writer *job, struct call *call)
 {
     const struct arguments *arguments = &call->arguments;
+    if (arguments->header_count)
+        json_add_object(job, "headers");
     for (int i = 0; i < arguments->header_count; i++) {
         struct slice name, value;
         if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value)) {
@@ -134,18 +129,16 @@ static bool add_headers(struct buffer *job, struct call *call)
         }
         for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))
             ;
-        buffer_printf(job, i ? "," : "%s\"headers\":{", job->size > 1 ? "," : "");
-        buffer_append_json(job, name);
-        buffer_append_byte(job, ':');
-        buffer_append_json(job, value);
+        json_put_name_text(job, name);
+        json_put_text(job, value);
     }
     if (arguments->header_count)
-        buffer_append_byte(job, '}');
+        json_end_object(job);
     return true;
 }
 
 /* Adds a duration such as "15m" as the API's seconds. */
-static bool add_seconds(struct buffer *job, struct call *call, const char *name, enum argument argument)
+static bool add_seconds(struct json_writer *job, struct call *call, const char *name, enum argument argument)
 {
     const char *value = call->arguments.values[argument];
     int64_t ms;
@@ -155,12 +148,11 @@ static bool add_seconds(struct buffer *job, struct call *call, const char *name,
         problem_set(&call->problem, "--%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
         return false;
     }
-    add_key(job, name);
-    buffer_printf(job, "%" PRId64 ".%03" PRId64, ms / 1000, ms % 1000);
+    json_add_seconds(job, name, ms);
     return true;
 }
 
-static bool add_times(struct buffer *job, struct call *call)
+static bool add_times(struct json_writer *job, struct call *call)
 {
     char due[TIMESTAMP_SIZE];
     const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
@@ -170,7 +162,7 @@ static bool add_times(struct buffer *job, struct call *call)
 }
 
 /* Adds topic and jobId from the word TOPIC or TOPIC/ID. */
-static bool add_name(struct buffer *job, struct call *call)
+static bool add_name(struct json_writer *job, struct call *call)
 {
     struct slice topic, id;
     if (!call->arguments.word) {
@@ -178,33 +170,28 @@ static bool add_name(struct buffer *job, struct call *call)
         return false;
     }
     bool has_id = slice_cut(slice_of(call->arguments.word), '/', &topic, &id);
-    add_key(job, "topic");
-    buffer_append_json(job, topic);
-    if (has_id) {
-        add_key(job, "jobId");
-        buffer_append_json(job, id);
-    }
+    json_add_text(job, "topic", topic);
+    if (has_id)
+        json_add_text(job, "jobId", id);
     return true;
 }
 
-static bool make_job(struct buffer *job, struct buffer *body, struct call *call)
+static bool make_job(struct json_writer *job, struct buffer *body, struct call *call)
 {
     const struct arguments *arguments = &call->arguments;
     const char *file = arguments->values[ARGUMENT_BODY_FILE];
-    buffer_append_byte(job, '{');
+    json_put_object(job);
     if (!add_name(job, call) || !add_headers(job, call) || !add_times(job, call) ||
         (file && !read_file(file, body, &call->problem)))
         return false;
     add_text(job, "url", arguments->values[ARGUMENT_URL]);
-    if (arguments->values[ARGUMENT_RETRY]) {
-        add_key(job, "retry");
-        buffer_printf(job, "%s", arguments->values[ARGUMENT_RETRY]);
-    }
+    if (arguments->values[ARGUMENT_RETRY])
+        json_add_raw(job, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
     if (file)
         add_body(job, buffer_slice(body));
     else if (arguments->values[ARGUMENT_BODY])
         add_body(job, slice_of(arguments->values[ARGUMENT_BODY]));
-    buffer_append_byte(job, '}');
+    json_end_object(job);
     return true;
 }
 
@@ -226,7 +213,8 @@ bool one_job_schedule(struct call *call)
     json_t *answer = NULL;
     buffer_init(&job, (size_t)2 * BODY_MAX);
     buffer_init_fallible(&body, BODY_MAX);
-    if (make_job(&job, &body, call))
+    struct json_writer json = json_writer_to(&job);
+    if (make_job(&json, &body, call))
         answer = remote_ask_json(call->remote, "POST", "/jobs", buffer_text(&job), &call->problem);
     if (answer && call->arguments.is_json)
         call_print_json(answer);

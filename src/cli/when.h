@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 
 enum { WHEN_SPAN_SIZE = 64 };
 

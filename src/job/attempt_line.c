@@ -1,8 +1,8 @@
 #include "job/attempt_line.h"
 
+#include "base/timestamp.h"
 #include "base/utf8.h"
 #include "job/json.h"
-#include "job/timestamp.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

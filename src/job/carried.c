@@ -22,10 +22,8 @@ bool carried_add(struct carried *carried, struct slice key, struct slice value)
     return true;
 }
 
-void carried_write(const struct carried *carried, struct buffer *out)
+void carried_write(const struct carried *carried, struct json_writer *json)
 {
-    for (size_t i = 0; i < carried->count; i++) {
-        buffer_append_byte(out, ',');
-        buffer_append(out, carried->runs[i]);
-    }
+    for (size_t i = 0; i < carried->count; i++)
+        json_put_raw(json, carried->runs[i]);
 }

@@ -5,7 +5,7 @@
 #ifndef DUEPOST_JOB_CARRIED_H
 #define DUEPOST_JOB_CARRIED_H
 
-#include "base/buffer.h"
+#include "base/json_writer.h"
 #include "base/slice.h"
 
 enum { CARRIED_RUNS_MAX = 32 };
@@ -19,7 +19,7 @@ struct carried {
  * no room, which an object of at most CARRIED_RUNS_MAX - 1 different known members never brings about. */
 bool carried_add(struct carried *, struct slice key, struct slice value);
 
-/* Each run with a comma before it. */
-void carried_write(const struct carried *, struct buffer *);
+/* Writes them as further members. */
+void carried_write(const struct carried *, struct json_writer *);
 
 #endif

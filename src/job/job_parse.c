@@ -11,13 +11,13 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/timestamp.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/json.h"
 #include "job/member.h"
 #include "job/suggestion.h"
-#include "job/timestamp.h"
 
 struct parse {
     int64_t now_ms;

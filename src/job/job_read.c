@@ -1,13 +1,13 @@
 /* job_read.c - a record into a job. It runs once a delivery, on text that duepost wrote, this version or
  * another one, so it goes through the members once, with the scanner's cursor, and builds no tree. Text that
  * somebody else wrote is found out by its shape, and what it would do as a job by the rules for clients. */
+#include "base/duration.h"
+#include "base/timestamp.h"
 #include "job/header.h"
 #include "job/job.h"
 #include "job/job_id.h"
 #include "job/json.h"
 #include "job/needs.h"
-#include "job/seconds.h"
-#include "job/timestamp.h"
 #include "job/trace.h"
 
 static bool read_number(struct slice value, int64_t max, int64_t *number)

@@ -6,7 +6,6 @@
 #include "base/decimal.h"
 #include "base/duration.h"
 #include "job/json.h"
-#include "job/seconds.h"
 #include "job/url.h"
 
 enum { SECONDS_TEXT_MAX = 32, DETAIL_MAX = 96 };

@@ -1,4 +1,5 @@
 /* member_headers.c - headers, in jobs and in the settings of topics. */
+#include "base/json_writer.h"
 #include "job/header.h"
 #include "job/json.h"
 #include "job/member.h"
@@ -93,14 +94,12 @@ bool member_header_is_shown(struct slice name)
 
 void member_write_headers(struct buffer *out, const struct job_header *headers, size_t count, bool is_hidden)
 {
-    buffer_append_byte(out, '{');
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
     for (size_t i = 0; i < count; i++) {
         bool is_shown = !is_hidden || member_header_is_shown(headers[i].name);
-        if (i)
-            buffer_append_byte(out, ',');
-        buffer_append_json(out, headers[i].name);
-        buffer_append_byte(out, ':');
-        buffer_append_json(out, is_shown ? headers[i].value : SLICE(MEMBER_HIDDEN));
+        json_put_name_text(&json, headers[i].name);
+        json_put_text(&json, is_shown ? headers[i].value : SLICE(MEMBER_HIDDEN));
     }
-    buffer_append_byte(out, '}');
+    json_end_object(&json);
 }

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "base/duration.h"
+#include "base/json_writer.h"
 #include "job/job.h"
-#include "job/seconds.h"
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
@@ -63,11 +63,9 @@ int64_t retry_schedule_wait_ms(const struct retry_schedule *schedule, int n)
 
 void retry_schedule_write(const struct retry_schedule *schedule, struct buffer *out)
 {
-    buffer_append_byte(out, '[');
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (i > 0)
-            buffer_append_byte(out, ',');
-        seconds_append(out, schedule->wait_ms[i]);
-    }
-    buffer_append_byte(out, ']');
+    struct json_writer json = json_writer_to(out);
+    json_put_array(&json);
+    for (size_t i = 0; i < schedule->count; i++)
+        json_put_seconds(&json, schedule->wait_ms[i]);
+    json_end_array(&json);
 }

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "job/header.h"
 #include "job/job.h"
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 
 /* A record that is taken is written as one that reads the same: written once more, it is the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 
 START_TEST(parses)
 {

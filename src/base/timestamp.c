@@ -1,4 +1,4 @@
-#include "job/timestamp.h"
+#include "base/timestamp.h"
 
 #define DAY_MS INT64_C(86400000)
 

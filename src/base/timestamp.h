@@ -1,6 +1,6 @@
 /* timestamp.h - RFC 3339, as the API speaks it. */
-#ifndef DUEPOST_JOB_TIMESTAMP_H
-#define DUEPOST_JOB_TIMESTAMP_H
+#ifndef DUEPOST_BASE_TIMESTAMP_H
+#define DUEPOST_BASE_TIMESTAMP_H
 
 #include "base/slice.h"
 

@@ -1,0 +1,109 @@
+/* json_writer.h - writes JSON into a buffer and puts the commas by itself.
+ *
+ *     struct json_writer json = json_writer_to(out);
+ *     json_put_object(&json);
+ *     json_add_text(&json, "topic", topic);
+ *     json_add_array(&json, "waits");
+ *     json_put_seconds(&json, 1500);
+ *     json_end_array(&json);
+ *     json_end_object(&json);              {"topic":"orders","waits":[1.5]}
+ *
+ * json_put_... writes a value: an item of an array, or the value behind a name. json_add_... writes a member
+ * of an object: its name and its value. The writer allocates nothing, needs no fini and checks no nesting, so
+ * that a caller may write the inside of an object alone. Whether all of it fitted, the buffer says. */
+#ifndef DUEPOST_BASE_JSON_WRITER_H
+#define DUEPOST_BASE_JSON_WRITER_H
+
+#include "base/buffer.h"
+
+struct json_writer {
+    struct buffer *out; /* borrowed; the caller may append to it, too */
+    bool needs_comma;   /* before the next item or member */
+};
+
+/* Begins a text, or the inside of an object or array without its bracket. */
+static inline struct json_writer json_writer_to(struct buffer *out)
+{
+    return (struct json_writer){out, false};
+}
+
+/* Goes on behind a member or an item that stands in out already. */
+static inline struct json_writer json_writer_behind(struct buffer *out)
+{
+    return (struct json_writer){out, true};
+}
+
+/* Returns where a value begins that the caller appends by itself. */
+struct buffer *json_put(struct json_writer *);
+
+void json_put_object(struct json_writer *);
+void json_end_object(struct json_writer *);
+void json_put_array(struct json_writer *);
+void json_end_array(struct json_writer *);
+void json_put_text(struct json_writer *, struct slice text); /* UTF-8, see buffer_append_json */
+void json_put_number(struct json_writer *, int64_t number);
+void json_put_bool(struct json_writer *, bool is_true);
+void json_put_raw(struct json_writer *, struct slice json); /* one value, as it is spelt */
+void json_put_seconds(struct json_writer *, int64_t ms);    /* 1500 is 1.5; not negative */
+void json_put_time(struct json_writer *, int64_t ms);       /* "2030-01-01T00:00:00.000Z" */
+
+/* Writes a name; its value has to follow. The first takes a name that needs no escapes, which the names in
+ * the code are; the second takes any text. */
+void json_put_plain_name(struct json_writer *, struct slice name);
+void json_put_name_text(struct json_writer *, struct slice name);
+
+/* Inline, so that the length of a literal costs nothing. */
+static inline void json_put_name(struct json_writer *json, const char *name)
+{
+    json_put_plain_name(json, slice_of(name));
+}
+
+static inline void json_add_object(struct json_writer *json, const char *name)
+{
+    json_put_name(json, name);
+    json_put_object(json);
+}
+
+static inline void json_add_array(struct json_writer *json, const char *name)
+{
+    json_put_name(json, name);
+    json_put_array(json);
+}
+
+static inline void json_add_text(struct json_writer *json, const char *name, struct slice text)
+{
+    json_put_name(json, name);
+    json_put_text(json, text);
+}
+
+static inline void json_add_number(struct json_writer *json, const char *name, int64_t number)
+{
+    json_put_name(json, name);
+    json_put_number(json, number);
+}
+
+static inline void json_add_bool(struct json_writer *json, const char *name, bool is_true)
+{
+    json_put_name(json, name);
+    json_put_bool(json, is_true);
+}
+
+static inline void json_add_raw(struct json_writer *json, const char *name, struct slice value)
+{
+    json_put_name(json, name);
+    json_put_raw(json, value);
+}
+
+static inline void json_add_seconds(struct json_writer *json, const char *name, int64_t ms)
+{
+    json_put_name(json, name);
+    json_put_seconds(json, ms);
+}
+
+static inline void json_add_time(struct json_writer *json, const char *name, int64_t ms)
+{
+    json_put_name(json, name);
+    json_put_time(json, ms);
+}
+
+#endif
