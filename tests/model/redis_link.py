@@ -113,19 +113,14 @@ def script_texts(folder, changes=()):
             raise ValueError(f"{name}.lua holds {texts[name].count(old)} times: {old}")
         texts[name] = texts[name].replace(old, new)
 
-    def helpers(text, order):
-        uses = re.search(r"^-- uses: (.+)$", text, re.MULTILINE)
-        for name in uses.group(1).split() if uses else ():
-            helper = f"lib/{name}"
-            if helper not in order:
-                helpers(texts[helper], order)
-                order.append(helper)
-        return order
-
-    scripts = {}
-    for name, text in texts.items():
-        if not name.startswith("lib/"):
-            flags, rest = text.split("\n", 1) if text.startswith("#!") else ("#!lua", text)
-            whole = f"{flags}\n" + "".join(texts[helper] for helper in helpers(text, [])) + rest
-            scripts[name] = whole.replace("@KNOWN_NEEDS@", "")  # of a build without any
-    return scripts
+    with tempfile.TemporaryDirectory(prefix="duepost-scripts-") as directory:
+        sources, composed = pathlib.Path(directory, "sources"), pathlib.Path(directory, "composed")
+        (sources / "lib").mkdir(parents=True)
+        composed.mkdir()
+        paths = []
+        for name, text in sorted(texts.items(), key=lambda item: (not item[0].startswith("lib/"), item[0])):
+            paths.append(sources / f"{name}.lua")
+            paths[-1].write_text(text)
+        # Without needs, as in a build that knows none.
+        subprocess.run(["awk", "-v", f"out={composed}", "-v", "needs=", "-f", folder / "compose.awk", *paths], check=True)
+        return {path.stem: path.read_text() for path in composed.glob("*.lua")}

@@ -1,47 +1,18 @@
-# Puts each script into a C table, behind the helpers of lib/ that it uses and no others: Redis builds every helper of a
-# script anew in each call. A line "-- uses: a b" at the head of a script or a helper names lib/a.lua and lib/b.lua; each
-# comes once, behind what it uses itself. Redis names a script by the SHA-1 of its text, which CMake computes here from the
-# very bytes that are embedded. The table also has the commands that scripts run: all words in capitals between quotes.
+# Puts each script into a C table, behind the helpers of lib/ that it uses, see compose.awk. Redis names a script by the SHA-1
+# of its text, which CMake computes here from the very bytes that are embedded. The table also has the commands that scripts
+# run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers}
+  ${script_folder}/compose.awk)
 
-# Appends to the list named order the helpers that text uses, each behind those that it uses itself.
-function(duepost_helpers text order)
-  if(text MATCHES "\n-- uses: ([a-z_ ]+)\n")
-    string(REPLACE " " ";" used "${CMAKE_MATCH_1}")
-    foreach(name ${used})
-      if(NOT name IN_LIST ${order})
-        file(READ ${script_folder}/lib/${name}.lua helper)
-        duepost_helpers("${helper}" ${order})
-        list(APPEND ${order} ${name})
-      endif()
-    endforeach()
-  endif()
-  set(${order} "${${order}}" PARENT_SCOPE)
-endfunction()
-
-# A script's first line may be its flags ("#!lua ..."), which must stay first.
-function(duepost_script path out_text)
-  file(READ ${path} text)
-  set(names "")
-  duepost_helpers("${text}" names)
-  set(helper_texts "")
-  foreach(name ${names})
-    file(READ ${script_folder}/lib/${name}.lua helper)
-    string(APPEND helper_texts "${helper}")
-  endforeach()
-  string(REGEX MATCH "^#![^\n]*\n" flags "${text}")
-  if(flags)
-    string(LENGTH "${flags}" skip)
-    string(SUBSTRING "${text}" ${skip} -1 text)
-  else()
-    set(flags "#!lua\n")
-  endif()
-  string(REPLACE "@KNOWN_NEEDS@" "${DUEPOST_KNOWN_NEEDS}" text "${flags}${helper_texts}${text}")
-  set(${out_text} "${text}" PARENT_SCOPE)
-endfunction()
+find_program(AWK awk REQUIRED)
+set(composed ${CMAKE_BINARY_DIR}/generated/scripts)
+file(MAKE_DIRECTORY ${composed})
+execute_process(
+  COMMAND ${AWK} -v out=${composed} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/compose.awk ${helpers} ${scripts}
+  COMMAND_ERROR_IS_FATAL ANY)
 
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
 string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
@@ -57,7 +28,7 @@ string(REPLACE ";" " " commands "${commands}")
 string(REPLACE "'" "" commands "${commands}")
 foreach(path ${scripts})
   get_filename_component(name ${path} NAME_WE)
-  duepost_script(${path} text)
+  file(READ ${composed}/${name}.lua text)
   string(SHA1 digest "${text}")
   string(REPLACE "\\" "\\\\" text "${text}")
   string(REPLACE "\"" "\\\"" text "${text}")
