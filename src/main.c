@@ -1,4 +1,4 @@
-/* main.c - a command that asks a server, or the server: options, start, exit code. */
+/* main.c - runs a command of the client, or the server: options, start, exit code. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -163,7 +163,7 @@ bool cli_is_meant(int argc, char *const *argv)
     return argc > 1 && argv[1][0] != '-';
 }
 
-static bool fail(const char *name, const struct problem *problem)
+static bool cli_fail(const char *name, const struct problem *problem)
 {
     fprintf(stderr, "duepost %s: %s\n", name, problem->text);
     return false;
@@ -190,11 +190,11 @@ static int run_remote(const struct command *command, struct call *call)
     buffer_init(&authorization, (size_t)2 * BEARER_MAX);
     if (!call_begin(call) || bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization,
                                          &call->problem) != STATUS_OK) {
-        fail(command->name, &call->problem);
+        cli_fail(command->name, &call->problem);
     } else {
         options.authorization = buffer_text(&authorization);
         call->remote = remote_new(&options);
-        code = command->run(call) || fail(command->name, &call->problem) ? EXIT_SUCCESS : EXIT_FAILURE;
+        code = command->run(call) || cli_fail(command->name, &call->problem) ? EXIT_SUCCESS : EXIT_FAILURE;
         remote_free(call->remote);
     }
     buffer_fini(&authorization);
@@ -220,12 +220,12 @@ int cli_run(int argc, char *const *argv)
         return EXIT_SUCCESS;
     }
     if (is_local(command))
-        return command->run(&call) || fail(command->name, &call.problem) ? EXIT_SUCCESS
+        return command->run(&call) || cli_fail(command->name, &call.problem) ? EXIT_SUCCESS
                : call.is_refused                                         ? EXIT_FAILURE
                                                                          : EXIT_USAGE;
     if (arguments_parse(argc - 2, argv + 2, command->words_max, &call.arguments, &call.problem) !=
         STATUS_OK) {
-        fail(command->name, &call.problem);
+        cli_fail(command->name, &call.problem);
         return EXIT_USAGE;
     }
     if (call.arguments.wants_help) {

@@ -15,7 +15,7 @@
 
 #define LOCK_NAME "duepost.lock"
 
-static enum status refuse(struct problem *problem, const char *path, const char *what)
+static enum status data_dir_refuse(struct problem *problem, const char *path, const char *what)
 {
     problem_set(problem, "the data directory %.200s %s", path, what);
     return STATUS_FAILED;
@@ -30,7 +30,7 @@ static enum status make_all(const char *path, struct problem *problem)
         if (slash)
             *slash = '\0';
         if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            problem_set(problem, "cannot make the directory %.200s: %s", part, strerror(errno));
+            problem_set(problem, "cannot create the directory %.200s: %s", part, strerror(errno));
             status = STATUS_FAILED;
         }
         if (slash)
@@ -53,23 +53,25 @@ static bool is_empty(int fd)
     return empty;
 }
 
-/* Somebody else's /srv or /tmp, named by mistake, must not become private to us. */
+/* A directory of another user, or one with other files such as /srv or /tmp, may be named by mistake: it is
+ * not made private. */
 static enum status make_private(int fd, const char *path, struct problem *problem)
 {
     struct stat stat;
     if (fstat(fd, &stat) != 0)
-        return refuse(problem, path, strerror(errno));
+        return data_dir_refuse(problem, path, strerror(errno));
     if (stat.st_uid != geteuid())
-        return refuse(problem, path,
+        return data_dir_refuse(problem, path,
                       "belongs to another user; start duepost as that user or choose another --data");
     if ((stat.st_mode & 077) == 0)
         return STATUS_OK;
     if (faccessat(fd, LOCK_NAME, F_OK, 0) != 0 && !is_empty(fd))
-        return refuse(
+        return data_dir_refuse(
             problem, path,
-            "may be read by other users and holds other files; chmod 700 it or choose another --data");
+            "is readable by other users and has other files; chmod 700 it or choose another --data");
     if (fchmod(fd, 0700) != 0)
-        return refuse(problem, path, "may be read by other users and cannot be changed; chmod 700 it");
+        return data_dir_refuse(problem, path,
+                      "is readable by other users and its mode cannot be changed; chmod 700 it");
     return STATUS_OK;
 }
 
@@ -101,7 +103,7 @@ void data_dir_name_holder(int lock_fd, int pid)
 {
     char text[16];
     int size = snprintf(text, sizeof text, "%d\n", pid);
-    /* For people only; a full disk must not stop anybody. */
+    /* For people only: a full disk must not stop duepost. */
     if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)size, 0) != size)
         return;
 }
@@ -132,7 +134,7 @@ enum status data_dir_open(const char *path, struct data_dir *dir, struct problem
     dir->path = realpath(path, NULL);
     dir->fd = dir->path ? open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (dir->fd < 0)
-        status = refuse(problem, path, strerror(errno));
+        status = data_dir_refuse(problem, path, strerror(errno));
     else
         status = make_private(dir->fd, dir->path, problem);
     if (status == STATUS_OK)

@@ -10,18 +10,20 @@ struct data_dir {
     int lock_fd;
 };
 
-/* Makes path and its parents with mode 0700 where they are missing; a directory that others may
- * read is tightened if it is empty or was ours before, else refused. Takes duepost.lock. */
+/* Opens the data directory and takes duepost.lock. Creates path and missing parents with mode 0700. A
+ * directory that other users may read gets mode 0700 if it is empty or already is a data directory; otherwise
+ * it is refused. */
 enum status data_dir_open(const char *path, struct data_dir *, struct problem *) MUST_USE;
 
-/* Lets go of the lock. */
+/* Releases the lock. */
 void data_dir_close(struct data_dir *);
 
-/* Takes the lock in a file of the directory, which holds a pid for people to read. Gives a descriptor, or
- * -1: errno is EWOULDBLOCK when somebody has it, and then *holder is the pid, or 0 if that cannot be told. */
+/* Takes the lock in a file of the directory. The file holds the owner's pid for people to read. Gives a
+ * descriptor, or -1. With errno EWOULDBLOCK another process has the lock, and *holder is its pid, or 0 when
+ * unknown. */
 int data_dir_lock(int dir_fd, const char *name, int *holder);
 
-/* Writes the pid of the holder. */
+/* Writes the pid of the lock's owner. */
 void data_dir_name_holder(int lock_fd, int pid);
 
 #endif

@@ -19,7 +19,7 @@
 #define STOP_MAX_US  INT64_C(15000000)
 #define PAUSE_MIN_US INT64_C(100000)
 #define PAUSE_MAX_US INT64_C(10000000)
-#define STEADY_US    INT64_C(30000000) /* after running so long its next death is a new story */
+#define STEADY_US    INT64_C(30000000) /* after this time its next exit counts as the first again */
 
 /* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from
  * each to STOPPING, and from there to IDLE. */
@@ -31,14 +31,14 @@ struct embedded_redis {
     char path[sizeof((struct sockaddr_un *)NULL)->sun_path];
     enum state state;
     struct redis_process process;
-    struct watch *watch; /* of the process's end */
+    struct watch *watch; /* of the process's exit */
     struct redis_probe *probe;
     enum redis_answer last_answer;
-    int holder; /* pid in redis.lock, when somebody else has it */
+    int holder; /* pid in redis.lock when another process holds it */
     int64_t launched_us;
     int64_t pause_us;
-    struct timer *step;     /* launches, asks again, or ends the pause */
-    struct timer *deadline; /* of the first start, and of stopping */
+    struct timer *step;     /* for the next launch, the next probe, or the end of the pause */
+    struct timer *deadline; /* for the first start, and for stopping */
     embedded_redis_fn *on_started;
     void *started_arg;
     embedded_redis_fn *on_stopped;
@@ -86,7 +86,7 @@ void embedded_redis_start(struct embedded_redis *redis, embedded_redis_fn *on_st
     timer_start(redis->step, 0);
 }
 
-/* The first start has an end, one way or the other; redis may be gone afterwards. */
+/* Ends the first start, successful or not. The callback may free redis. */
 static void tell_started(struct embedded_redis *redis, enum status status, const char *why)
 {
     embedded_redis_fn *fn = redis->on_started;
@@ -108,8 +108,8 @@ static void watch_process(struct embedded_redis *redis)
     watch_set(redis->watch, true, false);
 }
 
-/* Whoever has redis.lock is the only redis-server on these files. When we get it there is none: then we
- * start one, which inherits it. Else a left-over one runs, or ends just now. */
+/* The process that holds redis.lock is the only redis-server on these files. When the lock is free, starts a
+ * redis-server, which inherits it. Otherwise a redis-server left from before is running or about to exit. */
 static enum status launch(struct embedded_redis *redis, struct problem *problem)
 {
     int lock_fd = data_dir_lock(redis->dir.fd, REDIS_LOCK_NAME, &redis->holder);
@@ -120,7 +120,7 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FAILED;
     }
     redis->holder = 0;
-    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* of a dead one */
+    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* of a process that exited */
     enum status status = redis_process_spawn(redis->dir.fd, lock_fd, &redis->process, problem);
     if (status == STATUS_OK) {
         data_dir_name_holder(lock_fd, redis->process.pid);
@@ -209,12 +209,12 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
     }
     log_warning("embedded_redis_died", LOG_NUMBER("pid", pid), LOG_TEXT("how", how),
                 LOG_NUMBER("ran_ms", ran_us / 1000));
-    if (redis->state == STATE_IDLE) /* the first start has failed already */
+    if (redis->state == STATE_IDLE) /* the first start has already failed */
         return;
     if (redis->on_started && was_child) {
         struct problem problem;
         problem_set(&problem,
-                    "redis-server ended before it answered (%s); %.200s/" REDIS_LOG_NAME " says why", how,
+                    "redis-server exited before it answered (%s); %.200s/" REDIS_LOG_NAME " says why", how,
                     redis->dir.path);
         tell_started(redis, STATUS_FAILED, problem.text);
         return;
@@ -238,7 +238,7 @@ void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_sto
         timer_start(redis->deadline, 0);
         return;
     }
-    /* At hz 1 it sees a signal only within the second, a command at once. */
+    /* At hz 1 Redis notices a signal within a second only, but a command at once. */
     redis_probe_tell(redis->path, "SHUTDOWN\r\n");
     redis_process_signal(&redis->process, SIGTERM);
     timer_start(redis->deadline, STOP_MAX_US);
@@ -270,7 +270,7 @@ static void on_deadline(void *arg)
     if (redis->process.pid)
         problem_set(&problem, "redis-server (pid %d) does not answer", (int)redis->process.pid);
     else
-        problem_set(&problem, "a redis-server (pid %d) that does not answer still uses %.200s; end it first",
+        problem_set(&problem, "a redis-server (pid %d) that does not answer still uses %.200s; stop it first",
                     redis->holder, redis->dir.path);
     tell_started(redis, STATUS_UNAVAILABLE, problem.text);
 }

@@ -26,8 +26,8 @@ static enum status open_all(struct front *front, const struct options *options, 
     if (!options->tls && !listener_is_loopback(front->api))
         log_warning("listens_without_tls", LOG_TEXT("at", listener_url(front->api)),
                     LOG_TEXT("risk",
-                             "who sees the traffic sees tokens and jobs, unless something that speaks TLS "
-                             "stands in front: --tls-cert, --tls-key"));
+                             "tokens and jobs can be read on the network; set --tls-cert and --tls-key, or "
+                             "put a TLS proxy in front"));
     if (front->health)
         log_info("health_listening", LOG_TEXT("at", listener_url(front->health)));
     return STATUS_OK;
@@ -66,8 +66,8 @@ static enum status check_reach(const struct listener *listener, struct problem *
     if (!listener || listener_is_loopback(listener))
         return STATUS_OK;
     problem_set(problem,
-                "%s can be reached from other hosts, which takes tokens: make one (duepost token new "
-                "NAME scopes=...) and name their file with --tokens; or listen on 127.0.0.1",
+                "%s can be reached from other hosts, which requires tokens: create one (duepost token "
+                "new NAME scopes=...) and set --tokens to the file; or listen on 127.0.0.1",
                 listener_url(listener));
     return STATUS_INVALID;
 }

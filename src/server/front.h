@@ -1,4 +1,4 @@
-/* front.h - where clients meet duepost: the listening sockets, and what all connections may take together. */
+/* front.h - the listening sockets, and the limits that all connections of clients share. */
 #ifndef DUEPOST_SERVER_FRONT_H
 #define DUEPOST_SERVER_FRONT_H
 
@@ -7,24 +7,26 @@
 
 struct front;
 
-/* Listens where options say; blocks for names. STATUS_FAILED with what to do about it. */
+/* Opens the listening sockets of the options; blocks for name lookups. STATUS_FAILED: problem says what to
+ * do. */
 enum status front_open(const struct options *, struct front **, struct problem *) MUST_USE;
-void front_free(struct front *); /* NULL is fine */
+void front_free(struct front *); /* NULL is ignored */
 
-/* STATUS_INVALID: where it listens, options would let everybody in. */
+/* STATUS_INVALID: with these options the API would be open to other hosts without tokens. */
 enum status front_check(const struct front *, const struct options *, struct problem *) MUST_USE;
 
-/* No job may lead here. */
+/* Adds the listening addresses to those that no job may lead to. */
 void front_refuse(const struct front *, struct target_policy *);
 
-/* http://HOST:PORT of the API; borrowed. */
+/* Returns http://HOST:PORT of the API; borrowed. */
 const char *front_url(const struct front *);
 
-/* Another process listens on the port of the API, too: clients are served when ours stops. */
+/* Returns whether another process listens on the API's port, too. It serves the clients when this process
+ * stops listening. */
 bool front_has_partner(const struct front *);
 
-/* Gives the sockets of one reactor: of the API, and of health, which is -1 without --health-listen. Each may
- * be taken once. */
+/* Gives the sockets of one reactor: the API's, and the one for health, which is -1 without --health-listen.
+ * Each may be taken once. */
 int front_take(struct front *, size_t reactor);
 int front_take_health(struct front *, size_t reactor);
 

@@ -18,7 +18,7 @@ enum { BACKLOG = 1024 };
 struct listener {
     size_t count;
     int *fds;      /* -1: taken */
-    ino_t *inodes; /* of all */
+    ino_t *inodes; /* of all sockets */
     struct address address;
     bool is_wildcard;
     uint16_t port;
@@ -42,14 +42,15 @@ static void read_address(struct listener *listener, const struct sockaddr_storag
     }
 }
 
-/* -1 with errno. The socket listens, and from then on others may share its port if they ask to. */
+/* Opens the first socket; -1 with errno. Once it listens, other sockets may share its port with
+ * SO_REUSEPORT. */
 static int open_first(const struct sockaddr *address, socklen_t size)
 {
     int on = 1;
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    /* Without SO_REUSEADDR the connections of the last run would hold the port for a minute. */
+    /* Without SO_REUSEADDR, connections of the previous run would block the port for a minute. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
         listen(fd, BACKLOG) == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0)
         return fd;
@@ -81,7 +82,7 @@ static ino_t inode_of(int fd)
     return fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-/* All sockets on one address; false with errno. What was opened is in fds. */
+/* Opens all sockets on one address; false with errno. fds then holds those that were opened. */
 static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
 {
     listener->fds[0] = (is_shared ? open_other : open_first)(where->ai_addr, where->ai_addrlen);
@@ -116,16 +117,16 @@ static void explain(struct problem *problem, const char *host, uint16_t port, in
     const char *what = strerror(error);
     if (error == EADDRINUSE)
         what =
-            "another program already listens there; stop it or choose another port (or, where it is another "
-            "duepost of the same user, share the port: --share-port on)";
+            "another program already listens there; stop it or choose another port. To share the port with "
+            "another duepost of the same user, set --share-port on";
     else if (error == EACCES)
-        what = "ports below 1024 need a privilege; choose another port";
+        what = "ports below 1024 need a privilege; choose a higher port";
     else if (error == EADDRNOTAVAIL)
         what = "this host does not have that address";
     problem_set(problem, "cannot listen on %s port %u: %s", host, port, what);
 }
 
-/* Of a name's addresses the first that can be bound. */
+/* Opens the first of the name's addresses that can be bound. */
 static enum status open_any(struct listener *listener, const char *host, uint16_t port, bool is_shared,
                             struct problem *problem)
 {

@@ -46,7 +46,7 @@ static void read_message(struct search *search, struct nlmsghdr *header)
         search->has_found = true;
 }
 
-static bool ask(int fd, bool is_v6)
+static bool listening_sockets_ask(int fd, bool is_v6)
 {
     struct {
         struct nlmsghdr header;
@@ -62,7 +62,7 @@ static bool ask(int fd, bool is_v6)
     return send(fd, &message, sizeof message, 0) == (ssize_t)sizeof message;
 }
 
-/* One datagram of the answer; the kernel is never long about it. */
+/* Receives one datagram of the answer. The kernel answers at once. */
 static void read_part(struct search *search, int fd)
 {
     static _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
@@ -82,7 +82,7 @@ bool listening_sockets_find(const struct address *address, uint16_t port, const 
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (fd < 0)
         return false;
-    search.is_over = !ask(fd, address->is_v6);
+    search.is_over = !listening_sockets_ask(fd, address->is_v6);
     while (!search.is_over)
         read_part(&search, fd);
     close(fd);

@@ -1,4 +1,4 @@
-/* listening_sockets.h - asks the kernel who else listens on a port (NETLINK_SOCK_DIAG). */
+/* listening_sockets.h - asks the kernel which sockets listen on a port (NETLINK_SOCK_DIAG). */
 #ifndef DUEPOST_SERVER_LISTENING_SOCKETS_H
 #define DUEPOST_SERVER_LISTENING_SOCKETS_H
 
@@ -9,8 +9,8 @@
 
 #include "job/address.h"
 
-/* Whether a TCP socket of this network namespace listens on this very address and port whose inode is none of
- * ours. False, too, where the kernel does not tell. */
+/* Returns whether another TCP socket of this network namespace listens on exactly this address and port. ours
+ * has the inodes of our own sockets. False where the kernel does not report it. */
 bool listening_sockets_find(const struct address *, uint16_t port, const ino_t *ours, size_t count);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 
-/* The upkeep of one shard. */
+/* The maintenance of one shard. */
 struct upkeep {
     struct reactor *reactor;
     size_t shard;
@@ -34,30 +34,31 @@ struct reactor {
     struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
     struct consumer *consumer;
-    struct upkeep *upkeeps; /* of the shards that it carries for this process */
+    struct upkeep *upkeeps; /* of the shards whose carry worker runs in this reactor */
     size_t upkeep_count;
     struct hook *drain_watch; /* only while draining */
     bool was_ready;
-    bool goes_on_accepting; /* while draining, as long as attempts run */
+    bool goes_on_accepting; /* while draining, until the last attempt has ended */
     bool is_consumer_drained;
     bool is_drained;
 };
 
-static void *run(void *arg)
+static void *reactor_run(void *arg)
 {
     struct reactor *reactor = arg;
     loop_run(reactor->loop);
     return NULL;
 }
 
-/* Of what the process has. */
+/* Returns this reactor's part of a number for the process, rounded up. */
 static size_t part_of(const struct reactor *reactor, int64_t all)
 {
     size_t count = reactor->options.count;
     return ((size_t)all + count - 1) / count;
 }
 
-/* Exactly its part, which may be none: a reactor without slots claims nothing, and the doorbell wakes the others. */
+/* Returns this reactor's exact part, which may be 0. A reactor without slots claims nothing; the doorbell
+ * wakes the others. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
     size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
@@ -128,7 +129,7 @@ static struct attempt_policy attempt_policy(const struct options *options)
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    /* libcurl counts connections in use, too. */
+    /* libcurl's limit counts connections in use, too. */
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {
@@ -168,7 +169,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
 }
 
-/* A process has one carry worker a shard; the reactors share them out. */
+/* Each shard has one carry worker in the process; the reactors share them. */
 static void start_carrying(struct reactor *reactor)
 {
     size_t shards = store_shards(reactor->store);
@@ -177,8 +178,7 @@ static void start_carrying(struct reactor *reactor)
         start_upkeep(reactor, i);
 }
 
-/* Where the operator has asked for no class, one that survives no crash of Redis must not come as a surprise.
- */
+/* Warns when no durability class was chosen and a crash of Redis would lose confirmed jobs. */
 static void warn_of_durability(const struct reactor *reactor)
 {
     const struct store_facts *facts = store_facts(reactor->store);
@@ -186,11 +186,11 @@ static void warn_of_durability(const struct reactor *reactor)
         return;
     log_warning(
         facts->is_fsync_hidden ? "durability_is_unknown" : "durability_is_memory",
-        LOG_TEXT("risk", "jobs that were confirmed are lost when Redis crashes or its host loses power"),
-        LOG_TEXT("why", facts->is_fsync_hidden ? "Redis does not let duepost ask (CONFIG GET appendfsync)"
+        LOG_TEXT("risk", "confirmed jobs are lost when Redis crashes or its host loses power"),
+        LOG_TEXT("why", facts->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
                                                : "Redis does not have appendonly yes and appendfsync always"),
         LOG_TEXT("do",
-                 "set both in Redis and --durability fsync; or accept the risk with --durability memory"));
+                 "set both in Redis and --durability fsync, or accept the risk with --durability memory"));
 }
 
 static void on_store_change(void *arg)
@@ -219,7 +219,7 @@ struct reactor *reactor_start(const struct reactor_options *options)
     start_api(reactor);
     start_consumer(reactor);
     start_carrying(reactor);
-    if (pthread_create(&reactor->thread, NULL, run, reactor) != 0)
+    if (pthread_create(&reactor->thread, NULL, reactor_run, reactor) != 0)
         abort();
     return reactor;
 }
@@ -264,17 +264,16 @@ void reactor_reload(struct reactor *reactor, const struct options *options, loop
     loop_post(reactor->loop, reload, call);
 }
 
-/* ---- drain: server, carry worker and consumer stop taking; then the last answer and outcome are awaited
- * ---- */
+/* ---- drain: nothing new is taken; the last answers and outcomes are awaited ---- */
 
 static void stop_accepting(void *arg)
 {
     struct reactor *reactor = arg;
     api_drain(reactor->api);
-    http_server_quiesce(reactor->server); /* the other one goes on to the end */
+    http_server_quiesce(reactor->server); /* the health server runs to the end */
 }
 
-static void on_turn_end(void *arg)
+static void reactor_on_turn_end(void *arg)
 {
     struct reactor *reactor = arg;
     if (reactor->is_consumer_drained && reactor->goes_on_accepting) {
@@ -297,11 +296,11 @@ static void on_consumer_drained(void *arg)
 static void drain(void *arg)
 {
     struct reactor *reactor = arg;
-    reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, on_turn_end, reactor);
+    reactor->drain_watch = hook_new(reactor->loop, LOOP_PHASE_SEND, reactor_on_turn_end, reactor);
     if (!reactor->goes_on_accepting)
         stop_accepting(reactor);
     else if (reactor->health_server)
-        http_server_quiesce(reactor->health_server); /* probes are for the process that stays */
+        http_server_quiesce(reactor->health_server); /* probes should reach the process that stays */
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
     consumer_drain(reactor->consumer, on_consumer_drained, reactor);
@@ -346,7 +345,7 @@ void reactor_stop(struct reactor *reactor)
 {
     loop_post(reactor->loop, stop, reactor);
     pthread_join(reactor->thread, NULL);
-    store_free(reactor->store); /* first: the rest hears its last callbacks */
+    store_free(reactor->store); /* first: its last callbacks use the rest */
     consumer_free(reactor->consumer);
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         free_upkeep(&reactor->upkeeps[i]);

@@ -1,7 +1,7 @@
-/* reactor.h - one thread with everything it needs to serve and to deliver: loop, connections to Redis, HTTP
- * server and client, API, consumer, and carry workers for its part of the shards.
+/* reactor.h - a thread that serves and delivers. It owns a loop, connections to Redis, an HTTP server and
+ * client, the API, a consumer, and the carry workers of its part of the shards.
  *
- * Reactors share immutable configuration and nothing else; Redis is where they meet. */
+ * Reactors share immutable configuration and nothing else. They meet in Redis. */
 #ifndef DUEPOST_SERVER_REACTOR_H
 #define DUEPOST_SERVER_REACTOR_H
 
@@ -18,15 +18,15 @@ struct reactor_options {
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
     int health_fd;                     /* taken; -1 without --health-listen */
-    struct http_limits *limits;        /* borrowed, of all reactors */
+    struct http_limits *limits;        /* borrowed; shared by all reactors */
     struct metrics_board *board;       /* borrowed */
     struct tally_board *tally;         /* borrowed */
-    size_t index;                      /* of this reactor's metrics on the board */
-    size_t count;                      /* of all reactors, which share max_in_flight and carrying */
+    size_t index;                      /* index of this reactor's metrics on the board */
+    size_t count;                      /* number of reactors: they share max_in_flight and the carrying */
     bool is_alone;                     /* see carry_worker.h */
-    atomic_size_t *awaited;            /* borrowed: of all reactors those that never were ready */
-    /* Called in the reactor's thread, once each: when it can promise what it confirms for the first time,
-     * and when a drain has come to its end. */
+    atomic_size_t *awaited;            /* borrowed: number of reactors that have not been ready yet */
+    /* Each is called once, in the reactor's thread: on_ready when the reactor can keep the durability class
+     * for the first time, on_drained when a drain has ended. */
     loop_fn *on_ready;
     loop_fn *on_drained;
     void *arg;
@@ -35,18 +35,19 @@ struct reactor_options {
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
 
-/* Takes over from options what may change while reactors run, and lets go of those before; on_reloaded comes
- * then, in the reactor's thread. options is borrowed like those at the start. From any thread. */
+/* Applies the options that may change while reactors run, and drops the previous ones; then calls on_reloaded
+ * in the reactor's thread. Borrows options as at the start. Any thread may call it. */
 void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
-/* No new connections and no claims; what runs ends. goes_on_accepting: connections come until no attempt runs
- * any more. From any thread. */
+/* Stops new connections and claims; running attempts end. goes_on_accepting: connections are accepted until
+ * no attempt runs any more. Any thread may call it. */
 void reactor_drain(struct reactor *, bool goes_on_accepting);
 
-/* Cuts the attempts that still run and gives their leases back. From any thread, after reactor_drain. */
+/* Aborts the attempts that still run and gives their leases back. Call after reactor_drain. Any thread may
+ * call it. */
 void reactor_cut(struct reactor *);
 
-/* Ends the thread and frees everything. Not from the reactor's own thread. */
+/* Ends the thread and frees everything. Not for the reactor's own thread. */
 void reactor_stop(struct reactor *);
 
 #endif

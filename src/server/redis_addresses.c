@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "io/local_address.h"
 
-enum { FOUND_MAX = 1024 }; /* names whose addresses change with each look */
+enum { FOUND_MAX = 1024 }; /* bound for names that resolve to new addresses each time */
 
 struct found {
     struct address address;

@@ -13,9 +13,9 @@
 
 enum { ANSWER_MAX = 256, TIMEOUT_US = 1000000 };
 
-/* Connect, see who listens, PING, read a line, tell. */
+/* The steps: connect, identify the listener, send PING, read a line, call back. */
 struct redis_probe {
-    int fd; /* -1: nobody listens */
+    int fd; /* -1: there is no listener */
     struct watch *watch;
     struct timer *timer;
     pid_t pid;
@@ -26,7 +26,7 @@ struct redis_probe {
     void *arg;
 };
 
-/* -1 when nobody listens. Connecting to a unix socket is done at once or fails. */
+/* Returns -1 when there is no listener. Connecting to a unix socket succeeds or fails at once. */
 static int open_socket(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -54,8 +54,8 @@ bool redis_probe_tell(const char *path, const char *command)
     return sent;
 }
 
-/* The pidfd is opened before PING is sent: an answer then proves that it names who answered, and not
- * somebody who got the pid of a dead one. */
+/* Opens the pidfd before PING is sent. The answer then proves that the pidfd names the process that answered,
+ * rather than a later one with the same pid. */
 static void see_who_listens(struct redis_probe *probe)
 {
     struct ucred peer;

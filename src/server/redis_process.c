@@ -18,14 +18,14 @@
 enum {
     VERSION_MAJOR = 7,
     CHECK_TIMEOUT_MS = 5000,
-    LOCK_FD = 3,             /* where the child holds redis.lock */
-    LOG_MAX_BYTES = 1 << 20, /* beyond, the log of the runs before becomes redis.log.1 */
+    LOCK_FD = 3,             /* number of redis.lock's descriptor in the child */
+    LOG_MAX_BYTES = 1 << 20, /* beyond it, the log of earlier runs is renamed to redis.log.1 */
 };
 
-/* What the promise of a 201 rests on (append-only, fsync always, noeviction), and what an idle
- * duepost costs (hz 1), and what leases cost, of which there are some hundred at a time: a search in a
- * listpack of so many takes longer than the rest of a claim. Files are named relative to the directory it
- * runs in, because a socket's address holds no more than 107 bytes. */
+/* These arguments keep the promise of a 201 (append-only file, fsync always, noeviction) and make an idle
+ * duepost cheap (hz 1). They also limit listpacks: with several hundred leases, a search in a listpack would
+ * take longer than the rest of a claim. File names are relative to the working directory, because a socket's
+ * address holds at most 107 bytes. */
 static const char *const arguments[] = {
     "redis-server",
     "--port",
@@ -84,14 +84,14 @@ static enum status cannot_run(struct problem *problem, int error)
     if (error == ENOENT)
         problem_set(
             problem,
-            "there is no redis-server on this host: install it (Debian: apt-get install redis-server) "
-            "or name a Redis with --redis");
+            "redis-server is not installed: install it (Debian: apt-get install redis-server) "
+            "or set --redis");
     else
         problem_set(problem, "cannot run redis-server: %s", strerror(error));
     return STATUS_FAILED;
 }
 
-/* A clean slate: our signal mask and dispositions, terminal and descriptors are none of its business. */
+/* Starts a process without our signal mask, signal dispositions, terminal and descriptors. */
 static int spawn(const char *const *argv, posix_spawn_file_actions_t *actions, pid_t *pid)
 {
     posix_spawnattr_t attributes;
@@ -103,13 +103,13 @@ static int spawn(const char *const *argv, posix_spawn_file_actions_t *actions, p
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    /* The prototype's lack of const is historical. */
+    /* posix_spawnp takes no const for historical reasons. */
     int error = posix_spawnp(pid, argv[0], actions, &attributes, (char *const *)(uintptr_t)argv, environ);
     posix_spawnattr_destroy(&attributes);
     return error;
 }
 
-/* Reads until the end or the deadline; the text is NUL-terminated. */
+/* Reads until the end or the deadline. The text is NUL-terminated. */
 static void read_all(int fd, char *text, size_t max)
 {
     int64_t deadline_us = clock_boot_us() + CHECK_TIMEOUT_MS * INT64_C(1000);
@@ -141,7 +141,7 @@ static enum status judge_version(const char *text, struct problem *problem)
         problem_set(problem, "redis-server is version %.*s; duepost needs %d.0 or newer", SLICE_ARG(number),
                     VERSION_MAJOR);
     else
-        problem_set(problem, "redis-server --version does not tell its version; is it one?");
+        problem_set(problem, "redis-server --version does not print a version; is it Redis?");
     return STATUS_FAILED;
 }
 
@@ -162,7 +162,7 @@ enum status redis_process_check(struct problem *problem)
     close(ends[1]);
     if (error == 0) {
         read_all(ends[0], text, sizeof text);
-        kill(pid, SIGKILL); /* it has said all, or hangs */
+        kill(pid, SIGKILL); /* it has printed everything, or hangs */
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
@@ -194,7 +194,7 @@ enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *p
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         return cannot_run(problem, error);
-    /* It is our child, so that its pid stays its own until we have waited for it. */
+    /* It is our child: its pid is not reused before we have waited for it. */
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         error = errno;
@@ -208,13 +208,13 @@ enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *p
 
 void redis_process_signal(const struct redis_process *process, int signal)
 {
-    pidfd_send_signal(process->pidfd, signal, NULL, 0); /* fails only when it is gone */
+    pidfd_send_signal(process->pidfd, signal, NULL, 0); /* fails only when it has exited */
 }
 
 void redis_process_reap(struct redis_process *process, char why[REDIS_PROCESS_WHY_MAX])
 {
     siginfo_t info = {0};
-    snprintf(why, REDIS_PROCESS_WHY_MAX, "it ended");
+    snprintf(why, REDIS_PROCESS_WHY_MAX, "it exited");
     if (process->is_child && waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG) == 0 &&
         info.si_pid)
         snprintf(why, REDIS_PROCESS_WHY_MAX, info.si_code == CLD_EXITED ? "exit status %d" : "signal %d",

@@ -1,7 +1,7 @@
-/* redis_process.h - one redis-server on the data directory: ours or left over.
+/* redis_process.h - one redis-server on the data directory, started by this process or taken over.
  *
- * It is named by a pidfd, which stays right when the kernel uses its pid anew;
- * the pidfd becomes readable when the process ends. */
+ * A pidfd names it, which stays correct when the kernel reuses its pid. The pidfd becomes readable when the
+ * process exits. */
 #ifndef DUEPOST_SERVER_REDIS_PROCESS_H
 #define DUEPOST_SERVER_REDIS_PROCESS_H
 
@@ -23,16 +23,16 @@ struct redis_process {
 /* Runs redis-server --version; blocks, at most 5 s. STATUS_FAILED: missing or older than 7.0. */
 enum status redis_process_check(struct problem *) MUST_USE;
 
-/* Starts it in the directory dir_fd, with what it inherits of lock_fd. */
+/* Starts it in the directory dir_fd. It inherits lock_fd. */
 enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *, struct problem *) MUST_USE;
 
 void redis_process_signal(const struct redis_process *, int signal);
 
-/* How it ended, for people, once its pidfd is readable. It is none afterwards. */
+/* Describes its exit for people, once its pidfd is readable. Afterwards the struct names no process. */
 enum { REDIS_PROCESS_WHY_MAX = 64 };
 void redis_process_reap(struct redis_process *, char why[REDIS_PROCESS_WHY_MAX]);
 
-/* Forgets it; it lives on. */
+/* Drops the reference; the process keeps running. */
 void redis_process_forget(struct redis_process *);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { NAMES_MAX = 1024 };
 
-static void begin(struct reload *);
+static void reload_begin(struct reload *);
 
 struct reload {
     struct loop *loop;
@@ -14,10 +14,10 @@ struct reload {
     reload_prepare_fn *prepare;
     void *arg;
     struct reactor *const *reactors;
-    size_t reactor_count; /* 0: they do not run yet, or no more */
-    bool is_wanted;       /* as soon as they run, and none is waited for */
+    size_t reactor_count; /* 0: reactors do not run yet, or are about to end */
+    bool is_wanted;       /* a reload was requested and waits for the reactors */
 
-    /* What reactors may still look at, and how many of them. */
+    /* Data that reactors may still use, and how many of them. */
     struct options *old;
     struct token_table *old_tokens;
     size_t waiting;
@@ -47,7 +47,7 @@ static void log_changes(const struct options *live, const struct options *fresh)
     buffer_fini(&fixed);
 }
 
-/* All reactors have what was read: what the log says is in force. */
+/* Logs what has changed. Called when all reactors use it. */
 static void log_reloaded(const struct reload *reload)
 {
     const struct options *live = *reload->live;
@@ -68,7 +68,7 @@ static void count_reloaded(void *arg)
     log_reloaded(reload);
     free_old(reload);
     if (reload->is_wanted)
-        begin(reload);
+        reload_begin(reload);
 }
 
 static void on_reloaded(void *arg)
@@ -84,8 +84,8 @@ static void tell_reactors(struct reload *reload)
         reactor_reload(reload->reactors[i], *reload->live, on_reloaded, reload);
 }
 
-/* NULL: they are wrong, and that was logged. */
-static struct options *load(struct reload *reload)
+/* Returns NULL when the options are wrong, after logging why. */
+static struct options *reload_load(struct reload *reload)
 {
     struct options *fresh = NEW(struct options);
     struct problem problem;
@@ -106,8 +106,8 @@ static void take_options(struct reload *reload, struct options *fresh)
     tell_reactors(reload);
 }
 
-/* From the file that was named last without a mistake. What is wrong with the other options must not keep a
- * token that was revoked; reactors look into live options only when they are told to. */
+/* Reads the file of tokens in force again. Mistakes in other options must not keep a revoked token valid.
+ * Reactors read the live options only when they are notified. */
 static void take_tokens_only(struct reload *reload)
 {
     struct options *live = *reload->live;
@@ -126,10 +126,10 @@ static void take_tokens_only(struct reload *reload)
     tell_reactors(reload);
 }
 
-static void begin(struct reload *reload)
+static void reload_begin(struct reload *reload)
 {
     reload->is_wanted = false;
-    struct options *fresh = load(reload);
+    struct options *fresh = reload_load(reload);
     if (fresh)
         take_options(reload, fresh);
     else
@@ -151,7 +151,7 @@ void reload_use(struct reload *reload, struct reactor *const *reactors, size_t c
     if (count == 0)
         reload->is_wanted = false;
     else if (reload->is_wanted)
-        begin(reload);
+        reload_begin(reload);
 }
 
 void reload_run(struct reload *reload)
@@ -161,9 +161,9 @@ void reload_run(struct reload *reload)
         log_error("log_not_reopened", LOG_TEXT("why", problem.text));
     if (reload->waiting > 0 || reload->reactor_count == 0) {
         reload->is_wanted = true;
-        log_info("options_reloaded_later", LOG_TEXT("why", "duepost is still busy starting or reloading"));
+        log_info("options_reloaded_later", LOG_TEXT("why", "duepost is still starting or reloading"));
     } else {
-        begin(reload);
+        reload_begin(reload);
     }
 }
 

@@ -1,9 +1,9 @@
-/* reload.h - SIGHUP: the log file is opened again, and options that may change while
- * duepost runs take effect; the log names those that cannot.
+/* reload.h - SIGHUP: opens the log file again and applies the options that may change while duepost runs. The
+ * log names changed options that need a restart.
  *
- * No SIGHUP is lost: one that comes before the reactors run, or while they still take over what an earlier
- * one brought, is remembered. And none leaves a revoked token in: where the options are wrong, the file of
- * tokens is read all the same. */
+ * No SIGHUP is lost: one that comes before the reactors run, or during an earlier reload, is remembered. A
+ * revoked token never stays valid because of a mistake in other options: the file of tokens is read all the
+ * same. */
 #ifndef DUEPOST_SERVER_RELOAD_H
 #define DUEPOST_SERVER_RELOAD_H
 
@@ -12,23 +12,23 @@
 
 struct reload;
 
-/* Completes what was read. INVALID: it cannot take the place of the live options without a restart. */
+/* Completes fresh options. INVALID: they cannot replace the live ones without a restart. */
 typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
 
-/* Reads the options anew from input, as at the start. Borrows input and live. *live (on the heap) is replaced
- * at once; what it was before is freed when the last reactor has let go of it. */
+/* Borrows input and live. reload_run reads input again. It replaces *live (on the heap) at once and frees the
+ * previous options when the last reactor has dropped them. */
 struct reload *reload_new(struct loop *, const struct options_input *input, struct options **live,
                           reload_prepare_fn *prepare, void *arg);
 
-/* From now on these reactors are told, and what was asked for before them is done. Borrows the array. count
- * 0: they are about to end, so nothing is done any more. */
+/* Notifies these reactors from now on, and runs a reload requested earlier. Borrows the array. count 0: the
+ * reactors are about to end, and no reload runs any more. */
 void reload_use(struct reload *, struct reactor *const *reactors, size_t count);
 
-/* Now, or as soon as possible. Where the options are wrong, all but the tokens stay as they are. What the log
- * says of new options and tokens is in force: it is written when all reactors use them. */
+/* Reloads now, or as soon as possible. When the options are wrong, only the tokens are taken. The log reports
+ * new options and tokens when all reactors use them. */
 void reload_run(struct reload *);
 
-/* NULL is fine; after the reactors are gone. */
+/* NULL is ignored. Call after the reactors are gone. */
 void reload_free(struct reload *);
 
 #endif

@@ -18,36 +18,36 @@
 #include "server/reload.h"
 #include "server/token_file.h"
 
-enum { FILES_MIN = 1024 }; /* besides connections of clients and attempts */
+enum { FILES_MIN = 1024 }; /* besides client connections and attempts */
 
-#define PREFLIGHT_US INT64_C(2000000) /* Redis away does not stop the start */
-#define CUT_US       INT64_C(3000000) /* for recording what a cut leaves behind */
+#define PREFLIGHT_US INT64_C(2000000) /* Redis may be unreachable at the start */
+#define CUT_US       INT64_C(3000000) /* for recording the outcomes of aborted attempts */
 
 struct server {
     struct options *options; /* the live ones */
     struct reload *reload;
     struct loop *loop;
     struct front *front;
-    struct redis_address redis; /* where it is */
+    struct redis_address redis; /* its address */
     struct redis_addresses *redis_addresses;
     char *prefix;
     struct embedded_redis *embedded;
     struct store_options store;
-    struct store *preflight; /* asks Redis, before anything is served, whether it can be used at all */
+    struct store *preflight; /* checks, before anything is served, whether Redis can be used */
     struct metrics_board *board;
     struct tally_board *tally;
     struct reactor **reactors;
     size_t reactor_count, ready_count, drained_count;
-    atomic_size_t awaited; /* reactors that never were ready; they read it */
+    atomic_size_t awaited; /* number of reactors that have not been ready yet; the reactors read it */
     bool is_listening_told;
     struct watch *signals;
     int signal_fd;
-    struct timer *timer; /* of the step under way: preflight, reactors' connections, drain, cut */
+    struct timer *timer; /* for the step under way: preflight, reactors' connections, drain, abort */
     bool is_stopping, is_cut;
     int exit_code;
 };
 
-static void fail(struct server *server, const char *what, const char *why)
+static void server_fail(struct server *server, const char *what, const char *why)
 {
     log_error(what, LOG_TEXT("why", why));
     server->exit_code = EXIT_FAILURE;
@@ -97,7 +97,7 @@ static void on_drain_timeout(struct server *server)
         return;
     }
     log_warning("drain_timeout",
-                LOG_TEXT("then", "attempts that still run are cut, their leases given back"));
+                LOG_TEXT("then", "attempts that still run are aborted and their leases given back"));
     server->is_cut = true;
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_cut(server->reactors[i]);
@@ -115,7 +115,7 @@ static void begin_stop(struct server *server)
     bool has_partner = front_has_partner(server->front);
     log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
              LOG_TEXT("new_connections",
-                      has_partner ? "accepted, as another process shares the port" : "refused"));
+                      has_partner ? "accepted, because another process shares the port" : "refused"));
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_drain(server->reactors[i], has_partner);
     timer_start(server->timer, server->options->drain_timeout_ms * 1000);
@@ -164,7 +164,7 @@ static void catch_signals(struct server *server)
     watch_set(server->signals, true, false);
 }
 
-/* A thousand attempts and their clients want more than the usual 1,024 files. */
+/* A thousand attempts and their clients need more than the usual 1,024 files. */
 static void raise_file_limit(const struct options *options)
 {
     int64_t wanted = options->max_connections + options->max_in_flight + FILES_MIN;
@@ -176,7 +176,7 @@ static void raise_file_limit(const struct options *options)
         log_warning("file_limit_is_low", LOG_NUMBER("limit", limit.rlim_cur), LOG_NUMBER("wanted", wanted));
 }
 
-/* Who waits for this line may send jobs at once. */
+/* A program that waits for this line may send jobs at once. */
 static void tell_listening(struct server *server)
 {
     if (server->is_listening_told)
@@ -236,7 +236,7 @@ static void end_preflight(void *arg)
     if (server->is_stopping || !server->preflight)
         return;
     if (store_is_refused(server->preflight, &why)) {
-        fail(server, "redis_refused", why.text);
+        server_fail(server, "redis_refused", why.text);
         stop_all(server);
         return;
     }
@@ -252,7 +252,7 @@ static void end_preflight(void *arg)
     tell_listening(server);
 }
 
-static void on_timer(void *arg)
+static void server_on_timer(void *arg)
 {
     struct server *server = arg;
     if (server->is_stopping)
@@ -263,8 +263,9 @@ static void on_timer(void *arg)
         tell_listening(server);
 }
 
-/* It can be used, or cannot at all; what may yet come, the first layout of many shards for one, has until the
- * timer. The store is freed in a turn of its own: not within its callback. */
+/* Ends the preflight when Redis can be used, or is refused. Other states, such as the first layout of many
+ * shards, have until the timer. The store must not be freed within its callback, so that happens in a later
+ * turn. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;
@@ -290,18 +291,18 @@ static void on_redis_started(void *arg, enum status status, const char *why)
         begin_preflight(server);
         return;
     }
-    fail(server, "embedded_redis_failed", why);
+    server_fail(server, "embedded_redis_failed", why);
     stop_all(server);
 }
 
-/* Completes options, at the start and when they are read again. */
+/* Completes options, at the start and at each reload. */
 static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
     struct server *server = arg;
     if (front_check(server->front, options, problem) != STATUS_OK)
         return STATUS_INVALID;
     if (!options->tls != !server->options->tls) {
-        problem_set(problem, "--tls-cert: TLS is switched on and off by a restart only");
+        problem_set(problem, "--tls-cert: switching TLS on or off needs a restart");
         return STATUS_INVALID;
     }
     front_refuse(server->front, options->targets);
@@ -317,7 +318,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)
         return status;
-    server->redis = options->redis_address; /* these two outlive the options of the start */
+    server->redis = options->redis_address; /* These two outlive the options of the start. */
     options->redis_address = (struct redis_address){0};
     server->prefix = slice_dup(slice_of(options->prefix));
     status = prepare(server, options, problem);
@@ -337,7 +338,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         .breaker_wait_ms = options->breaker_wait_ms,
         .durability = options->durability,
         .is_durability_set = options->is_durability_set,
-        .metrics = metrics_of(server->board, 0), /* until there are reactors */
+        .metrics = metrics_of(server->board, 0), /* until reactors run */
     };
     if (!options->is_embedded)
         return STATUS_OK;
@@ -379,11 +380,11 @@ int server_run(struct options *options, const struct options_input *input)
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
     server.tally = tally_board_new();
-    server.timer = timer_new(server.loop, on_timer, &server);
+    server.timer = timer_new(server.loop, server_on_timer, &server);
     catch_signals(&server);
     raise_file_limit(options);
     if (open_all(&server, &problem) != STATUS_OK) {
-        fail(&server, "cannot_start", problem.text);
+        server_fail(&server, "cannot_start", problem.text);
     } else {
         if (server.embedded)
             embedded_redis_start(server.embedded, on_redis_started, &server);

@@ -4,8 +4,8 @@
 
 #include "server/options.h"
 
-/* Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 when it cannot run (said in
- * the log). Signals must be as at the start of the process, and no other thread may run. */
+/* Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 when it cannot run; the log
+ * has the reason. Signals must be as at the start of the process, and no other thread may run. */
 int server_run(struct options *, const struct options_input *);
 
 #endif

@@ -10,7 +10,7 @@ static void check_mode(const char *path, struct problem *warning)
     struct stat stat_of;
     warning->text[0] = '\0';
     if (stat(path, &stat_of) == 0 && stat_of.st_mode & (S_IWGRP | S_IWOTH))
-        problem_set(warning, "others may write %s, and so give themselves any right: chmod go-w", path);
+        problem_set(warning, "other users may write %s and grant themselves any right; chmod go-w it", path);
 }
 
 enum status token_file_read(const char *path, struct token_table **tokens, struct problem *warning,
@@ -31,5 +31,5 @@ void token_file_log(const char *path, const struct token_table *tokens)
     size_t count = token_table_count(tokens);
     log_info("tokens_read", LOG_TEXT("file", path), LOG_NUMBER("count", count));
     if (count == 0)
-        log_warning("no_tokens", LOG_TEXT("what", "the file of tokens holds none: nobody gets in"));
+        log_warning("no_tokens", LOG_TEXT("what", "the file has no tokens: every request is refused"));
 }

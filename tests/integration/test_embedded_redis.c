@@ -424,7 +424,7 @@ START_TEST(a_readable_directory_is_tightened_only_when_it_is_empty_or_ours)
     mkdir(data, 0755);
     chmod(data, 0755);
     close(open(path, O_WRONLY | O_CREAT, 0600));
-    refused("may be read by other users and holds other files");
+    refused("is readable by other users and has other files");
     ck_assert_int_eq(stat(data, &stat_of), 0);
     ck_assert_int_eq(stat_of.st_mode & 07777, 0755);
 }
@@ -433,7 +433,7 @@ END_TEST
 START_TEST(bad_directories_are_refused)
 {
     strcpy(data, "/proc/duepost");
-    refused("cannot make the directory /proc/duepost");
+    refused("cannot create the directory /proc/duepost");
     snprintf(data, sizeof data, "%s/file", root);
     close(open(data, O_WRONLY | O_CREAT, 0600));
     refused("Not a directory");
@@ -463,9 +463,9 @@ START_TEST(a_missing_or_old_redis_is_told)
     write_program("#!/bin/sh\necho 'Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64'\n");
     refused("redis-server is version 6.0.16; duepost needs 7.0 or newer");
     write_program("#!/bin/sh\nexit 1\n");
-    refused("does not tell its version");
+    refused("does not print a version");
     setenv("PATH", "/nonexistent", 1);
-    refused("there is no redis-server on this host");
+    refused("redis-server is not installed");
 }
 END_TEST
 
@@ -477,7 +477,7 @@ START_TEST(a_redis_that_ends_at_once_is_told)
     embedded_redis_start(redis, on_done, &outcome);
     run();
     ck_assert_int_eq(outcome.status, STATUS_FAILED);
-    ck_assert_msg(strstr(outcome.why, "redis-server ended before it answered (exit status 3)") != NULL, "%s",
+    ck_assert_msg(strstr(outcome.why, "redis-server exited before it answered (exit status 3)") != NULL, "%s",
                   outcome.why);
     stop_redis(redis);
 }

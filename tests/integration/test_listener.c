@@ -80,7 +80,7 @@ START_TEST(a_port_in_use_is_an_error_also_when_a_duepost_uses_it)
     char expected[200];
     snprintf(expected, sizeof expected,
              "cannot listen on 127.0.0.1 port %u: another program already listens there; stop it or choose "
-             "another port (or, where it is another duepost of the same user, share the port: --share-port on)",
+             "another port. To share the port with another duepost of the same user, set --share-port on",
              listener_port(listener));
     ck_assert_int_eq(listener_open("http", "127.0.0.1", listener_port(listener), 1, false, &second, &problem),
                      STATUS_FAILED);
