@@ -37,10 +37,10 @@ static void on_attempts(void *arg, enum status status, struct slice lines)
         write_line(body, &line);
     }
     buffer_append(body, SLICE("]}"));
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 void attempts_handle(struct exchange *exchange)
 {
-    store_attempts(exchange->api->options.store, exchange->key, on_attempts, exchange);
+    store_attempts(api_of(exchange)->options.store, exchange->key, on_attempts, exchange);
 }

@@ -1,6 +1,6 @@
 #include "api/audit.h"
 
-#include "api/access.h"
+#include "http/access.h"
 #include "base/log.h"
 
 /* NULL: there is nothing to tell. */

@@ -7,7 +7,7 @@
 #ifndef DUEPOST_API_AUDIT_H
 #define DUEPOST_API_AUDIT_H
 
-#include "api/exchange.h"
+#include "api/handlers.h"
 
 /* What happened to the job, the settings of the topic, the receiver of the path; the event is such as
  * "job_cancelled". */

@@ -45,10 +45,10 @@ static void bulk_end(struct bulk *bulk)
 {
     struct exchange *exchange = bulk->exchange;
     const struct bulk_counts *counts = &bulk->counts;
-    if (counts->matched > 0 && !exchange->parameters->is_dry_run)
+    if (counts->matched > 0 && !list_query(exchange)->is_dry_run)
         audit_bulk(exchange, bulk->is_redrive ? "jobs_redriven" : "jobs_cancelled", counts);
     if (counts->unknown > 0) {
-        problem_answer(
+        exchange_refuse(
             exchange, 503,
             "%zu of %zu jobs are done, %zu were skipped; of %zu the outcome is unknown. Repeating is safe.",
             counts->done, counts->matched, counts->skipped, counts->unknown);
@@ -58,7 +58,7 @@ static void bulk_end(struct bulk *bulk)
                       counts->skipped);
         buffer_append(body, buffer_slice(&bulk->cursor));
         buffer_append_byte(body, '}');
-        exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
     }
     bulk_free(bulk);
 }
@@ -93,7 +93,7 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
     struct slice topic, job_id;
     (void)was_leased;
     if (status == STATUS_OK && job_key_parse(item->id, &topic, &job_id))
-        metrics_ended(item->bulk->exchange->api->options.metrics, topic, METRICS_END_CANCELLED);
+        metrics_ended(api_of(item->bulk->exchange)->options.metrics, topic, METRICS_END_CANCELLED);
     end_one(item, status);
 }
 
@@ -104,7 +104,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
 }
 
 /* From the first job of the page to the one with this number. */
-static int64_t spread_ms(const struct exchange_query *query, size_t number)
+static int64_t spread_ms(const struct list_query *query, size_t number)
 {
     return ((int64_t)number * query->step_us + 999) / 1000;
 }
@@ -112,8 +112,8 @@ static int64_t spread_ms(const struct exchange_query *query, size_t number)
 static void act(struct bulk_item *item)
 {
     struct bulk *bulk = item->bulk;
-    struct store *store = bulk->exchange->api->options.store;
-    int64_t after_ms = spread_ms(bulk->exchange->parameters, (size_t)(item - bulk->items));
+    struct store *store = api_of(bulk->exchange)->options.store;
+    int64_t after_ms = spread_ms(list_query(bulk->exchange), (size_t)(item - bulk->items));
     struct store_when when = {bulk->begin_ms != 0, bulk->begin_ms + after_ms};
     if (bulk->is_redrive)
         store_run(store, item->id, item->tag, when, on_run, item);
@@ -145,7 +145,7 @@ static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t 
  * so that its jobs are as far apart as those of any other page. */
 static void place_page(struct bulk *bulk, size_t count, const struct store_cursor *next, int64_t now_ms)
 {
-    const struct exchange_query *query = bulk->exchange->parameters;
+    const struct list_query *query = list_query(bulk->exchange);
     int64_t next_ms = 0;
     if (query->step_us) {
         bulk->begin_ms = query->begin_ms > now_ms ? query->begin_ms : now_ms;
@@ -165,12 +165,12 @@ static void on_seen(void *arg, enum status status, const struct store_seen *jobs
     }
     place_page(bulk, count, &next, now_ms);
     bulk->counts.matched = count;
-    if (count == 0 || bulk->exchange->parameters->is_dry_run) {
+    if (count == 0 || list_query(bulk->exchange)->is_dry_run) {
         bulk_end(bulk);
         return;
     }
     if (!keep_items(bulk, jobs, count)) {
-        problem_answer(bulk->exchange, 503, "There is no memory for so many jobs; nothing changed.");
+        exchange_refuse(bulk->exchange, 503, "There is no memory for so many jobs; nothing changed.");
         bulk_free(bulk);
         return;
     }
@@ -181,7 +181,7 @@ static void on_seen(void *arg, enum status status, const struct store_seen *jobs
 
 static void begin(struct exchange *exchange, bool is_redrive)
 {
-    exchange->key = exchange->parameters->jobs.topic; /* empty: of all */
+    exchange->key = list_query(exchange)->jobs.topic; /* empty: of all */
     if (problem_answer_unready(exchange))
         return;
     struct bulk *bulk = NEW(struct bulk);
@@ -189,7 +189,7 @@ static void begin(struct exchange *exchange, bool is_redrive)
     bulk->is_redrive = is_redrive;
     buffer_init_fallible(&bulk->names, (size_t)STORE_LIST_MAX * (JOB_KEY_MAX + JOB_TAG_SIZE));
     buffer_init(&bulk->cursor, CURSOR_TEXT_MAX);
-    store_see(exchange->api->options.store, &exchange->parameters->jobs, on_seen, bulk);
+    store_see(api_of(exchange)->options.store, &list_query(exchange)->jobs, on_seen, bulk);
 }
 
 void cancel_many_handle(struct exchange *exchange)

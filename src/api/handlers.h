@@ -1,8 +1,25 @@
-/* handlers.h - what the routes lead to. Each answers its exchange exactly once. */
+/* handlers.h - the functions behind the routes. Each answers its exchange exactly once. */
 #ifndef DUEPOST_API_HANDLERS_H
 #define DUEPOST_API_HANDLERS_H
 
-#include "api/exchange.h"
+#include "api/api.h"
+#include "http/exchange.h"
+
+struct job_batches;
+struct tally;
+
+/* What the handlers of one reactor share. */
+struct api {
+    struct api_options options;
+    bool is_draining;
+    struct job_batches *batches;
+    struct tally *tally; /* requests that wait for numbers of Redis */
+};
+
+static inline struct api *api_of(const struct exchange *exchange)
+{
+    return exchange->self;
+}
 
 exchange_fn schedule_handle;     /* POST /jobs */
 exchange_fn list_handle;         /* GET /jobs */

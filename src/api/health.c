@@ -4,7 +4,7 @@
 
 void health_handle(struct exchange *exchange)
 {
-    exchange_answer_json(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
+    exchange_answer(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
 }
 
 static void write_redis(struct buffer *body, const struct store_facts *facts)
@@ -20,7 +20,7 @@ static void write_redis(struct buffer *body, const struct store_facts *facts)
 
 void ready_handle(struct exchange *exchange)
 {
-    const struct api_options *options = &exchange->api->options;
+    const struct api_options *options = &api_of(exchange)->options;
     const struct store_facts *facts = store_facts(options->store);
     struct buffer *body = exchange_scratch(exchange);
     struct problem why;
@@ -29,7 +29,7 @@ void ready_handle(struct exchange *exchange)
         problem_set(&why, "duepost is starting");
         is_ready = false;
     }
-    if (exchange->api->is_draining) {
+    if (api_of(exchange)->is_draining) {
         problem_set(&why, "duepost is stopping");
         is_ready = false;
     }
@@ -49,5 +49,5 @@ void ready_handle(struct exchange *exchange)
         buffer_printf(body, ",\"inForce\":\"%s\"", word);
     }
     buffer_append(body, SLICE("}}"));
-    exchange_answer_json(exchange, is_ready ? 200 : 503, &problem_retry_after, !is_ready, buffer_slice(body));
+    exchange_answer(exchange, is_ready ? 200 : 503, &exchange_retry_after, !is_ready, buffer_slice(body));
 }

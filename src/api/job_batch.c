@@ -10,9 +10,10 @@
 
 #include <assert.h>
 
-#include "api/access.h"
+#include "http/access.h"
 #include "api/problem.h"
-#include "api/trace_context.h"
+#include "api/submission.h"
+#include "http/trace_context.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "job/job_cutter.h"
@@ -67,7 +68,7 @@ static void note(struct job_batch *batch, size_t index, unsigned status, struct 
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
-    assert(!batch->exchange->api->members.failed); /* its memory is there from the start */
+    assert(!batch->exchange->site->members.failed); /* its memory is there from the start */
     /* Errors may be ten times as long as what they are about. */
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
@@ -94,9 +95,9 @@ static void answer(struct job_batch *batch)
     }
     buffer_append(body, SLICE("]}"));
     if (batch->said.failed || body->failed)
-        problem_answer(exchange, 503, "There is no memory for the answer; jobs may be scheduled or not.");
+        exchange_refuse(exchange, 503, "There is no memory for the answer; jobs may be scheduled or not.");
     else
-        exchange_answer_json(exchange, 207, NULL, 0, buffer_slice(body));
+        exchange_answer(exchange, 207, NULL, 0, buffer_slice(body));
 }
 
 static void answer_if_ended(struct job_batch *batch)
@@ -161,14 +162,14 @@ static void send_job(struct job_batch *batch, size_t index)
 
 static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_bytes)
 {
-    struct buffer *members = api_members(batch->exchange->api);
+    struct buffer *members = exchange_members(batch->exchange);
     problem_write(members, "The job is over %zu bytes.", max_bytes);
     note(batch, index, 413, buffer_slice(members));
 }
 
 static void send_some(struct job_batch *batch)
 {
-    size_t max_bytes = batch->exchange->api->options.max_body_bytes, bytes = 0;
+    size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)
@@ -278,38 +279,13 @@ void job_batches_free(struct job_batches *batches)
 bool job_batch_is_meant(const struct exchange *exchange)
 {
     struct json_cursor cursor;
-    return exchange->has_lines ||
+    return exchange->is_other_media ||
            (json_open(http_request_body(exchange->request), &cursor) && cursor.close == ']');
 }
 
-/* Out of the way of all others, because the errors are large. */
-static void refuse_key(struct exchange *exchange)
+static void job_batch_free(void *arg)
 {
-    struct job_errors errors = {
-        .count = 1, .items = {{"Idempotency-Key", "is for one job: of many, give each a jobId instead"}}};
-    problem_answer_errors(exchange, "request", &errors);
-}
-
-void job_batch_begin(struct exchange *exchange)
-{
-    struct job_batches *batches = exchange->api->batches;
-    if (http_request_has_header(exchange->request, "Idempotency-Key")) {
-        refuse_key(exchange);
-        return;
-    }
-    struct job_batch *batch = exchange->batch = NEW(struct job_batch);
-    batch->batches = batches;
-    batch->exchange = exchange;
-    job_cutter_init(&batch->cutter, http_request_body(exchange->request), exchange->has_lines);
-    buffer_init_fallible(&batch->said, SAID_MAX);
-    list_append(&batches->cutting, &batch->link);
-    wake(batches);
-}
-
-void job_batch_free(struct job_batch *batch)
-{
-    if (!batch)
-        return;
+    struct job_batch *batch = arg;
     assert(batch->pending == 0);
     batch->batches->open -= batch->is_open;
     wake(batch->batches);
@@ -317,4 +293,29 @@ void job_batch_free(struct job_batch *batch)
     buffer_fini(&batch->said);
     free(batch->jobs);
     free(batch);
+}
+
+/* Out of the way of all others, because the errors are large. */
+static void refuse_key(struct exchange *exchange)
+{
+    struct job_errors errors = {
+        .count = 1, .items = {{"Idempotency-Key", "is for one job: of many, give each a jobId instead"}}};
+    exchange_refuse_errors(exchange, "request", &errors);
+}
+
+void job_batch_begin(struct exchange *exchange)
+{
+    struct job_batches *batches = api_of(exchange)->batches;
+    if (http_request_has_header(exchange->request, "Idempotency-Key")) {
+        refuse_key(exchange);
+        return;
+    }
+    struct job_batch *batch = NEW(struct job_batch);
+    exchange_keep(exchange, batch, job_batch_free);
+    batch->batches = batches;
+    batch->exchange = exchange;
+    job_cutter_init(&batch->cutter, http_request_body(exchange->request), exchange->is_other_media);
+    buffer_init_fallible(&batch->said, SAID_MAX);
+    list_append(&batches->cutting, &batch->link);
+    wake(batches);
 }

@@ -11,7 +11,7 @@
 #ifndef DUEPOST_API_JOB_BATCH_H
 #define DUEPOST_API_JOB_BATCH_H
 
-#include "api/exchange.h"
+#include "api/handlers.h"
 
 enum { JOB_BATCH_BYTES_MAX = 16 * 1024 * 1024 };
 
@@ -26,8 +26,5 @@ bool job_batch_is_meant(const struct exchange *);
 
 /* Takes a request that is one to its answer. */
 void job_batch_begin(struct exchange *);
-
-/* With its exchange. NULL is fine. */
-void job_batch_free(struct job_batch *);
 
 #endif

@@ -86,11 +86,11 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
 {
     struct exchange *exchange = arg;
     struct buffer *body = exchange_scratch(exchange);
-    metrics_write(exchange->api->options.board, body);
-    write_connections(body, exchange->api->options.limits);
+    metrics_write(api_of(exchange)->options.board, body);
+    write_connections(body, api_of(exchange)->options.limits);
     write_build(body);
     write_up(body, status == STATUS_OK);
-    write_durability(body, exchange->api->options.store);
+    write_durability(body, api_of(exchange)->options.store);
     if (status == STATUS_OK)
         write_jobs(body, counts);
     exchange_answer_text(exchange, SLICE("text/plain; version=0.0.4; charset=utf-8"), buffer_slice(body));
@@ -98,5 +98,5 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
 
 void metrics_handle(struct exchange *exchange)
 {
-    tally_ask(exchange->api->tally, exchange->api->options.store, on_audited, exchange);
+    tally_ask(api_of(exchange)->tally, api_of(exchange)->options.store, on_audited, exchange);
 }

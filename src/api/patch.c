@@ -3,7 +3,7 @@
  * It reads the job, makes the new one, and writes it unless the job has changed meanwhile; then it begins
  * anew. */
 #include "api/audit.h"
-#include "api/etag.h"
+#include "http/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/target_check.h"
@@ -49,9 +49,9 @@ static void answer_changed(const struct patch *patch, int64_t due_ms, int64_t no
         job.state = due_ms > now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY;
         job.at_ms = due_ms;
     }
-    struct http_header header = etag_header(&job, &etag);
-    view_write(body, &job, exchange->api->options.schedule);
-    exchange_answer_json(exchange, 200, &header, 1, buffer_slice(body));
+    struct http_header header = view_etag(&job, &etag);
+    view_write(body, &job, api_of(exchange)->options.schedule);
+    exchange_answer(exchange, 200, &header, 1, buffer_slice(body));
 }
 
 static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
@@ -63,7 +63,7 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
     }
     audit_job(patch->exchange, "job_changed", status);
     if (status == STATUS_STALE)
-        problem_answer(patch->exchange, 503, "The job changes all the time; nothing changed.");
+        exchange_refuse(patch->exchange, 503, "The job changes all the time; nothing changed.");
     else if (status != STATUS_OK)
         problem_answer_status(patch->exchange, status, "Read the job to see, or repeat the request.");
     else
@@ -73,7 +73,7 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
 
 static void answer_no_memory(struct patch *patch)
 {
-    problem_answer(patch->exchange, 503, "There is no memory for the job; nothing changed.");
+    exchange_refuse(patch->exchange, 503, "There is no memory for the job; nothing changed.");
     patch_end(patch);
 }
 
@@ -95,7 +95,7 @@ static void change(struct patch *patch, const struct job_patched *patched)
         .is_moved = patch->is_moved,
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
     };
-    store_change(exchange->api->options.store, &call, on_changed, patch);
+    store_change(api_of(exchange)->options.store, &call, on_changed, patch);
 }
 
 /* The new job from the one that was read. False: it has answered. */
@@ -127,14 +127,21 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
     return true;
 }
 
+static bool is_seen(const struct exchange *exchange, const struct store_job *stored)
+{
+    char tag[JOB_TAG_SIZE];
+    store_job_tag(stored, tag);
+    return job_tags_match(buffer_slice(&exchange->seen), tag);
+}
+
 static bool is_refused(struct exchange *exchange, enum status status, const struct store_job *stored)
 {
     if (status != STATUS_OK)
         problem_answer_status(exchange, status, "Nothing changed; repeat the request.");
     else if (stored->state == JOB_STATE_LEASED)
         problem_answer_conflict(exchange, "The job is being delivered.", stored);
-    else if (!etag_is_seen(exchange, stored))
-        etag_answer_mismatch(exchange);
+    else if (!is_seen(exchange, stored))
+        etag_refuse(exchange);
     else
         return false;
     return true;
@@ -171,7 +178,7 @@ static void on_read(void *arg, enum status status, const struct store_job *store
 
 static void read_job(struct patch *patch)
 {
-    store_read(patch->exchange->api->options.store, patch->exchange->key, on_read, patch);
+    store_read(api_of(patch->exchange)->options.store, patch->exchange->key, on_read, patch);
 }
 
 void patch_handle(struct exchange *exchange)

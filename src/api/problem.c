@@ -5,9 +5,7 @@
 
 #include "api/view.h"
 
-enum { DETAIL_MAX = 768, PROBLEM_MAX = 1024 };
-
-const struct http_header problem_retry_after = {{"Retry-After", 11}, {"1", 1}};
+enum { DETAIL_MAX = 768 };
 
 static const char *title_of(unsigned status)
 {
@@ -55,21 +53,15 @@ void problem_write_head(struct buffer *body, unsigned status, struct slice detai
     problem_write(body, "%.*s", SLICE_ARG(detail));
 }
 
-static void __attribute__((format(printf, 2, 0)))
-write_detail(struct buffer *members, const char *format, va_list values)
-{
-    char detail[DETAIL_MAX];
-    vsnprintf(detail, sizeof detail, format, values);
-    buffer_append(members, SLICE("\"detail\":"));
-    buffer_append_json(members, slice_of(detail));
-}
-
 void problem_write(struct buffer *members, const char *format, ...)
 {
+    char detail[DETAIL_MAX];
     va_list values;
     va_start(values, format);
-    write_detail(members, format, values);
+    vsnprintf(detail, sizeof detail, format, values);
     va_end(values);
+    buffer_append(members, SLICE("\"detail\":"));
+    buffer_append_json(members, slice_of(detail));
 }
 
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *errors)
@@ -146,6 +138,16 @@ unsigned problem_write_status(struct buffer *members, const struct api *api, str
     }
 }
 
+void problem_write_error(struct buffer *body, const struct exchange_error *error)
+{
+    write_opening(body, error->status);
+    if (error->errors)
+        problem_write_errors(body, error->what, error->errors);
+    else
+        problem_write(body, "%.*s", SLICE_ARG(error->detail));
+    buffer_append_byte(body, '}');
+}
+
 /* ---- answers ---- */
 
 void problem_answer_members(struct exchange *exchange, unsigned status, struct slice members)
@@ -154,84 +156,37 @@ void problem_answer_members(struct exchange *exchange, unsigned status, struct s
     write_opening(body, status);
     buffer_append(body, members);
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, status, &problem_retry_after, status == 503, buffer_slice(body));
-}
-
-void problem_answer(struct exchange *exchange, unsigned status, const char *format, ...)
-{
-    struct buffer *members = api_members(exchange->api);
-    va_list values;
-    va_start(values, format);
-    write_detail(members, format, values);
-    va_end(values);
-    problem_answer_members(exchange, status, buffer_slice(members));
-}
-
-void problem_answer_errors(struct exchange *exchange, const char *what, const struct job_errors *errors)
-{
-    struct buffer *members = api_members(exchange->api);
-    problem_write_errors(members, what, errors);
-    problem_answer_members(exchange, 400, buffer_slice(members));
+    exchange_answer(exchange, status, &exchange_retry_after, status == 503, buffer_slice(body));
 }
 
 void problem_answer_invalid(struct exchange *exchange, enum status status, const char *what,
                             const struct job_errors *errors)
 {
     if (status == STATUS_INVALID)
-        problem_answer_errors(exchange, what, errors);
+        exchange_refuse_errors(exchange, what, errors);
     else
         problem_answer_status(exchange, status, "");
 }
 
 void problem_answer_conflict(struct exchange *exchange, const char *detail, const struct store_job *job)
 {
-    struct buffer *members = api_members(exchange->api);
+    struct buffer *members = exchange_members(exchange);
     problem_write_conflict(members, detail, job);
     problem_answer_members(exchange, 409, buffer_slice(members));
 }
 
 void problem_answer_status(struct exchange *exchange, enum status status, const char *consequence)
 {
-    struct buffer *members = api_members(exchange->api);
-    unsigned http_status = problem_write_status(members, exchange->api, exchange->key, status, consequence);
+    struct buffer *members = exchange_members(exchange);
+    unsigned http_status = problem_write_status(members, api_of(exchange), exchange->key, status, consequence);
     problem_answer_members(exchange, http_status, buffer_slice(members));
-}
-
-void problem_answer_surplus(struct exchange *exchange)
-{
-    problem_answer(exchange, 503, "There is no room for more connections or requests; nothing changed.");
-}
-
-void problem_answer_with(struct exchange *exchange, unsigned status, const struct http_header *header,
-                         const char *format, ...)
-{
-    struct buffer *body = exchange_scratch(exchange);
-    va_list values;
-    va_start(values, format);
-    write_opening(body, status);
-    write_detail(body, format, values);
-    va_end(values);
-    buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, status, header, 1, buffer_slice(body));
 }
 
 bool problem_answer_unready(struct exchange *exchange)
 {
     struct problem why;
-    if (is_ready(exchange->api->options.store, exchange->key, &why))
+    if (is_ready(api_of(exchange)->options.store, exchange->key, &why))
         return false;
-    problem_answer(exchange, 503, "%s; nothing changed.", why.text);
+    exchange_refuse(exchange, 503, "%s; nothing changed.", why.text);
     return true;
-}
-
-void problem_answer_request(struct http_request *request, unsigned status, const char *detail)
-{
-    struct buffer body;
-    buffer_init(&body, PROBLEM_MAX);
-    problem_write_head(&body, status, slice_of(detail));
-    buffer_append_byte(&body, '}');
-    struct http_answer answer = {
-        .status = status, .content_type = SLICE("application/problem+json"), .body = buffer_slice(&body)};
-    http_answer(request, &answer);
-    buffer_fini(&body);
 }

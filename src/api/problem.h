@@ -2,7 +2,8 @@
 #ifndef DUEPOST_API_PROBLEM_H
 #define DUEPOST_API_PROBLEM_H
 
-#include "api/exchange.h"
+#include "api/handlers.h"
+#include "job/job.h"
 
 /* What is said, as members of a JSON object without its braces: detail first. */
 
@@ -30,21 +31,11 @@ unsigned problem_write_status(struct buffer *members, const struct api *, struct
 /* These answer with them, and end the exchange. */
 
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
-void problem_answer(struct exchange *, unsigned status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void problem_answer_errors(struct exchange *, const char *what, const struct job_errors *);    /* 400 */
 void problem_answer_conflict(struct exchange *, const char *detail, const struct store_job *); /* 409 */
 
 /* What a parser says that is not OK: 400 where it is INVALID. */
 void problem_answer_invalid(struct exchange *, enum status, const char *what, const struct job_errors *);
 void problem_answer_status(struct exchange *, enum status, const char *consequence);
-
-/* 503, and nothing changed: more than there is room for. */
-void problem_answer_surplus(struct exchange *);
-
-/* With one more header. */
-void problem_answer_with(struct exchange *, unsigned status, const struct http_header *, const char *format,
-                         ...) __attribute__((format(printf, 4, 5)));
 
 /* Every answer that confirms a change keeps the durability that was promised. True: for what the exchange's
  * key names that cannot be now, and 503 was answered. */
@@ -53,10 +44,7 @@ bool problem_answer_unready(struct exchange *);
 /* The opening of a problem: type, title, status, detail; the caller adds members and '}'. */
 void problem_write_head(struct buffer *, unsigned status, struct slice detail);
 
-/* For requests that have no exchange: the header gate's 400. */
-void problem_answer_request(struct http_request *, unsigned status, const char *detail);
-
-/* 503 tells when to come again. */
-extern const struct http_header problem_retry_after;
+/* The whole body of an error; see dialect.h. */
+void problem_write_error(struct buffer *body, const struct exchange_error *);
 
 #endif

@@ -1,66 +1,175 @@
 #include "api/query.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
-#include "api/access.h"
-#include "api/cursor.h"
-#include "api/problem.h"
-#include "api/route.h"
 #include "base/decimal.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "base/timestamp.h"
+#include "http/access.h"
+#include "http/query.h"
 #include "job/job_id.h"
-#include "job/suggestion.h"
 
-enum { LIMIT_DEFAULT = 100, NAME_MAX_BYTES = 64, PER_SECOND_MAX = 1000000 };
+enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000 };
 
-static void add_error(struct job_errors *errors, struct slice field, const char *detail)
+/* ---- values ---- */
+
+static const char bad_cursor[] = "is not from an answer of ours";
+static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
+
+static const char *read_state(void *into, struct slice value)
 {
-    if (errors->count == JOB_ERRORS_MAX)
-        return;
-    struct job_error *error = &errors->items[errors->count++];
-    snprintf(error->field, sizeof error->field, "%.*s",
-             (int)(field.size < NAME_MAX_BYTES ? field.size : NAME_MAX_BYTES), field.data ? field.data : "");
-    snprintf(error->detail, sizeof error->detail, "%s", detail);
-}
-
-/* Only names in plain ASCII are repeated in an error. */
-static struct slice shown(struct slice name)
-{
-    for (size_t i = 0; i < name.size; i++)
-        if (name.data[i] <= 0x20 || name.data[i] >= 0x7f)
-            return SLICE("");
-    return name;
-}
-
-static bool take_pair(struct slice *query, struct slice *name, struct slice *value)
-{
-    struct slice pair;
-    while (query->size) {
-        slice_cut(*query, '&', &pair, query);
-        if (pair.size) {
-            slice_cut(pair, '=', name, value);
-            return true;
+    struct list_query *query = into;
+    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
+        if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
+            query->jobs.states = 1U << i;
+            return NULL;
         }
     }
-    return false;
+    return "must be delayed, ready, leased, dead, delivered or cancelled";
 }
 
-bool query_is_empty(struct exchange *exchange)
+static const char *read_topic(void *into, struct slice value)
 {
-    struct slice query = exchange->query, name, value;
-    struct job_errors errors;
-    errors.count = 0; /* and nothing else: it is large, and almost always empty */
-    while (take_pair(&query, &name, &value))
-        add_error(&errors, shown(name), "unknown query parameter: this path takes none");
-    if (errors.count)
-        problem_answer_errors(exchange, "query", &errors);
-    return errors.count == 0;
+    struct list_query *query = into;
+    query->jobs.topic = value;
+    return topic_is_valid(value) ? NULL : "is no topic";
 }
 
-/* ---- lists ---- */
+static const char *read_after(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return timestamp_parse(value, &query->jobs.after_ms) && query->jobs.after_ms > 0 ? NULL : bad_time;
+}
+
+static const char *read_before(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return timestamp_parse(value, &query->jobs.before_ms) && query->jobs.before_ms > 0 ? NULL : bad_time;
+}
+
+/* Reads a host, perhaps with its port, in lower case. */
+static const char *read_host(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    char *text = query->text + (value.data - query->text);
+    for (size_t i = 0; i < value.size; i++)
+        text[i] = (char)tolower((unsigned char)text[i]);
+    query->jobs.host = value;
+    return value.size > 0 && !memchr(value.data, '/', value.size) ? NULL
+                                                                   : "must be a host, with or without its port";
+}
+
+static const char *read_id_prefix(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->jobs.id_prefix = value;
+    return value.size && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
+}
+
+static bool is_reason(struct slice word)
+{
+    for (size_t i = 0; i < word.size; i++)
+        if (word.data[i] != '_' && (word.data[i] < 'a' || word.data[i] > 'z'))
+            return false;
+    return word.size > 0;
+}
+
+/* 503 or 5xx. */
+static bool is_status(struct slice word)
+{
+    uint64_t number;
+    bool is_class = word.size == 3 && slice_ends_with(word, SLICE("xx"));
+    return is_class ? word.data[0] >= '1' && word.data[0] <= '5'
+                    : word.size == 3 && slice_to_number(word, 599, &number) && number >= 100;
+}
+
+/* Whether is_one accepts each of the words, which have commas between them. */
+static bool are_words(struct slice words, bool (*is_one)(struct slice))
+{
+    struct slice word;
+    bool is_more;
+    do {
+        is_more = slice_cut(words, ',', &word, &words);
+        if (!is_one(word))
+            return false;
+    } while (is_more);
+    return true;
+}
+
+static const char *read_reason(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->jobs.reasons = value;
+    return are_words(value, is_reason) ? NULL : "must be a reason such as gone, or several with commas";
+}
+
+static const char *read_last_status(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->jobs.statuses = value;
+    return are_words(value, is_status) ? NULL : "must be a status such as 503, or 5xx, or several with commas";
+}
+
+static void set_limit(struct list_query *query, size_t limit)
+{
+    query->jobs.max = query->topics.max = query->receivers.max = limit;
+}
+
+static const char *read_limit(void *into, struct slice value)
+{
+    uint64_t limit;
+    if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
+        return "must be 1 to 1000";
+    set_limit(into, limit);
+    return NULL;
+}
+
+static const char *read_order(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->jobs.is_newest_first = slice_equal(value, SLICE("newest"));
+    return query->jobs.is_newest_first || slice_equal(value, SLICE("oldest")) ? NULL : "must be oldest or newest";
+}
+
+static const char *read_cursor(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return cursor_parse(value, query->shards, query->cursor, &query->jobs.from, &query->begin_ms) ? NULL : bad_cursor;
+}
+
+static const char *read_topic_cursor(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return cursor_parse_topic(value, query->shards, &query->topics.from) ? NULL : bad_cursor;
+}
+
+static const char *read_receiver_cursor(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return cursor_parse_receiver(value, query->shards, &query->receivers.from) ? NULL : bad_cursor;
+}
+
+/* Reads jobs a second, with up to three decimals. */
+static const char *read_per_second(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    int64_t per_1000_s;
+    bool is_exact;
+    if (!decimal_parse(value, 1000, PER_SECOND_MAX * INT64_C(1000), &per_1000_s, &is_exact) || !is_exact ||
+        per_1000_s == 0)
+        return "must be 0.001 to 1000000";
+    query->step_us = INT64_C(1000000000) / per_1000_s;
+    return NULL;
+}
+
+static const char *read_dry_run(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->is_dry_run = slice_equal(value, SLICE("true"));
+    return query->is_dry_run || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
+}
+
+/* ---- parameters ---- */
 
 enum parameter {
     PARAMETER_STATE,
@@ -85,29 +194,29 @@ enum parameter {
     PARAMETER_COUNT
 };
 
-static const char *const parameter_names[PARAMETER_COUNT] = {
-    [PARAMETER_STATE] = "state",
-    [PARAMETER_TOPIC] = "topic",
-    [PARAMETER_DUE_AFTER] = "dueAfter",
-    [PARAMETER_DUE_BEFORE] = "dueBefore",
-    [PARAMETER_DIED_AFTER] = "diedAfter",
-    [PARAMETER_DIED_BEFORE] = "diedBefore",
-    [PARAMETER_ENDED_AFTER] = "endedAfter",
-    [PARAMETER_ENDED_BEFORE] = "endedBefore",
-    [PARAMETER_URL_HOST] = "urlHost",
-    [PARAMETER_ID_PREFIX] = "idPrefix",
-    [PARAMETER_REASON] = "reason",
-    [PARAMETER_LAST_STATUS] = "lastStatus",
-    [PARAMETER_LIMIT] = "limit",
-    [PARAMETER_ORDER] = "order",
-    [PARAMETER_CURSOR] = "cursor",
-    [PARAMETER_TOPIC_CURSOR] = "cursor",
-    [PARAMETER_PER_SECOND] = "perSecond",
-    [PARAMETER_DRY_RUN] = "dryRun",
-    [PARAMETER_RECEIVER_CURSOR] = "cursor",
+static const struct query_parameter parameters[PARAMETER_COUNT] = {
+    [PARAMETER_STATE] = {"state", read_state},
+    [PARAMETER_TOPIC] = {"topic", read_topic},
+    [PARAMETER_DUE_AFTER] = {"dueAfter", read_after},
+    [PARAMETER_DUE_BEFORE] = {"dueBefore", read_before},
+    [PARAMETER_DIED_AFTER] = {"diedAfter", read_after},
+    [PARAMETER_DIED_BEFORE] = {"diedBefore", read_before},
+    [PARAMETER_ENDED_AFTER] = {"endedAfter", read_after},
+    [PARAMETER_ENDED_BEFORE] = {"endedBefore", read_before},
+    [PARAMETER_URL_HOST] = {"urlHost", read_host},
+    [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix},
+    [PARAMETER_REASON] = {"reason", read_reason},
+    [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status},
+    [PARAMETER_LIMIT] = {"limit", read_limit},
+    [PARAMETER_ORDER] = {"order", read_order},
+    [PARAMETER_CURSOR] = {"cursor", read_cursor},
+    [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor},
+    [PARAMETER_PER_SECOND] = {"perSecond", read_per_second},
+    [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
+    [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
 };
 
-/* Which of them a list has, as bits. */
+/* The parameters of each list, as bits. */
 enum {
     DUE_PARAMETERS = 1 << PARAMETER_DUE_AFTER | 1 << PARAMETER_DUE_BEFORE,
     DIED_PARAMETERS = 1 << PARAMETER_DIED_AFTER | 1 << PARAMETER_DIED_BEFORE,
@@ -122,221 +231,26 @@ enum {
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
-struct reading {
-    struct exchange *exchange;
-    unsigned known, given; /* bits */
-    struct job_errors errors;
-};
-
-static bool read_state(struct exchange *exchange, struct slice value)
+/* Reads the query into what the exchange keeps as its list_query. */
+static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
-    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
-        if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
-            exchange->parameters->jobs.states = 1U << i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void set_limit(struct exchange_query *parameters, size_t limit)
-{
-    parameters->jobs.max = parameters->topics.max = parameters->receivers.max = limit;
-}
-
-static bool read_limit(struct exchange *exchange, struct slice value)
-{
-    uint64_t limit;
-    if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
-        return false;
-    set_limit(exchange->parameters, limit);
-    return true;
-}
-
-static bool read_time(struct slice value, int64_t *ms)
-{
-    return timestamp_parse(value, ms) && *ms > 0;
-}
-
-/* Jobs a second, with up to three decimals. */
-static bool read_per_second(struct exchange *exchange, struct slice value)
-{
-    int64_t per_1000_s;
-    bool is_exact;
-    if (!decimal_parse(value, 1000, PER_SECOND_MAX * INT64_C(1000), &per_1000_s, &is_exact) || !is_exact ||
-        per_1000_s == 0)
-        return false;
-    exchange->parameters->step_us = INT64_C(1000000000) / per_1000_s;
-    return true;
-}
-
-/* A host, maybe with its port, in lower case. */
-static bool read_host(struct exchange *exchange, struct slice value)
-{
-    char *text = exchange->parameters->text + (value.data - exchange->parameters->text);
-    for (size_t i = 0; i < value.size; i++)
-        text[i] = (char)tolower((unsigned char)text[i]);
-    exchange->parameters->jobs.host = value;
-    return value.size > 0 && !memchr(value.data, '/', value.size);
-}
-
-static bool is_reason(struct slice word)
-{
-    for (size_t i = 0; i < word.size; i++)
-        if (word.data[i] != '_' && (word.data[i] < 'a' || word.data[i] > 'z'))
-            return false;
-    return word.size > 0;
-}
-
-/* 503 or 5xx. */
-static bool is_status(struct slice word)
-{
-    uint64_t number;
-    bool is_class = word.size == 3 && slice_ends_with(word, SLICE("xx"));
-    return is_class ? word.data[0] >= '1' && word.data[0] <= '5'
-                    : word.size == 3 && slice_to_number(word, 599, &number) && number >= 100;
-}
-
-/* Whether each of them, with commas between, is one. */
-static bool are_words(struct slice words, bool (*is_one)(struct slice))
-{
-    struct slice word;
-    bool is_more;
-    do {
-        is_more = slice_cut(words, ',', &word, &words);
-        if (!is_one(word))
-            return false;
-    } while (is_more);
-    return true;
-}
-
-/* What is wrong, or NULL. */
-static const char *read_parameter(struct exchange *exchange, enum parameter parameter, struct slice value)
-{
-    static const char bad_cursor[] = "is not from an answer of ours";
-    static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
-    size_t shards = store_shards(exchange->api->options.store);
-    switch (parameter) {
-    case PARAMETER_STATE:
-        return read_state(exchange, value) ? NULL
-                                           : "must be delayed, ready, leased, dead, delivered or cancelled";
-    case PARAMETER_TOPIC:
-        exchange->parameters->jobs.topic = value;
-        return topic_is_valid(value) ? NULL : "is no topic";
-    case PARAMETER_DUE_AFTER:
-    case PARAMETER_DIED_AFTER:
-    case PARAMETER_ENDED_AFTER:
-        return read_time(value, &exchange->parameters->jobs.after_ms) ? NULL : bad_time;
-    case PARAMETER_DUE_BEFORE:
-    case PARAMETER_DIED_BEFORE:
-    case PARAMETER_ENDED_BEFORE:
-        return read_time(value, &exchange->parameters->jobs.before_ms) ? NULL : bad_time;
-    case PARAMETER_URL_HOST:
-        return read_host(exchange, value) ? NULL : "must be a host, with or without its port";
-    case PARAMETER_ID_PREFIX:
-        exchange->parameters->jobs.id_prefix = value;
-        return value.size && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
-    case PARAMETER_REASON:
-        exchange->parameters->jobs.reasons = value;
-        return are_words(value, is_reason) ? NULL : "must be a reason such as gone, or several with commas";
-    case PARAMETER_LAST_STATUS:
-        exchange->parameters->jobs.statuses = value;
-        return are_words(value, is_status) ? NULL
-                                           : "must be a status such as 503, or 5xx, or several with commas";
-    case PARAMETER_LIMIT:
-        return read_limit(exchange, value) ? NULL : "must be 1 to 1000";
-    case PARAMETER_ORDER:
-        exchange->parameters->jobs.is_newest_first = slice_equal(value, SLICE("newest"));
-        return exchange->parameters->jobs.is_newest_first || slice_equal(value, SLICE("oldest"))
-                   ? NULL
-                   : "must be oldest or newest";
-    case PARAMETER_CURSOR:
-        return cursor_parse(value, shards, exchange->parameters->cursor, &exchange->parameters->jobs.from,
-                            &exchange->parameters->begin_ms)
-                   ? NULL
-                   : bad_cursor;
-    case PARAMETER_TOPIC_CURSOR:
-        return cursor_parse_topic(value, shards, &exchange->parameters->topics.from) ? NULL : bad_cursor;
-    case PARAMETER_PER_SECOND:
-        return read_per_second(exchange, value) ? NULL : "must be 0.001 to 1000000";
-    case PARAMETER_DRY_RUN:
-        exchange->parameters->is_dry_run = slice_equal(value, SLICE("true"));
-        return exchange->parameters->is_dry_run || slice_equal(value, SLICE("false"))
-                   ? NULL
-                   : "must be true or false";
-    default:
-        return cursor_parse_receiver(value, shards, &exchange->parameters->receivers.from) ? NULL
-                                                                                           : bad_cursor;
-    }
-}
-
-static enum parameter find_parameter(unsigned known, struct slice name)
-{
-    for (int i = 0; i < PARAMETER_COUNT; i++)
-        if (known & 1U << i && slice_equal(name, slice_of(parameter_names[i])))
-            return (enum parameter)i;
-    return PARAMETER_COUNT;
-}
-
-static void report_unknown(struct reading *reading, struct slice name)
-{
-    struct suggestion meant = {.name = name};
-    char detail[SUGGESTION_DETAIL_SIZE];
-    for (int i = 0; i < PARAMETER_COUNT; i++)
-        if (reading->known & 1U << i)
-            suggestion_weigh(&meant, parameter_names[i]);
-    suggestion_write(&meant, "unknown query parameter", detail);
-    add_error(&reading->errors, shown(name), detail);
-}
-
-static void read_pair(struct reading *reading, struct slice name, struct slice value, struct buffer *text)
-{
-    enum parameter parameter = find_parameter(reading->known, name);
-    const char *detail = NULL;
-    size_t start = text->size;
-    if (parameter == PARAMETER_COUNT) {
-        report_unknown(reading, name);
-        return;
-    }
-    if (reading->given & 1U << parameter)
-        detail = "is given twice";
-    else if (!percent_decode(value, '\0', text))
-        detail = "is not readable";
-    else
-        detail =
-            read_parameter(reading->exchange, parameter, slice_from(text->data + start, text->size - start));
-    reading->given |= 1U << parameter;
-    if (detail)
-        add_error(&reading->errors, name, detail);
-}
-
-static void read_pairs(struct reading *reading)
-{
-    struct exchange *exchange = reading->exchange;
-    struct slice query = exchange->query, name, value;
-    exchange->parameters = NEW(struct exchange_query);
-    set_limit(exchange->parameters, LIMIT_DEFAULT);
-    struct buffer text = {.data = exchange->parameters->text,
-                          .capacity = sizeof exchange->parameters->text,
-                          .max = EXCHANGE_QUERY_MAX};
-    while (take_pair(&query, &name, &value))
-        read_pair(reading, name, value, &text);
-}
-
-static bool end_reading(const struct reading *reading)
-{
-    if (reading->errors.count)
-        problem_answer_errors(reading->exchange, "query", &reading->errors);
-    return reading->errors.count == 0;
+    struct list_query *query = NEW(struct list_query);
+    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    *reading =
+        (struct query_reading){.exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
+    query->shards = store_shards(api_of(exchange)->options.store);
+    set_limit(query, LIMIT_DEFAULT);
+    exchange_keep(exchange, query, free);
+    query_read(reading, query, &text);
 }
 
 /* One of another list leads nowhere in this one. */
-static void check_cursor(struct reading *reading)
+static void check_cursor(struct query_reading *reading)
 {
-    const struct store_list *list = &reading->exchange->parameters->jobs;
+    const struct store_list *list = &list_query(reading->exchange)->jobs;
     if (reading->errors.count == 0 && reading->given & 1U << PARAMETER_CURSOR &&
         !(list->states & 1U << list->from.state))
-        add_error(&reading->errors, SLICE("cursor"), "is from another list");
+        query_add_error(reading, SLICE("cursor"), "is from another list");
 }
 
 enum {
@@ -348,7 +262,7 @@ enum {
 
 /* Each state has a time of its own, leased jobs none that stays. Without a state these say which ones are
  * meant. */
-static void check_times(struct reading *reading)
+static void check_times(struct query_reading *reading)
 {
     static const struct {
         unsigned parameters, states;
@@ -358,7 +272,7 @@ static void check_times(struct reading *reading)
         {DIED_PARAMETERS | 1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
         {ENDED_PARAMETERS, KEPT_STATES, "is for delivered and cancelled jobs only"},
     };
-    struct store_list *list = &reading->exchange->parameters->jobs;
+    struct store_list *list = &list_query(reading->exchange)->jobs;
     bool has_state = list->states != 0;
     if (!has_state)
         list->states = ALL_STATES;
@@ -368,27 +282,27 @@ static void check_times(struct reading *reading)
             list->states &= kinds[k].states;
         for (int i = 0; i < PARAMETER_COUNT; i++)
             if (given & 1U << i && !(list->states & kinds[k].states))
-                add_error(&reading->errors, slice_of(parameter_names[i]), kinds[k].detail);
+                query_add_error(reading, slice_of(parameters[i].name), kinds[k].detail);
     }
 }
 
 static bool read_list(struct exchange *exchange, unsigned known)
 {
-    struct reading reading = {.exchange = exchange, .known = known};
+    struct query_reading reading;
     struct store_list *list;
-    read_pairs(&reading);
-    list = &exchange->parameters->jobs;
+    read_parameters(&reading, exchange, known);
+    list = &list_query(exchange)->jobs;
     if (known == CANCEL_PARAMETERS && !(reading.given & 1U << PARAMETER_STATE))
-        add_error(&reading.errors, SLICE("state"), "is required: delayed, ready, leased or dead");
+        query_add_error(&reading, SLICE("state"), "is required: delayed, ready, leased or dead");
     else if (known == CANCEL_PARAMETERS && list->states & KEPT_STATES)
-        add_error(&reading.errors, SLICE("state"),
+        query_add_error(&reading, SLICE("state"),
                   "must be delayed, ready, leased or dead: these jobs have ended");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
-        add_error(&reading.errors, SLICE("topic"), "is required with this state");
+        query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
         check_times(&reading);
     check_cursor(&reading);
-    return end_reading(&reading) && access_admit_topic(exchange, list->topic);
+    return query_end(&reading) && access_admit_topic(exchange, list->topic);
 }
 
 bool query_read_list(struct exchange *exchange)
@@ -404,30 +318,30 @@ bool query_read_cancel(struct exchange *exchange)
 /* Only dead ones are run again; to mean all of them, say so. */
 bool query_read_redrive(struct exchange *exchange)
 {
-    struct reading reading = {.exchange = exchange, .known = REDRIVE_PARAMETERS};
+    struct query_reading reading;
     struct store_list *list;
-    read_pairs(&reading);
-    list = &exchange->parameters->jobs;
+    read_parameters(&reading, exchange, REDRIVE_PARAMETERS);
+    list = &list_query(exchange)->jobs;
     if (reading.given & 1U << PARAMETER_STATE && list->states != 1U << JOB_STATE_DEAD)
-        add_error(&reading.errors, SLICE("state"), "must be dead");
+        query_add_error(&reading, SLICE("state"), "must be dead");
     if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
-        add_error(&reading.errors, SLICE("topic"), "is required, or state=dead for all topics");
+        query_add_error(&reading, SLICE("topic"), "is required, or state=dead for all topics");
     list->states = 1U << JOB_STATE_DEAD;
     check_times(&reading);
     check_cursor(&reading);
-    return end_reading(&reading) && access_admit_topic(exchange, list->topic);
+    return query_end(&reading) && access_admit_topic(exchange, list->topic);
 }
 
 bool query_read_topics(struct exchange *exchange)
 {
-    struct reading reading = {.exchange = exchange, .known = TOPIC_PARAMETERS};
-    read_pairs(&reading);
-    return end_reading(&reading);
+    struct query_reading reading;
+    read_parameters(&reading, exchange, TOPIC_PARAMETERS);
+    return query_end(&reading);
 }
 
 bool query_read_receivers(struct exchange *exchange)
 {
-    struct reading reading = {.exchange = exchange, .known = RECEIVER_PARAMETERS};
-    read_pairs(&reading);
-    return end_reading(&reading);
+    struct query_reading reading;
+    read_parameters(&reading, exchange, RECEIVER_PARAMETERS);
+    return query_end(&reading);
 }

@@ -71,13 +71,13 @@ static void on_receivers(void *arg, enum status status, const struct store_recei
         buffer_append_byte(body, '"');
     }
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 void receivers_handle(struct exchange *exchange)
 {
     if (query_read_receivers(exchange))
-        store_receivers(exchange->api->options.store, &exchange->parameters->receivers, on_receivers,
+        store_receivers(api_of(exchange)->options.store, &list_query(exchange)->receivers, on_receivers,
                         exchange);
 }
 
@@ -86,7 +86,7 @@ static void on_closed(void *arg, enum status status, const struct store_receiver
     struct exchange *exchange = arg;
     audit_receiver(exchange, "receiver_closed", status);
     if (status == STATUS_NOT_FOUND) {
-        problem_answer(exchange, 404, "Nothing is known of this receiver: it is well, or was never used.");
+        exchange_refuse(exchange, 404, "Nothing is known of this receiver: it is well, or was never used.");
         return;
     }
     if (status != STATUS_OK) {
@@ -95,11 +95,11 @@ static void on_closed(void *arg, enum status status, const struct store_receiver
     }
     struct buffer *body = exchange_scratch(exchange);
     write_receiver(body, receiver);
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 void receiver_close_handle(struct exchange *exchange)
 {
     if (!problem_answer_unready(exchange))
-        store_close_receiver(exchange->api->options.store, exchange->key, on_closed, exchange);
+        store_close_receiver(api_of(exchange)->options.store, exchange->key, on_closed, exchange);
 }

@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "api/audit.h"
-#include "api/etag.h"
+#include "http/etag.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/target_check.h"
-#include "api/trace_context.h"
+#include "http/trace_context.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -46,11 +46,11 @@ static void answer_placed(const struct replacement *replacement, const struct st
         .at_ms = place->due_ms,
         .record = complete_record(replacement, place->created_ms),
     };
-    struct http_header header = etag_header(&job, &etag);
+    struct http_header header = view_etag(&job, &etag);
     buffer_append_byte(body, '{');
     view_write_placed(body, exchange->key, JOB_STATE_DELAYED, place->due_ms);
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, place->was_there ? 200 : 201, &header, 1, buffer_slice(body));
+    exchange_answer(exchange, place->was_there ? 200 : 201, &header, 1, buffer_slice(body));
 }
 
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
@@ -63,14 +63,14 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
     switch (status) {
     case STATUS_OK:
         if (!place->was_there)
-            metrics_accepted(exchange->api->options.metrics, exchange->topic);
+            metrics_accepted(api_of(exchange)->options.metrics, exchange->topic);
         answer_placed(replacement, place);
         break;
     case STATUS_LEASED:
         problem_answer_conflict(exchange, "The job is being delivered.", &leased);
         break;
     case STATUS_STALE:
-        etag_answer_mismatch(exchange);
+        etag_refuse(exchange);
         break;
     default:
         problem_answer_status(exchange, status, "Repeating the request is safe: the job starts over.");
@@ -89,7 +89,7 @@ static void replace(struct exchange *exchange, struct job *job)
     buffer_append(&replacement->record, slice_from(opening, OPENING_MAX));
     job_write(job, &replacement->record);
     if (replacement->record.failed) {
-        problem_answer(exchange, 503, "There is no memory for the job; nothing changed.");
+        exchange_refuse(exchange, 503, "There is no memory for the job; nothing changed.");
         replacement_free(replacement);
         return;
     }
@@ -99,7 +99,7 @@ static void replace(struct exchange *exchange, struct job *job)
         .record = slice_skip(buffer_slice(&replacement->record), OPENING_MAX),
         .tags = buffer_slice(&exchange->seen),
     };
-    store_replace(exchange->api->options.store, &call, on_replaced, replacement);
+    store_replace(api_of(exchange)->options.store, &call, on_replaced, replacement);
 }
 
 void replace_handle(struct exchange *exchange)

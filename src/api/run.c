@@ -41,12 +41,12 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     buffer_append_byte(body, '{');
     view_write_placed(body, exchange->key, JOB_STATE_DELAYED, due_ms);
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, 202, NULL, 0, buffer_slice(body));
+    exchange_answer(exchange, 202, NULL, 0, buffer_slice(body));
 }
 
 void run_handle(struct exchange *exchange)
 {
     if (!problem_answer_unready(exchange))
-        store_run(exchange->api->options.store, exchange->key, SLICE(""), (struct store_when){false, 0},
+        store_run(api_of(exchange)->options.store, exchange->key, SLICE(""), (struct store_when){false, 0},
                   on_run, exchange);
 }

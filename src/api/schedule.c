@@ -1,9 +1,11 @@
 /* schedule.c - POST /jobs */
 #include "api/handlers.h"
-#include "api/idempotency.h"
+#include "http/idempotency.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
-#include "api/trace_context.h"
+#include "http/trace_context.h"
+#include "api/submission.h"
+#include "base/memory.h"
 #include "base/percent.h"
 
 enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_MAX + 1 + 3 * JOB_ID_MAX };
@@ -21,7 +23,7 @@ static void answer_placed(struct exchange *exchange, const struct verdict *verdi
     buffer_append_byte(body, '{');
     buffer_append(body, verdict->members);
     buffer_append_byte(body, '}');
-    exchange_answer_json(exchange, verdict->status, &header, 1, buffer_slice(body));
+    exchange_answer(exchange, verdict->status, &header, 1, buffer_slice(body));
 }
 
 static void on_verdict(void *arg, const struct verdict *verdict)
@@ -33,12 +35,19 @@ static void on_verdict(void *arg, const struct verdict *verdict)
         problem_answer_members(exchange, verdict->status, verdict->members);
 }
 
+static void free_submission(void *submission)
+{
+    submission_fini(submission);
+    free(submission);
+}
+
 static void schedule_one(struct exchange *exchange)
 {
-    struct submission *submission = &exchange->submission;
+    struct submission *submission = NEW(struct submission);
     struct verdict verdict;
     struct job job;
     submission_init(submission, exchange, http_request_body(exchange->request), on_verdict, exchange);
+    exchange_keep(exchange, submission, free_submission);
     if (!submission_check(submission, &job, &verdict)) {
         on_verdict(exchange, &verdict);
         return;

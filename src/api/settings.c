@@ -43,7 +43,7 @@ static void on_set(void *arg, enum status status)
     }
     audit_topic(exchange, change_events[change->kind], status);
     if (status == STATUS_STALE) {
-        problem_answer(exchange, 503, "Others change these settings all the time; nothing changed.");
+        exchange_refuse(exchange, 503, "Others change these settings all the time; nothing changed.");
     } else if (status != STATUS_OK) {
         problem_answer_status(exchange, status, "Repeating the request is safe.");
     } else {
@@ -52,7 +52,7 @@ static void on_set(void *arg, enum status status)
         buffer_append_json(body, exchange->topic);
         view_write_settings(body, buffer_slice(&change->new_settings));
         buffer_append_byte(body, '}');
-        exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
     }
     change_end(change);
 }
@@ -61,7 +61,7 @@ static void check_target(const struct exchange *exchange, const char *name, stru
                          struct job_errors *errors)
 {
     char why[TARGET_WHY_SIZE];
-    if (!target_is_allowed(exchange->api, url, why))
+    if (!target_is_allowed(api_of(exchange), url, why))
         job_errors_add(errors, name, why);
 }
 
@@ -133,11 +133,11 @@ static bool make_change(struct change *change)
     if (status == STATUS_INVALID && change->kind == CHANGE_REPLACE)
         status = topic_settings_read(SLICE(""), &old);
     if (status == STATUS_INVALID) {
-        problem_answer(exchange, 409, "The topic's settings in Redis cannot be read; PUT replaces them.");
+        exchange_refuse(exchange, 409, "The topic's settings in Redis cannot be read; PUT replaces them.");
         return false;
     }
     if (status == STATUS_OK && is_readable && old.lacks.size) {
-        problem_answer(
+        exchange_refuse(
             exchange, 409,
             "The topic's settings need \"%.*s\", which this process does not know: a later version of "
             "duepost can change them, and DELETE resets them.",
@@ -171,14 +171,14 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
         change_end(change);
         return;
     }
-    store_set_topic(exchange->api->options.store, exchange->topic, buffer_slice(&change->old_settings),
+    store_set_topic(api_of(exchange)->options.store, exchange->topic, buffer_slice(&change->old_settings),
                     buffer_slice(&change->new_settings), on_set, change);
 }
 
 static void read_settings(struct change *change)
 {
     struct store_topics topics = {.topic = change->exchange->topic, .max = 1};
-    store_topics(change->exchange->api->options.store, &topics, on_settings, change);
+    store_topics(api_of(change->exchange)->options.store, &topics, on_settings, change);
 }
 
 static void change_settings(struct exchange *exchange, enum change_kind kind)

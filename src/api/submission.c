@@ -3,22 +3,20 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "api/access.h"
-#include "api/exchange.h"
 #include "api/problem.h"
 #include "api/target_check.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "http/access.h"
 #include "job/job_id.h"
 
 enum { SPELLING_MAX = 4096, CONSEQUENCE_MAX = 320 };
 
-void submission_init(struct submission *submission, const struct exchange *exchange, struct slice text,
+void submission_init(struct submission *submission, struct exchange *exchange, struct slice text,
                      submission_fn *fn, void *arg)
 {
-    *submission =
-        (struct submission){.api = exchange->api, .exchange = exchange, .text = text, .fn = fn, .arg = arg};
+    *submission = (struct submission){.exchange = exchange, .text = text, .fn = fn, .arg = arg};
     buffer_init_fallible(&submission->stored, JOB_RECORD_MAX);
 }
 
@@ -38,7 +36,7 @@ static unsigned write_no_memory(struct buffer *members)
 /* 0: nothing stands against it. Else members say what does, and there is no job. */
 static unsigned judge(const struct submission *submission, struct job *job, struct buffer *members)
 {
-    const struct api *api = submission->api;
+    const struct api *api = api_of(submission->exchange);
     struct job_errors errors;
     struct problem why;
     char refusal[TARGET_WHY_SIZE];
@@ -53,7 +51,8 @@ static unsigned judge(const struct submission *submission, struct job *job, stru
         return 400;
     }
     if (!access_has_topic(submission->exchange, job->topic)) {
-        access_write_topic_refused(members, submission->exchange, job->topic);
+        problem_write(members, "Token %s does not reach topic %.*s.", access_name(submission->exchange),
+                      SLICE_ARG(job->topic));
         status = 403;
     } else if (!target_is_allowed(api, job->url, refusal)) {
         target_write_refused(members, refusal);
@@ -76,7 +75,7 @@ static bool make_room(struct submission *submission)
 
 bool submission_check(struct submission *submission, struct job *job, struct verdict *verdict)
 {
-    struct buffer *members = api_members(submission->api);
+    struct buffer *members = exchange_members(submission->exchange);
     unsigned status = judge(submission, job, members);
     if (status == 0 && !make_room(submission)) {
         job_fini(job);
@@ -96,7 +95,7 @@ static void say(const struct submission *submission, unsigned status, struct sli
 
 static void say_placed(const struct submission *submission, unsigned status, const struct store_job *job)
 {
-    struct buffer *members = api_members(submission->api);
+    struct buffer *members = exchange_members(submission->exchange);
     view_write_placed(members, job->id, job->state, job->at_ms);
     say(submission, status, job->id, members);
 }
@@ -134,14 +133,14 @@ static void tell_consequence(const struct submission *submission, char text[CONS
 
 static void say_failure(const struct submission *submission, enum status status)
 {
-    struct buffer *members = api_members(submission->api);
+    struct buffer *members = exchange_members(submission->exchange);
     char consequence[CONSEQUENCE_MAX];
     unsigned http_status = 422;
     tell_consequence(submission, consequence);
     if (status == STATUS_REUSED)
         problem_write(members, "This Idempotency-Key was used for another request.");
     else
-        http_status = problem_write_status(members, submission->api, submission->key, status, consequence);
+        http_status = problem_write_status(members, api_of(submission->exchange), submission->key, status, consequence);
     say(submission, http_status, (struct slice){NULL, 0}, members);
 }
 
@@ -156,7 +155,7 @@ static void say_exists(const struct submission *submission, const struct store_j
         say_failure(submission, STATUS_NO_MEMORY);
         break;
     default:
-        members = api_members(submission->api);
+        members = exchange_members(submission->exchange);
         problem_write_conflict(members, "Another job has this id.", job);
         say(submission, 409, (struct slice){NULL, 0}, members);
     }
@@ -170,7 +169,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
     switch (status) {
     case STATUS_OK:
         job_key_parse(submission->key, &topic, &job_id);
-        metrics_accepted(submission->api->options.metrics, topic);
+        metrics_accepted(api_of(submission->exchange)->options.metrics, topic);
         say_placed(submission, 201, &placed);
         break;
     case STATUS_REPEATED:
@@ -216,5 +215,5 @@ void submission_send(struct submission *submission, struct job *job)
         .record = slice_skip(buffer_slice(stored), key_size),
         .once = submission->once,
     };
-    store_schedule(submission->api->options.store, &call, on_scheduled, submission);
+    store_schedule(api_of(submission->exchange)->options.store, &call, on_scheduled, submission);
 }

@@ -7,7 +7,6 @@
 #include "base/buffer.h"
 #include "job/job.h"
 
-struct api;
 struct exchange;
 
 /* What is said of a job. */
@@ -21,8 +20,7 @@ struct verdict {
 typedef void submission_fn(void *arg, const struct verdict *);
 
 struct submission {
-    struct api *api;
-    const struct exchange *exchange; /* that brought it; borrowed */
+    struct exchange *exchange;       /* that brought it; borrowed */
     struct slice text;               /* the job as the client spelt it; borrowed */
     struct slice once;               /* see store_schedule; borrowed */
     struct buffer stored;            /* key and record, as the store borrows them */
@@ -32,7 +30,7 @@ struct submission {
     void *arg;
 };
 
-void submission_init(struct submission *, const struct exchange *, struct slice text, submission_fn *,
+void submission_init(struct submission *, struct exchange *, struct slice text, submission_fn *,
                      void *arg);
 
 /* After its callback, or when it was never sent. */

@@ -52,9 +52,9 @@ void target_write_refused(struct buffer *members, const char *why)
 bool target_check(struct exchange *exchange, struct slice url)
 {
     char why[TARGET_WHY_SIZE];
-    if (target_is_allowed(exchange->api, url, why))
+    if (target_is_allowed(api_of(exchange), url, why))
         return true;
-    struct buffer *members = api_members(exchange->api);
+    struct buffer *members = exchange_members(exchange);
     target_write_refused(members, why);
     problem_answer_members(exchange, 400, buffer_slice(members));
     return false;

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_API_TARGET_CHECK_H
 #define DUEPOST_API_TARGET_CHECK_H
 
-#include "api/exchange.h"
+#include "api/handlers.h"
 #include "job/target.h"
 
 /* A literal address, and localhost, can be judged now; another name is judged by what it leads to, when it is

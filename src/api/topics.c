@@ -1,5 +1,5 @@
 /* GET /topics and /topics/<topic> */
-#include "api/access.h"
+#include "http/access.h"
 #include "api/cursor.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -85,9 +85,9 @@ static void answer_page(struct page *page, struct store_topic_cursor next)
     }
     buffer_append_byte(body, '}');
     if (body->failed)
-        problem_answer(page->exchange, 503, "There is no memory for so many; ask for fewer.");
+        exchange_refuse(page->exchange, 503, "There is no memory for so many; ask for fewer.");
     else
-        exchange_answer_json(page->exchange, 200, NULL, 0, buffer_slice(body));
+        exchange_answer(page->exchange, 200, NULL, 0, buffer_slice(body));
     page_end(page);
 }
 
@@ -107,7 +107,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
             buffer_append_byte(&page->body, ',');
         write_topic(&page->body, &topics[i]);
     }
-    if (next.name.size && page->count < page->exchange->parameters->topics.max)
+    if (next.name.size && page->count < list_query(page->exchange)->topics.max)
         read_page(page, next);
     else
         answer_page(page, next);
@@ -117,8 +117,8 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 static void read_page(struct page *page, struct store_topic_cursor from)
 {
     struct exchange *exchange = page->exchange;
-    struct store *store = exchange->api->options.store;
-    struct store_topics topics = {.max = exchange->parameters->topics.max - page->count};
+    struct store *store = api_of(exchange)->options.store;
+    struct store_topics topics = {.max = list_query(exchange)->topics.max - page->count};
     struct slice patterns = access_topics(exchange);
     bool has_more = true;
     if (patterns.size) {
@@ -148,7 +148,7 @@ void topics_handle(struct exchange *exchange)
     buffer_init_fallible(&page->body, PAGE_MAX);
     buffer_init(&page->after, AFTER_MAX);
     buffer_append(&page->body, SLICE("{\"topics\":["));
-    read_page(page, exchange->parameters->topics.from);
+    read_page(page, list_query(exchange)->topics.from);
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -162,11 +162,11 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     }
     struct buffer *body = exchange_scratch(exchange);
     write_topic(body, topic);
-    exchange_answer_json(exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 void topic_read_handle(struct exchange *exchange)
 {
     struct store_topics topics = {.topic = exchange->topic, .max = 1};
-    store_topics(exchange->api->options.store, &topics, on_topic, exchange);
+    store_topics(api_of(exchange)->options.store, &topics, on_topic, exchange);
 }

@@ -3,6 +3,7 @@
 #define DUEPOST_API_VIEW_H
 
 #include "base/buffer.h"
+#include "http/etag.h"
 #include "job/job.h"
 #include "store/store.h"
 
@@ -28,6 +29,14 @@ struct slice view_reason(const struct job *);
 /* One JSON object, with what its topic's settings say where the job says nothing. fallback: the schedule of
  * jobs that get none that way. */
 void view_write(struct buffer *, const struct store_job *, const struct retry_schedule *fallback);
+
+/* The ETag of a job; its value is in etag. */
+static inline struct http_header view_etag(const struct store_job *job, struct etag *etag)
+{
+    char tag[JOB_TAG_SIZE];
+    store_job_tag(job, tag);
+    return etag_header(tag, etag);
+}
 
 /* Where there are more topics than were looked at, the member "partial"; where there is more, "cursor". due_ms: see cursor_write. */
 void view_write_cursor(struct buffer *, const struct store_cursor *next, int64_t due_ms);

@@ -217,7 +217,7 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
 /* A job that is held is in its bucket, and due a little later than it was. */
 static bool may_be_held(const struct why *why, const struct topic_settings *settings)
 {
-    const struct api_options *options = &why->exchange->api->options;
+    const struct api_options *options = &api_of(why->exchange)->options;
     bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : options->is_breaker_on;
     const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : options->schedule;
     bool is_late = why->state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
@@ -274,7 +274,7 @@ static void answer(struct why *why)
 {
     struct buffer *body = exchange_scratch(why->exchange);
     write_why(body, why);
-    exchange_answer_json(why->exchange, 200, NULL, 0, buffer_slice(body));
+    exchange_answer(why->exchange, 200, NULL, 0, buffer_slice(body));
     free(why);
 }
 
@@ -301,7 +301,7 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
 static void ask_receiver(struct why *why, struct slice name)
 {
     struct store_receivers receivers = {.name = name, .max = 1};
-    store_receivers(why->exchange->api->options.store, &receivers, on_receiver, why);
+    store_receivers(api_of(why->exchange)->options.store, &receivers, on_receiver, why);
 }
 
 static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
@@ -360,10 +360,10 @@ static void on_read(void *arg, enum status status, const struct store_job *store
         .exchange = exchange, .state = stored->state, .at_ms = stored->at_ms, .now_ms = stored->now_ms};
     keep_record(why, stored);
     struct store_topics topics = {.topic = exchange->topic, .max = 1};
-    store_topics(exchange->api->options.store, &topics, on_topic, why);
+    store_topics(api_of(exchange)->options.store, &topics, on_topic, why);
 }
 
 void why_handle(struct exchange *exchange)
 {
-    store_read(exchange->api->options.store, exchange->key, on_read, exchange);
+    store_read(api_of(exchange)->options.store, exchange->key, on_read, exchange);
 }

@@ -105,9 +105,25 @@ void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end
     raise(&row_of(metrics, topic)->ended[end], 1);
 }
 
-void metrics_request(struct metrics *metrics, enum metrics_route route, unsigned status, int64_t duration_us)
+/* Equal labels may be several literals. Each gets a row; metrics_text.c adds the rows up. */
+static struct route_row *find_route(struct metrics *metrics, const char *label)
 {
-    struct status_row *row = metrics->requests[route];
+    for (struct route_row *row = metrics->routes; row < metrics->routes + METRICS_ROUTES_MAX; row++) {
+        const char *known = atomic_load_explicit(&row->label, memory_order_relaxed);
+        if (!known)
+            atomic_store_explicit(&row->label, label, memory_order_release);
+        if (!known || known == label)
+            return row;
+    }
+    return NULL;
+}
+
+void metrics_request(struct metrics *metrics, const char *label, unsigned status, int64_t duration_us)
+{
+    struct route_row *route = find_route(metrics, label);
+    struct status_row *row = route ? route->statuses : NULL;
+    if (!route)
+        return;
     for (size_t i = 0; i < METRICS_STATUSES_MAX; i++, row++) {
         unsigned known = atomic_load_explicit(&row->status, memory_order_relaxed);
         if (known == 0)

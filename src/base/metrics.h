@@ -9,7 +9,10 @@
 #include "base/buffer.h"
 #include "base/slice.h"
 
-enum { METRICS_TOPICS_MAX = 100, METRICS_STATUSES_MAX = 16 };
+enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX = 16 };
+
+/* The label of requests that belong to no route, or are refused before it is known. */
+#define METRICS_ROUTE_OTHER "other"
 
 /* The result of one attempt: a word of the API, or a class of statuses. */
 enum metrics_result {
@@ -29,31 +32,6 @@ enum metrics_result {
 };
 
 enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEAD, METRICS_END_COUNT };
-
-enum metrics_route {
-    METRICS_ROUTE_SCHEDULE,
-    METRICS_ROUTE_LIST,
-    METRICS_ROUTE_COUNT_JOBS,
-    METRICS_ROUTE_CANCEL_MANY,
-    METRICS_ROUTE_REDRIVE,
-    METRICS_ROUTE_READ,
-    METRICS_ROUTE_REPLACE,
-    METRICS_ROUTE_PATCH,
-    METRICS_ROUTE_CANCEL,
-    METRICS_ROUTE_RUN,
-    METRICS_ROUTE_WHY,
-    METRICS_ROUTE_ATTEMPTS,
-    METRICS_ROUTE_TOPICS,
-    METRICS_ROUTE_TOPIC_READ,
-    METRICS_ROUTE_TOPIC_CHANGE, /* PUT, PATCH, DELETE */
-    METRICS_ROUTE_RECEIVERS,
-    METRICS_ROUTE_RECEIVER_CLOSE,
-    METRICS_ROUTE_HEALTH,
-    METRICS_ROUTE_READY,
-    METRICS_ROUTE_METRICS,
-    METRICS_ROUTE_OTHER, /* an unknown route, or a request refused before its route was known */
-    METRICS_ROUTE_COUNT,
-};
 
 enum metrics_counter {
     METRICS_COUNTER_RECOVERED, /* jobs that came back after their lease was lost */
@@ -87,7 +65,10 @@ void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
 void metrics_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
-void metrics_request(struct metrics *, enum metrics_route, unsigned status, int64_t duration_us);
+
+/* Counts a request of the route with this label: a literal, such as "GET /jobs". Beyond METRICS_ROUTES_MAX labels, and
+ * METRICS_STATUSES_MAX statuses of one, requests are not counted. */
+void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);
 

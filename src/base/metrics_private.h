@@ -26,10 +26,15 @@ struct status_row {
     struct histogram seconds;
 };
 
+struct route_row {
+    const char *_Atomic label; /* NULL: unused */
+    struct status_row statuses[METRICS_STATUSES_MAX];
+};
+
 struct metrics {
     struct metrics_board *board;
     struct topic_row topics[TOPIC_ROWS];
-    struct status_row requests[METRICS_ROUTE_COUNT][METRICS_STATUSES_MAX];
+    struct route_row routes[METRICS_ROUTES_MAX];
     struct histogram lateness, attempt;
     counter counters[METRICS_COUNTER_COUNT];
     counter in_flight;

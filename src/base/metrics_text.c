@@ -18,30 +18,6 @@ static const char *const result_words[METRICS_RESULT_COUNT] = {
 
 static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled", "dead"};
 
-static const char *const route_words[METRICS_ROUTE_COUNT] = {
-    "POST /jobs",
-    "GET /jobs",
-    "GET /jobs/count",
-    "DELETE /jobs",
-    "POST /jobs/redrive",
-    "GET /jobs/{topic}/{jobId}",
-    "PUT /jobs/{topic}/{jobId}",
-    "PATCH /jobs/{topic}/{jobId}",
-    "DELETE /jobs/{topic}/{jobId}",
-    "POST /jobs/{topic}/{jobId}/run",
-    "GET /jobs/{topic}/{jobId}/why",
-    "GET /jobs/{topic}/{jobId}/attempts",
-    "GET /topics",
-    "GET /topics/{topic}",
-    "CHANGE /topics/{topic}",
-    "GET /receivers",
-    "POST /receivers/{receiver}/close",
-    "GET /healthz",
-    "GET /readyz",
-    "GET /metrics",
-    "other",
-};
-
 static const struct {
     const char *name, *help;
 } counter_words[METRICS_COUNTER_COUNT] = {
@@ -182,33 +158,80 @@ static void write_whole_histogram(const struct metrics_board *board, struct buff
     write_histogram(text, name, "", &total);
 }
 
-static void add_status(const struct metrics_board *board, enum metrics_route route, unsigned status,
+static bool has_label(const struct route_row *row, const char *label)
+{
+    const char *known = atomic_load_explicit(&row->label, memory_order_acquire);
+    return known && strcmp(known, label) == 0;
+}
+
+static void add_status(const struct metrics_board *board, const char *label, unsigned status,
                        struct histogram *total)
 {
-    for (size_t i = 0; i < board->reactor_count; i++)
-        for (size_t k = 0; k < METRICS_STATUSES_MAX; k++)
-            if (board->reactors[i].requests[route][k].status == status)
-                histogram_add(total, &board->reactors[i].requests[route][k].seconds);
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const struct route_row *row = board->reactors[i].routes;
+        for (const struct route_row *end = row + METRICS_ROUTES_MAX; row < end && row->label; row++)
+            for (size_t k = 0; k < METRICS_STATUSES_MAX && has_label(row, label); k++)
+                if (row->statuses[k].status == status)
+                    histogram_add(total, &row->statuses[k].seconds);
+    }
+}
+
+/* Adds the labels of one reactor to those that are known. */
+static size_t collect_labels(const struct metrics *metrics, const char **labels, size_t count)
+{
+    for (const struct route_row *row = metrics->routes; row < metrics->routes + METRICS_ROUTES_MAX && row->label; row++) {
+        size_t known = 0;
+        while (known < count && !has_label(row, labels[known]))
+            known++;
+        if (known == count && count < METRICS_ROUTES_MAX)
+            labels[count++] = row->label;
+    }
+    return count;
+}
+
+enum { STATUS_END = 600 };
+
+static void find_statuses(const struct metrics_board *board, const char *label, bool is_used[STATUS_END])
+{
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const struct route_row *row = board->reactors[i].routes;
+        for (const struct route_row *end = row + METRICS_ROUTES_MAX; row < end && row->label; row++)
+            for (size_t k = 0; k < METRICS_STATUSES_MAX && has_label(row, label); k++)
+                if (row->statuses[k].status < STATUS_END)
+                    is_used[row->statuses[k].status] = true;
+    }
+}
+
+static void write_route(const struct metrics_board *board, struct buffer *text, const char *route)
+{
+    bool is_used[STATUS_END] = {false};
+    find_statuses(board, route, is_used);
+    for (unsigned status = 100; status < STATUS_END; status++) {
+        if (!is_used[status])
+            continue;
+        struct histogram total = {0};
+        uint64_t count = 0;
+        char labels[96];
+        add_status(board, route, status, &total);
+        for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+            count += total.counts[i];
+        if (count == 0)
+            continue;
+        struct buffer label = {.data = labels, .capacity = sizeof labels, .max = sizeof labels - 1};
+        buffer_printf(&label, "route=\"%s\",status=\"%u\",", route, status);
+        write_histogram(text, "duepost_http_request_seconds", buffer_text(&label), &total);
+    }
 }
 
 static void write_requests(const struct metrics_board *board, struct buffer *text)
 {
+    const char *labels[METRICS_ROUTES_MAX];
+    size_t count = 0;
     write_head(text, "duepost_http_request_seconds", "histogram", "From a request's head to its answer.");
-    for (int route = 0; route < METRICS_ROUTE_COUNT; route++) {
-        for (unsigned status = 100; status < 600; status++) {
-            struct histogram total = {0};
-            uint64_t count = 0;
-            char labels[96];
-            add_status(board, (enum metrics_route)route, status, &total);
-            for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-                count += total.counts[i];
-            if (count == 0)
-                continue;
-            struct buffer label = {.data = labels, .capacity = sizeof labels, .max = sizeof labels - 1};
-            buffer_printf(&label, "route=\"%s\",status=\"%u\",", route_words[route], status);
-            write_histogram(text, "duepost_http_request_seconds", buffer_text(&label), &total);
-        }
-    }
+    for (size_t i = 0; i < board->reactor_count; i++)
+        count = collect_labels(&board->reactors[i], labels, count);
+    for (size_t i = 0; i < count; i++)
+        write_route(board, text, labels[i]);
 }
 
 static void write_gauge(struct buffer *text, const char *name, const char *help, uint64_t value)

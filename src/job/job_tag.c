@@ -21,3 +21,13 @@ void job_tag_make(struct slice state, int64_t place_ms, struct slice record, cha
     for (size_t i = 0; i < DIGEST_BYTES; i++)
         snprintf(tag + 2 * i, 3, "%02x", digest[i]);
 }
+
+bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])
+{
+    bool is_excluded = tags.size && tags.data[0] == JOB_TAGS_EXCLUDED;
+    if (is_excluded)
+        tags = slice_skip(tags, 1);
+    if (tags.size == 0 || slice_equal(tags, SLICE("*")))
+        return !is_excluded;
+    return (memmem(tags.data, tags.size, tag, JOB_TAG_SIZE - 1) != NULL) != is_excluded;
+}

@@ -9,4 +9,11 @@ enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, which is what scripts in Redis can 
 /* Another tag for another state, place (a time, ms) or record. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
+/* A condition of a change, as a text: empty for none, "*" for any job that exists, or '-' and tags with a space
+ * before each, one of which must be the job's. JOB_TAGS_EXCLUDED in front turns it round. */
+#define JOB_TAGS_EXCLUDED '!'
+
+/* Whether a job with this tag meets the condition. */
+bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE]);
+
 #endif

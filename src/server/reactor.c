@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "http/site.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "store/shard.h"
@@ -29,6 +30,7 @@ struct reactor {
     struct loop *loop;
     struct metrics *metrics;
     struct store *store;
+    struct site *site;
     struct api *api;
     struct http_server *server;
     struct http_server *health_server; /* NULL without --health-listen */
@@ -77,14 +79,26 @@ static void start_servers(struct reactor *reactor)
         .body_timeout_ms = options->body_timeout_ms,
         .send_timeout_ms = options->answer_timeout_ms,
     };
-    api_attach(reactor->api, &server);
+    site_attach(reactor->site, &server);
     reactor->server = http_server_new(reactor->loop, &server);
     if (reactor->options.health_fd < 0)
         return;
     server.listen_fd = reactor->options.health_fd;
     server.limits = NULL;
-    api_attach_probes(reactor->api, &server);
+    site_attach_probes(reactor->site, &server);
     reactor->health_server = http_server_new(reactor->loop, &server);
+}
+
+static struct site_options site_options(const struct reactor *reactor)
+{
+    const struct options *options = reactor->options.options;
+    return (struct site_options){
+        .max_body_bytes = (size_t)options->max_body_bytes,
+        .tokens = options->tokens,
+        .listen_host = slice_of(options->listen.host),
+        .hosts = slice_of(options->hosts),
+        .metrics = reactor->metrics,
+    };
 }
 
 static struct api_options api_options(const struct reactor *reactor)
@@ -96,11 +110,7 @@ static struct api_options api_options(const struct reactor *reactor)
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .is_breaker_on = options->is_breaker_on,
-        .max_body_bytes = (size_t)options->max_body_bytes,
         .max_jobs = options->max_jobs,
-        .tokens = options->tokens,
-        .listen_host = slice_of(options->listen.host),
-        .hosts = slice_of(options->hosts),
         .limits = reactor->options.limits,
         .awaited = reactor->options.awaited,
         .board = reactor->options.board,
@@ -111,8 +121,11 @@ static struct api_options api_options(const struct reactor *reactor)
 
 static void start_api(struct reactor *reactor)
 {
+    struct site_options site = site_options(reactor);
     struct api_options api = api_options(reactor);
+    reactor->site = site_new(&site);
     reactor->api = api_new(&api);
+    site_add(reactor->site, &api_dialect, reactor->api);
     start_servers(reactor);
 }
 
@@ -245,7 +258,9 @@ static void reload(void *arg)
                                          .dead_max = options->dead_max,
                                          .dead_max_age_ms = options->dead_max_age_ms,
                                      });
+    struct site_options site = site_options(reactor);
     struct api_options api = api_options(reactor);
+    site_reload(reactor->site, &site);
     api_reload(reactor->api, &api);
     if (options->tls)
         http_server_set_tls(reactor->server, options->tls);
@@ -353,6 +368,7 @@ void reactor_stop(struct reactor *reactor)
     http_client_free(reactor->client);
     http_server_free(reactor->server);
     http_server_free(reactor->health_server);
+    site_free(reactor->site);
     api_free(reactor->api);
     hook_free(reactor->drain_watch);
     loop_free(reactor->loop);

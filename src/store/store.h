@@ -28,9 +28,6 @@
 
 struct store;
 
-/* Before tags that a job must not have, see store_job_tag. */
-#define STORE_TAGS_EXCLUDED '!'
-
 enum {
     STORE_FORMAT = 2,       /* of the data; a newer one is refused, an older one is taken over */
     STORE_LEASE_MS = 5000,  /* a consumer's right without renewal */
@@ -134,7 +131,7 @@ struct store_job {
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
  * change the job only if one of them is its; empty: however it is; "*": any job. store_replace also takes them behind
- * STORE_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE: it is another one, or
+ * JOB_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE: it is another one, or
  * none. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 

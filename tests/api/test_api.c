@@ -1,15 +1,12 @@
 /* What has to be there before memory is short. */
-#include "api/api.h"
-#include "api/exchange.h"
 #include "api/problem.h"
+#include "http/site.h"
 #include "support/suite.h"
 
 START_TEST(what_is_said_of_a_lack_of_memory_needs_none)
 {
-    struct loop *loop = loop_new();
-    struct api_options options = {.loop = loop};
-    struct api *api = api_new(&options);
-    struct buffer *members = api_members(api), *scratch = &api->scratch;
+    struct site *site = site_new(&(struct site_options){.max_body_bytes = 1000});
+    struct buffer *members = &site->members, *scratch = &site->scratch;
     const char *room = members->data, *answer = scratch->data;
     ck_assert(members->may_fail && scratch->may_fail);
     problem_write(members, "There is no memory for the answer; what was asked for may have been done.");
@@ -17,18 +14,15 @@ START_TEST(what_is_said_of_a_lack_of_memory_needs_none)
     ck_assert(room && answer);
     ck_assert_ptr_eq(members->data, room);
     ck_assert_ptr_eq(scratch->data, answer);
-    api_free(api);
-    loop_free(loop);
+    site_free(site);
 }
 END_TEST
 
 /* So that a verdict of a batch is never cut. */
 START_TEST(all_errors_of_a_job_have_room)
 {
-    struct loop *loop = loop_new();
-    struct api_options options = {.loop = loop};
-    struct api *api = api_new(&options);
-    struct buffer *members = api_members(api);
+    struct site *site = site_new(&(struct site_options){.max_body_bytes = 1000});
+    struct buffer *members = &site->members;
     const char *room = members->data;
     static struct job_errors errors = {.count = JOB_ERRORS_MAX};
     for (size_t i = 0; i < JOB_ERRORS_MAX; i++) {
@@ -38,8 +32,7 @@ START_TEST(all_errors_of_a_job_have_room)
     problem_write_errors(members, "job", &errors);
     ck_assert(!members->failed);
     ck_assert_ptr_eq(members->data, room);
-    api_free(api);
-    loop_free(loop);
+    site_free(site);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-#include "api/route.h"
+#include "http/route.h"
 
+#include "api/api.h"
 #include "fuzz.h"
 #include "job/job_id.h"
 
@@ -17,17 +18,18 @@ static void check_method(const struct route *route, struct slice name)
 /* A method and a raw target, with a space between. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct exchange exchange = {0};
-    struct slice name, target;
+    struct slice name, target, query;
+    struct route_names names;
+    struct buffer path;
     slice_cut(input_of(data, size), ' ', &name, &target);
-    buffer_init(&exchange.path, EXCHANGE_PATH_MAX);
-    const struct route *route = route_find(&exchange, target);
+    buffer_init(&path, ROUTE_PATH_MAX);
+    const struct route *route = route_find(&api_dialect, target, &path, &names, &query);
     if (route) {
-        assert(lies_in(exchange.query, target) && lies_in(exchange.key, buffer_slice(&exchange.path)));
-        assert(exchange.topic.size == 0 || topic_is_valid(exchange.topic));
-        assert(exchange.job_id.size == 0 || job_id_is_valid(exchange.job_id));
+        assert(lies_in(query, target) && lies_in(names.key, buffer_slice(&path)));
+        assert(names.topic.size == 0 || topic_is_valid(names.topic));
+        assert(names.job_id.size == 0 || job_id_is_valid(names.job_id));
         check_method(route, name);
     }
-    buffer_fini(&exchange.path);
+    buffer_fini(&path);
     return 0;
 }

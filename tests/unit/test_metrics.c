@@ -27,12 +27,13 @@ static void expect(const char *line)
 
 START_TEST(reactors_are_summed_up)
 {
+    static const char label[] = "GET /jobs/{topic}/{jobId}"; /* equal, and another literal */
     for (size_t i = 0; i < 2; i++) {
         struct metrics *metrics = metrics_of(board, i);
         metrics_accepted(metrics, SLICE("mail"));
         metrics_attempt(metrics, SLICE("mail"), METRICS_RESULT_5XX, 2000);
         metrics_ended(metrics, SLICE("mail"), METRICS_END_DEAD);
-        metrics_request(metrics, METRICS_ROUTE_READ, 404, 500);
+        metrics_request(metrics, i ? label : "GET /jobs/{topic}/{jobId}", 404, 500);
         metrics_lateness(metrics, 1500);
         metrics_count(metrics, METRICS_COUNTER_RECOVERED, 3);
         metrics_in_flight(metrics, 4);
@@ -71,10 +72,25 @@ START_TEST(more_statuses_than_there_are_rows_are_left_out)
 {
     struct metrics *metrics = metrics_of(board, 0);
     for (unsigned status = 200; status < 200 + METRICS_STATUSES_MAX + 5; status++)
-        metrics_request(metrics, METRICS_ROUTE_LIST, status, 1);
+        metrics_request(metrics, "GET /jobs", status, 1);
     metrics_write(board, &text);
     expect("status=\"200\"");
     ck_assert_ptr_null(strstr(buffer_text(&text), "status=\"216\""));
+}
+END_TEST
+
+START_TEST(more_labels_than_there_are_rows_are_left_out)
+{
+    struct metrics *metrics = metrics_of(board, 0);
+    static char labels[METRICS_ROUTES_MAX + 5][8];
+    for (size_t i = 0; i < METRICS_ROUTES_MAX + 5; i++) {
+        snprintf(labels[i], sizeof labels[i], "r%zu", i);
+        metrics_request(metrics, labels[i], 200, 1);
+    }
+    metrics_write(board, &text);
+    expect("route=\"r0\"");
+    expect("route=\"r63\"");
+    ck_assert_ptr_null(strstr(buffer_text(&text), "r64"));
 }
 END_TEST
 
@@ -86,6 +102,7 @@ Suite *suite(void)
     tcase_add_test(tests, reactors_are_summed_up);
     tcase_add_test(tests, topics_beyond_the_first_hundred_are_one);
     tcase_add_test(tests, more_statuses_than_there_are_rows_are_left_out);
+    tcase_add_test(tests, more_labels_than_there_are_rows_are_left_out);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,9 +1,8 @@
-#include "api/origin.h"
+#include "http/origin.h"
 
-#include "api/problem.h"
 #include "job/url.h"
 
-/* Of "host:port" or "[v6]:port", which the header gate has found sound; with the brackets. */
+/* Returns the host of "host:port" or "[v6]:port", with its brackets. The header gate has checked the syntax. */
 static struct slice host_of(struct slice text)
 {
     struct slice host, port;
@@ -38,7 +37,7 @@ static bool is_one_of(struct slice names, struct slice host)
     return is_found;
 }
 
-static bool is_ours(const struct api_options *options, struct slice host)
+static bool is_this_host(const struct site_options *options, struct slice host)
 {
     return is_loopback(host) || url_host_is_localhost(host) || url_host_equal(options->listen_host, host) ||
            (options->hosts.size && is_one_of(options->hosts, host));
@@ -57,9 +56,9 @@ static bool is_same_site(struct slice origin, struct slice host)
 bool origin_admit(struct exchange *exchange)
 {
     struct slice host = slice_trim(http_request_header(exchange->request, "Host"));
-    /* HTTP/1.0 may do without, but no browser speaks that. */
-    if (host.size && !is_ours(&exchange->api->options, host_of(host))) {
-        problem_answer(
+    /* Host may be missing in HTTP/1.0, which no browser speaks. */
+    if (host.size && !is_this_host(&exchange->site->options, host_of(host))) {
+        exchange_refuse(
             exchange, 403,
             "Without tokens (--tokens) duepost answers to localhost and the names of --hosts only, "
             "not to %.*s.",
@@ -68,7 +67,7 @@ bool origin_admit(struct exchange *exchange)
     }
     struct slice origin = slice_trim(http_request_header(exchange->request, "Origin"));
     if (origin.size && !is_same_site(origin, host)) {
-        problem_answer(
+        exchange_refuse(
             exchange, 403,
             "Without tokens (--tokens) duepost does nothing for web pages of other sites: Origin is "
             "%.*s, Host is %.*s.",

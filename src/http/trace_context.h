@@ -1,6 +1,6 @@
-/* trace_context.h - what a request says of its trace, for its jobs. */
-#ifndef DUEPOST_API_TRACE_CONTEXT_H
-#define DUEPOST_API_TRACE_CONTEXT_H
+/* trace_context.h - passes the trace of a request (W3C Trace Context) on to its jobs. */
+#ifndef DUEPOST_HTTP_TRACE_CONTEXT_H
+#define DUEPOST_HTTP_TRACE_CONTEXT_H
 
 #include "io/http_server.h"
 #include "job/job.h"

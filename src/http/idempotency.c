@@ -1,7 +1,7 @@
-#include "api/idempotency.h"
+#include "http/idempotency.h"
 
-#include "api/problem.h"
 #include "job/fingerprint.h"
+#include "job/job.h"
 
 /* A structured field's string ("..." with \" and \\), or the bare text that many clients send. */
 static bool read_key(struct slice value, struct buffer *key)
@@ -32,7 +32,7 @@ static size_t bucket_of(struct slice field)
     size_t sum = 5381;
     for (size_t i = 0; i < field.size; i++)
         sum = sum * 33 + (unsigned char)field.data[i];
-    return sum % API_KEY_BUCKETS;
+    return sum % SITE_KEY_BUCKETS;
 }
 
 /* The field is what follows the fingerprint: topic/key. */
@@ -41,7 +41,7 @@ static struct slice field_of(const struct exchange *exchange)
     return slice_skip(buffer_slice(&exchange->once), FINGERPRINT_SIZE);
 }
 
-/* Only while an answer is on its way; later ones are the store's. */
+/* Whether a request with this key is being answered now. Repeats that come later are left to the store. */
 static bool is_running(struct list *bucket, struct slice field)
 {
     for (struct list *link = bucket->next; link != bucket; link = link->next)
@@ -62,12 +62,12 @@ bool idempotency_begin(struct exchange *exchange, struct slice topic)
         struct job_errors errors = {
             .count = 1,
             .items = {{"Idempotency-Key", "must be 1 to 255 visible ASCII characters, in quotes or bare"}}};
-        problem_answer_errors(exchange, "request", &errors);
+        exchange_refuse_errors(exchange, "request", &errors);
         return false;
     }
-    struct list *bucket = &exchange->api->keys[bucket_of(field_of(exchange))];
+    struct list *bucket = &exchange->site->keys[bucket_of(field_of(exchange))];
     if (is_running(bucket, field_of(exchange))) {
-        problem_answer(exchange, 409,
+        exchange_refuse(exchange, 409,
                        "A request with this Idempotency-Key is being answered; wait for that.");
         return false;
     }

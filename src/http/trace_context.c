@@ -1,4 +1,4 @@
-#include "api/trace_context.h"
+#include "http/trace_context.h"
 
 enum { HEAD_MAX = 64 * 1024 }; /* bytes; above what a request's head may have */
 

@@ -1,18 +1,16 @@
-#include "api/etag.h"
+#include "http/etag.h"
 
 #include <stdio.h>
 
-#include "api/problem.h"
+#include "job/job.h"
 
-struct http_header etag_header(const struct store_job *job, struct etag *etag)
+struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
 {
-    char tag[JOB_TAG_SIZE];
-    store_job_tag(job, tag);
     snprintf(etag->text, sizeof etag->text, "\"%s\"", tag);
     return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
 }
 
-/* Takes one tag and the comma behind it. A weak one compares equal to none, nor does one that is not ours. */
+/* Takes one tag and the comma behind it. A weak tag, and one that no job can have, never compares equal. */
 static bool take_tag(struct slice *rest, struct buffer *seen)
 {
     struct slice tag, behind;
@@ -38,7 +36,7 @@ static bool read_tags(struct slice value, struct buffer *seen)
         buffer_append(seen, value);
         return true;
     }
-    buffer_append_byte(seen, '-'); /* not empty, even if there is no tag that could be a job's */
+    buffer_append_byte(seen, '-'); /* not empty, even if no tag could be a job's */
     while (is_sound && value.size)
         is_sound = take_tag(&value, seen);
     return is_sound && !seen->failed;
@@ -49,7 +47,7 @@ static bool refuse(struct exchange *exchange, const char *header, const char *de
     struct job_errors errors = {.count = 1};
     snprintf(errors.items[0].field, sizeof errors.items[0].field, "%s", header);
     snprintf(errors.items[0].detail, sizeof errors.items[0].detail, "%s", detail);
-    problem_answer_errors(exchange, "request", &errors);
+    exchange_refuse_errors(exchange, "request", &errors);
     return false;
 }
 
@@ -71,33 +69,15 @@ bool etag_read_matches(struct exchange *exchange)
         return etag_read_match(exchange);
     if (http_request_has_header(exchange->request, "If-Match"))
         return refuse(exchange, "If-None-Match", "cannot be combined with If-Match");
-    buffer_append_byte(&exchange->seen, STORE_TAGS_EXCLUDED);
+    buffer_append_byte(&exchange->seen, JOB_TAGS_EXCLUDED);
     return read_header(exchange, "If-None-Match");
 }
 
-/* Whether the request has If-None-Match. */
-static bool excludes(const struct exchange *exchange)
+void etag_refuse(struct exchange *exchange)
 {
     struct slice seen = buffer_slice(&exchange->seen);
-    return seen.size && seen.data[0] == STORE_TAGS_EXCLUDED;
-}
-
-bool etag_is_seen(const struct exchange *exchange, const struct store_job *job)
-{
-    char tag[JOB_TAG_SIZE];
-    struct slice seen = buffer_slice(&exchange->seen);
-    bool is_excluded = excludes(exchange);
-    if (is_excluded)
-        seen = slice_skip(seen, 1);
-    if (seen.size == 0 || slice_equal(seen, SLICE("*")))
-        return !is_excluded;
-    store_job_tag(job, tag);
-    return (memmem(seen.data, seen.size, tag, sizeof tag - 1) != NULL) != is_excluded;
-}
-
-void etag_answer_mismatch(struct exchange *exchange)
-{
-    problem_answer(exchange, 412,
-                   excludes(exchange) ? "The job exists, or is as If-None-Match says; nothing changed."
-                                      : "The job is not, or no longer, as If-Match says; nothing changed.");
+    bool is_none_match = seen.size && seen.data[0] == JOB_TAGS_EXCLUDED;
+    exchange_refuse(exchange, 412,
+                    is_none_match ? "The job exists, or is as If-None-Match says; nothing changed."
+                                  : "The job is not, or no longer, as If-Match says; nothing changed.");
 }

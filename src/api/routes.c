@@ -1,0 +1,106 @@
+/* routes.c - the table of the API: paths, methods, handlers, and what a token needs for them. */
+#include "api/handlers.h"
+#include "api/job_batch.h"
+#include "api/problem.h"
+#include "job/token.h"
+
+#define MERGE_PATCH "application/merge-patch+json" /* RFC 7396 */
+#define LINES       "application/x-ndjson"
+
+static const struct route routes[] = {
+    {
+        .path = "/jobs",
+        .methods = {{"POST", "POST /jobs", schedule_handle, REACH_ASKED, SCOPE_SCHEDULE, .body = BODY_JSON,
+                     .or_media = LINES, .is_large = job_batch_is_meant, .large_bytes = JOB_BATCH_BYTES_MAX},
+                    {"GET", "GET /jobs", list_handle, REACH_ASKED, SCOPE_READ, .takes_query = true},
+                    {"DELETE", "DELETE /jobs", cancel_many_handle, REACH_ASKED, SCOPE_CANCEL,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/jobs/count",
+        .methods = {{"GET", "GET /jobs/count", count_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
+    },
+    {
+        .path = "/jobs/redrive",
+        .methods = {{"POST", "POST /jobs/redrive", redrive_handle, REACH_ASKED, SCOPE_ADMIN,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/jobs/:/:",
+        .names = route_names_job,
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}", read_handle, REACH_JOB, SCOPE_READ},
+                    {"PUT", "PUT /jobs/{topic}/{jobId}", replace_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                     .body = BODY_JSON},
+                    /* Its answer shows the whole job. */
+                    {"PATCH", "PATCH /jobs/{topic}/{jobId}", patch_handle, REACH_JOB,
+                     SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
+                    {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL}},
+    },
+    {
+        .path = "/jobs/:/:/run",
+        .names = route_names_job,
+        .methods = {{"POST", "POST /jobs/{topic}/{jobId}/run", run_handle, REACH_JOB, SCOPE_SCHEDULE}},
+    },
+    {
+        .path = "/jobs/:/:/why",
+        .names = route_names_job,
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/why", why_handle, REACH_JOB, SCOPE_READ}},
+    },
+    {
+        .path = "/jobs/:/:/attempts",
+        .names = route_names_job,
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/attempts", attempts_handle, REACH_JOB, SCOPE_READ}},
+    },
+    {
+        .path = "/topics",
+        .methods = {{"GET", "GET /topics", topics_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
+    },
+    {
+        .path = "/topics/:",
+        .names = route_names_topic,
+        .methods = {{"GET", "GET /topics/{topic}", topic_read_handle, REACH_TOPIC, SCOPE_READ},
+                    {"PUT", "CHANGE /topics/{topic}", topic_put_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_JSON},
+                    {"PATCH", "CHANGE /topics/{topic}", topic_patch_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_JSON, .or_media = MERGE_PATCH},
+                    {"DELETE", "CHANGE /topics/{topic}", topic_delete_handle, REACH_TOPIC, SCOPE_ADMIN}},
+    },
+    {
+        .path = "/receivers",
+        .methods = {{"GET", "GET /receivers", receivers_handle, REACH_ALL, SCOPE_READ, .takes_query = true}},
+    },
+    {
+        .path = "/receivers/:/close",
+        .names = route_names_receiver,
+        .methods = {{"POST", "POST /receivers/{receiver}/close", receiver_close_handle, REACH_ALL,
+                     SCOPE_ADMIN}},
+    },
+    {
+        .path = "/healthz",
+        .is_probe = true,
+        .methods = {{"GET", "GET /healthz", health_handle, REACH_FREE, 0}},
+    },
+    {
+        .path = "/readyz",
+        .is_probe = true,
+        .methods = {{"GET", "GET /readyz", ready_handle, REACH_FREE, 0}},
+    },
+    {
+        .path = "/metrics",
+        .is_probe = true,
+        .methods = {{"GET", "GET /metrics", metrics_handle, REACH_ALL, SCOPE_READ}},
+    },
+};
+
+static void refuse_job(struct exchange *exchange)
+{
+    problem_answer_status(exchange, STATUS_NOT_FOUND, "");
+}
+
+const struct dialect api_dialect = {
+    .routes = routes,
+    .route_count = sizeof routes / sizeof *routes,
+    .error_type = {"application/problem+json", sizeof "application/problem+json" - 1},
+    .write_error = problem_write_error,
+    .refuse_job = refuse_job,
+};

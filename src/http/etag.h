@@ -1,0 +1,25 @@
+/* etag.h - versions of a job: ETag in answers, If-Match and If-None-Match in requests (RFC 9110, 8.8.3, 13.1.1 and
+ * 13.1.2). */
+#ifndef DUEPOST_HTTP_ETAG_H
+#define DUEPOST_HTTP_ETAG_H
+
+#include "http/exchange.h"
+#include "job/job_tag.h"
+
+struct etag {
+    char text[JOB_TAG_SIZE + 2]; /* in its quotes */
+};
+
+/* Returns the header for a job with this tag; its value is in etag. */
+struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *);
+
+/* Reads If-Match into exchange->seen, as job_tags_match takes it. False: it has answered 400. */
+bool etag_read_match(struct exchange *);
+
+/* The same for If-Match or If-None-Match. */
+bool etag_read_matches(struct exchange *);
+
+/* Answers 412. */
+void etag_refuse(struct exchange *);
+
+#endif

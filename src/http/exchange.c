@@ -1,0 +1,162 @@
+#include "http/exchange.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
+
+const struct http_header exchange_retry_after = {{"Retry-After", 11}, {"1", 1}};
+
+struct exchange *exchange_new(struct site *site, struct http_request *request)
+{
+    struct exchange *exchange = NEW(struct exchange);
+    exchange->site = site;
+    exchange->dialect = site->dialects[0].dialect;
+    exchange->self = site->dialects[0].self;
+    exchange->request = request;
+    exchange->began_us = clock_boot_us();
+    buffer_init(&exchange->path, ROUTE_PATH_MAX);
+    buffer_init(&exchange->seen, SEEN_MAX);
+    buffer_init(&exchange->once, ONCE_MAX);
+    list_init(&exchange->key_link);
+    http_request_set_context(request, exchange);
+    return exchange;
+}
+
+void exchange_keep(struct exchange *exchange, void *state, void (*free_state)(void *))
+{
+    exchange->state = state;
+    exchange->free_state = free_state;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    http_request_set_context(exchange->request, NULL);
+    if (exchange->free_state)
+        exchange->free_state(exchange->state);
+    token_table_release(exchange->tokens);
+    exchange->site->large_count -= exchange->is_large;
+    buffer_fini(&exchange->path);
+    buffer_fini(&exchange->seen);
+    buffer_fini(&exchange->once);
+    list_remove(&exchange->key_link);
+    free(exchange);
+}
+
+struct buffer *exchange_scratch(struct exchange *exchange)
+{
+    buffer_clear(&exchange->site->scratch);
+    return &exchange->site->scratch;
+}
+
+struct buffer *exchange_members(struct exchange *exchange)
+{
+    buffer_clear(&exchange->site->members);
+    return &exchange->site->members;
+}
+
+/* ---- answers ---- */
+
+/* A read can be refused with 503 and repeated. A change has happened by now, and a probe is always answered. */
+static bool has_room(const struct exchange *exchange, size_t bytes)
+{
+    bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
+    return !is_read || http_request_take_room(exchange->request, bytes);
+}
+
+static void give(struct exchange *exchange, const struct http_answer *answer)
+{
+    struct http_request *request = exchange->request;
+    const char *label = exchange->method ? exchange->method->label : METRICS_ROUTE_OTHER;
+    if (!has_room(exchange, answer->body.size)) {
+        exchange_refuse_over_limit(exchange);
+        return;
+    }
+    metrics_request(exchange->site->options.metrics, label, answer->status,
+                    clock_boot_us() - exchange->began_us);
+    exchange_free(exchange);
+    http_answer(request, answer);
+}
+
+/* Refuses where memory was too short for the whole answer. */
+static bool is_whole(struct exchange *exchange)
+{
+    struct site *site = exchange->site;
+    if (!site->scratch.failed && !site->members.failed)
+        return true;
+    buffer_clear(&site->scratch);
+    buffer_clear(&site->members);
+    exchange_refuse(exchange, 503, "There is no memory for the answer; what was asked for may have been done.");
+    return false;
+}
+
+void exchange_answer(struct exchange *exchange, unsigned status, const struct http_header *headers, size_t count,
+                     struct slice body)
+{
+    struct http_answer answer = {
+        .status = status,
+        .content_type = status < 400 ? SLICE("application/json") : exchange->dialect->error_type,
+        .headers = headers,
+        .header_count = count,
+        .body = body,
+    };
+    if (is_whole(exchange))
+        give(exchange, &answer);
+}
+
+void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
+{
+    struct http_answer answer = {.status = 200, .content_type = content_type, .body = body};
+    if (is_whole(exchange))
+        give(exchange, &answer);
+}
+
+/* ---- errors ---- */
+
+static void refuse(struct exchange *exchange, const struct exchange_error *error, const struct http_header *header)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    exchange->dialect->write_error(body, error);
+    exchange_answer(exchange, error->status, header, header != NULL, buffer_slice(body));
+}
+
+static void __attribute__((format(printf, 4, 0)))
+refuse_with(struct exchange *exchange, unsigned status, const struct http_header *header, const char *format,
+            va_list values)
+{
+    char detail[DETAIL_MAX];
+    vsnprintf(detail, sizeof detail, format, values);
+    struct exchange_error error = {.status = status, .detail = slice_of(detail)};
+    refuse(exchange, &error, header);
+}
+
+void exchange_refuse(struct exchange *exchange, unsigned status, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    refuse_with(exchange, status, status == 503 ? &exchange_retry_after : NULL, format, values);
+    va_end(values);
+}
+
+void exchange_refuse_with(struct exchange *exchange, unsigned status, const struct http_header *header,
+                          const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    refuse_with(exchange, status, header, format, values);
+    va_end(values);
+}
+
+void exchange_refuse_errors(struct exchange *exchange, const char *what, const struct job_errors *errors)
+{
+    struct exchange_error error = {.status = 400, .what = what, .errors = errors};
+    refuse(exchange, &error, NULL);
+}
+
+void exchange_refuse_over_limit(struct exchange *exchange)
+{
+    exchange_refuse(exchange, 503, "There is no room for more connections or requests; nothing changed.");
+}

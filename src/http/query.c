@@ -1,0 +1,111 @@
+#include "http/query.h"
+
+#include <stdio.h>
+
+#include "base/percent.h"
+#include "job/suggestion.h"
+
+enum { NAME_BYTES_MAX = 64 };
+
+static void add_error(struct job_errors *errors, struct slice field, const char *detail)
+{
+    if (errors->count == JOB_ERRORS_MAX)
+        return;
+    struct job_error *error = &errors->items[errors->count++];
+    snprintf(error->field, sizeof error->field, "%.*s",
+             (int)(field.size < NAME_BYTES_MAX ? field.size : NAME_BYTES_MAX), field.data ? field.data : "");
+    snprintf(error->detail, sizeof error->detail, "%s", detail);
+}
+
+/* Errors repeat only names in plain ASCII. */
+static struct slice shown(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] <= 0x20 || name.data[i] >= 0x7f)
+            return SLICE("");
+    return name;
+}
+
+static bool take_pair(struct slice *query, struct slice *name, struct slice *value)
+{
+    struct slice pair;
+    while (query->size) {
+        slice_cut(*query, '&', &pair, query);
+        if (pair.size) {
+            slice_cut(pair, '=', name, value);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool query_is_empty(struct exchange *exchange)
+{
+    struct slice query = exchange->query, name, value;
+    struct job_errors errors;
+    errors.count = 0; /* and nothing else: it is large, and almost always empty */
+    while (take_pair(&query, &name, &value))
+        add_error(&errors, shown(name), "unknown query parameter: this path takes none");
+    if (errors.count)
+        exchange_refuse_errors(exchange, "query", &errors);
+    return errors.count == 0;
+}
+
+static size_t find_parameter(const struct query_reading *reading, struct slice name)
+{
+    size_t i = 0;
+    while (i < reading->count &&
+           !(reading->known & 1U << i && slice_equal(name, slice_of(reading->parameters[i].name))))
+        i++;
+    return i;
+}
+
+static void report_unknown(struct query_reading *reading, struct slice name)
+{
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    for (size_t i = 0; i < reading->count; i++)
+        if (reading->known & 1U << i)
+            suggestion_weigh(&meant, reading->parameters[i].name);
+    suggestion_write(&meant, "unknown query parameter", detail);
+    add_error(&reading->errors, shown(name), detail);
+}
+
+static void read_pair(struct query_reading *reading, struct slice name, struct slice value, void *into,
+                      struct buffer *text)
+{
+    size_t found = find_parameter(reading, name), start = text->size;
+    const char *detail = NULL;
+    if (found == reading->count) {
+        report_unknown(reading, name);
+        return;
+    }
+    if (reading->given & 1U << found)
+        detail = "is given twice";
+    else if (!percent_decode(value, '\0', text))
+        detail = "is not readable";
+    else
+        detail = reading->parameters[found].read(into, slice_from(text->data + start, text->size - start));
+    reading->given |= 1U << found;
+    if (detail)
+        add_error(&reading->errors, name, detail);
+}
+
+void query_read(struct query_reading *reading, void *into, struct buffer *text)
+{
+    struct slice query = reading->exchange->query, name, value;
+    while (take_pair(&query, &name, &value))
+        read_pair(reading, name, value, into, text);
+}
+
+void query_add_error(struct query_reading *reading, struct slice name, const char *detail)
+{
+    add_error(&reading->errors, name, detail);
+}
+
+bool query_end(const struct query_reading *reading)
+{
+    if (reading->errors.count)
+        exchange_refuse_errors(reading->exchange, "query", &reading->errors);
+    return reading->errors.count == 0;
+}

@@ -1,0 +1,125 @@
+#include "http/route.h"
+
+#include <assert.h>
+
+#include "base/percent.h"
+#include "job/job_id.h"
+#include "job/receiver.h"
+
+void route_check_table(const struct dialect *dialect)
+{
+    for (size_t i = 0; i < dialect->route_count; i++)
+        for (const struct method *method = dialect->routes[i].methods;
+             method < dialect->routes[i].methods + ROUTE_METHODS_MAX; method++)
+            assert(!method->name || (method->label && method->reach != REACH_UNDECIDED &&
+                                     (method->scopes == 0) == (method->reach == REACH_FREE)));
+}
+
+/* Decodes one segment. Only the second one, a jobId, may contain an encoded slash. */
+static bool take_segment(struct buffer *path, struct slice segment, size_t index)
+{
+    size_t before = path->size;
+    if (index == 1)
+        buffer_append_byte(path, '/');
+    return percent_decode(segment, index == 0 ? '/' : '\0', path) && path->size > before + index;
+}
+
+static bool matches(const char *pattern, struct slice target, struct buffer *path)
+{
+    size_t names = 0;
+    struct slice rest_of_pattern = slice_of(pattern + 1), rest = slice_skip(target, 1);
+    buffer_clear(path);
+    for (;;) {
+        struct slice wanted, segment;
+        bool more_wanted = slice_cut(rest_of_pattern, '/', &wanted, &rest_of_pattern);
+        bool more = slice_cut(rest, '/', &segment, &rest);
+        if (more != more_wanted)
+            return false;
+        if (slice_equal(wanted, SLICE(":"))) {
+            if (!take_segment(path, segment, names++))
+                return false;
+        } else if (!slice_equal(wanted, segment)) {
+            return false;
+        }
+        if (!more)
+            return true;
+    }
+}
+
+/* ---- names ---- */
+
+bool route_names_topic(struct buffer *text, struct route_names *names)
+{
+    names->key = names->topic = buffer_slice(text);
+    return topic_is_valid(names->topic) || slice_equal(names->topic, SLICE("*"));
+}
+
+bool route_names_job(struct buffer *text, struct route_names *names)
+{
+    names->key = buffer_slice(text);
+    return job_key_parse(names->key, &names->topic, &names->job_id);
+}
+
+bool route_names_receiver(struct buffer *text, struct route_names *names)
+{
+    char name[RECEIVER_HOST_SIZE];
+    if (!receiver_name_parse(buffer_slice(text), name))
+        return false;
+    buffer_clear(text);
+    buffer_append(text, slice_of(name));
+    names->key = buffer_slice(text);
+    return true;
+}
+
+/* ---- */
+
+/* A server must accept the absolute form, which is sent to proxies (RFC 9112, section 3.2.2). It has the same routes
+ * under every name, so scheme and authority are skipped. */
+static struct slice without_origin(struct slice target)
+{
+    static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        struct slice scheme = schemes[i], authority, rest;
+        if (target.size <= scheme.size || !slice_equal_nocase(slice_from(target.data, scheme.size), scheme))
+            continue;
+        slice_cut(slice_skip(target, scheme.size), '/', &authority, &rest);
+        return rest.size ? slice_from(rest.data - 1, rest.size + 1) : SLICE("/");
+    }
+    return target;
+}
+
+const struct route *route_find(const struct dialect *dialect, struct slice target, struct buffer *path,
+                               struct route_names *names, struct slice *query)
+{
+    struct slice raw;
+    *names = (struct route_names){.topic = {NULL, 0}};
+    slice_cut(without_origin(target), '?', &raw, query);
+    if (raw.size == 0 || raw.data[0] != '/' || raw.size > ROUTE_PATH_MAX)
+        return NULL;
+    if (raw.size > 1 && raw.data[raw.size - 1] == '/')
+        raw.size--;
+    for (size_t i = 0; i < dialect->route_count; i++) {
+        const struct route *route = &dialect->routes[i];
+        if (matches(route->path, raw, path))
+            return !route->names || route->names(path, names) ? route : NULL;
+    }
+    return NULL;
+}
+
+const struct method *route_method(const struct route *route, struct slice name)
+{
+    if (slice_equal(name, SLICE("HEAD")))
+        name = SLICE("GET");
+    for (size_t i = 0; i < ROUTE_METHODS_MAX && route->methods[i].name; i++)
+        if (slice_equal(name, slice_of(route->methods[i].name)))
+            return &route->methods[i];
+    return NULL;
+}
+
+void route_allow(const struct route *route, struct buffer *text)
+{
+    for (size_t i = 0; i < ROUTE_METHODS_MAX && route->methods[i].name; i++) {
+        const char *name = route->methods[i].name;
+        buffer_printf(text, "%s%s%s", i ? ", " : "", name, strcmp(name, "GET") == 0 ? ", HEAD" : "");
+    }
+}

@@ -1,0 +1,257 @@
+#include "http/site.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "http/access.h"
+#include "http/exchange.h"
+#include "http/query.h"
+#include "io/http_limits.h"
+
+enum {
+    SCRATCH_ALWAYS = 4 * 1024, /* enough to report that there is no memory */
+    SCRATCH_MAX = 64 * 1024 * 1024,
+    MEMBERS_MAX = 256 * 1024,
+    ALLOW_MAX = 128,
+    PROBLEM_MAX = 1024,
+    LARGE_MAX = 16, /* requests over max_body_bytes at once: together 256 MiB a reactor */
+};
+
+/* ---- the head ---- */
+
+/* Whether the type is wanted, perhaps with "charset=utf-8". */
+static bool is_media(struct slice type, struct slice wanted)
+{
+    struct slice media, parameter;
+    slice_cut(type, ';', &media, &parameter);
+    if (!slice_equal_nocase(slice_trim(media), wanted))
+        return false;
+    parameter = slice_trim(parameter);
+    return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
+           slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
+}
+
+static bool check_media(struct exchange *exchange)
+{
+    const struct http_request *request = exchange->request;
+    const char *other = exchange->method->or_media;
+    struct slice type = http_request_header(request, "Content-Type");
+    exchange->is_other_media = other && is_media(type, slice_of(other));
+    if (http_request_has_header(request, "Content-Encoding"))
+        exchange_refuse(exchange, 415, "Content-Encoding is not supported: send the body as it is.");
+    else if (exchange->method->body == BODY_JSON && !exchange->is_other_media &&
+             !is_media(type, SLICE("application/json")))
+        exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
+                        other ? other : "");
+    else
+        return true;
+    return false;
+}
+
+/* Finds the route in the first dialect that has the path. */
+static const struct route *find_route(struct exchange *exchange)
+{
+    struct site *site = exchange->site;
+    struct slice target = http_request_target(exchange->request);
+    const struct route *route = NULL;
+    struct route_names names;
+    for (size_t i = 0; i < site->dialect_count && !route; i++) {
+        route = route_find(site->dialects[i].dialect, target, &exchange->path, &names, &exchange->query);
+        if (route) {
+            exchange->dialect = site->dialects[i].dialect;
+            exchange->self = site->dialects[i].self;
+            exchange->topic = names.topic;
+            exchange->job_id = names.job_id;
+            exchange->key = names.key;
+        }
+    }
+    return route;
+}
+
+static void refuse_method(struct exchange *exchange, const struct route *route)
+{
+    struct buffer allow;
+    buffer_init(&allow, ALLOW_MAX);
+    route_allow(route, &allow);
+    struct http_header header = {SLICE("Allow"), buffer_slice(&allow)};
+    exchange_refuse_with(exchange, 405, &header, "This path knows %s.", buffer_text(&allow));
+    buffer_fini(&allow);
+}
+
+static void take_head(struct exchange *exchange, bool for_probes)
+{
+    struct http_request *request = exchange->request;
+    const struct route *route = find_route(exchange);
+    if (!route || (for_probes && !route->is_probe)) {
+        exchange_refuse(exchange, 404, "There is nothing at this path.");
+        return;
+    }
+    exchange->method = route_method(route, http_request_method(request));
+    if (!exchange->method) {
+        refuse_method(exchange, route);
+        return;
+    }
+    exchange->is_probe = route->is_probe;
+    if (!route->is_probe && http_request_is_surplus(request)) {
+        exchange_refuse_over_limit(exchange);
+        return;
+    }
+    if (!access_admit(exchange))
+        return;
+    if (exchange->method->body != BODY_NONE && !check_media(exchange))
+        return;
+    if (exchange->method->is_large)
+        http_request_allow(request, exchange->method->large_bytes);
+    if (route->is_probe)
+        exchange->query = (struct slice){NULL, 0};
+}
+
+static void on_head(void *arg, struct http_request *request)
+{
+    take_head(exchange_new(arg, request), false);
+}
+
+static void on_head_of_probe(void *arg, struct http_request *request)
+{
+    take_head(exchange_new(arg, request), true);
+}
+
+/* ---- the rest ---- */
+
+static void on_request(void *arg, struct http_request *request)
+{
+    (void)arg;
+    struct exchange *exchange = http_request_context(request);
+    if (!exchange->is_probe && http_request_is_surplus(request)) {
+        exchange_refuse_over_limit(exchange);
+        return;
+    }
+    if (!exchange->method->takes_query && !query_is_empty(exchange))
+        return;
+    if (access_admit_job(exchange))
+        exchange->method->handle(exchange);
+}
+
+/* max_body_bytes bounds one job; a request with many may be larger. */
+static bool on_large(void *arg, struct http_request *request)
+{
+    struct site *site = arg;
+    struct exchange *exchange = http_request_context(request);
+    if (!exchange->method->is_large(exchange))
+        return false;
+    exchange->is_crowded = site->large_count == LARGE_MAX;
+    exchange->is_large = !exchange->is_crowded;
+    site->large_count += exchange->is_large;
+    return exchange->is_large;
+}
+
+static void on_too_large(void *arg, struct http_request *request)
+{
+    struct site *site = arg;
+    struct exchange *exchange = http_request_context(request);
+    size_t max_bytes = site->options.max_body_bytes;
+    if (exchange->is_crowded)
+        exchange_refuse(exchange, 503, "Too many requests over %zu bytes at once; nothing changed.", max_bytes);
+    else if (exchange->method->is_large)
+        exchange_refuse(exchange, 413, "The body is over %zu bytes, or over %zu with many jobs.", max_bytes,
+                        exchange->method->large_bytes);
+    else
+        exchange_refuse(exchange, 413, "The body is over %zu bytes.", max_bytes);
+}
+
+static void on_surplus(void *arg, struct http_request *request)
+{
+    (void)arg;
+    exchange_refuse_over_limit(http_request_context(request));
+}
+
+/* Answers a request that the header gate refuses: it has no exchange. */
+static void on_malformed(void *arg, struct http_request *request, const char *detail)
+{
+    struct site *site = arg;
+    const struct dialect *dialect = site->dialects[0].dialect;
+    struct exchange_error error = {.status = 400, .detail = slice_of(detail)};
+    struct buffer body;
+    metrics_request(site->options.metrics, METRICS_ROUTE_OTHER, 400, 0);
+    buffer_init(&body, PROBLEM_MAX);
+    dialect->write_error(&body, &error);
+    http_answer(request, &(struct http_answer){
+                             .status = 400, .content_type = dialect->error_type, .body = buffer_slice(&body)});
+    buffer_fini(&body);
+}
+
+static void on_gone(void *arg, struct http_request *request)
+{
+    (void)arg;
+    struct exchange *exchange = http_request_context(request);
+    if (exchange)
+        exchange_free(exchange);
+}
+
+/* ---- */
+
+/* Allocates always_bytes now: even without memory an error can be written there. */
+static void init_answers(struct buffer *buffer, size_t max_bytes, size_t always_bytes)
+{
+    buffer_init(buffer, max_bytes);
+    buffer_reserve(buffer, always_bytes);
+    buffer->may_fail = true;
+}
+
+struct site *site_new(const struct site_options *options)
+{
+    struct site *site = NEW(struct site);
+    site->options = *options;
+    site->listen_host = slice_dup(options->listen_host);
+    site->options.listen_host = slice_of(site->listen_host);
+    init_answers(&site->scratch, SCRATCH_MAX, SCRATCH_ALWAYS);
+    init_answers(&site->members, MEMBERS_MAX, MEMBERS_MAX);
+    for (size_t i = 0; i < SITE_KEY_BUCKETS; i++)
+        list_init(&site->keys[i]);
+    return site;
+}
+
+void site_add(struct site *site, const struct dialect *dialect, void *self)
+{
+    assert(site->dialect_count < SITE_DIALECTS_MAX);
+    route_check_table(dialect);
+    site->dialects[site->dialect_count].dialect = dialect;
+    site->dialects[site->dialect_count++].self = self;
+}
+
+void site_reload(struct site *site, const struct site_options *options)
+{
+    site->options.tokens = options->tokens;
+    site->options.hosts = options->hosts;
+}
+
+void site_free(struct site *site)
+{
+    if (!site)
+        return;
+    buffer_fini(&site->scratch);
+    buffer_fini(&site->members);
+    free(site->listen_host);
+    free(site);
+}
+
+void site_attach(struct site *site, struct http_server_options *server)
+{
+    server->max_body_bytes = site->options.max_body_bytes;
+    server->on_head = on_head;
+    server->on_surplus = on_surplus;
+    server->on_request = on_request;
+    server->on_large = on_large;
+    server->on_too_large = on_too_large;
+    server->on_malformed = on_malformed;
+    server->on_gone = on_gone;
+    server->arg = site;
+}
+
+void site_attach_probes(struct site *site, struct http_server_options *server)
+{
+    site_attach(site, server);
+    server->max_body_bytes = HTTP_BODY_FREE_BYTES;
+    server->on_head = on_head_of_probe;
+}

@@ -1,0 +1,35 @@
+/* site_state.h - what all exchanges of one reactor share; for the files of http/ only. */
+#ifndef DUEPOST_HTTP_SITE_STATE_H
+#define DUEPOST_HTTP_SITE_STATE_H
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/metrics.h"
+#include "http/dialect.h"
+#include "job/token_table.h"
+
+enum { SITE_DIALECTS_MAX = 4, SITE_KEY_BUCKETS = 256 };
+
+struct site_options {
+    size_t max_body_bytes;
+    struct token_table *tokens; /* NULL: requests need none */
+    struct slice listen_host;   /* the address that is listened on, as it was set; copied */
+    struct slice hosts;         /* further names of this host, separated by commas; see origin.h */
+    struct metrics *metrics;    /* this reactor's */
+};
+
+struct site {
+    struct site_options options;
+    char *listen_host; /* of options */
+    struct {
+        const struct dialect *dialect;
+        void *self;
+    } dialects[SITE_DIALECTS_MAX];
+    size_t dialect_count;
+    struct buffer scratch; /* the body of one answer */
+    struct buffer members; /* a part of it that is written first */
+    size_t large_count;    /* exchanges that are is_large */
+    struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
+};
+
+#endif
