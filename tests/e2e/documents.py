@@ -1,0 +1,304 @@
+"""Runs a page of the documents: its commands and programs in their order, against what the page itself starts.
+
+How a page is written, so that it can be run:
+
+- A block marked `sh` is run by bash in a directory of the page's own. Exported variables last to the end of the page.
+- A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
+  signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
+- A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
+- A command that prints "duepost listening on http://…" or "receiver on http://…" is a server and goes on running: duepost to
+  the end of the page, a receiver to the end of its section, or of the page when no `##` came before it.
+- `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
+- `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
+- A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
+  `sh` block of its section names that file.
+- Ports of the documents become free ports of the host."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from duepost import BINARY, ROOT, environment
+from patience import SLOW
+from redis_server import free_port, release_port
+import scratch
+
+PATIENCE = 15
+PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
+COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
+FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
+IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n")
+ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers)\b|curl -s http|sleep )")
+VARIES = [(re.compile(pattern), word) for pattern, word in [
+    (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "<time>"),
+    (r"\b\d\d:\d\d:\d\d\.\d{3}Z?", "<clock>"),
+    (r"\bmsg_[0-9a-f]{32}", "<message>"),
+    (r"\bv1,[A-Za-z0-9+/]{43}=", "<signature>"),
+    (r"\b[0-9a-f]{16,64}\b", "<hex>"),
+    (r"\b1[789]\d{11}\b", "<ms>"),
+    (r"\b1[789]\d{8}\b", "<s>"),
+    (r'("durationMs": ?|\b(?:late_)?ms=|\bpid=)\d+', r"\1<n>"),
+    (r"\b(?:\d+ (?:d|h|min) )*\d+(?:\.\d+)? (?:ms|s|min|h|d)\b", "<duration>"),
+    (r" {2,}", "  "),
+]]
+
+
+@dataclasses.dataclass
+class Block:
+    line: int
+    section: int
+    language: str
+    directive: str
+    text: str
+
+    @property
+    def file_name(self):
+        match = FILE_NAME.match(self.text.split("\n", 1)[0])
+        return match and match[1]
+
+
+def blocks(path):
+    found, section, directive, lines = [], 0, "", path.read_text().splitlines()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.startswith("## "):
+            section += 1
+        match = re.fullmatch(r"```(\w*)", line)
+        if match:
+            end = lines.index("```", number + 1)
+            found.append(Block(number + 1, section, match[1], directive, "\n".join(lines[number + 1:end]) + "\n"))
+            number = end
+        if line.strip():
+            comment = re.fullmatch(r"<!-- (.*) -->", line)
+            directive = comment[1] if comment else ""
+        number += 1
+    return found
+
+
+def generalised(text):
+    for pattern, word in VARIES:
+        text = pattern.sub(word, text)
+    return text
+
+
+def matches(expected, actual, is_json):
+    """Whether actual is what the page shows."""
+    expected, actual = generalised(expected), generalised(actual)
+    if is_json:
+        expected, actual = re.sub(r"\s+", "", expected), re.sub(r"\s+", "", actual)
+        return re.fullmatch(re.escape(expected).replace("…", ".*"), actual, re.S)
+    pattern = "\n".join(r"(?:.*\n)*?(?:.*)" if line.strip() == "…" else re.escape(line.rstrip()).replace("…", ".*")
+                        for line in expected.rstrip("\n").split("\n"))
+    return re.fullmatch(pattern, "\n".join(line.rstrip() for line in actual.rstrip("\n").split("\n")))
+
+
+class Server:
+    def __init__(self, process, output, command, section, port):
+        self.process, self.output, self.command, self.section, self.port = process, output, command, section, port
+        self.read_to = 0
+
+    def end(self):
+        """All processes of its group: its shell ends before it does."""
+        deadline = time.monotonic() + 20 * SLOW
+        number = signal.SIGTERM
+        try:
+            while True:
+                os.killpg(self.process.pid, number)
+                self.process.poll()
+                time.sleep(0.05)
+                number = signal.SIGKILL if time.monotonic() > deadline else 0
+        except ProcessLookupError:
+            self.process.wait()
+
+
+class Page:
+    def __init__(self, path, languages):
+        """languages: those whose programs are run here."""
+        self.path, self.blocks, self.languages = path, blocks(path), set(languages)
+        self.place = scratch.directory("page")
+        self.tree, self.programs, self.home = self.place / "duepost", self.place / "bin", self.place / "home"
+        self.ports = {name: str(free_port()) for name in PORTS}
+        self.servers, self.passed_over = [], []
+        self._make_tree()
+        self.environment = environment({
+            "PATH": f"{self.programs}:{os.environ['PATH']}", "HOME": str(self.home), "LC_ALL": "C.UTF-8",
+            "DUEPOST_LISTEN": f"127.0.0.1:{self.ports['7700']}", "DUEPOST_SERVER": f"http://127.0.0.1:{self.ports['7700']}",
+            **self._go_caches()})
+
+    def _make_tree(self):
+        """A copy of what a reader has: nothing of the page is written into the real one. What installs and builds does nothing."""
+        for directory in self.tree / "build/release", self.programs, self.home:
+            directory.mkdir(parents=True)
+        for name in ("api", "config", "docker", "docs", "src", "tests", "README.md"):
+            (self.tree / name).symlink_to(ROOT / name)
+        shutil.copytree(ROOT / "script", self.tree / "script")
+        for name in ("bootstrap", "build"):
+            (self.tree / "script" / name).write_text("#!/bin/sh\n")
+        receiver = self.tree / "script/receiver"
+        receiver.write_text(self._in_ports(receiver.read_text()))
+        (self.tree / "build/release/duepost").symlink_to(BINARY)
+        (self.programs / "duepost").symlink_to(BINARY)
+        (self.programs / "python3").symlink_to("/usr/bin/python3")
+
+    @staticmethod
+    def _go_caches():
+        if not shutil.which("go"):
+            return {}
+        names = ("GOCACHE", "GOPATH")
+        values = subprocess.run(["go", "env", *names], capture_output=True, text=True, check=True).stdout.split("\n")
+        return {**dict(zip(names, values)), "GOTOOLCHAIN": "local"}
+
+    # ---- what the page says and what is there ----
+
+    def _in_ports(self, text):
+        return re.sub(r"\b(%s)\b" % "|".join(PORTS), lambda match: self.ports[match[1]], text)
+
+    def _in_document(self, text):
+        for name, port in self.ports.items():
+            text = re.sub(rf"\b{port}\b", name, text)
+        return text.replace(str(self.tree), "/home/ada/duepost").replace(str(self.home), "/home/ada").replace(str(self.place), "/tmp")
+
+    def _fail(self, block, what):
+        logs = "".join(f"\n--- {server.command}:\n{server.output.read_text()[-1500:]}" for server in self.servers)
+        raise AssertionError(f"{self.path.name}:{block.line}: {what}{logs}")
+
+    # ---- running ----
+
+    def run(self):
+        try:
+            for index, block in enumerate(self.blocks):
+                for server in [each for each in self.servers if each.section not in (0, block.section)]:
+                    self._end(server)
+                after = self.blocks[index + 1] if index + 1 < len(self.blocks) else None
+                self._run_block(block, after)
+        finally:
+            for server in list(self.servers):
+                self._end(server)
+            for port in self.ports.values():
+                release_port(int(port))
+
+    def _end(self, server):
+        self.servers.remove(server)
+        server.end()
+
+    def _run_block(self, block, after):
+        if block.directive.startswith("not run here: "):
+            self._check_is_run_elsewhere(block)
+        elif block.language == "sh":
+            self._run_commands(block, self._output_of(block, after))
+        elif block.language in COMMANDS:
+            self._run_program(block)
+        elif block.directive.startswith("output of "):
+            self._await_lines(block)
+
+    @staticmethod
+    def _output_of(block, after):
+        is_output = after and after.language in ("text", "json") and not after.directive and after.section == block.section
+        return after if is_output else None
+
+    def _check_is_run_elsewhere(self, block):
+        places = re.findall(r"[\w./-]+", block.directive.removeprefix("not run here: "))
+        if not any("/" in place and (ROOT / place).exists() for place in places):
+            self._fail(block, f"'{block.directive}' names no file of the tree")
+
+    def _needs(self, text):
+        """The languages that commands take."""
+        return {language for language, command in COMMANDS.items()
+                if re.search(rf"^{command.split()[0]} \S+\.(py|mjs|go|php|java)\b", text, re.M)}
+
+    def _run_commands(self, block, expected):
+        missing = self._needs(block.text) - self.languages
+        if missing:
+            self.passed_over.append((block.line, *missing))
+            return
+        deadline = time.monotonic() + PATIENCE * SLOW
+        reads = [line for line in block.text.splitlines() if line and line[0] not in " '})#"]
+        repeats = expected and all(ONLY_READS.match(line) for line in reads)
+        while True:
+            status, output = self._bash(block)
+            fits = not expected or matches(expected.text, output, expected.language == "json")
+            if fits and status in (0, None):
+                return
+            if not repeats or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        self._fail(block, f"exit status {status}, printed:\n{output}" + ("" if fits else f"not:\n{expected.text}"))
+
+    def _bash(self, block):
+        """(exit status, output); the status of a server, which goes on, is None."""
+        variables = self.place / "variables"
+        script = self.place / "script"
+        script.write_text(f"[ ! -e {variables} ] || . {variables}\nset -euo pipefail\n{self._in_ports(block.text)}\n"
+                          f"declare -px | grep -vE '^declare -x (PWD|OLDPWD|SHLVL)=' >{variables}\n")
+        output = scratch.file("output")
+        with output.open("w") as out:
+            process = subprocess.Popen(["bash", script], cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        deadline = time.monotonic() + 60 * SLOW
+        while process.poll() is None:
+            match = IS_SERVER.search(output.read_text(errors="replace"))
+            if match:
+                self._keep(Server(process, output, block.text.strip(), block.section, match[1]))
+                return None, self._in_document(output.read_text(errors="replace"))
+            if time.monotonic() > deadline:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                self._fail(block, f"does not end:\n{output.read_text(errors='replace')}")
+            time.sleep(0.01)
+        return process.returncode, self._in_document(output.read_text(errors="replace"))
+
+    def _keep(self, server):
+        self.servers.append(server)
+        if "listening on" in server.output.read_text():
+            server.section = 0
+            self._await_ready(server)
+
+    def _await_ready(self, server):
+        deadline = time.monotonic() + PATIENCE * SLOW
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/readyz", timeout=5 * SLOW):
+                    return
+            except (urllib.error.HTTPError, OSError):
+                assert time.monotonic() < deadline, f"{server.command} does not get ready:\n{server.output.read_text()}"
+                time.sleep(0.02)
+
+    def _run_program(self, block):
+        if not block.file_name:
+            self._fail(block, "the first line of a program is a comment with the name of its file")
+        (self.tree / block.file_name).write_text(self._in_ports(block.text))
+        is_named = any(other.language == "sh" and other.section == block.section and block.file_name in other.text
+                       for other in self.blocks)
+        if not is_named:
+            command = f"{COMMANDS[block.language]} {block.file_name}\n"
+            self._run_commands(dataclasses.replace(block, text=command), None)
+
+    def _await_lines(self, block):
+        command = block.directive.removeprefix("output of ")
+        server = next((server for server in reversed(self.servers) if server.command == command), None)
+        if not server:
+            if self._needs(command + " ") - self.languages:
+                self.passed_over.append((block.line, command))
+                return
+            self._fail(block, f"there is no server {command}")
+        deadline = time.monotonic() + PATIENCE * SLOW
+        wanted = ".*" + "(?:.*\n)*?.*".join(re.escape(generalised(line.strip())).replace("…", ".*")
+                                            for line in block.text.strip().split("\n"))
+        while True:
+            came = generalised(self._in_document(server.output.read_text(errors="replace"))[server.read_to:])
+            if re.search(wanted, came):
+                server.read_to = len(self._in_document(server.output.read_text(errors="replace")))
+                return
+            if time.monotonic() > deadline:
+                self._fail(block, f"{command} did not print\n{block.text}")
+            time.sleep(0.02)
