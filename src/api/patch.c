@@ -183,7 +183,7 @@ static void read_job(struct patch *patch)
 
 void patch_handle(struct exchange *exchange)
 {
-    if (!etag_read_matches(exchange) || problem_answer_unready(exchange))
+    if (problem_answer_sibling(exchange) || !etag_read_matches(exchange) || problem_answer_unready(exchange))
         return;
     struct patch *patch = NEW(struct patch);
     patch->exchange = exchange;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "api/view.h"
+#include "job/job_id.h"
 
 enum { DETAIL_MAX = 768 };
 
@@ -188,5 +189,17 @@ bool problem_answer_unready(struct exchange *exchange)
     if (is_ready(api_of(exchange)->options.store, exchange->key, &why))
         return false;
     exchange_refuse(exchange, 503, "%s; nothing changed.", why.text);
+    return true;
+}
+
+bool problem_answer_sibling(struct exchange *exchange)
+{
+    struct slice owner = topic_owner(exchange->topic);
+    if (!topic_is_sibling(exchange->topic))
+        return false;
+    exchange_refuse(exchange, 403,
+                    "Only the server writes to topics with ~ in their names. Jobs of this one can be read, cancelled "
+                    "and run again; jobs and settings of your own go to topic %.*s.",
+                    SLICE_ARG(owner));
     return true;
 }

@@ -41,6 +41,9 @@ void problem_answer_status(struct exchange *, enum status, const char *consequen
  * key names that cannot be now, and 503 was answered. */
 bool problem_answer_unready(struct exchange *);
 
+/* Answers 403, and returns true, for the topic of a path that only the server writes to. */
+bool problem_answer_sibling(struct exchange *);
+
 /* The opening of a problem: type, title, status, detail; the caller adds members and '}'. */
 void problem_write_head(struct buffer *, unsigned status, struct slice detail);
 

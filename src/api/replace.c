@@ -107,6 +107,8 @@ void replace_handle(struct exchange *exchange)
     struct job job;
     struct job_errors errors;
     struct slice body = http_request_body(exchange->request);
+    if (problem_answer_sibling(exchange))
+        return;
     enum status status = job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_invalid(exchange, status, "job", &errors);

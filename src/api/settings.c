@@ -183,7 +183,7 @@ static void read_settings(struct change *change)
 
 static void change_settings(struct exchange *exchange, enum change_kind kind)
 {
-    if (problem_answer_unready(exchange))
+    if (problem_answer_sibling(exchange) || problem_answer_unready(exchange))
         return;
     struct change *change = NEW(struct change);
     change->exchange = exchange;

@@ -10,7 +10,7 @@
 #include "job/topic_patterns.h"
 #include "job/topic_settings.h"
 
-enum { PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = 256 };
+enum { PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = JOB_TOPIC_NAME_MAX + 2 };
 
 static const char *hold_of(const struct store_topic *topic)
 {

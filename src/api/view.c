@@ -124,7 +124,7 @@ static void write_headers(struct buffer *body, const struct topic_settings *sett
 
 static void write_body(struct buffer *body, const struct job *job)
 {
-    if (job->body.size == 0 || job_id_is_notice(job->job_id))
+    if (job->body.size == 0 || topic_is_sibling(job->topic) || job_id_is_notice(job->job_id))
         return;
     buffer_append(body, SLICE(",\"body\":"));
     buffer_append(body, job->body);
@@ -181,9 +181,9 @@ void view_write(struct buffer *body, const struct store_job *stored, const struc
 {
     struct job job;
     struct topic_settings settings;
-    bool has_settings =
-        stored->settings.size && topic_settings_read(stored->settings, &settings) == STATUS_OK;
     bool is_readable = view_read(stored, &job);
+    bool has_settings = stored->settings.size &&
+                        topic_settings_read_for(job.topic, stored->settings, &settings) == STATUS_OK;
     write_job(body, stored, &job, has_settings ? &settings : NULL, fallback);
     if (is_readable)
         job_fini(&job);

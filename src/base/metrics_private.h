@@ -9,7 +9,7 @@
 
 enum {
     TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */
-    TOPIC_NAME_MAX = 128,
+    TOPIC_NAME_MAX = 256,
     TOPIC_SLOTS = 512, /* size of the hash table: a power of two, never more than a fifth full */
 };
 

@@ -16,9 +16,12 @@
 #include "job/retry_schedule.h"
 
 enum {
-    JOB_TOPIC_MAX = 128,                          /* bytes */
-    JOB_ID_MAX = 255,                             /* bytes */
-    JOB_KEY_MAX = JOB_TOPIC_MAX + 1 + JOB_ID_MAX, /* topic/jobId */
+    JOB_TOPIC_MAX = 128,      /* bytes; of the owner in the name of a sibling topic */
+    JOB_SIBLING_MAX = 128,    /* bytes from its '~' on */
+    JOB_ID_MAX = 255,         /* bytes, where a client may choose it */
+    JOB_ID_DERIVED_MAX = 320, /* bytes, where the server makes it for a job of a sibling topic */
+    JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
+    JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
     JOB_URL_MAX = 2048,                           /* bytes */
     JOB_RETRY_MAX = 100,
     JOB_HEADERS_MAX = 50,

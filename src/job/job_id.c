@@ -14,12 +14,28 @@ static bool is_dots(struct slice text)
     return slice_equal(text, SLICE(".")) || slice_equal(text, SLICE(".."));
 }
 
+bool topic_is_sibling(struct slice topic)
+{
+    return topic.size && memchr(topic.data, JOB_SIBLING_MARK, topic.size);
+}
+
+struct slice topic_owner(struct slice text)
+{
+    struct slice topic, owner, ignored;
+    slice_cut(text, '/', &topic, &ignored);
+    slice_cut(topic, JOB_SIBLING_MARK, &owner, &ignored);
+    return owner;
+}
+
 bool topic_is_valid(struct slice topic)
 {
+    struct slice owner = topic_owner(topic);
+    size_t sibling_size = topic.size - owner.size;
     for (size_t i = 0; i < topic.size; i++)
-        if (!is_topic_byte(topic.data[i]))
+        if (!is_topic_byte(topic.data[i]) && topic.data[i] != JOB_SIBLING_MARK)
             return false;
-    return topic.size > 0 && topic.size <= JOB_TOPIC_MAX && !is_dots(topic);
+    return owner.size > 0 && owner.size <= JOB_TOPIC_MAX && !is_dots(owner) && sibling_size != 1 &&
+           sibling_size <= JOB_SIBLING_MAX;
 }
 
 /* Bytes of the character that text begins with; 0: it is a control character, or no UTF-8. */
@@ -33,9 +49,9 @@ static size_t character_size(struct slice text)
     return size && size <= text.size && !is_control && utf8_is_sound(at, size) ? size : 0;
 }
 
-bool job_id_is_valid(struct slice job_id)
+static bool is_job_id(struct slice job_id, size_t max)
 {
-    if (job_id.size == 0 || job_id.size > JOB_ID_MAX || is_dots(job_id))
+    if (job_id.size == 0 || job_id.size > max || is_dots(job_id))
         return false;
     for (size_t size; job_id.size; job_id = slice_skip(job_id, size)) {
         size = character_size(job_id);
@@ -45,6 +61,11 @@ bool job_id_is_valid(struct slice job_id)
     return true;
 }
 
+bool job_id_is_valid(struct slice job_id)
+{
+    return is_job_id(job_id, JOB_ID_MAX);
+}
+
 bool job_id_is_notice(struct slice job_id)
 {
     return slice_starts_with(job_id, SLICE(JOB_ID_NOTICE));
@@ -52,7 +73,8 @@ bool job_id_is_notice(struct slice job_id)
 
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
 {
-    return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) && job_id_is_valid(*job_id);
+    return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) &&
+           is_job_id(*job_id, topic_is_sibling(*topic) ? JOB_ID_DERIVED_MAX : JOB_ID_MAX);
 }
 
 /* The five bits that begin at bit number first; bits are counted from the end of bytes. */

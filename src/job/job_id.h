@@ -4,11 +4,18 @@
 
 #include "base/slice.h"
 
-/* 1 to 128 of A-Z a-z 0-9 . _ - and neither "." nor "..". */
+/* Returns whether this names a topic: 1 to 128 of A-Z a-z 0-9 . _ - and neither "." nor ".."; in a sibling
+ * topic, '~' and at most JOB_SIBLING_MAX - 1 such bytes or '~' follow. */
 bool topic_is_valid(struct slice);
 
-/* UTF-8 of 1 to 255 bytes without control characters, and neither "." nor "..". It may hold slashes. */
-bool job_id_is_valid(struct slice);
+/* A sibling topic, such as orders~callbacks, holds jobs that the server makes for the jobs of its owner,
+ * orders. Clients write no jobs and no settings there. It lies in the shard of its owner, and has its tokens'
+ * rights and its signing secrets. Bodies of its jobs are never shown: they may hold all of an owner's job. */
+#define JOB_SIBLING_MARK '~'
+bool topic_is_sibling(struct slice topic);
+
+/* Returns the name up to the first '~', the owner; of an id, up to its slash at most. */
+struct slice topic_owner(struct slice topic_or_id);
 
 /* One that begins so names a notice: bury() in scripts/lib makes it, and its body holds all of a dead job,
  * what the API does not show included. So nobody is shown the body of a job with such an id, whoever made it.
@@ -16,7 +23,12 @@ bool job_id_is_valid(struct slice);
 #define JOB_ID_NOTICE "dead~"
 bool job_id_is_notice(struct slice);
 
-/* topic/jobId, cut at its first slash; false when it is not one. */
+/* Returns whether a client may give a job this id: UTF-8 of 1 to 255 bytes without control characters, and
+ * neither "." nor "..". It may hold slashes. */
+bool job_id_is_valid(struct slice);
+
+/* Cuts topic/jobId at its first slash; false when it is not one. The jobId of a sibling topic may have
+ * JOB_ID_DERIVED_MAX bytes. */
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
 
 /* A new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base 32). */

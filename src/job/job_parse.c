@@ -53,7 +53,9 @@ static void read_topic(struct parse *parse, const char *name, struct slice value
     struct slice *topic = &parse->job->topic;
     if (!read_text(parse, name, value, topic))
         return;
-    if (topic_is_valid(*topic))
+    if (topic_is_sibling(*topic))
+        job_errors_add(parse->errors, name, "must not have ~: only the server schedules jobs in such topics");
+    else if (topic_is_valid(*topic))
         check_name(parse, name, *topic, parse->topic);
     else
         job_errors_add(parse->errors, name, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");

@@ -1,5 +1,6 @@
 #include "job/topic_patterns.h"
 
+#include "job/job.h"
 #include "job/job_id.h"
 
 /* Without its '*', if it has one. */
@@ -15,7 +16,7 @@ static bool is_pattern(struct slice pattern)
 {
     bool is_open = take_star(&pattern);
     bool is_dots = slice_equal(pattern, SLICE(".")) || slice_equal(pattern, SLICE(".."));
-    return topic_is_valid(pattern) || (is_open && (pattern.size == 0 || is_dots));
+    return (topic_is_valid(pattern) && !topic_is_sibling(pattern)) || (is_open && (pattern.size == 0 || is_dots));
 }
 
 enum status topic_patterns_check(struct slice patterns, struct problem *problem)
@@ -44,7 +45,7 @@ enum status topic_patterns_check(struct slice patterns, struct problem *problem)
 static bool matches(struct slice pattern, struct slice topic)
 {
     bool is_open = take_star(&pattern);
-    return is_open ? slice_starts_with(topic, pattern) : slice_equal(topic, pattern);
+    return is_open ? slice_starts_with(topic, pattern) : slice_equal(topic_owner(topic), pattern);
 }
 
 bool topic_patterns_match(struct slice patterns, struct slice topic)
@@ -76,24 +77,53 @@ static void put_just_before(struct slice name, struct buffer *from)
     buffer_append_byte(from, '\x7f');
 }
 
+enum { START_MAX = JOB_TOPIC_MAX + 1 };
+
+/* The first name behind after that a pattern may match: of the beginnings of open patterns, and of topics. */
+struct start {
+    struct slice after;
+    char text[START_MAX];
+    size_t size; /* 0: none yet */
+};
+
+static void note_start(struct start *start, struct slice name)
+{
+    if (!precedes(start->after, name) || (start->size && !precedes(name, slice_from(start->text, start->size))))
+        return;
+    memcpy(start->text, name.data, name.size);
+    start->size = name.size;
+}
+
+/* Returns whether after lies among the matches. A pattern that is a topic has two ranges, as names lie between
+ * the topic and its siblings: a, a-b, a~c. */
+static bool note_pattern(struct start *start, struct slice pattern)
+{
+    char text[START_MAX];
+    bool is_open = take_star(&pattern);
+    note_start(start, pattern);
+    if (is_open)
+        return slice_starts_with(start->after, pattern);
+    memcpy(text, pattern.data, pattern.size);
+    text[pattern.size] = JOB_SIBLING_MARK;
+    struct slice siblings = slice_from(text, pattern.size + 1);
+    note_start(start, siblings);
+    return slice_starts_with(start->after, siblings);
+}
+
 bool topic_patterns_seek(struct slice patterns, struct slice after, struct buffer *from)
 {
-    struct slice pattern, rest = patterns, first = {NULL, 0};
-    bool has_more = true, is_found = false;
+    struct slice pattern, rest = patterns;
+    struct start start = {.after = after};
+    bool has_more = true;
     buffer_clear(from);
     while (has_more) {
         has_more = slice_cut(rest, ',', &pattern, &rest);
-        bool is_open = take_star(&pattern);
-        if (is_open && slice_starts_with(after, pattern)) { /* in the middle of them */
+        if (note_pattern(&start, pattern)) {
             buffer_append(from, after);
             return true;
         }
-        if (precedes(after, pattern) && (!is_found || precedes(pattern, first))) {
-            first = pattern;
-            is_found = true;
-        }
     }
-    if (is_found)
-        put_just_before(first, from);
-    return is_found;
+    if (start.size)
+        put_just_before(slice_from(start.text, start.size), from);
+    return start.size > 0;
 }

@@ -1,7 +1,7 @@
 /* topic_patterns.h - which topics are meant: "orders-*,mail".
  *
  * A pattern is a topic, or the beginning of some with a '*' behind it; '*' alone
- * is all of them. */
+ * is all of them. A pattern that matches a topic matches its siblings, and no pattern holds a '~'. */
 #ifndef DUEPOST_JOB_TOPIC_PATTERNS_H
 #define DUEPOST_JOB_TOPIC_PATTERNS_H
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/decimal.h"
+#include "job/job_id.h"
 #include "job/json.h"
 #include "job/member.h"
 #include "job/needs.h"
@@ -274,6 +275,26 @@ enum status topic_settings_read(struct slice text, struct topic_settings *settin
     struct job_errors errors;
     struct parse parse = {.settings = settings, .errors = &errors, .is_kept = true};
     return parse_text(&parse, text.size ? text : SLICE("{}"));
+}
+
+static void limit_to_sibling(struct topic_settings *settings)
+{
+    settings->is_paused = false;
+    settings->max_in_flight = 0;
+    settings->rate_jobs = 0;
+    settings->has_schedule = false;
+    settings->has_timeout = false;
+    settings->on_dead = SLICE("");
+    settings->jitter_ppm = 0;
+    settings->has_breaker = false;
+}
+
+enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *settings)
+{
+    enum status status = topic_settings_read(text, settings);
+    if (status == STATUS_OK && topic_is_sibling(topic))
+        limit_to_sibling(settings);
+    return status;
 }
 
 void topic_settings_fini(struct topic_settings *settings)

@@ -59,6 +59,12 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *, str
  * did not write that. The settings need no fini then. OK: they borrow text. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
+/* Reads what a job of this topic gets of the text, as topic_settings_read does. A sibling topic gets parts of its
+ * owner's settings: the signing secrets, the retention, and the headers with the url that says where these may
+ * go. */
+enum status topic_settings_read_for(struct slice topic, struct slice text,
+                                    struct topic_settings *) MUST_USE;
+
 void topic_settings_fini(struct topic_settings *);
 
 /* The text; nothing where nothing is set. */

@@ -38,7 +38,7 @@ static void heads_step(struct heads_walk *);
 static void heads_end(struct heads_walk *walk, enum status status)
 {
     struct buffer topics;
-    buffer_init(&topics, (size_t)STORE_LIST_MAX * (JOB_TOPIC_MAX + 1));
+    buffer_init(&topics, (size_t)STORE_LIST_MAX * (JOB_TOPIC_NAME_MAX + 1));
     for (size_t i = 0; i < walk->count; i++) {
         struct slice topic, job_id;
         slice_cut(slice_of(walk->heads[i].id), '/', &topic, &job_id);
@@ -142,6 +142,6 @@ void heads_find(struct shard *shard, const struct store_list *list, bool is_coun
     walk->is_count = is_count;
     walk->fn = fn;
     walk->arg = arg;
-    buffer_init(&walk->behind, JOB_TOPIC_MAX);
+    buffer_init(&walk->behind, JOB_TOPIC_NAME_MAX);
     heads_step(walk);
 }

@@ -12,7 +12,8 @@ struct shard;
 /* The shards of a store are numbered from 0. */
 struct shard *store_shard(const struct store *, size_t number);
 
-/* The one in which a topic, or an id's, or a receiver of that name, lives. */
+/* Returns the shard of a topic, of an id, or of a receiver with that name. A sibling topic lies with its
+ * owner. */
 struct shard *store_shard_of(const struct store *, struct slice id);
 
 size_t shard_number(const struct shard *);

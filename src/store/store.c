@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "io/cluster.h"
 #include "io/sentinel.h"
+#include "job/job_id.h"
 #include "store/places.h"
 #include "store/shard_private.h"
 
@@ -46,11 +47,9 @@ struct shard *store_shard(const struct store *store, size_t number)
 
 struct shard *store_shard_of(const struct store *store, struct slice id)
 {
-    struct slice topic, rest;
     if (store->options.shards == 1)
         return store_shard(store, 0);
-    slice_cut(id, '/', &topic, &rest);
-    return store_shard(store, crc16(topic) % store->options.shards);
+    return store_shard(store, crc16(topic_owner(id)) % store->options.shards);
 }
 
 /* ---- where it is ---- */

@@ -256,10 +256,12 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
 /* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */
 static bool read_settings(struct attempt *attempt, struct slice text)
 {
+    struct slice topic, job_id;
     attempt->settings = NEW(struct topic_settings);
     attempt->settings_text = slice_dup(text);
+    slice_cut(attempt->lease.id, '/', &topic, &job_id);
     enum status status =
-        topic_settings_read(slice_from(attempt->settings_text, text.size), attempt->settings);
+        topic_settings_read_for(topic, slice_from(attempt->settings_text, text.size), attempt->settings);
     if (status == STATUS_OK && attempt->settings->lacks.size == 0)
         return true;
     if (status == STATUS_OK) {

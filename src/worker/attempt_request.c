@@ -123,7 +123,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     size_t count = topic_defaults_headers(attempt->settings, job, headers);
     char digits[16];
     struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
-    char room[3 * JOB_ID_MAX + 1];
+    char room[3 * JOB_ID_DERIVED_MAX + 1];
     struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     buffer_append_number(&number, job->attempts + 1);
     if (!member_find_header(headers, count, SLICE("Content-Type"))) {

@@ -3,7 +3,7 @@
 #include "job/job.h"
 #include "job/job_id.h"
 
-static char long_text[300];
+static char long_text[1000];
 
 static struct slice letters(size_t size)
 {
@@ -21,6 +21,12 @@ START_TEST(knows_what_may_name_a_topic_or_a_job)
         {{"aZ09._-", 7}, true, true},
         {{"...", 3}, true, true},
         {{"a:b~c", 5}, false, true},
+        {{"a~b", 3}, true, true},
+        {{"a~b~c", 5}, true, true},
+        {{"a~", 2}, false, true},
+        {{"~a", 2}, false, true},
+        {{".~a", 3}, false, true},
+        {{"a~b/c", 5}, false, true},
         {{"", 0}, false, false},
         {{".", 1}, false, false},
         {{"..", 2}, false, false},
@@ -53,6 +59,47 @@ START_TEST(bounds_their_sizes)
     ck_assert(!topic_is_valid(letters(JOB_TOPIC_MAX + 1)));
     ck_assert(job_id_is_valid(letters(JOB_ID_MAX)));
     ck_assert(!job_id_is_valid(letters(JOB_ID_MAX + 1)));
+}
+END_TEST
+
+/* An id of a topic with so many bytes from its '~' on, and of a jobId with so many. */
+static struct slice key_of(size_t topic_size, size_t sibling_size, size_t job_id_size)
+{
+    struct slice key = letters(topic_size + sibling_size + 1 + job_id_size);
+    long_text[topic_size + sibling_size] = '/';
+    if (sibling_size)
+        long_text[topic_size] = '~';
+    return key;
+}
+
+START_TEST(a_sibling_topic_has_room_of_its_own)
+{
+    struct slice topic, job_id;
+    ck_assert(job_key_parse(key_of(JOB_TOPIC_MAX, 0, JOB_ID_MAX), &topic, &job_id));
+    ck_assert(!job_key_parse(key_of(JOB_TOPIC_MAX, 0, JOB_ID_MAX + 1), &topic, &job_id));
+    ck_assert(job_key_parse(key_of(JOB_TOPIC_MAX, JOB_SIBLING_MAX, JOB_ID_DERIVED_MAX), &topic, &job_id));
+    ck_assert(!job_key_parse(key_of(JOB_TOPIC_MAX + 1, 2, 1), &topic, &job_id));
+    ck_assert(!job_key_parse(key_of(1, JOB_SIBLING_MAX + 1, 1), &topic, &job_id));
+    ck_assert(!job_key_parse(key_of(1, 2, JOB_ID_DERIVED_MAX + 1), &topic, &job_id));
+}
+END_TEST
+
+START_TEST(knows_a_sibling_and_its_owner)
+{
+    static const struct {
+        const char *name, *owner;
+        bool is_sibling;
+    } cases[] = {
+        {"orders", "orders", false},     {"orders~callbacks", "orders", true}, {"orders~a~b", "orders", true},
+        {"orders/a~b", "orders", false}, {"orders~c/a~b", "orders", true},     {"", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slice topic, rest;
+        slice_cut(slice_of(cases[i].name), '/', &topic, &rest);
+        ck_assert_msg(topic_is_sibling(topic) == cases[i].is_sibling, "%s", cases[i].name);
+        ck_assert_msg(slice_equal(topic_owner(slice_of(cases[i].name)), slice_of(cases[i].owner)), "%s",
+                      cases[i].name);
+    }
 }
 END_TEST
 
@@ -110,6 +157,8 @@ Suite *suite(void)
     tcase_add_test(tests, knows_what_may_name_a_topic_or_a_job);
     tcase_add_test(tests, bounds_their_sizes);
     tcase_add_test(tests, knows_a_notice_by_its_id);
+    tcase_add_test(tests, a_sibling_topic_has_room_of_its_own);
+    tcase_add_test(tests, knows_a_sibling_and_its_owner);
     tcase_add_test(tests, cuts_a_key_at_its_slash);
     tcase_add_test(tests, makes_ids_that_sort_by_time);
     suite_add_tcase(suite, tests);

@@ -10,7 +10,7 @@ static const struct {
     {"..*", true},  {"a,a", true},           {"", false},       {",", false},
     {"a,", false},  {",a", false},           {"a,,b", false},   {".", false},
     {"..", false},  {"a**", false},          {"*a", false},     {"a b", false},
-    {"a/b", false}, {"a:*", false},          {"a,b c*", false},
+    {"a/b", false}, {"a:*", false},          {"a,b c*", false}, {"a~b", false}, {"a~*", false},
 };
 
 START_TEST(a_pattern_is_a_topic_or_a_beginning)
@@ -49,6 +49,8 @@ static const struct {
     {"mail", "Mail", false},       {"orders-*", "orders-", true}, {"orders-*", "orders-eu", true},
     {"orders-*", "orders", false}, {"orders-*", "order", false},  {"a,b*,c", "c", true},
     {"a,b*,c", "bb", true},        {"a,b*,c", "ac", false},       {"*", "anything", true},
+    {"mail", "mail~callbacks", true}, {"mail", "mails~callbacks", false}, {"mail", "mail-~x", false},
+    {"orders-*", "orders-eu~callbacks", true}, {"orders-*", "orders~callbacks", false},
 };
 
 START_TEST(topics_match)
@@ -60,8 +62,8 @@ START_TEST(topics_match)
 END_TEST
 
 /* In their order. */
-static const char *const names[] = {"-",  "A", "a",      "ab",      "abc",       "b", "ba",
-                                    "bb", "c", "orders", "orders-", "orders-eu", "z"};
+static const char *const names[] = {"-",   "A",   "a",  "ab", "abc",    "abc~d",   "ab~c",      "a~c",      "a~d",
+                                    "b",   "ba",  "bb", "c",  "orders", "orders-", "orders-eu", "orders~c", "z"};
 enum { NAMES = sizeof names / sizeof *names };
 
 /* What a walk over names finds that jumps to where the next match may be. */
@@ -87,12 +89,13 @@ static void walk(const char *patterns, struct buffer *found)
 static const struct {
     const char *patterns, *found;
 } walks[] = {
-    {"*", "- A a ab abc b ba bb c orders orders- orders-eu z "},
-    {"a*", "a ab abc "},
-    {"ab*,orders-*,c", "ab abc c orders- orders-eu "},
-    {"z,b,-,a", "- a b z "},
+    {"*", "- A a ab abc abc~d ab~c a~c a~d b ba bb c orders orders- orders-eu orders~c z "},
+    {"a*", "a ab abc abc~d ab~c a~c a~d "},
+    {"ab*,orders-*,c", "ab abc abc~d ab~c c orders- orders-eu "},
+    {"z,b,-,a", "- a a~c a~d b z "},
+    {"orders,ab", "ab ab~c orders orders~c "},
     {"nothing", ""},
-    {"a,a*,ab*", "a ab abc "},
+    {"a,a*,ab*", "a ab abc abc~d ab~c a~c a~d "},
 };
 
 START_TEST(a_walk_misses_nothing_and_sees_nothing_twice)
@@ -115,7 +118,11 @@ START_TEST(a_walk_leaves_out_what_lies_between)
     ck_assert_str_eq(buffer_text(&from), "bx");
     ck_assert(topic_patterns_seek(SLICE("b*,orders"), SLICE("c"), &from));
     ck_assert(strcmp(buffer_text(&from), "orderr~~~") > 0 && strcmp(buffer_text(&from), "orders") < 0);
-    ck_assert(!topic_patterns_seek(SLICE("b*,orders"), SLICE("orders"), &from));
+    ck_assert(topic_patterns_seek(SLICE("b*,orders"), SLICE("orders"), &from));
+    ck_assert(strcmp(buffer_text(&from), "orderszzz") > 0 && strcmp(buffer_text(&from), "orders~") < 0);
+    ck_assert(topic_patterns_seek(SLICE("b*,orders"), SLICE("orders~c"), &from));
+    ck_assert_str_eq(buffer_text(&from), "orders~c");
+    ck_assert(!topic_patterns_seek(SLICE("b*,orders"), SLICE("ordert"), &from));
     buffer_fini(&from);
 }
 END_TEST

@@ -87,7 +87,8 @@ end
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 local function may_serve(topic)
-  if settings_of(topic) ~= UNREADABLE and knows_needs(topic) then return true end
+  local owner = owner_of(topic)
+  if settings_of(owner) ~= UNREADABLE and knows_needs(owner) then return true end
   if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end
   is_passed[topic] = true
   return false
@@ -136,8 +137,9 @@ for i = 1, #passed do served[#served + 1] = passed[i] end
 
 -- A consumer needs to know whether what it delivers is kept.
 local function text_for_consumer(topic)
-  local own, all = settings_text_of(topic), settings_of('*').retention
-  if not all or settings_of(topic).retention or settings_of(topic) == UNREADABLE then return own end
+  local own, all = serving_text_of(topic), settings_of('*').retention
+  local settings = settings_of(owner_of(topic))
+  if not all or settings.retention or settings == UNREADABLE then return own end
   return string.format('{"retention":%.14g', all) .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
 end
 for i = 1, #served do

@@ -77,7 +77,7 @@ local function add(id, score, record, losses, lines)
     replies[#replies + 1] = tag_text(state, tonumber(score), record)
     return
   end
-  local settings_text = settings_text_of(topic_of(id))
+  local settings_text = serving_text_of(topic_of(id))
   bytes_left = bytes_left - #settings_text
   replies[#replies + 1] = tonumber(score)
   replies[#replies + 1] = record

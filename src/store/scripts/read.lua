@@ -12,7 +12,7 @@ local function read_kept(id)
   if call('HEXISTS', KEPT, id) == 0 then return {} end
   if has_read_enough() then return -2 end
   local state, at, losses, record, lines = kept_job(id)
-  return {state, at, record, losses, settings_text_of(topic_of(id)), kept_until(id, state, at), last_line(lines)}
+  return {state, at, record, losses, serving_text_of(topic_of(id)), kept_until(id, state, at), last_line(lines)}
 end
 
 for i = 2, #ARGV do
@@ -24,7 +24,7 @@ for i = 2, #ARGV do
     local state, score = locate(id)
     replies[i] = record and {
       state or 'ready', -- nowhere: the janitor will make it ready
-      tonumber(score) or now, record, losses_of(id), settings_text_of(topic_of(id)),
+      tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),
     } or -2
   end
 end

@@ -13,6 +13,8 @@ local function apply(topic, new)
   end
   touch(topic)
   touch_dead(topic)
+  local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
+  if first_sibling then call('HSET', META, 'redate', '0') end -- its dead jobs go by the same retention
 end
 
 local replies = {now_us}

@@ -1,5 +1,5 @@
 -- settings.lua - what operators have set for topics.
--- uses: has needs
+-- uses: has needs topic
 
 local TOPICS = base .. 'topics' -- topic -> settings
 local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
@@ -42,6 +42,9 @@ local function settings_of(topic)
 end
 
 local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
+
+-- What C needs to serve or show a job of the topic. A sibling topic has parts of its owner's, see topic_settings_read_for.
+local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
 -- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end

@@ -1,4 +1,4 @@
--- topic.lua - the topic of an id.
+-- topic.lua - the topic of an id, and the owner of a sibling topic.
 
 -- Each id is asked for its topic several times, and a pattern costs more than a table.
 local topics_of = {}
@@ -10,3 +10,6 @@ local function topic_of(id)
   end
   return topic
 end
+
+-- orders owns the sibling topic orders~callbacks, see job_id.h. A topic that is no sibling owns itself.
+local function owner_of(topic) return string.match(topic, '^[^~]*') end
