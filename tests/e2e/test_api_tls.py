@@ -245,4 +245,4 @@ def test_it_drains(start, pair, trust, receiver, topic):
 
 def test_commands_verify_the_server(server, authority):
     assert "TOPIC" in ask(server, "topics", f"--ca-file={authority.certificate}")
-    assert "is the server there" in ask(server, "topics", code=1)
+    assert "check the server" in ask(server, "topics", code=1)
