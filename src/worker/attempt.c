@@ -1,3 +1,23 @@
+/* The work of an attempt. Each arrow is an event; attempt_move checks that it is one of these.
+ *
+ *   READING ──▶ ASKING ──▶ SENDING ──▶ RECORDING ──▶ OVER
+ *
+ *   from         an event takes it to                                          the event is
+ *   READING      ASKING, SENDING, RECORDING (nothing can be sent)              attempt_start
+ *   ASKING       SENDING, RECORDING (held back)                                attempt_on_permit, attempt_cut
+ *   SENDING      RECORDING                                                     attempt_on_done, attempt_cut
+ *   RECORDING    OVER (taken, or stale), UNRECORDED (Redis did not take it)    attempt_on_recorded
+ *   UNRECORDED   RECORDING                                                     attempt_record
+ *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
+ *
+ * The lease moves by the answers to renewals, whatever the work's state is (attempt_on_renewed):
+ *
+ *   HELD         LINGERING (the job was cancelled), LOST
+ *   LINGERING    LOST
+ *
+ * A request leaves only while the lease is HELD and lasts by our own clock. A LINGERING lease is renewed as
+ * well: the attempt keeps its place in flight until it is over. Without an answer, a renewal leaves the lease
+ * as it is. */
 #include "worker/attempt.h"
 
 #include <assert.h>
@@ -11,50 +31,35 @@
 #include "job/url.h"
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
-#include "worker/http_result.h"
 
 /* Kept of a lease for the way of a request out of this process. */
 #define LEASE_SPARE_US INT64_C(1000000)
 
-/* For a job whose name cannot be looked for now. */
+/* For a job whose name cannot be looked up now. */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
-enum {
-    HEADER_TEXT_MAX = 32 * 1024, /* job's headers and ours */
-};
+enum { HEADER_TEXT_MAX = 32 * 1024 /* job's headers and ours */ };
 
-/* ---- the lease ---- */
-
-static bool has_lease(const struct attempt *attempt)
+static void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
-    int64_t until_us = attempt->renewed_us + STORE_LEASE_MS * INT64_C(1000) - LEASE_SPARE_US;
-    return !attempt->is_lease_lost && clock_boot_us() < until_us;
+    static const bool is_allowed[ATTEMPT_STATES][ATTEMPT_STATES] = {
+        [ATTEMPT_READING] = {[ATTEMPT_ASKING] = true, [ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_ASKING] = {[ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_SENDING] = {[ATTEMPT_RECORDING] = true},
+        [ATTEMPT_RECORDING] = {[ATTEMPT_UNRECORDED] = true, [ATTEMPT_OVER] = true},
+        [ATTEMPT_UNRECORDED] = {[ATTEMPT_RECORDING] = true},
+    };
+    assert(is_allowed[attempt->state][to]);
+    attempt->state = to;
 }
 
-static void on_renewed(void *arg, enum status status)
+/* ---- RECORDING ---- */
+
+static void attempt_tell_end(struct attempt *attempt)
 {
-    struct attempt *attempt = arg;
-    attempt->is_renewing = false;
-    bool is_lingering = status == STATUS_NOT_FOUND;
-    if (status == STATUS_OK || is_lingering)
-        attempt->renewed_us = attempt->renewal_us;
-    if (status == STATUS_STALE || is_lingering) {
-        attempt->is_lease_lost = true;
-        attempt->is_lingering = is_lingering;
-    }
-    if (attempt->is_over)
+    if (attempt->renewing_us == 0)
         attempt->context->on_end(attempt->context->arg, attempt);
 }
-
-void attempt_renew(struct attempt *attempt)
-{
-    assert(!attempt->is_renewing);
-    attempt->is_renewing = true;
-    attempt->renewal_us = clock_boot_us();
-    shard_renew(attempt->context->shard, &attempt->lease, on_renewed, attempt);
-}
-
-/* ---- recording ---- */
 
 static void count_end(const struct attempt *attempt)
 {
@@ -66,18 +71,18 @@ static void count_end(const struct attempt *attempt)
     }
 }
 
-static void on_recorded(void *arg, enum status status)
+static void attempt_on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     const struct attempt_context *context = attempt->context;
+    bool is_known = status == STATUS_OK || status == STATUS_STALE;
     if (status == STATUS_OK)
         count_end(attempt);
-    if (status != STATUS_OK && status != STATUS_STALE)
-        context->on_unrecorded(context->arg, attempt);
-    else if (attempt->is_renewing)
-        attempt->is_over = true;
+    attempt_move(attempt, is_known ? ATTEMPT_OVER : ATTEMPT_UNRECORDED);
+    if (is_known)
+        attempt_tell_end(attempt);
     else
-        context->on_end(context->arg, attempt);
+        context->on_unrecorded(context->arg, attempt);
 }
 
 void attempt_record(struct attempt *attempt)
@@ -87,29 +92,21 @@ void attempt_record(struct attempt *attempt)
     const struct lease *lease = &attempt->lease;
     struct slice record = buffer_slice(&attempt->texts.record), line = buffer_slice(&attempt->texts.line);
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
+    attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:
-        shard_complete(shard, lease, line, on_recorded, attempt);
+        shard_complete(shard, lease, line, attempt_on_recorded, attempt);
         break;
     case ENDING_RETRY:
-        shard_retry(shard, lease, wait_ms, record, line, on_recorded, attempt);
+        shard_retry(shard, lease, wait_ms, record, line, attempt_on_recorded, attempt);
         break;
     case ENDING_BURY:
-        shard_bury(shard, lease, record, line, on_recorded, attempt);
+        shard_bury(shard, lease, record, line, attempt_on_recorded, attempt);
         break;
     case ENDING_RELEASE:
-        shard_release(shard, lease, wait_ms, attempt->claimed_ms, on_recorded, attempt);
+        shard_release(shard, lease, wait_ms, attempt->claimed_ms, attempt_on_recorded, attempt);
         break;
     }
-}
-
-/* ---- ending ---- */
-
-static uint32_t random_bits(void)
-{
-    uint32_t random;
-    random_fill(&random, sizeof random);
-    return random;
 }
 
 static void log_ending(const struct attempt *attempt, enum ending_cause cause)
@@ -125,111 +122,146 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         attempt_log_failure(attempt);
 }
 
-static void decide(struct attempt *attempt, const struct ending_facts *facts)
+static void attempt_decide(struct attempt *attempt, const struct ending_facts *facts)
 {
+    struct slice record = buffer_slice(&attempt->record);
     attempt->ending = ending_decide(&attempt->job, facts);
-    if (!ending_write(&attempt->ending, facts, &attempt->job, buffer_slice(&attempt->record),
-                      &attempt->texts)) {
+    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts)) {
+        log_ending(attempt, facts->cause);
+    } else {
         struct ending_facts instead = {.cause = ENDING_CAUSE_NO_MEMORY};
-        decide(attempt, &instead);
-        return;
+        attempt_decide(attempt, &instead);
     }
-    log_ending(attempt, facts->cause);
 }
 
 /* Decides how the lease ends and gives that to Redis. */
-static void end(struct attempt *attempt, struct ending_facts facts)
+static void attempt_end(struct attempt *attempt, struct ending_facts facts)
 {
     facts.now_ms = attempt->claimed_ms;
     facts.settings = attempt->settings;
     facts.schedule = attempt->context->policy->schedule;
-    attempt->is_running = false;
     if (facts.cause == ENDING_CAUSE_RESULT)
         permit_end(&attempt->permit, facts.result);
     else
         permit_drop(&attempt->permit);
-    decide(attempt, &facts);
+    attempt_decide(attempt, &facts);
     attempt->job.last_attempt.detail.size = 0; /* it was borrowed */
     attempt_record(attempt);
 }
 
-static void end_by(struct attempt *attempt, enum ending_cause cause)
+static void attempt_end_by(struct attempt *attempt, enum ending_cause cause)
 {
-    end(attempt, (struct ending_facts){.cause = cause});
+    attempt_end(attempt, (struct ending_facts){.cause = cause});
 }
 
-static void hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
+static void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
 {
-    end(attempt, (struct ending_facts){.cause = cause, .hold_ms = hold_ms});
+    attempt_end(attempt, (struct ending_facts){.cause = cause, .hold_ms = hold_ms});
+}
+
+/* ---- SENDING ---- */
+
+static uint32_t random_bits(void)
+{
+    uint32_t random;
+    random_fill(&random, sizeof random);
+    return random;
 }
 
 static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
 {
-    struct attempt_result result = http_result(http, attempt->claimed_ms);
+    struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);
     bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
     if (http->error == HTTP_ERROR_REFUSED)
         result.detail = slice_of(attempt->refusal);
-    metrics_attempt(attempt->context->metrics, attempt->job.topic, http_result_metric(http),
+    metrics_attempt(attempt->context->metrics, attempt->job.topic, attempt_metric_of(http),
                     http->duration_ms * 1000);
-    end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
-                                       .random = has_jitter ? random_bits() : 0,
-                                       .result = &result,
-                                       .retry_after_ms = http->retry_after_ms,
-                                       .answer = http->answer,
-                                       .is_answer_cut = http->is_answer_cut});
+    attempt_end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
+                                               .random = has_jitter ? random_bits() : 0,
+                                               .result = &result,
+                                               .retry_after_ms = http->retry_after_ms,
+                                               .answer = http->answer,
+                                               .is_answer_cut = http->is_answer_cut});
 }
 
-static void on_done(void *arg, const struct http_outcome *http)
+static void attempt_on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
     attempt->post = NULL;
     if (http->error == HTTP_ERROR_UNSENT) {
-        end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
+        attempt_end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
     } else if (http->error == HTTP_ERROR_CROWDED) {
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
-        hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
+        attempt_hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
     } else {
         end_by_result(attempt, http);
     }
 }
 
-/* ---- the POST ---- */
-
-static bool may_send(void *arg)
+static bool attempt_may_send(void *arg)
 {
-    return has_lease(arg);
+    const struct attempt *attempt = arg;
+    int64_t until_us = attempt->renewed_us + STORE_LEASE_MS * INT64_C(1000) - LEASE_SPARE_US;
+    return attempt->lease_state == ATTEMPT_LEASE_HELD && clock_boot_us() < until_us;
 }
 
-/* Its escapes are no text: the reader of records leaves a body as it is. */
+/* The reader of records does not look into a body: its escapes may spell no text. */
 static bool has_broken_body(const struct attempt *attempt)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault ignored;
-    return json_check(attempt->job.body, &limits, &ignored) == STATUS_INVALID;
+    return json_is_text(attempt->job.body) &&
+           json_check(attempt->job.body, &limits, &ignored) == STATUS_INVALID;
 }
 
-/* There is no memory for it, or nothing that could be sent. */
-static void give_up_post(struct attempt *attempt)
+static void attempt_send(struct attempt *attempt)
 {
-    bool is_unreadable = json_is_text(attempt->job.body) && has_broken_body(attempt);
-    end_by(attempt, is_unreadable ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
-}
-
-static void post(struct attempt *attempt)
-{
-    attempt->is_running = true;
-    attempt->post = attempt_request_post(attempt, topic_defaults_timeout_ms(attempt->settings, &attempt->job),
-                                         may_send, on_done);
+    int64_t timeout_ms = topic_defaults_timeout_ms(attempt->settings, &attempt->job);
+    attempt_move(attempt, ATTEMPT_SENDING);
+    attempt->post = attempt_request_post(attempt, timeout_ms, attempt_may_send, attempt_on_done);
     if (!attempt->post)
-        give_up_post(attempt);
+        attempt_end_by(attempt, has_broken_body(attempt) ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
 }
+
+/* ---- ASKING ---- */
+
+static void attempt_on_permit(void *arg, int64_t wait_ms)
+{
+    struct attempt *attempt = arg;
+    if (wait_ms < 0)
+        attempt_send(attempt);
+    else
+        attempt_hold(attempt, ENDING_CAUSE_HELD, wait_ms);
+}
+
+static bool needs_permit(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->has_breaker ? settings->is_breaker_on
+                                             : attempt->context->policy->is_breaker_on;
+}
+
+static void ask_permit(struct attempt *attempt, const struct url *url)
+{
+    struct permit *permit = &attempt->permit;
+    char name[RECEIVER_NAME_SIZE];
+    receiver_path_name(url, name);
+    enum permit_answer answer =
+        permit_ask(permit, attempt->context->receivers, name, attempt_on_permit, attempt);
+    if (answer == PERMIT_ASKED)
+        attempt_move(attempt, ATTEMPT_ASKING);
+    else
+        attempt_on_permit(attempt, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
+}
+
+/* ---- READING ---- */
 
 static bool read_job(struct attempt *attempt)
 {
     return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
 }
 
-/* Where it leads; attempt->host is empty where neither the job nor its topic says. */
+/* attempt->host is empty where neither the job nor its topic names a url. */
 static bool read_url(struct attempt *attempt, struct url *url)
 {
     const char *detail;
@@ -240,8 +272,6 @@ static bool read_url(struct attempt *attempt, struct url *url)
     return true;
 }
 
-/* ---- what this process does not serve ---- */
-
 static void give_back_unserved(struct attempt *attempt, enum unserved_why why, struct slice lacks)
 {
     const struct attempt_context *context = attempt->context;
@@ -250,7 +280,7 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     slice_cut(id, '/', &topic, &job_id);
     unserved_tell(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
     metrics_count(context->metrics, METRICS_COUNTER_HELD_UNSERVED, 1);
-    hold(attempt, ENDING_CAUSE_UNSERVED, unserved_hold_ms(context->unserved, now_us));
+    attempt_hold(attempt, ENDING_CAUSE_UNSERVED, unserved_hold_ms(context->unserved, now_us));
 }
 
 /* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */
@@ -271,46 +301,13 @@ static bool read_settings(struct attempt *attempt, struct slice text)
     free(attempt->settings);
     attempt->settings = NULL;
     if (status == STATUS_NO_MEMORY)
-        end_by(attempt, ENDING_CAUSE_NO_MEMORY);
+        attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else
         give_back_unserved(attempt, UNSERVED_SETTINGS, SLICE(""));
     return false;
 }
 
-/* ---- the permit ---- */
-
-static void on_permit(void *arg, int64_t wait_ms)
-{
-    struct attempt *attempt = arg;
-    if (wait_ms < 0)
-        post(attempt);
-    else
-        hold(attempt, ENDING_CAUSE_HELD, wait_ms);
-}
-
-static bool needs_permit(const struct attempt *attempt)
-{
-    const struct topic_settings *settings = attempt->settings;
-    return settings && settings->has_breaker ? settings->is_breaker_on
-                                             : attempt->context->policy->is_breaker_on;
-}
-
-static void ask_permit(struct attempt *attempt, const struct url *url)
-{
-    struct permit *permit = &attempt->permit;
-    char name[RECEIVER_NAME_SIZE];
-    receiver_path_name(url, name);
-    enum permit_answer answer = permit_ask(permit, attempt->context->receivers, name, on_permit, attempt);
-    if (answer == PERMIT_GIVEN)
-        post(attempt);
-    else if (answer == PERMIT_HELD)
-        hold(attempt, ENDING_CAUSE_HELD, permit->wait_ms);
-}
-
-/* ---- its life ---- */
-
-/* What is claimed becomes a POST, or goes back, or is buried. */
-static void begin(struct attempt *attempt, struct slice settings, int64_t now_ms)
+static void attempt_read(struct attempt *attempt, struct slice settings, int64_t now_ms)
 {
     struct url url;
     if (settings.size && !read_settings(attempt, settings))
@@ -318,19 +315,19 @@ static void begin(struct attempt *attempt, struct slice settings, int64_t now_ms
     bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
     bool lacks = is_job && attempt->job.lacks.size;
     if (!is_whole)
-        end_by(attempt, ENDING_CAUSE_NO_MEMORY);
+        attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else if (lacks)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
     else if (!is_job || !read_url(attempt, &url))
-        end_by(attempt, ENDING_CAUSE_UNREADABLE);
+        attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
-        end_by(attempt, ENDING_CAUSE_EXPIRED);
+        attempt_end_by(attempt, ENDING_CAUSE_EXPIRED);
     else if (attempt->host.size == 0)
-        end_by(attempt, ENDING_CAUSE_NO_URL);
+        attempt_end_by(attempt, ENDING_CAUSE_NO_URL);
     else if (needs_permit(attempt))
         ask_permit(attempt, &url);
     else
-        post(attempt);
+        attempt_send(attempt);
 }
 
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
@@ -349,24 +346,55 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
-    begin(attempt, claimed->settings, now_ms);
+    attempt_read(attempt, claimed->settings, now_ms);
     return attempt;
 }
 
-bool attempt_is_released(const struct attempt *attempt)
+bool attempt_was_held(const struct attempt *attempt)
 {
-    return attempt->ending.verdict == ENDING_RELEASE;
+    return attempt->state == ATTEMPT_RECORDING && attempt->ending.verdict == ENDING_RELEASE;
+}
+
+/* ---- in any state ---- */
+
+static void attempt_on_renewed(void *arg, enum status status)
+{
+    struct attempt *attempt = arg;
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+        attempt->renewed_us = attempt->renewing_us;
+    if (status == STATUS_NOT_FOUND)
+        attempt->lease_state = ATTEMPT_LEASE_LINGERING;
+    else if (status == STATUS_STALE)
+        attempt->lease_state = ATTEMPT_LEASE_LOST;
+    attempt->renewing_us = 0;
+    if (attempt->state == ATTEMPT_OVER)
+        attempt_tell_end(attempt);
+}
+
+int64_t attempt_last_renewal_us(const struct attempt *attempt)
+{
+    return attempt->renewing_us ? attempt->renewing_us : attempt->renewed_us;
+}
+
+void attempt_renew(struct attempt *attempt)
+{
+    if (attempt->renewing_us || attempt->lease_state == ATTEMPT_LEASE_LOST)
+        return;
+    attempt->renewing_us = clock_boot_us();
+    shard_renew(attempt->context->shard, &attempt->lease, attempt_on_renewed, attempt);
 }
 
 void attempt_cut(struct attempt *attempt)
 {
-    bool is_waiting = permit_is_awaited(&attempt->permit);
-    if (!is_waiting && (!attempt->is_running || http_post_hurry(attempt->post)))
-        return;
-    if (attempt->post)
+    if (attempt->state == ATTEMPT_SENDING) {
+        if (http_post_hurry(attempt->post))
+            return; /* attempt_on_done follows */
         http_post_abort(attempt->post);
-    attempt->post = NULL;
-    end_by(attempt, ENDING_CAUSE_UNSENT);
+        attempt->post = NULL;
+    } else if (attempt->state != ATTEMPT_ASKING) {
+        return;
+    }
+    attempt_end_by(attempt, ENDING_CAUSE_UNSENT);
 }
 
 void attempt_free(struct attempt *attempt)

@@ -1,9 +1,8 @@
-/* attempt.h - one POST of one job, from its claim to the record of its outcome.
+/* attempt.h - one POST of one job, from its claim to the record of its ending.
  *
- * Steps: read the record, get a permit, POST, decide, record; a job that has expired is recorded as dead
- * without a POST, one that gets no permit, or that this process cannot serve, is given back. The lease is
- * held throughout; nothing is sent without it. An outcome that Redis did not take is kept, and given to it
- * again, until Redis has taken it or says that the lease is another's. */
+ * The states and the events that move an attempt stand at the top of attempt.c. The lease is held throughout;
+ * nothing is sent without it. An ending that Redis did not take is kept, and given to Redis again, until
+ * Redis has taken it or says that the lease is another's. The request itself is never repeated. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 
@@ -18,7 +17,7 @@
 
 struct attempt;
 
-/* What all attempts of a consumer on one shard share. Borrowed. */
+/* All attempts of a consumer on one shard share this. Borrowed. */
 struct attempt_context {
     struct store *store;
     struct shard *shard;
@@ -27,37 +26,46 @@ struct attempt_context {
     struct receivers *receivers;
     struct unserved *unserved;
     struct metrics *metrics;
-    /* The attempt is over, its outcome recorded or lost to another holder; whoever is told frees it. */
+    /* The attempt is over: Redis has taken its ending, or the lease is another's. The callback frees it. */
     void (*on_end)(void *arg, struct attempt *);
-    /* Redis did not take the outcome; attempt_record tries again. */
+    /* Redis did not take the ending; attempt_record tries again. */
     void (*on_unrecorded)(void *arg, struct attempt *);
     void *arg;
 };
 
-/* The consumer keeps its attempts in lists. */
+enum attempt_state {
+    ATTEMPT_READING,
+    ATTEMPT_ASKING,
+    ATTEMPT_SENDING,
+    ATTEMPT_RECORDING,
+    ATTEMPT_UNRECORDED,
+    ATTEMPT_OVER,
+    ATTEMPT_STATES,
+};
+
+enum attempt_lease_state { ATTEMPT_LEASE_HELD, ATTEMPT_LEASE_LINGERING, ATTEMPT_LEASE_LOST };
+
+/* Times are CLOCK_BOOTTIME. */
 struct attempt {
-    struct list link;
+    struct list link; /* of the consumer's */
     const struct attempt_context *context;
+    enum attempt_state state;
     struct lease lease;
-    int64_t renewed_us; /* CLOCK_BOOTTIME, before the claim or renewal that Redis confirmed was sent */
-    bool is_renewing;
-    int64_t renewal_us;   /* when the renewal under way was sent */
-    bool is_lease_lost;   /* nothing may be sent any more */
-    bool is_lingering;    /* its job was cancelled; renewals keep its place in flight */
-    bool is_running;      /* the POST has not ended yet */
-    bool is_over;         /* recorded; waits for its renewal's callback only */
+    enum attempt_lease_state lease_state;
+    int64_t renewed_us;   /* before the claim or renewal that Redis confirmed last was sent */
+    int64_t renewing_us;  /* before the renewal under way was sent; 0: none is */
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
     struct job job;
     struct topic_settings *settings; /* of the topic; owned; NULL: none */
-    char *settings_text;             /* owned: what settings borrow */
+    char *settings_text;             /* owned: settings borrow it */
     struct slice host;               /* of the url */
     int64_t claimed_ms;              /* by Redis's clock */
-    int64_t late_ms;                 /* so much after it was due */
+    int64_t late_ms;                 /* from its due time to the claim */
     struct permit permit;
-    struct http_post *post;
+    struct http_post *post;        /* while SENDING */
     char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
-    struct ending ending;          /* once the POST is over */
+    struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;
 };
 
@@ -65,20 +73,23 @@ struct attempt {
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
-/* The job goes back without an attempt. */
-bool attempt_is_released(const struct attempt *);
+/* Right after its start: nothing is sent, the job is given back. */
+bool attempt_was_held(const struct attempt *);
 
-/* Sends a renewal. */
+/* Sends a renewal, unless one is under way or the lease is lost. */
 void attempt_renew(struct attempt *);
 
-/* Gives Redis the outcome, again. */
+/* CLOCK_BOOTTIME of the renewal under way, else of the last one. */
+int64_t attempt_last_renewal_us(const struct attempt *);
+
+/* Gives an ending that Redis did not take to Redis again. */
 void attempt_record(struct attempt *);
 
-/* Ends a running POST, with the outcome if its status is known; else without, and gives the lease back, also
- * when it waits for its permit. */
+/* Ends an attempt that waits for its permit or its answer. Where the status is known already, it counts;
+ * otherwise the lease is given back. */
 void attempt_cut(struct attempt *);
 
-/* At the end of the process, without a word to anyone. */
+/* At the end of the process, in any state; tells nobody. */
 void attempt_free(struct attempt *);
 
 #endif

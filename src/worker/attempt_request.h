@@ -1,4 +1,4 @@
-/* attempt_request.h - an attempt's POST: its headers, its body, and where it may go. */
+/* attempt_request.h - an attempt's request: its headers, its body, where it may go, and what came of it. */
 #ifndef DUEPOST_WORKER_ATTEMPT_REQUEST_H
 #define DUEPOST_WORKER_ATTEMPT_REQUEST_H
 
@@ -7,5 +7,10 @@
 /* Starts it. may_send and on_done get the attempt. NULL: there is no memory for it. */
 struct http_post *attempt_request_post(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *));
+
+/* The words that jobs and metrics have for an outcome. UNSENT and CROWDED have none: they are no attempts.
+ * The result borrows the outcome's detail. at_ms: the claim's time, by Redis's clock. */
+struct attempt_result attempt_result_of(const struct http_outcome *, int64_t at_ms);
+enum metrics_result attempt_metric_of(const struct http_outcome *);
 
 #endif

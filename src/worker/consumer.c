@@ -118,11 +118,9 @@ static void renew(struct lane *lane, int64_t before_us)
     list_init(&renewed);
     while (!list_is_empty(&lane->attempts)) {
         struct attempt *attempt = LIST_ENTRY(lane->attempts.next, struct attempt, link);
-        int64_t last_us = attempt->is_renewing ? attempt->renewal_us : attempt->renewed_us;
-        if (last_us > before_us)
+        if (attempt_last_renewal_us(attempt) > before_us)
             break;
-        if (!attempt->is_renewing && (!attempt->is_lease_lost || attempt->is_lingering))
-            attempt_renew(attempt);
+        attempt_renew(attempt);
         list_remove(&attempt->link);
         list_append(&renewed, &attempt->link);
     }
@@ -169,7 +167,7 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
             attempt_start(&lane->context, job, claim->nonce, lane->claim_us, claim->now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
-        if (!attempt_is_released(attempt))
+        if (!attempt_was_held(attempt))
             metrics_lateness(consumer->options.metrics, (claim->now_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
