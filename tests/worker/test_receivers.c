@@ -2,9 +2,9 @@
 #include "worker/receivers.h"
 
 #include "base/clock.h"
-#include "support/receiver_world.h"
 #include "support/suite.h"
 #include "worker/permit.h"
+#include "worker/world.h"
 
 /* ---- attempts ---- */
 

@@ -1,0 +1,589 @@
+/* One attempt, from its claim to its end: what it does in each state with each event. */
+#include "worker/attempt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "support/suite.h"
+#include "worker/receivers.h"
+#include "worker/world.h"
+
+#define SECOND_US INT64_C(1000000)
+#define RECORD    "{\"createdAt\":900000,\"url\":\"http://h/\",\"body\":{\"a\":1}}"
+
+/* ---- one attempt in its world ---- */
+
+static const struct retry_schedule schedule = {1, {15000}};
+static const struct signing_keys no_keys;
+static const struct target_policy *const no_targets; /* no address is asked for in this world */
+static struct attempt_policy policy;
+static struct unserved unserved;
+static struct attempt_context context;
+static struct attempt *attempt;
+static int ended, unrecorded;
+
+static void on_end(void *arg, struct attempt *over)
+{
+    (void)arg;
+    ck_assert_ptr_eq(over, attempt);
+    attempt_free(over);
+    attempt = NULL;
+    ended++;
+}
+
+static void on_unrecorded(void *arg, struct attempt *which)
+{
+    (void)arg;
+    ck_assert_ptr_eq(which, attempt);
+    unrecorded++;
+}
+
+static void setup(void)
+{
+    world_begin();
+    policy = (struct attempt_policy){no_targets, &schedule, &no_keys, true};
+    unserved = (struct unserved){.row_us = 0};
+    context = (struct attempt_context){.shard = world_shard(0),
+                                       .policy = &policy,
+                                       .receivers = receivers_new(NULL, NULL, NULL),
+                                       .unserved = &unserved,
+                                       .on_end = on_end,
+                                       .on_unrecorded = on_unrecorded};
+    ended = unrecorded = 0;
+    attempt = NULL;
+}
+
+static void teardown(void)
+{
+    if (attempt)
+        attempt_free(attempt);
+    receivers_free(context.receivers);
+}
+
+static void start_with(const char *record, const char *settings)
+{
+    struct nonce nonce = {"n1"};
+    struct shard_claimed job = world_job("t/j", record, settings);
+    attempt = attempt_start(&context, &job, &nonce, clock_boot_us(), world_redis_ms());
+}
+
+static void start(void)
+{
+    start_with(RECORD, "");
+}
+
+/* The only call to Redis is of that kind, and under the attempt's own fence. */
+static const struct world_call *check_ending(enum world_kind kind)
+{
+    for (enum world_kind other = WORLD_COMPLETE; other <= WORLD_RELEASE; other++)
+        ck_assert_uint_eq(world_under_way(other), other == kind);
+    const struct world_call *call = world_call(kind);
+    ck_assert_str_eq(call->id, "t/j");
+    ck_assert_str_eq(call->nonce, "n1");
+    return call;
+}
+
+static void check_over(void)
+{
+    ck_assert_int_eq(ended, 1);
+    ck_assert_ptr_null(attempt);
+}
+
+static void renew(enum status status)
+{
+    attempt_renew(attempt);
+    world_answer(WORLD_RENEW, status);
+}
+
+/* ---- an answer ---- */
+
+START_TEST(a_2xx_completes_the_job)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(204);
+    check_ending(WORLD_COMPLETE);
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 0); /* Redis does not have it yet */
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    check_over();
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 1);
+    ck_assert_uint_eq(world_logged("job_delivered"), 1);
+}
+END_TEST
+
+START_TEST(a_failure_is_retried_with_its_record_and_line)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(503);
+    const struct world_call *call = check_ending(WORLD_RETRY);
+    ck_assert_int_eq(call->wait_ms, 15000);
+    ck_assert_ptr_nonnull(strstr(call->record, "\"attempts\":1"));
+    ck_assert_str_eq(call->line, "1 1000000 0 503");
+    world_answer(WORLD_RETRY, STATUS_OK);
+    check_over();
+    ck_assert_uint_eq(world_logged("attempt_failed"), 1);
+}
+END_TEST
+
+START_TEST(the_first_reset_of_an_idle_connection_is_retried_at_its_old_place)
+{
+    start();
+    ck_assert(world_send());
+    world_end_post((struct http_outcome){.error = HTTP_ERROR_IDLE_CLOSED, .retry_after_ms = -1});
+    ck_assert_int_eq(check_ending(WORLD_RETRY)->wait_ms, SHARD_NO_WAIT);
+}
+END_TEST
+
+START_TEST(a_410_buries_the_job)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(410);
+    ck_assert_ptr_nonnull(strstr(check_ending(WORLD_BURY)->record, "\"reason\":\"gone\""));
+    world_answer(WORLD_BURY, STATUS_OK);
+    check_over();
+    ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 1);
+    ck_assert_uint_eq(world_logged("job_dead"), 1);
+}
+END_TEST
+
+START_TEST(an_ending_that_another_holder_made_stale_is_no_delivery)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(200);
+    world_answer(WORLD_COMPLETE, STATUS_STALE);
+    check_over();
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 0);
+}
+END_TEST
+
+/* ---- the lease ---- */
+
+START_TEST(a_request_leaves_until_a_second_before_the_end_of_the_lease)
+{
+    start();
+    world_pass(4 * SECOND_US - 1);
+    ck_assert(world_send());
+}
+END_TEST
+
+START_TEST(nothing_is_sent_in_the_last_second_of_the_lease)
+{
+    start();
+    world_pass(4 * SECOND_US);
+    ck_assert(!world_send());
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, SHARD_NO_WAIT);
+}
+END_TEST
+
+START_TEST(the_lease_counts_from_before_its_renewal_was_sent)
+{
+    start();
+    world_pass(2 * SECOND_US);
+    attempt_renew(attempt);
+    world_pass(SECOND_US);
+    world_answer(WORLD_RENEW, STATUS_OK);
+    world_pass(3 * SECOND_US - 1);
+    ck_assert(world_send());
+}
+END_TEST
+
+START_TEST(a_renewal_counts_only_once_it_is_confirmed)
+{
+    start();
+    world_pass(2 * SECOND_US);
+    attempt_renew(attempt);
+    world_pass(2 * SECOND_US);
+    ck_assert(!world_send());
+}
+END_TEST
+
+START_TEST(a_renewal_that_redis_did_not_answer_prolongs_nothing)
+{
+    start();
+    world_pass(2 * SECOND_US);
+    renew(STATUS_UNAVAILABLE);
+    ck_assert_int_eq(attempt->lease_state, ATTEMPT_LEASE_HELD);
+    world_pass(2 * SECOND_US);
+    ck_assert(!world_send());
+}
+END_TEST
+
+START_TEST(a_lease_lost_before_the_send_sends_nothing)
+{
+    start();
+    renew(STATUS_STALE);
+    ck_assert(!world_send());
+    ck_assert_uint_eq(world_sent(), 0);
+    check_ending(WORLD_RELEASE);
+    world_answer(WORLD_RELEASE, STATUS_STALE);
+    check_over();
+}
+END_TEST
+
+START_TEST(a_lost_lease_is_not_renewed)
+{
+    start();
+    renew(STATUS_STALE);
+    attempt_renew(attempt);
+    ck_assert_uint_eq(world_under_way(WORLD_RENEW), 0);
+}
+END_TEST
+
+START_TEST(one_renewal_is_under_way_at_a_time)
+{
+    start();
+    world_pass(SECOND_US);
+    attempt_renew(attempt);
+    attempt_renew(attempt);
+    ck_assert_uint_eq(world_under_way(WORLD_RENEW), 1);
+    ck_assert_int_eq(attempt_last_renewal_us(attempt), clock_boot_us());
+}
+END_TEST
+
+START_TEST(a_cancelled_job_is_not_sent)
+{
+    start();
+    renew(STATUS_NOT_FOUND);
+    ck_assert(!world_send());
+    ck_assert_uint_eq(world_sent(), 0);
+}
+END_TEST
+
+START_TEST(a_job_cancelled_in_flight_keeps_its_place_until_its_end)
+{
+    start();
+    ck_assert(world_send());
+    for (int i = 0; i < 5; i++) {
+        world_pass(2 * SECOND_US);
+        renew(i < 3 ? STATUS_NOT_FOUND : STATUS_OK); /* the place is there either way */
+    }
+    world_answer_post(200);
+    check_ending(WORLD_COMPLETE);
+    world_answer(WORLD_COMPLETE, STATUS_STALE);
+    check_over();
+}
+END_TEST
+
+START_TEST(a_lingering_lease_is_lost_when_its_place_is_gone)
+{
+    start();
+    ck_assert(world_send());
+    renew(STATUS_NOT_FOUND);
+    renew(STATUS_STALE);
+    attempt_renew(attempt);
+    ck_assert_uint_eq(world_under_way(WORLD_RENEW), 0);
+}
+END_TEST
+
+START_TEST(an_attempt_ends_after_its_renewal_is_answered)
+{
+    start();
+    ck_assert(world_send());
+    attempt_renew(attempt);
+    world_answer_post(200);
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    ck_assert_int_eq(ended, 0);
+    world_answer(WORLD_RENEW, STATUS_STALE); /* there is no lease any more */
+    check_over();
+}
+END_TEST
+
+/* ---- Redis is away ---- */
+
+START_TEST(an_ending_that_redis_did_not_take_is_recorded_again_and_never_sent_again)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(200);
+    for (int i = 0; i < 3; i++) {
+        world_answer(WORLD_COMPLETE, i == 1 ? STATUS_UNKNOWN : STATUS_UNAVAILABLE);
+        ck_assert_int_eq(unrecorded, i + 1);
+        ck_assert_int_eq(ended, 0);
+        world_pass(60 * SECOND_US);
+        attempt_record(attempt);
+        check_ending(WORLD_COMPLETE);
+    }
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    check_over();
+    ck_assert_uint_eq(world_sent(), 1);
+    ck_assert_uint_eq(world_posts(), 0);
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 1);
+}
+END_TEST
+
+START_TEST(the_same_texts_are_recorded_again)
+{
+    char record[1024];
+    start();
+    ck_assert(world_send());
+    world_answer_post(500);
+    snprintf(record, sizeof record, "%s", check_ending(WORLD_RETRY)->record);
+    world_answer(WORLD_RETRY, STATUS_UNAVAILABLE);
+    attempt_record(attempt);
+    const struct world_call *call = check_ending(WORLD_RETRY);
+    ck_assert_str_eq(call->record, record);
+    ck_assert_str_eq(call->line, "1 1000000 0 500");
+    ck_assert_int_eq(call->wait_ms, 15000);
+}
+END_TEST
+
+/* ---- what is not sent at all ---- */
+
+START_TEST(a_job_that_has_expired_is_buried_unsent)
+{
+    start_with("{\"createdAt\":900000,\"url\":\"http://h/\",\"ttl\":100}", "");
+    ck_assert_ptr_nonnull(strstr(check_ending(WORLD_BURY)->record, "\"reason\":\"expired\""));
+    ck_assert_str_eq(world_call(WORLD_BURY)->line, "");
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_job_that_leads_nowhere_is_buried_unsent)
+{
+    start_with("{\"createdAt\":900000,\"url\":\"\"}", "");
+    ck_assert_ptr_nonnull(strstr(check_ending(WORLD_BURY)->record, "\"reason\":\"no_url\""));
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_record_that_nobody_wrote_is_buried_as_it_is)
+{
+    start_with("garbage", "");
+    ck_assert_str_eq(check_ending(WORLD_BURY)->record, "garbage");
+    ck_assert_uint_eq(world_logged("record_unreadable"), 1);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_body_whose_escapes_are_no_text_is_buried_as_it_is)
+{
+    static const char record[] = "{\"createdAt\":900000,\"url\":\"http://h/\",\"body\":\"\\ud800\"}";
+    start_with(record, "");
+    ck_assert_str_eq(check_ending(WORLD_BURY)->record, record);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_job_that_needs_a_later_version_is_given_back)
+{
+    start_with("{\"createdAt\":900000,\"url\":\"http://h/\",\"needs\":[\"wings\"]}", "");
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 5000);
+    ck_assert(attempt_was_held(attempt));
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_HELD_UNSERVED), 1);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_job_whose_settings_cannot_be_read_is_given_back)
+{
+    start_with(RECORD, "garbage");
+    check_ending(WORLD_RELEASE);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(too_many_name_lookups_hold_a_job_without_an_attempt)
+{
+    start();
+    world_end_post((struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1});
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 5000);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_HELD_BY_LOOKUPS), 1);
+}
+END_TEST
+
+START_TEST(a_job_is_not_held_beyond_its_expiry)
+{
+    start_with("{\"createdAt\":1000000,\"url\":\"http://h/\",\"ttl\":2}", "");
+    world_end_post((struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1});
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 2000);
+}
+END_TEST
+
+/* ---- the permit ---- */
+
+/* This reactor knows that the receiver's breaker is open, and may be probed in left_ms. */
+static void learn_open(int64_t left_ms)
+{
+    struct permit running;
+    permit_ask(&running, context.receivers, WORLD_RECEIVER, NULL, NULL);
+    receivers_hear(context.receivers, 0, 1, clock_boot_us());
+    world_pass(SECOND_US);
+    world_answer_reading(STATUS_OK, 1, world_open(left_ms));
+    permit_drop(&running);
+}
+
+START_TEST(an_open_breaker_holds_the_job)
+{
+    learn_open(7000);
+    start();
+    const struct world_call *call = check_ending(WORLD_RELEASE);
+    ck_assert_int_ge(call->wait_ms, 7000);
+    ck_assert_int_eq(call->claimed_ms, world_redis_ms());
+    ck_assert(attempt_was_held(attempt));
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_topic_without_a_breaker_asks_for_no_permit)
+{
+    learn_open(7000);
+    start_with(RECORD, "{\"breaker\":false}");
+    ck_assert_uint_eq(world_posts(), 1);
+}
+END_TEST
+
+START_TEST(the_attempt_that_may_probe_is_sent_on_a_fresh_connection)
+{
+    learn_open(0);
+    start();
+    ck_assert_int_eq(attempt->state, ATTEMPT_ASKING);
+    ck_assert_uint_eq(world_posts(), 0);
+    world_end_turn();
+    ck_assert(world_asked()->report.wants_probe);
+    world_answer_report(STATUS_OK, 2, 1, world_open(30000));
+    ck_assert_int_eq(attempt->state, ATTEMPT_SENDING);
+    ck_assert(world_request()->needs_fresh);
+}
+END_TEST
+
+START_TEST(the_attempt_that_may_not_probe_is_held)
+{
+    learn_open(0);
+    start();
+    world_end_turn();
+    world_answer_report(STATUS_OK, 2, 0, world_open(30000));
+    check_ending(WORLD_RELEASE);
+    ck_assert(attempt_was_held(attempt));
+}
+END_TEST
+
+START_TEST(a_probe_that_was_not_sent_is_given_back)
+{
+    learn_open(0);
+    start();
+    world_end_turn();
+    world_answer_report(STATUS_OK, 2, 1, world_open(30000));
+    renew(STATUS_STALE);
+    ck_assert(!world_send());
+    world_end_turn();
+    ck_assert_int_eq(world_asked()->report.probe, 1);
+    ck_assert_uint_eq(world_asked()->report.cause.size, 0);
+}
+END_TEST
+
+/* ---- the end of the process ---- */
+
+START_TEST(a_cut_gives_the_lease_of_a_running_attempt_back)
+{
+    start();
+    ck_assert(world_send());
+    attempt_cut(attempt);
+    ck_assert_uint_eq(world_posts(), 0);
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, SHARD_NO_WAIT);
+    world_answer(WORLD_RELEASE, STATUS_OK);
+    check_over();
+}
+END_TEST
+
+START_TEST(a_cut_lets_an_answer_count_whose_status_is_known)
+{
+    start();
+    ck_assert(world_send());
+    world_begin_answer(200);
+    attempt_cut(attempt);
+    ck_assert_uint_eq(world_posts(), 1);
+    world_answer_post(200);
+    check_ending(WORLD_COMPLETE);
+}
+END_TEST
+
+START_TEST(a_cut_gives_back_what_waits_for_its_permit)
+{
+    learn_open(0);
+    start();
+    attempt_cut(attempt);
+    check_ending(WORLD_RELEASE);
+    world_answer(WORLD_RELEASE, STATUS_OK);
+    check_over();
+    world_end_turn(); /* the right comes all the same, and goes back */
+    world_answer_report(STATUS_OK, 2, 1, world_open(30000));
+    world_end_turn();
+    ck_assert_int_eq(world_asked()->report.probe, 1);
+}
+END_TEST
+
+START_TEST(a_cut_leaves_what_is_being_recorded)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(200);
+    attempt_cut(attempt);
+    check_ending(WORLD_COMPLETE);
+    world_answer(WORLD_COMPLETE, STATUS_UNAVAILABLE);
+    attempt_cut(attempt);
+    ck_assert_uint_eq(world_under_way(WORLD_RELEASE), 0);
+}
+END_TEST
+
+START_TEST(an_attempt_can_be_freed_in_any_state)
+{
+    start();
+    ck_assert(world_send());
+    attempt_renew(attempt);
+    attempt_free(attempt);
+    attempt = NULL;
+    ck_assert_uint_eq(world_posts(), 0);
+    learn_open(0);
+    start();
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("attempt");
+    TCase *tests = tcase_create("attempt");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_2xx_completes_the_job);
+    tcase_add_test(tests, a_failure_is_retried_with_its_record_and_line);
+    tcase_add_test(tests, the_first_reset_of_an_idle_connection_is_retried_at_its_old_place);
+    tcase_add_test(tests, a_410_buries_the_job);
+    tcase_add_test(tests, an_ending_that_another_holder_made_stale_is_no_delivery);
+    tcase_add_test(tests, a_request_leaves_until_a_second_before_the_end_of_the_lease);
+    tcase_add_test(tests, nothing_is_sent_in_the_last_second_of_the_lease);
+    tcase_add_test(tests, the_lease_counts_from_before_its_renewal_was_sent);
+    tcase_add_test(tests, a_renewal_counts_only_once_it_is_confirmed);
+    tcase_add_test(tests, a_renewal_that_redis_did_not_answer_prolongs_nothing);
+    tcase_add_test(tests, a_lease_lost_before_the_send_sends_nothing);
+    tcase_add_test(tests, a_lost_lease_is_not_renewed);
+    tcase_add_test(tests, one_renewal_is_under_way_at_a_time);
+    tcase_add_test(tests, a_cancelled_job_is_not_sent);
+    tcase_add_test(tests, a_job_cancelled_in_flight_keeps_its_place_until_its_end);
+    tcase_add_test(tests, a_lingering_lease_is_lost_when_its_place_is_gone);
+    tcase_add_test(tests, an_attempt_ends_after_its_renewal_is_answered);
+    tcase_add_test(tests, an_ending_that_redis_did_not_take_is_recorded_again_and_never_sent_again);
+    tcase_add_test(tests, the_same_texts_are_recorded_again);
+    tcase_add_test(tests, a_job_that_has_expired_is_buried_unsent);
+    tcase_add_test(tests, a_job_that_leads_nowhere_is_buried_unsent);
+    tcase_add_test(tests, a_record_that_nobody_wrote_is_buried_as_it_is);
+    tcase_add_test(tests, a_body_whose_escapes_are_no_text_is_buried_as_it_is);
+    tcase_add_test(tests, a_job_that_needs_a_later_version_is_given_back);
+    tcase_add_test(tests, a_job_whose_settings_cannot_be_read_is_given_back);
+    tcase_add_test(tests, too_many_name_lookups_hold_a_job_without_an_attempt);
+    tcase_add_test(tests, a_job_is_not_held_beyond_its_expiry);
+    tcase_add_test(tests, an_open_breaker_holds_the_job);
+    tcase_add_test(tests, a_topic_without_a_breaker_asks_for_no_permit);
+    tcase_add_test(tests, the_attempt_that_may_probe_is_sent_on_a_fresh_connection);
+    tcase_add_test(tests, the_attempt_that_may_not_probe_is_held);
+    tcase_add_test(tests, a_probe_that_was_not_sent_is_given_back);
+    tcase_add_test(tests, a_cut_gives_the_lease_of_a_running_attempt_back);
+    tcase_add_test(tests, a_cut_lets_an_answer_count_whose_status_is_known);
+    tcase_add_test(tests, a_cut_gives_back_what_waits_for_its_permit);
+    tcase_add_test(tests, a_cut_leaves_what_is_being_recorded);
+    tcase_add_test(tests, an_attempt_can_be_freed_in_any_state);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

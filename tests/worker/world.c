@@ -1,0 +1,756 @@
+#include "worker/world.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+
+#define BEGIN_US INT64_C(1000000000)
+
+enum { TIMERS_MAX = 64, HOOKS_MAX = 8, CALLS_MAX = 1024, POSTS_MAX = 256, SHARDS_MAX = 4, EVENTS_MAX = 256 };
+
+/* ---- the clock ---- */
+
+static int64_t clock_us, redis_ahead_ms;
+
+int64_t clock_boot_us(void)
+{
+    return clock_us;
+}
+
+int64_t clock_steady_us(void)
+{
+    return clock_us;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return clock_us / 1000;
+}
+
+void world_step_redis_clock(int64_t ms)
+{
+    redis_ahead_ms += ms;
+}
+
+int64_t world_redis_ms(void)
+{
+    return clock_us / 1000 + redis_ahead_ms;
+}
+
+/* ---- the loop ---- */
+
+struct timer {
+    loop_fn *fn;
+    void *arg;
+    bool is_used, is_running;
+    int64_t at_us;
+};
+
+struct hook {
+    loop_fn *fn;
+    void *arg;
+};
+
+static struct timer timers[TIMERS_MAX];
+static struct hook hooks[HOOKS_MAX];
+
+struct hook *hook_new(struct loop *loop, enum loop_phase phase, loop_fn *fn, void *arg)
+{
+    (void)loop, (void)phase;
+    for (struct hook *hook = hooks; hook < hooks + HOOKS_MAX; hook++)
+        if (!hook->fn) {
+            *hook = (struct hook){fn, arg};
+            return hook;
+        }
+    ck_abort_msg("too many hooks");
+}
+
+void hook_free(struct hook *hook)
+{
+    if (hook)
+        hook->fn = NULL;
+}
+
+struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
+{
+    (void)loop;
+    for (struct timer *timer = timers; timer < timers + TIMERS_MAX; timer++)
+        if (!timer->is_used) {
+            *timer = (struct timer){.fn = fn, .arg = arg, .is_used = true};
+            return timer;
+        }
+    ck_abort_msg("too many timers");
+}
+
+void timer_start(struct timer *timer, int64_t after_us)
+{
+    timer->is_running = true;
+    timer->at_us = clock_us + (after_us > 0 ? after_us : 0);
+}
+
+void timer_stop(struct timer *timer)
+{
+    timer->is_running = false;
+}
+
+bool timer_is_running(const struct timer *timer)
+{
+    return timer->is_running;
+}
+
+void timer_free(struct timer *timer)
+{
+    if (timer)
+        *timer = (struct timer){.is_used = false};
+}
+
+static struct timer *next_timer(void)
+{
+    struct timer *next = NULL;
+    for (struct timer *timer = timers; timer < timers + TIMERS_MAX; timer++)
+        if (timer->is_running && (!next || timer->at_us < next->at_us))
+            next = timer;
+    return next;
+}
+
+int64_t world_next_timer_us(void)
+{
+    const struct timer *next = next_timer();
+    return next ? next->at_us - clock_us : -1;
+}
+
+void world_pass(int64_t us)
+{
+    int64_t end_us = clock_us + us;
+    int turns = 0;
+    for (struct timer *timer; (timer = next_timer()) && timer->at_us <= end_us;) {
+        ck_assert_msg(++turns < 100000, "timers strike without an end");
+        if (timer->at_us > clock_us)
+            clock_us = timer->at_us;
+        timer->is_running = false;
+        timer->fn(timer->arg);
+        world_end_turn();
+    }
+    clock_us = end_us;
+}
+
+void world_end_turn(void)
+{
+    for (struct hook *hook = hooks; hook < hooks + HOOKS_MAX; hook++)
+        if (hook->fn)
+            hook->fn(hook->arg);
+}
+
+/* ---- random numbers: each is another ---- */
+
+static uint32_t random_state;
+
+void random_fill(void *bytes, size_t size)
+{
+    unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) {
+        random_state ^= random_state << 13;
+        random_state ^= random_state >> 17;
+        random_state ^= random_state << 5;
+        at[i] = (unsigned char)random_state;
+    }
+}
+
+/* ---- the metrics and the log ---- */
+
+static uint64_t counters[METRICS_COUNTER_COUNT];
+static size_t ends[METRICS_END_COUNT], in_flight;
+static const char *events[EVENTS_MAX];
+static size_t event_count;
+
+void metrics_count(struct metrics *metrics, enum metrics_counter counter, uint64_t by)
+{
+    (void)metrics;
+    counters[counter] += by;
+}
+
+void metrics_receivers(struct metrics *metrics, size_t open, size_t limited)
+{
+    (void)metrics, (void)open, (void)limited;
+}
+
+void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_result result,
+                     int64_t duration_us)
+{
+    (void)metrics, (void)topic, (void)result, (void)duration_us;
+}
+
+void metrics_lateness(struct metrics *metrics, int64_t late_us)
+{
+    (void)metrics, (void)late_us;
+}
+
+void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end end)
+{
+    (void)metrics, (void)topic;
+    ends[end]++;
+}
+
+void metrics_in_flight(struct metrics *metrics, size_t attempts)
+{
+    (void)metrics;
+    in_flight = attempts;
+}
+
+uint64_t world_counter(enum metrics_counter counter)
+{
+    return counters[counter];
+}
+
+size_t world_ends(enum metrics_end end)
+{
+    return ends[end];
+}
+
+size_t world_in_flight(void)
+{
+    return in_flight;
+}
+
+bool log_is_on(enum log_level level)
+{
+    return level >= LOG_LEVEL_INFO;
+}
+
+void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
+{
+    (void)level, (void)fields, (void)count;
+    ck_assert_uint_lt(event_count, EVENTS_MAX);
+    events[event_count++] = event;
+}
+
+size_t world_logged(const char *event)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < event_count; i++)
+        count += strcmp(events[i], event) == 0;
+    return count;
+}
+
+/* ---- shards ---- */
+
+struct shard {
+    size_t number;
+    loop_fn *on_up[STORE_UP_LISTENERS];
+    void *up_arg[STORE_UP_LISTENERS];
+    size_t ups;
+    loop_fn *on_bell_up, *on_receivers, *on_lock_left;
+    void *bell_up_arg, *receivers_arg, *lock_left_arg;
+    shard_wake_fn *on_wake;
+    void *wake_arg;
+};
+
+static struct shard shards[SHARDS_MAX];
+static size_t shard_count;
+
+void world_set_shards(size_t count)
+{
+    ck_assert_uint_le(count, SHARDS_MAX);
+    shard_count = count;
+}
+
+struct shard *world_shard(size_t number)
+{
+    return &shards[number];
+}
+
+size_t store_shards(const struct store *store)
+{
+    (void)store;
+    return shard_count;
+}
+
+struct shard *store_shard(const struct store *store, size_t number)
+{
+    (void)store;
+    return &shards[number];
+}
+
+struct shard *store_shard_of(const struct store *store, struct slice id)
+{
+    (void)store, (void)id;
+    return &shards[0];
+}
+
+bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
+{
+    (void)store, (void)address, (void)port;
+    return false;
+}
+
+size_t shard_number(const struct shard *shard)
+{
+    return shard->number;
+}
+
+void shard_on_up(struct shard *shard, loop_fn *fn, void *arg)
+{
+    ck_assert_uint_lt(shard->ups, STORE_UP_LISTENERS);
+    shard->on_up[shard->ups] = fn, shard->up_arg[shard->ups++] = arg;
+}
+
+void shard_on_bell_up(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_bell_up = fn, shard->bell_up_arg = arg;
+}
+
+void shard_on_receivers(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_receivers = fn, shard->receivers_arg = arg;
+}
+
+void shard_on_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
+{
+    shard->on_wake = fn, shard->wake_arg = arg;
+}
+
+void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_lock_left = fn, shard->lock_left_arg = arg;
+}
+
+void world_come_up(size_t number)
+{
+    const struct shard *shard = &shards[number];
+    for (size_t i = 0; i < shard->ups; i++)
+        shard->on_up[i](shard->up_arg[i]);
+}
+
+void world_wake(size_t number, int64_t due_ms)
+{
+    shards[number].on_wake(shards[number].wake_arg, due_ms);
+}
+
+void world_leave_lock(size_t number)
+{
+    shards[number].on_lock_left(shards[number].lock_left_arg);
+}
+
+/* ---- calls ---- */
+
+static struct world_call calls[CALLS_MAX];
+static size_t call_count;
+static struct nonce nonce;
+
+static void copy(char *to, size_t room, struct slice text)
+{
+    ck_assert_uint_lt(text.size, room);
+    snprintf(to, room, "%.*s", SLICE_ARG(text));
+}
+
+static struct world_call *add_call(enum world_kind kind, const struct shard *shard, void *arg)
+{
+    ck_assert_uint_lt(call_count, CALLS_MAX);
+    struct world_call *call = &calls[call_count++];
+    *call = (struct world_call){
+        .kind = kind, .is_under_way = true, .shard = shard->number, .at_us = clock_us, .arg = arg};
+    return call;
+}
+
+static struct world_call *find_call(enum world_kind kind)
+{
+    for (size_t i = 0; i < call_count; i++)
+        if (calls[i].kind == kind && calls[i].is_under_way)
+            return &calls[i];
+    ck_abort_msg("no call of kind %d is under way", kind);
+}
+
+static const struct world_call *take_call(enum world_kind kind)
+{
+    struct world_call *call = find_call(kind);
+    call->is_under_way = false;
+    return call;
+}
+
+const struct world_call *world_call(enum world_kind kind)
+{
+    return find_call(kind);
+}
+
+size_t world_under_way(enum world_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < call_count; i++)
+        count += calls[i].kind == kind && calls[i].is_under_way;
+    return count;
+}
+
+size_t world_made(enum world_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < call_count; i++)
+        count += calls[i].kind == kind;
+    return count;
+}
+
+void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_CLAIM, shard, arg);
+    call->max = max, call->fn.claim = fn;
+}
+
+static struct world_call *add_lease_call(enum world_kind kind, const struct shard *shard,
+                                         const struct lease *lease, shard_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(kind, shard, arg);
+    copy(call->id, sizeof call->id, lease->id);
+    copy(call->nonce, sizeof call->nonce, slice_of(lease->nonce.text));
+    call->fn.done = fn;
+    return call;
+}
+
+void shard_complete(struct shard *shard, const struct lease *lease, struct slice attempt, shard_done_fn *fn,
+                    void *arg)
+{
+    struct world_call *call = add_lease_call(WORLD_COMPLETE, shard, lease, fn, arg);
+    copy(call->line, sizeof call->line, attempt);
+}
+
+void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,
+                 struct slice attempt, shard_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_lease_call(WORLD_RETRY, shard, lease, fn, arg);
+    call->wait_ms = wait_ms;
+    copy(call->record, sizeof call->record, record);
+    copy(call->line, sizeof call->line, attempt);
+}
+
+void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, struct slice attempt,
+                shard_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_lease_call(WORLD_BURY, shard, lease, fn, arg);
+    copy(call->record, sizeof call->record, record);
+    copy(call->line, sizeof call->line, attempt);
+}
+
+void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
+                   shard_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_lease_call(WORLD_RELEASE, shard, lease, fn, arg);
+    call->wait_ms = wait_ms, call->claimed_ms = claimed_ms;
+}
+
+void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
+{
+    add_lease_call(WORLD_RENEW, shard, lease, fn, arg);
+}
+
+void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
+{
+    add_call(WORLD_BELL, shard, arg)->fn.done = fn;
+}
+
+void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_carry_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_CARRY, shard, arg);
+    call->carry = *carry;
+    copy(call->me, sizeof call->me, carry->me);
+    copy(call->stuck_owner, sizeof call->stuck_owner, carry->stuck_owner);
+    call->fn.carry = fn;
+}
+
+void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_RECOVER, shard, arg);
+    call->expected_ms = expected_ms, call->fn.recover = fn;
+}
+
+void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
+{
+    add_call(WORLD_FORGET, shard, arg)->fn.forget = fn;
+}
+
+void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
+{
+    add_call(WORLD_SWEEP, shard, arg)->fn.sweep = fn;
+}
+
+void shard_survey(struct shard *shard, const struct shard_survey *survey, shard_survey_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_SURVEY, shard, arg);
+    copy(call->cursor, sizeof call->cursor, survey->cursor);
+    call->fn.survey = fn;
+}
+
+void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
+{
+    add_call(WORLD_AUDIT, shard, arg)->fn.audit = fn;
+}
+
+void shard_mend(struct shard *shard, struct slice walk, struct slice cursor, shard_mend_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_MEND, shard, arg);
+    copy(call->walk, sizeof call->walk, walk);
+    copy(call->cursor, sizeof call->cursor, cursor);
+    call->fn.mend = fn;
+}
+
+void world_answer(enum world_kind kind, enum status status)
+{
+    const struct world_call *call = take_call(kind);
+    ck_assert(kind >= WORLD_COMPLETE && kind <= WORLD_BELL);
+    call->fn.done(call->arg, status);
+}
+
+void world_answer_claim(enum status status, const struct shard_claimed *jobs, size_t count, size_t more)
+{
+    const struct world_call *call = take_call(WORLD_CLAIM);
+    struct shard_claim claim = {
+        .nonce = &nonce, .now_ms = world_redis_ms(), .jobs = jobs, .count = count, .more = more};
+    snprintf(nonce.text, sizeof nonce.text, "n%zu", world_made(WORLD_CLAIM));
+    call->fn.claim(call->arg, status, &claim);
+}
+
+void world_answer_carry(const char *owner, struct shard_carried carried)
+{
+    const struct world_call *call = take_call(WORLD_CARRY);
+    carried.now_us = clock_us + redis_ahead_ms * 1000;
+    carried.owner = slice_of(owner ? owner : call->me);
+    call->fn.carry(call->arg, STATUS_OK, &carried);
+}
+
+void world_fail_carry(enum status status)
+{
+    const struct world_call *call = take_call(WORLD_CARRY);
+    struct shard_carried nothing = {.now_us = 0};
+    call->fn.carry(call->arg, status, &nothing);
+}
+
+void world_answer_recover(enum status status, struct shard_recovered recovered)
+{
+    const struct world_call *call = take_call(WORLD_RECOVER);
+    call->fn.recover(call->arg, status, &recovered);
+}
+
+void world_answer_forget(enum status status, bool is_full)
+{
+    const struct world_call *call = take_call(WORLD_FORGET);
+    call->fn.forget(call->arg, status, is_full);
+}
+
+void world_answer_sweep(enum status status, struct shard_swept swept)
+{
+    const struct world_call *call = take_call(WORLD_SWEEP);
+    call->fn.sweep(call->arg, status, &swept);
+}
+
+void world_answer_audit(enum status status, struct store_counts counts)
+{
+    const struct world_call *call = take_call(WORLD_AUDIT);
+    call->fn.audit(call->arg, status, &counts);
+}
+
+void world_answer_mend(enum status status, const char *cursor, size_t mended)
+{
+    static const struct slice names[] = {{"one", 3}, {"two", 3}, {"three", 5}};
+    const struct world_call *call = take_call(WORLD_MEND);
+    ck_assert_uint_le(mended, sizeof names / sizeof *names);
+    call->fn.mend(call->arg, status, slice_of(cursor), names, mended);
+}
+
+struct shard_claimed world_job(const char *id, const char *record, const char *settings)
+{
+    return (struct shard_claimed){.id = slice_of(id),
+                                  .record = slice_of(record),
+                                  .settings = slice_of(settings),
+                                  .due_ms = world_redis_ms()};
+}
+
+/* ---- the HTTP client ---- */
+
+struct http_post {
+    struct http_post_request request;
+    bool was_sent, is_over;
+    int status; /* is known; 0: it is not */
+};
+
+static struct http_post posts[POSTS_MAX];
+static size_t post_count, sent_count;
+
+struct http_post *http_post(struct http_client *client, const struct http_post_request *request)
+{
+    (void)client;
+    ck_assert_uint_lt(post_count, POSTS_MAX);
+    struct http_post *post = &posts[post_count++];
+    *post = (struct http_post){.request = *request};
+    return post;
+}
+
+bool http_post_hurry(struct http_post *post)
+{
+    return post->status > 0;
+}
+
+void http_post_abort(struct http_post *post)
+{
+    ck_assert(!post->is_over);
+    post->is_over = true;
+}
+
+bool http_client_has_proxy(const struct http_client *client)
+{
+    (void)client;
+    return false;
+}
+
+static struct http_post *oldest_post(void)
+{
+    for (size_t i = 0; i < post_count; i++)
+        if (!posts[i].is_over)
+            return &posts[i];
+    ck_abort_msg("no post is under way");
+}
+
+size_t world_posts(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < post_count; i++)
+        count += !posts[i].is_over;
+    return count;
+}
+
+size_t world_sent(void)
+{
+    return sent_count;
+}
+
+static void end_post(struct http_post *post, struct http_outcome outcome)
+{
+    post->is_over = true;
+    post->request.on_done(post->request.arg, &outcome);
+}
+
+bool world_send(void)
+{
+    for (size_t i = 0; i < post_count; i++) {
+        struct http_post *post = &posts[i];
+        if (post->is_over || post->was_sent)
+            continue;
+        post->was_sent = post->request.may_send(post->request.arg);
+        sent_count += post->was_sent;
+        if (!post->was_sent)
+            end_post(post, (struct http_outcome){.error = HTTP_ERROR_UNSENT, .retry_after_ms = -1});
+        return post->was_sent;
+    }
+    ck_abort_msg("no post waits to be sent");
+}
+
+void world_end_post(struct http_outcome outcome)
+{
+    end_post(oldest_post(), outcome);
+}
+
+void world_answer_post(int status)
+{
+    world_end_post((struct http_outcome){.status = status, .retry_after_ms = -1, .was_sent = true});
+}
+
+void world_begin_answer(int status)
+{
+    oldest_post()->status = status;
+}
+
+const struct http_post_request *world_request(void)
+{
+    return &oldest_post()->request;
+}
+
+/* ---- receivers: what was asked last, and its answers ---- */
+
+static struct world_asked asked;
+
+static struct world_reading reading;
+
+void store_report(struct store *store, const struct store_report *report, store_report_fn *fn, void *arg)
+{
+    (void)store;
+    ck_assert(!asked.fn);
+    asked.report = *report, asked.fn = fn, asked.arg = arg;
+}
+
+void store_news(struct store *store, size_t shard, int64_t version, store_news_fn *fn, void *arg)
+{
+    (void)store, (void)shard;
+    ck_assert(!reading.fn);
+    reading.version = version, reading.fn = fn, reading.arg = arg;
+}
+
+struct store_receiver world_closed(void)
+{
+    return (struct store_receiver){
+        .name = slice_of(WORLD_RECEIVER), .cause = SLICE("503"), .now_us = clock_us};
+}
+
+struct store_receiver world_open(int64_t left_ms)
+{
+    struct store_receiver receiver = world_closed();
+    receiver.failures = 20;
+    receiver.opened_ms = BEGIN_US / 1000;
+    receiver.wait_ms = 30000;
+    receiver.probe_ms = clock_us / 1000 + left_ms;
+    return receiver;
+}
+
+struct store_receiver world_limited(int64_t limit)
+{
+    struct store_receiver receiver = world_closed();
+    receiver.limit = limit;
+    return receiver;
+}
+
+void world_answer_report(enum status status, int64_t version, int64_t probe, struct store_receiver receiver)
+{
+    struct store_reported reported = {.probe = probe, .version = version, .receiver = &receiver};
+    store_report_fn *fn = asked.fn;
+    ck_assert(fn);
+    asked.fn = NULL;
+    fn(asked.arg, status, &reported);
+}
+
+void world_answer_reading(enum status status, int64_t version, struct store_receiver receiver)
+{
+    store_news_fn *fn = reading.fn;
+    ck_assert(fn);
+    reading.fn = NULL;
+    fn(reading.arg, status, &receiver, status == STATUS_OK, version, version);
+}
+
+const struct world_asked *world_asked(void)
+{
+    return &asked;
+}
+
+const struct world_reading *world_reading(void)
+{
+    return &reading;
+}
+
+/* ---- the beginning ---- */
+
+void world_begin(void)
+{
+    clock_us = BEGIN_US;
+    redis_ahead_ms = 0;
+    random_state = 2463534242;
+    memset(timers, 0, sizeof timers);
+    memset(hooks, 0, sizeof hooks);
+    memset(shards, 0, sizeof shards);
+    for (size_t i = 0; i < SHARDS_MAX; i++)
+        shards[i].number = i;
+    shard_count = 1;
+    call_count = post_count = sent_count = event_count = in_flight = 0;
+    memset(counters, 0, sizeof counters);
+    memset(ends, 0, sizeof ends);
+    asked = (struct world_asked){.fn = NULL};
+    reading = (struct world_reading){.fn = NULL};
+}

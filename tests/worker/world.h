@@ -1,0 +1,163 @@
+/* world.h - everything around the roles of worker/: clock, loop, shards, HTTP client, metrics and log, all
+ * moved by the test.
+ *
+ * They replace the real ones in the program that links this. Nothing happens by itself: time passes by
+ * world_pass, Redis answers by world_answer_<call>, a receiver by world_answer_post. An answer runs the
+ * role's callback at once; the hooks at the end of a turn run by world_end_turn, and after each timer. */
+#ifndef DUEPOST_TESTS_WORKER_WORLD_H
+#define DUEPOST_TESTS_WORKER_WORLD_H
+
+#include "base/metrics.h"
+#include "io/http_client.h"
+#include "store/shard.h"
+
+#define WORLD_RECEIVER "h:80"
+
+/* One shard; the clocks begin; nothing is under way. */
+void world_begin(void);
+
+/* Before the roles are made. */
+void world_set_shards(size_t);
+struct shard *world_shard(size_t number);
+
+/* ---- the clock and the loop ---- */
+
+/* The clocks go on; timers whose time comes strike, each at its time. */
+void world_pass(int64_t us);
+
+/* Redis's clock steps. */
+void world_step_redis_clock(int64_t ms);
+int64_t world_redis_ms(void);
+
+void world_end_turn(void);
+
+/* The time until the next timer strikes, in us; -1: none runs. */
+int64_t world_next_timer_us(void);
+
+/* ---- calls to a shard ---- */
+
+enum world_kind {
+    WORLD_CLAIM,
+    WORLD_COMPLETE,
+    WORLD_RETRY,
+    WORLD_BURY,
+    WORLD_RELEASE,
+    WORLD_RENEW,
+    WORLD_BELL,
+    WORLD_CARRY,
+    WORLD_RECOVER,
+    WORLD_FORGET,
+    WORLD_SWEEP,
+    WORLD_SURVEY,
+    WORLD_AUDIT,
+    WORLD_MEND,
+    WORLD_KINDS,
+};
+
+struct world_call {
+    enum world_kind kind;
+    bool is_under_way;
+    size_t shard;
+    int64_t at_us;
+    /* By kind. Texts are copies, for as long as the world is not begun anew. */
+    size_t max;
+    char id[64], nonce[STORE_NONCE_MAX + 1];
+    int64_t wait_ms, claimed_ms, expected_ms;
+    char record[1024], line[1024], walk[64], cursor[256];
+    char me[64], stuck_owner[64];
+    struct shard_carry carry;
+    union {
+        shard_claim_fn *claim;
+        shard_done_fn *done;
+        shard_carry_fn *carry;
+        shard_recover_fn *recover;
+        shard_forget_fn *forget;
+        shard_sweep_fn *sweep;
+        shard_survey_fn *survey;
+        store_audit_fn *audit;
+        shard_mend_fn *mend;
+    } fn;
+    void *arg;
+};
+
+/* The oldest call of a kind that is under way; the test fails where there is none. */
+const struct world_call *world_call(enum world_kind);
+
+/* How many are under way, and how many were made since world_begin. */
+size_t world_under_way(enum world_kind);
+size_t world_made(enum world_kind);
+
+/* Each answers the oldest call of its kind. */
+void world_answer(enum world_kind, enum status); /* COMPLETE to BELL, with their only result */
+void world_answer_claim(enum status, const struct shard_claimed *, size_t count, size_t more);
+void world_answer_carry(const char *owner,
+                        struct shard_carried); /* owner NULL: who called. now_us is filled in */
+void world_fail_carry(enum status);
+void world_answer_recover(enum status, struct shard_recovered);
+void world_answer_forget(enum status, bool is_full);
+void world_answer_sweep(enum status, struct shard_swept);
+void world_answer_audit(enum status, struct store_counts);
+void world_answer_mend(enum status, const char *cursor, size_t mended);
+
+/* What a shard tells by itself. */
+void world_come_up(size_t shard);
+void world_wake(size_t shard, int64_t due_ms);
+void world_leave_lock(size_t shard);
+
+/* A job as a claim brings it: due now, of topic t. It lasts until world_begin. */
+struct shard_claimed world_job(const char *id, const char *record, const char *settings);
+
+/* ---- the HTTP client ---- */
+
+/* Posts under way, and how often one was handed to the network. */
+size_t world_posts(void);
+size_t world_sent(void);
+
+/* The oldest post that was not sent yet is about to be. False: the attempt may not, and hears so. */
+bool world_send(void);
+
+/* The oldest post ends. */
+void world_answer_post(int status);
+void world_end_post(struct http_outcome);
+
+/* The oldest post's status is known, its body is not. */
+void world_begin_answer(int status);
+
+/* As the oldest post was asked for. */
+const struct http_post_request *world_request(void);
+
+/* ---- metrics and log ---- */
+
+uint64_t world_counter(enum metrics_counter);
+size_t world_ends(enum metrics_end);
+size_t world_in_flight(void);
+size_t world_logged(const char *event);
+
+/* ---- receivers ---- */
+
+/* The report that is under way; one at most. fn NULL: none. */
+struct world_asked {
+    struct store_report report;
+    store_report_fn *fn;
+    void *arg;
+};
+const struct world_asked *world_asked(void);
+
+/* The reading of what is new that is under way; one at most. fn NULL: none. */
+struct world_reading {
+    int64_t version;
+    store_news_fn *fn;
+    void *arg;
+};
+const struct world_reading *world_reading(void);
+
+/* What Redis says of the receiver now. */
+struct store_receiver world_closed(void);
+struct store_receiver world_open(int64_t probe_in_ms); /* since the clock began */
+struct store_receiver world_limited(int64_t limit);
+
+/* version: that of the shard; probe: the number of the one that is granted, or 0. */
+void world_answer_report(enum status, int64_t version, int64_t probe, struct store_receiver);
+void world_answer_reading(enum status, int64_t version, struct store_receiver);
+
+#endif
