@@ -6,18 +6,18 @@ How a page is written, so that it can be run:
 - A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
   signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
 - A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
-- A command that prints "duepost listening on http://…" or "receiver on http://…" is a server and goes on running: duepost to
-  the end of the page, a receiver to the end of its section, or of the page when no `##` came before it.
+- A command that prints "duepost listening on http://…", "receiver on http://…" or "Ready to accept connections" is a server and
+  goes on running: a receiver to the end of its section, or of the page when no `##` came before it, the others to the end
+  of the page.
 - `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
 - `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
 - A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
   `sh` block of its section names that file.
 - Ports of the documents become free ports of the host."""
 
+import contextlib
 import dataclasses
-import json
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -29,13 +29,14 @@ import urllib.request
 from duepost import BINARY, ROOT, environment
 from patience import SLOW
 from redis_server import free_port, release_port
+import processes
 import scratch
 
 PATIENCE = 15
 PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
-IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n")
+IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n|Ready to accept connections")
 ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers)\b|curl -s http|sleep )")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
@@ -108,17 +109,14 @@ class Server:
         self.read_to = 0
 
     def end(self):
-        """All processes of its group: its shell ends before it does."""
+        """All processes of its group: its shell ends before it does. A second SIGTERM ends a duepost at once."""
         deadline = time.monotonic() + 20 * SLOW
-        number = signal.SIGTERM
-        try:
-            while True:
-                os.killpg(self.process.pid, number)
-                self.process.poll()
-                time.sleep(0.05)
-                number = signal.SIGKILL if time.monotonic() > deadline else 0
-        except ProcessLookupError:
-            self.process.wait()
+        while pids := processes.members_of(self.process.pid):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
+            time.sleep(0.02)
+        self.process.wait()
 
 
 class Page:
@@ -182,7 +180,7 @@ class Page:
                 after = self.blocks[index + 1] if index + 1 < len(self.blocks) else None
                 self._run_block(block, after)
         finally:
-            for server in list(self.servers):
+            for server in reversed(list(self.servers)):
                 self._end(server)
             for port in self.ports.values():
                 release_port(int(port))
@@ -259,8 +257,10 @@ class Page:
 
     def _keep(self, server):
         self.servers.append(server)
-        if "listening on" in server.output.read_text():
+        output = server.output.read_text()
+        if "receiver on" not in output:
             server.section = 0
+        if "duepost listening on" in output:
             self._await_ready(server)
 
     def _await_ready(self, server):

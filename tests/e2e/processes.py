@@ -24,6 +24,20 @@ def end(pid):
     until(lambda: not is_alive(pid), 10, f"end of process {pid}")
 
 
+def members_of(group):
+    """The pids of a process group that are alive."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if words[0] != "Z" and int(words[2]) == group:
+                found.append(int(entry.name))
+    return found
+
+
 def redis_servers_of(directory):
     """The pids of redis-servers that work in directory or name it."""
     found = []

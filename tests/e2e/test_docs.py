@@ -6,9 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
 import documents
-from duepost import ROOT
+from duepost import BINARY, ROOT
 
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "src/README.md")] + GUIDES
@@ -48,3 +49,27 @@ def test_links_lead_somewhere(path):
 def test_pictures_are_drawn_from_their_text(picture):
     done = subprocess.run([ROOT / "script" / "draw", "--check", picture], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_kubernetes_manifest_starts_a_duepost_that_its_probes_like(redis, start, tmp_path):
+    manifests = list(yaml.safe_load_all((ROOT / "docker" / "kubernetes.yaml").read_text()))
+    deployment = next(each for each in manifests if each["kind"] == "Deployment")["spec"]
+    service = next(each for each in manifests if each["kind"] == "Service")["spec"]
+    container, = deployment["template"]["spec"]["containers"]
+    port, = container["ports"]
+    assert service["ports"][0]["targetPort"] == port["name"]
+    assert service["selector"].items() <= deployment["template"]["metadata"]["labels"].items() == deployment["selector"]["matchLabels"].items()
+    variables = {each["name"]: each["value"] for each in container["env"]}
+    assert variables.pop("DUEPOST_LISTEN").endswith(f":{port['containerPort']}")
+    (tmp_path / "tokens").write_text(subprocess.run([BINARY, "token", "new", "shop", "scopes=read"], capture_output=True, text=True,
+                                                    check=True).stdout.splitlines()[-1] + "\n")
+    (tmp_path / "redis-password").write_text("secret\n")
+    mount, = container["volumeMounts"]
+    variables = {name: value.replace(mount["mountPath"], str(tmp_path)) for name, value in variables.items()}
+    node = redis(tcp=True, password="secret")
+    assert variables.pop("DUEPOST_REDIS") == "redis://redis:6379/0"
+    server = start(redis=f"redis://{node.place}/0", allow=None, extra=variables, listen="0.0.0.0:0")
+    for probe in "livenessProbe", "readinessProbe":
+        target = container[probe]["httpGet"]
+        assert target["port"] == port["name"]
+        assert server.get(target["path"]).status == 200
