@@ -93,7 +93,7 @@ static void take_head(struct exchange *exchange, bool for_probes)
         return;
     }
     exchange->is_probe = route->is_probe;
-    if (!route->is_probe && http_request_is_surplus(request)) {
+    if (!route->is_probe && http_request_is_over_limit(request)) {
         exchange_refuse_over_limit(exchange);
         return;
     }
@@ -123,7 +123,7 @@ static void on_request(void *arg, struct http_request *request)
 {
     (void)arg;
     struct exchange *exchange = http_request_context(request);
-    if (!exchange->is_probe && http_request_is_surplus(request)) {
+    if (!exchange->is_probe && http_request_is_over_limit(request)) {
         exchange_refuse_over_limit(exchange);
         return;
     }
@@ -160,7 +160,7 @@ static void on_too_large(void *arg, struct http_request *request)
         exchange_refuse(exchange, 413, "The body is over %zu bytes.", max_bytes);
 }
 
-static void on_surplus(void *arg, struct http_request *request)
+static void on_over_limit(void *arg, struct http_request *request)
 {
     (void)arg;
     exchange_refuse_over_limit(http_request_context(request));
@@ -240,7 +240,7 @@ void site_attach(struct site *site, struct http_server_options *server)
 {
     server->max_body_bytes = site->options.max_body_bytes;
     server->on_head = on_head;
-    server->on_surplus = on_surplus;
+    server->on_over_limit = on_over_limit;
     server->on_request = on_request;
     server->on_large = on_large;
     server->on_too_large = on_too_large;

@@ -20,7 +20,7 @@ enum {
 struct cluster_slot {
     uint16_t number;
     bool is_known;
-    struct redis_place primary;
+    struct redis_node primary;
 };
 
 struct cluster {
@@ -29,10 +29,10 @@ struct cluster {
     struct cluster_events events;
     struct cluster_slot *slots;
     size_t slot_count;
-    struct redis_place nodes[NODES_MAX]; /* of the last map */
+    struct redis_node nodes[NODES_MAX]; /* of the last map */
     size_t node_count;
     size_t turn;              /* counts the nodes that were tried */
-    struct redis_place asked; /* the node that is asked */
+    struct redis_node asked; /* the node that is asked */
     struct redis_address own; /* its address; borrows */
     struct redis_link *link;
     struct timer *ask, *next;
@@ -42,44 +42,44 @@ struct cluster {
 
 /* ---- what is known ---- */
 
-static void set_primary(struct cluster *cluster, size_t index, const struct redis_place *place)
+static void set_primary(struct cluster *cluster, size_t index, const struct redis_node *node)
 {
     struct cluster_slot *slot = &cluster->slots[index];
     bool was_known = slot->is_known;
-    if (was_known && redis_place_equal(&slot->primary, place))
+    if (was_known && redis_node_equal(&slot->primary, node))
         return;
-    slot->primary = *place;
+    slot->primary = *node;
     slot->is_known = true;
     if (!was_known)
         return;
-    log_info("redis_primary", LOG_NUMBER("slot", slot->number), LOG_TEXT("host", place->host),
-             LOG_NUMBER("port", place->port));
+    log_info("redis_primary", LOG_NUMBER("slot", slot->number), LOG_TEXT("host", node->host),
+             LOG_NUMBER("port", node->port));
     cluster->events.on_switch(cluster->events.arg, index);
 }
 
 /* host, port, ...; no host: the one that was asked. False: the node does not know its own name. */
 static bool read_node(const struct cluster *cluster, const struct redis_reply *reply,
-                      struct redis_place *place)
+                      struct redis_node *node)
 {
     struct slice host = redis_reply_text(redis_reply_at(reply, 0));
     int64_t port = redis_reply_integer(redis_reply_at(reply, 1));
-    if (host.size >= sizeof place->host || port < 1 || port > UINT16_MAX || slice_equal(host, SLICE("?")))
+    if (host.size >= sizeof node->host || port < 1 || port > UINT16_MAX || slice_equal(host, SLICE("?")))
         return false;
-    *place = (struct redis_place){.port = (uint16_t)port};
-    snprintf(place->host, sizeof place->host, "%.*s", SLICE_ARG(host));
+    *node = (struct redis_node){.port = (uint16_t)port};
+    snprintf(node->host, sizeof node->host, "%.*s", SLICE_ARG(host));
     if (host.size == 0)
-        memcpy(place->host, cluster->asked.host, sizeof place->host);
+        memcpy(node->host, cluster->asked.host, sizeof node->host);
     return true;
 }
 
-static void note_node(struct cluster *cluster, const struct redis_place *place)
+static void note_node(struct cluster *cluster, const struct redis_node *node)
 {
-    cluster->events.on_node(cluster->events.arg, place);
+    cluster->events.on_node(cluster->events.arg, node);
     for (size_t i = 0; i < cluster->node_count; i++)
-        if (redis_place_equal(&cluster->nodes[i], place))
+        if (redis_node_equal(&cluster->nodes[i], node))
             return;
     if (cluster->node_count < NODES_MAX)
-        cluster->nodes[cluster->node_count++] = *place;
+        cluster->nodes[cluster->node_count++] = *node;
 }
 
 /* first slot, last slot, primary, replicas ... */
@@ -87,16 +87,16 @@ static void take_range(struct cluster *cluster, const struct redis_reply *range)
 {
     int64_t first = redis_reply_integer(redis_reply_at(range, 0));
     int64_t last = redis_reply_integer(redis_reply_at(range, 1));
-    struct redis_place place;
+    struct redis_node node;
     for (size_t i = FIRST_NODE; i < redis_reply_size(range); i++)
-        if (read_node(cluster, redis_reply_at(range, i), &place))
-            note_node(cluster, &place);
-    if (!read_node(cluster, redis_reply_at(range, FIRST_NODE), &place))
+        if (read_node(cluster, redis_reply_at(range, i), &node))
+            note_node(cluster, &node);
+    if (!read_node(cluster, redis_reply_at(range, FIRST_NODE), &node))
         return;
     for (size_t i = 0; i < cluster->slot_count; i++) {
         const struct cluster_slot *slot = &cluster->slots[i];
         if (slot->number >= first && slot->number <= last && (cluster->is_believed || !slot->is_known))
-            set_primary(cluster, i, &place);
+            set_primary(cluster, i, &node);
     }
 }
 
@@ -147,7 +147,7 @@ static void on_down(void *arg, const char *why)
     try_next(cluster);
 }
 
-static const struct redis_place *next_node(struct cluster *cluster)
+static const struct redis_node *next_node(struct cluster *cluster)
 {
     size_t seeds = cluster->address->seed_count;
     size_t index = cluster->turn++ % (seeds + cluster->node_count);
@@ -174,7 +174,7 @@ static void connect_next(void *arg)
     timer_start(cluster->next, DEADLINE_US);
 }
 
-void cluster_doubt(struct cluster *cluster)
+void cluster_recheck(struct cluster *cluster)
 {
     int64_t now_us = clock_boot_us();
     int64_t since_us = now_us - cluster->asked_us;
@@ -185,7 +185,7 @@ void cluster_doubt(struct cluster *cluster)
 
 /* ---- MOVED ---- */
 
-bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_place *place)
+bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *node)
 {
     const struct slice word = SLICE("MOVED ");
     struct slice number, endpoint;
@@ -196,29 +196,29 @@ bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_place 
     if (!colon || !slice_to_number(number, CLUSTER_SLOTS - 1, &whole))
         return false;
     size_t host_size = (size_t)(colon - endpoint.data); /* an IPv6 address has colons of its own */
-    if (host_size >= sizeof place->host ||
+    if (host_size >= sizeof node->host ||
         !slice_to_number(slice_skip(endpoint, host_size + 1), UINT16_MAX, &port) || port == 0)
         return false;
     *slot = (uint16_t)whole;
-    *place = (struct redis_place){.port = (uint16_t)port};
-    memcpy(place->host, endpoint.data, host_size);
+    *node = (struct redis_node){.port = (uint16_t)port};
+    memcpy(node->host, endpoint.data, host_size);
     return true;
 }
 
 void cluster_learn(struct cluster *cluster, size_t index, struct slice moved)
 {
     uint16_t number;
-    struct redis_place place;
-    if (cluster_moved_parse(moved, &number, &place) && number == cluster->slots[index].number) {
-        if (!place.host[0])
-            memcpy(place.host, cluster->slots[index].primary.host, sizeof place.host);
-        cluster->events.on_node(cluster->events.arg, &place);
-        if (redis_place_equal(&place, &cluster->slots[index].primary))
+    struct redis_node node;
+    if (cluster_moved_parse(moved, &number, &node) && number == cluster->slots[index].number) {
+        if (!node.host[0])
+            memcpy(node.host, cluster->slots[index].primary.host, sizeof node.host);
+        cluster->events.on_node(cluster->events.arg, &node);
+        if (redis_node_equal(&node, &cluster->slots[index].primary))
             cluster->events.on_switch(cluster->events.arg, index);
         else
-            set_primary(cluster, index, &place);
+            set_primary(cluster, index, &node);
     }
-    cluster_doubt(cluster);
+    cluster_recheck(cluster);
 }
 
 /* ---- life ---- */
@@ -256,9 +256,9 @@ void *cluster_slot(struct cluster *cluster, size_t index)
     return &cluster->slots[index];
 }
 
-bool cluster_find(void *arg, struct redis_place *place)
+bool cluster_find(void *arg, struct redis_node *node)
 {
     const struct cluster_slot *slot = arg;
-    *place = slot->primary;
+    *node = slot->primary;
     return slot->is_known;
 }

@@ -17,7 +17,7 @@ struct cluster_events {
     /* Another node than before is the primary of slots[index]. */
     void (*on_switch)(void *arg, size_t index);
     /* A node of the map, primary or replica; for each map again. */
-    void (*on_node)(void *arg, const struct redis_place *);
+    void (*on_node)(void *arg, const struct redis_node *);
     void *arg;
 };
 
@@ -28,16 +28,16 @@ void cluster_free(struct cluster *); /* NULL is fine */
 
 /* For redis_link_events: find_arg of slots[index], and find. False: nobody has said yet. */
 void *cluster_slot(struct cluster *, size_t index);
-bool cluster_find(void *slot, struct redis_place *);
+bool cluster_find(void *slot, struct redis_node *);
 
 /* A node that was asked for slots[index] has answered "MOVED slot host:port": that is taken at once, and is a
  * switch also where it was known already, for that node was asked all the same. */
 void cluster_learn(struct cluster *, size_t index, struct slice moved);
 
 /* Something says that the map is old: it is asked for now. */
-void cluster_doubt(struct cluster *);
+void cluster_recheck(struct cluster *);
 
 /* Reads "MOVED slot host:port". The host is empty where the one that was asked is meant. */
-bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_place *);
+bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *);
 
 #endif

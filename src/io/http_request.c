@@ -3,7 +3,7 @@
  *   http_request_begin   the request line is there: the request is born
  *   take_head            first call of the handler: gate, on_head, on_too_large
  *   take_body            a call for each piece of the body; on_large
- *   take_end             last call: on_request, on_too_large or on_surplus; unanswered, it is suspended
+ *   take_end             last call: on_request, on_too_large or on_over_limit; unanswered, it is suspended
  *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
  *   send_answer          in the handler's call, or in the one that resuming brings
  *   http_request_end     sent, or the client left: the request dies, and only here
@@ -92,7 +92,7 @@ void http_request_from(const struct http_request *request, char text[HTTP_FROM_S
         snprintf(text, HTTP_FROM_SIZE, "unknown");
 }
 
-bool http_request_is_surplus(const struct http_request *request)
+bool http_request_is_over_limit(const struct http_request *request)
 {
     return request->peer->is_extra || request->server->suspended >= request->server->options.max_waiting;
 }
@@ -273,7 +273,7 @@ static enum MHD_Result refuse_body(struct http_request *request)
 {
     const struct http_server_options *options = &request->server->options;
     request->must_close = true;
-    call(request, request->has_no_room ? options->on_surplus : options->on_too_large);
+    call(request, request->has_no_room ? options->on_over_limit : options->on_too_large);
     return settle(request);
 }
 

@@ -43,7 +43,7 @@ struct http_server_options {
     /* The body exceeds what it may have: must answer. */
     void (*on_too_large)(void *arg, struct http_request *);
     /* There is no room for the body (http_limits.h): must answer. */
-    void (*on_surplus)(void *arg, struct http_request *);
+    void (*on_over_limit)(void *arg, struct http_request *);
     /* The header gate refuses it, detail says why: must answer, the connection is closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
     /* May be NULL. The client left before its request had come whole (or the server is freed): the request
@@ -85,7 +85,7 @@ void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
 
 /* There are more than there is room for: its connection is an extra one, or too many requests wait. Whoever
  * does not ask how we are is to be answered 503. It may become true between on_head and on_request. */
-bool http_request_is_surplus(const struct http_request *);
+bool http_request_is_over_limit(const struct http_request *);
 
 /* Takes room for an answer of so many bytes. False: there is none, and whoever changed nothing is to be
  * answered 503 instead. Other answers are taken in any case. */

@@ -165,7 +165,7 @@ enum status http_trial_run(struct problem *problem)
         .on_head = trial_on_head,
         .on_request = trial_on_request,
         .on_too_large = trial_on_request,
-        .on_surplus = trial_on_request,
+        .on_over_limit = trial_on_request,
         .on_malformed = trial_on_malformed,
         .arg = &trial,
     };

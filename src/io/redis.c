@@ -138,7 +138,7 @@ void redis_link_reset(struct redis_link *link, const char *why)
 void redis_link_move(struct redis_link *link, const char *why)
 {
     link->reconnect_us = RECONNECT_MIN_US;
-    if (link->resolver) { /* of the old place's name */
+    if (link->resolver) { /* of the old node's name */
         resolver_cancel(link->resolver);
         link->resolver = NULL;
         timer_start(link->reconnect, 0);
@@ -249,10 +249,10 @@ static void adopt_context(struct redis_link *link, redisAsyncContext *context)
 
 static void connect_address(struct redis_link *link, const char *address)
 {
-    struct redis_place place = {.port = link->port};
-    snprintf(place.host, sizeof place.host, "%s", address);
-    if (link->events.on_place)
-        link->events.on_place(link->events.arg, &place);
+    struct redis_node node = {.port = link->port};
+    snprintf(node.host, sizeof node.host, "%s", address);
+    if (link->events.on_peer)
+        link->events.on_peer(link->events.arg, &node);
     adopt_context(link, redisAsyncConnect(address, link->port));
 }
 
@@ -286,13 +286,13 @@ static void connect_host(struct redis_link *link, const char *host, uint16_t por
 static void on_reconnect(void *arg)
 {
     struct redis_link *link = arg;
-    struct redis_place place;
+    struct redis_node node;
     if (link->address->path) {
         adopt_context(link, redisAsyncConnectUnix(link->address->path));
     } else if (!link->events.find) {
         connect_host(link, link->address->host, link->address->port);
-    } else if (link->events.find(link->events.find_arg, &place)) {
-        connect_host(link, place.host, place.port);
+    } else if (link->events.find(link->events.find_arg, &node)) {
+        connect_host(link, node.host, node.port);
     } else {
         set_why(link, link->address->is_cluster ? "no node of the Cluster has named the primary yet"
                                                 : "no Sentinel has named the primary yet");

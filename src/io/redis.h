@@ -19,12 +19,12 @@ struct redis_reply;
 
 enum { REDIS_HOST_MAX = 256, REDIS_SEEDS_MAX = 16 };
 
-struct redis_place {
+struct redis_node {
     char host[REDIS_HOST_MAX];
     uint16_t port;
 };
 
-static inline bool redis_place_equal(const struct redis_place *a, const struct redis_place *b)
+static inline bool redis_node_equal(const struct redis_node *a, const struct redis_node *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
@@ -34,7 +34,7 @@ struct redis_address {
     char *host; /* NULL: unix socket, or seeds */
     uint16_t port;
     char *path;                /* of the unix socket */
-    struct redis_place *seeds; /* who know where the primary is; owned */
+    struct redis_node *seeds; /* who know where the primary is; owned */
     size_t seed_count;
     bool is_cluster; /* they are nodes of a Cluster; else Sentinels */
     char *service;   /* the name by which Sentinels know it */
@@ -54,10 +54,10 @@ struct redis_link_events {
     void *arg;
     /* May be NULL. Asked before each connection: where the primary is now, instead of the address's host;
      * a Redis that is none is left again. False: not known yet. */
-    bool (*find)(void *find_arg, struct redis_place *);
+    bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
     /* May be NULL. It connects there now; the host is an address. */
-    void (*on_place)(void *arg, const struct redis_place *);
+    void (*on_peer)(void *arg, const struct redis_node *);
     /* May be NULL. An error came as a reply, before its callback: what it says may concern more than that. */
     void (*on_error)(void *arg, struct slice error);
 };

@@ -23,7 +23,7 @@ static void parse_credentials(struct slice text, struct redis_address *address)
         address->password = slice_dup(password);
 }
 
-static enum status parse_place(struct slice text, uint16_t default_port, struct redis_place *place,
+static enum status parse_node(struct slice text, uint16_t default_port, struct redis_node *node,
                                struct problem *problem)
 {
     struct slice host, rest;
@@ -39,13 +39,13 @@ static enum status parse_place(struct slice text, uint16_t default_port, struct 
     }
     if (host.size == 0)
         return bad_address(problem, "the host is missing");
-    if (host.size >= sizeof place->host)
+    if (host.size >= sizeof node->host)
         return bad_address(problem, "the host is too long");
     if (rest.size && (!slice_to_number(rest, UINT16_MAX, &port) || port == 0))
         return bad_address(problem, "the port must be 1 to 65535");
-    memcpy(place->host, host.data, host.size);
-    place->host[host.size] = '\0';
-    place->port = (uint16_t)port;
+    memcpy(node->host, host.data, host.size);
+    node->host[host.size] = '\0';
+    node->port = (uint16_t)port;
     return STATUS_OK;
 }
 
@@ -62,31 +62,31 @@ static struct slice take_credentials(struct slice text, struct redis_address *ad
 static enum status parse_tcp(struct slice text, struct redis_address *address, struct problem *problem)
 {
     struct slice endpoint, database;
-    struct redis_place place;
+    struct redis_node node;
     slice_cut(take_credentials(text, address), '/', &endpoint, &database);
     uint64_t number = 0;
     if (database.size && !slice_to_number(database, DATABASE_MAX, &number))
         return bad_address(problem, "the database after the host must be a number");
-    enum status status = parse_place(endpoint, REDIS_PORT, &place, problem);
+    enum status status = parse_node(endpoint, REDIS_PORT, &node, problem);
     if (status != STATUS_OK)
         return status;
     address->database = (uint32_t)number;
-    address->host = slice_dup(slice_of(place.host));
-    address->port = place.port;
+    address->host = slice_dup(slice_of(node.host));
+    address->port = node.port;
     return STATUS_OK;
 }
 
 static enum status parse_seeds(struct slice text, uint16_t default_port, struct redis_address *address,
                                struct problem *problem)
 {
-    struct slice place;
-    address->seeds = NEW_ARRAY(struct redis_place, REDIS_SEEDS_MAX);
+    struct slice node;
+    address->seeds = NEW_ARRAY(struct redis_node, REDIS_SEEDS_MAX);
     do {
-        slice_cut(text, ',', &place, &text);
+        slice_cut(text, ',', &node, &text);
         if (address->seed_count == REDIS_SEEDS_MAX)
             return bad_address(problem, "there are more than 16 hosts");
         enum status status =
-            parse_place(place, default_port, &address->seeds[address->seed_count++], problem);
+            parse_node(node, default_port, &address->seeds[address->seed_count++], problem);
         if (status != STATUS_OK)
             return status;
     } while (text.size);
@@ -95,21 +95,21 @@ static enum status parse_seeds(struct slice text, uint16_t default_port, struct 
 
 static enum status parse_sentinels(struct slice text, struct redis_address *address, struct problem *problem)
 {
-    struct slice places, service;
-    slice_cut(take_credentials(text, address), '/', &places, &service);
+    struct slice nodes, service;
+    slice_cut(take_credentials(text, address), '/', &nodes, &service);
     if (service.size == 0)
         return bad_address(problem, "the service's name after the Sentinels is missing");
     address->service = slice_dup(service);
-    return parse_seeds(places, SENTINEL_PORT, address, problem);
+    return parse_seeds(nodes, SENTINEL_PORT, address, problem);
 }
 
 static enum status parse_cluster(struct slice text, struct redis_address *address, struct problem *problem)
 {
-    struct slice places, database;
-    if (slice_cut(take_credentials(text, address), '/', &places, &database))
+    struct slice nodes, database;
+    if (slice_cut(take_credentials(text, address), '/', &nodes, &database))
         return bad_address(problem, "a Cluster has one database, so nothing follows the hosts");
     address->is_cluster = true;
-    return parse_seeds(places, REDIS_PORT, address, problem);
+    return parse_seeds(nodes, REDIS_PORT, address, problem);
 }
 
 enum status redis_address_parse(struct slice text, struct redis_address *address, struct problem *problem)

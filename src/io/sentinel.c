@@ -19,7 +19,7 @@ struct witness {
     struct timer *ask;
     int64_t asked_us; /* clock_boot_us */
     bool knows;       /* who the primary is */
-    struct redis_place primary;
+    struct redis_node primary;
     int64_t epoch, next_epoch; /* of primary; of the answer under way */
 };
 
@@ -29,15 +29,15 @@ struct sentinel {
     struct witness *witnesses;
     size_t count;
     bool is_known;
-    struct redis_place primary;
+    struct redis_node primary;
     int64_t hurry_until_us; /* clock_boot_us */
 };
 
-static struct redis_place place_of(struct slice host, int64_t port)
+static struct redis_node node_of(struct slice host, int64_t port)
 {
-    struct redis_place place = {.port = (uint16_t)port};
-    snprintf(place.host, sizeof place.host, "%.*s", SLICE_ARG(host));
-    return place;
+    struct redis_node node = {.port = (uint16_t)port};
+    snprintf(node.host, sizeof node.host, "%.*s", SLICE_ARG(host));
+    return node;
 }
 
 /* ---- whom to believe ---- */
@@ -47,8 +47,8 @@ static bool is_believed_over(const struct sentinel *sentinel, const struct witne
 {
     if (!other || one->epoch != other->epoch)
         return !other || one->epoch > other->epoch;
-    return redis_place_equal(&one->primary, &sentinel->primary) &&
-           !redis_place_equal(&other->primary, &sentinel->primary);
+    return redis_node_equal(&one->primary, &sentinel->primary) &&
+           !redis_node_equal(&other->primary, &sentinel->primary);
 }
 
 static void judge(struct sentinel *sentinel)
@@ -60,7 +60,7 @@ static void judge(struct sentinel *sentinel)
             best = witness;
     }
     bool was_known = sentinel->is_known;
-    if (!best || (was_known && redis_place_equal(&best->primary, &sentinel->primary)))
+    if (!best || (was_known && redis_node_equal(&best->primary, &sentinel->primary)))
         return;
     sentinel->primary = best->primary;
     sentinel->is_known = true;
@@ -96,7 +96,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
     if (!witness->knows)
         return;
     witness->primary =
-        place_of(redis_reply_text(redis_reply_at(reply, 0)), redis_reply_integer(redis_reply_at(reply, 1)));
+        node_of(redis_reply_text(redis_reply_at(reply, 0)), redis_reply_integer(redis_reply_at(reply, 1)));
     witness->epoch = witness->next_epoch;
     events->on_node(events->arg, &witness->primary);
     judge(witness->sentinel);
@@ -108,10 +108,10 @@ static void on_replicas(void *arg, const struct redis_reply *reply)
     const struct sentinel_events *events = &witness->sentinel->events;
     for (size_t i = 0; i < redis_reply_size(reply); i++) {
         const struct redis_reply *replica = redis_reply_at(reply, i);
-        struct redis_place place = place_of(redis_reply_text(member(replica, SLICE("ip"))),
+        struct redis_node node = node_of(redis_reply_text(member(replica, SLICE("ip"))),
                                             redis_reply_integer(member(replica, SLICE("port"))));
-        if (place.host[0])
-            events->on_node(events->arg, &place);
+        if (node.host[0])
+            events->on_node(events->arg, &node);
     }
 }
 
@@ -141,7 +141,7 @@ static void on_down(void *arg, const char *why)
     timer_stop(witness->ask);
 }
 
-void sentinel_doubt(struct sentinel *sentinel)
+void sentinel_recheck(struct sentinel *sentinel)
 {
     int64_t now_us = clock_boot_us();
     sentinel->hurry_until_us = now_us + HURRY_US;
@@ -156,10 +156,10 @@ void sentinel_doubt(struct sentinel *sentinel)
 /* ---- life ---- */
 
 static void start_witness(struct sentinel *sentinel, struct loop *loop, struct witness *witness,
-                          const struct redis_place *place)
+                          const struct redis_node *node)
 {
     witness->sentinel = sentinel;
-    witness->own = (struct redis_address){.host = (char *)(uintptr_t)place->host, .port = place->port};
+    witness->own = (struct redis_address){.host = (char *)(uintptr_t)node->host, .port = node->port};
     witness->ask = timer_new(loop, ask, witness);
     witness->link =
         redis_link_new(loop, &witness->own, DEADLINE_US,
@@ -191,9 +191,9 @@ void sentinel_free(struct sentinel *sentinel)
     free(sentinel);
 }
 
-bool sentinel_find(void *arg, struct redis_place *place)
+bool sentinel_find(void *arg, struct redis_node *node)
 {
     const struct sentinel *sentinel = arg;
-    *place = sentinel->primary;
+    *node = sentinel->primary;
     return sentinel->is_known;
 }

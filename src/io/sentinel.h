@@ -15,7 +15,7 @@ struct sentinel;
 struct sentinel_events {
     loop_fn *on_switch; /* another primary is named than before */
     /* A node of the service, primary or replica; with each answer again. */
-    void (*on_node)(void *arg, const struct redis_place *);
+    void (*on_node)(void *arg, const struct redis_node *);
     void *arg;
 };
 
@@ -24,9 +24,9 @@ struct sentinel *sentinel_new(struct loop *, const struct redis_address *address
 void sentinel_free(struct sentinel *); /* NULL is fine */
 
 /* False: none has said yet. For redis_link_events.find. */
-bool sentinel_find(void *sentinel, struct redis_place *);
+bool sentinel_find(void *sentinel, struct redis_node *);
 
 /* Something says that the primary is lost: they are asked now. */
-void sentinel_doubt(struct sentinel *);
+void sentinel_recheck(struct sentinel *);
 
 #endif

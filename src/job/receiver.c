@@ -90,7 +90,7 @@ enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == ATTEMPT_ERROR_TIMEOUT && result->duration_ms < PATIENCE_MS;
-    return is_impatient || result->is_idle_closed ? RECEIVER_UNTOLD : RECEIVER_FAILS;
+    return is_impatient || result->is_idle_closed ? RECEIVER_INCONCLUSIVE : RECEIVER_FAILS;
 }
 
 enum receiver_health receiver_health(const struct attempt_result *result)
@@ -101,10 +101,10 @@ enum receiver_health receiver_health(const struct attempt_result *result)
         return RECEIVER_FAILS;
     case ATTEMPT_ERROR_RESET:
     case ATTEMPT_ERROR_TIMEOUT:
-        return result->was_sent ? RECEIVER_UNTOLD : patient(result);
+        return result->was_sent ? RECEIVER_INCONCLUSIVE : patient(result);
     case ATTEMPT_ERROR_DNS:
     case ATTEMPT_ERROR_TARGET_REFUSED:
-        return RECEIVER_UNTOLD;
+        return RECEIVER_INCONCLUSIVE;
     case ATTEMPT_ERROR_NONE:
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
@@ -121,12 +121,12 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
         return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
     case ATTEMPT_ERROR_RESET:
     case ATTEMPT_ERROR_TIMEOUT:
-        return result->was_sent ? patient(result) : RECEIVER_UNTOLD;
+        return result->was_sent ? patient(result) : RECEIVER_INCONCLUSIVE;
     case ATTEMPT_ERROR_DNS:
     case ATTEMPT_ERROR_TARGET_REFUSED:
     case ATTEMPT_ERROR_CONNECT:
     case ATTEMPT_ERROR_TLS:
-        return RECEIVER_UNTOLD;
+        return RECEIVER_INCONCLUSIVE;
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
     case ATTEMPT_ERROR_OTHER: /* is read from records only */
@@ -156,8 +156,8 @@ int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random)
     return (hold_ms > 0 ? hold_ms : 0) + (int64_t)((double)most_ms / 8 * random / UINT32_MAX);
 }
 
-int64_t receiver_row_ms(int64_t unwell_ms)
+int64_t receiver_row_ms(int64_t impaired_ms)
 {
-    int64_t row_ms = unwell_ms / 4 < RECEIVER_ROW_MAX_MS ? unwell_ms / 4 : RECEIVER_ROW_MAX_MS;
+    int64_t row_ms = impaired_ms / 4 < RECEIVER_ROW_MAX_MS ? impaired_ms / 4 : RECEIVER_ROW_MAX_MS;
     return row_ms > RECEIVER_HOLD_MAX_MS ? row_ms : RECEIVER_HOLD_MAX_MS;
 }

@@ -27,7 +27,7 @@ struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
 enum receiver_health {
-    RECEIVER_UNTOLD, /* the attempt says nothing of it */
+    RECEIVER_INCONCLUSIVE, /* the attempt says nothing of it */
     RECEIVER_LIVES,
     RECEIVER_FAILS,
 };
@@ -56,6 +56,6 @@ int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random);
  * RECEIVER_ROW_MAX_MS. So the jobs behind one that stays away are looked at ever more seldom, and wait little
  * for one that comes back soon. */
 #define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
-int64_t receiver_row_ms(int64_t unwell_ms);
+int64_t receiver_row_ms(int64_t impaired_ms);
 
 #endif

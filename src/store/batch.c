@@ -56,7 +56,7 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     struct batch_call *call = arg;
     bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
     if (!is_reached)
-        shard_doubt(call->batch->shard);
+        shard_recheck(call->batch->shard);
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
@@ -74,7 +74,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
 {
     struct batch_call *call = arg;
     if (status == STATUS_UNAVAILABLE)
-        facts_doubt(call->batch->shard->facts);
+        facts_recheck(call->batch->shard->facts);
     if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
         end_call(call, status, reply);
         return;

@@ -166,7 +166,7 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     bool is_kept = facts->has_aof && !facts->aof_is_broken;
     facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden here */
     facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
-    if (rights_are_in_doubt(facts->rights))
+    if (rights_need_recheck(facts->rights))
         rights_ask(facts->rights);
     else
         open_data(facts);
@@ -219,7 +219,7 @@ void facts_lay_out(struct facts *facts)
 
 void facts_start(struct facts *facts)
 {
-    rights_doubt(facts->rights);
+    rights_recheck(facts->rights);
     ask(facts);
 }
 
@@ -233,18 +233,18 @@ void facts_note_denial(struct facts *facts)
 {
     if (rights_refusal(facts->rights))
         return; /* it is asked again and again anyway */
-    rights_doubt(facts->rights);
-    facts_doubt(facts);
+    rights_recheck(facts->rights);
+    facts_recheck(facts);
 }
 
 void facts_note_subscription(struct facts *facts, bool is_denied)
 {
     rights_note_subscription(facts->rights, is_denied);
     if (is_denied)
-        facts_doubt(facts);
+        facts_recheck(facts);
 }
 
-void facts_doubt(struct facts *facts)
+void facts_recheck(struct facts *facts)
 {
     if (!facts->trouble[0] && facts->facts.is_known)
         timer_start(facts->again, 0);

@@ -26,7 +26,7 @@ void facts_note_denial(struct facts *);
 void facts_note_subscription(struct facts *, bool is_denied);
 
 /* Redis has refused something: what is known may be out of date, and is asked for now. */
-void facts_doubt(struct facts *);
+void facts_recheck(struct facts *);
 
 const struct store_facts *facts_get(const struct facts *);
 

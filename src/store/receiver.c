@@ -174,7 +174,7 @@ static void add_report(const struct batch_item *item, struct script_call *call)
 {
     const struct store_report *report = &((const struct report_item *)item)->report;
     script_call_text(call, report->name);
-    script_call_number(call, report->lives);
+    script_call_number(call, report->is_reachable);
     script_call_number(call, report->failures);
     script_call_text(call, report->cause.size ? report->cause : SLICE("-"));
     script_call_number(call, report->crowd);

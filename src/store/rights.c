@@ -139,12 +139,12 @@ void rights_free(struct rights *rights)
     free(rights);
 }
 
-bool rights_are_in_doubt(const struct rights *rights)
+bool rights_need_recheck(const struct rights *rights)
 {
     return !rights->is_known || rights->names[0] || rights->is_subscription_denied;
 }
 
-void rights_doubt(struct rights *rights)
+void rights_recheck(struct rights *rights)
 {
     rights->is_known = false;
 }

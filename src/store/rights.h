@@ -20,10 +20,10 @@ void rights_free(struct rights *); /* NULL is fine */
 void rights_ask(struct rights *);
 
 /* Whether there may be something new to ask: nothing is known yet, or something was denied. */
-bool rights_are_in_doubt(const struct rights *);
+bool rights_need_recheck(const struct rights *);
 
 /* The link came up, or Redis has denied something: what is known may be out of date. */
-void rights_doubt(struct rights *);
+void rights_recheck(struct rights *);
 
 /* The wake-up channel is, or is not, subscribed to: on another connection. */
 void rights_note_subscription(struct rights *, bool is_denied);

@@ -51,17 +51,17 @@ static void tell_change(void *arg)
     shard->events.on_change(shard->events.arg);
 }
 
-void shard_doubt(const struct shard *shard)
+void shard_recheck(const struct shard *shard)
 {
-    if (shard->events.on_doubt)
-        shard->events.on_doubt(shard->events.arg);
+    if (shard->events.on_recheck)
+        shard->events.on_recheck(shard->events.arg);
 }
 
 static void on_lost(const struct shard *shard, const char *which, const char *why)
 {
     log_warning("redis_lost", LOG_NUMBER("shard", shard->number), LOG_TEXT("connection", which),
                 LOG_TEXT("why", why));
-    shard_doubt(shard);
+    shard_recheck(shard);
 }
 
 static void on_changes_up(void *arg)
@@ -162,10 +162,10 @@ static void on_work_error(void *arg, struct slice error)
     on_error(arg, error);
 }
 
-static void on_place(void *arg, const struct redis_place *place)
+static void on_peer(void *arg, const struct redis_node *node)
 {
     const struct shard *shard = arg;
-    shard->events.on_place(shard->events.arg, place);
+    shard->events.on_peer(shard->events.arg, node);
 }
 
 static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us, loop_fn *on_up,
@@ -176,7 +176,7 @@ static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us,
         .on_up = on_up,
         .on_down = on_down,
         .arg = shard,
-        .on_place = on_place,
+        .on_peer = on_peer,
         .find = shard->events.find,
         .find_arg = shard->events.find_arg,
         .on_error = on_refused,

@@ -42,10 +42,10 @@ struct claim {
 struct shard_events {
     loop_fn *on_change; /* shard_is_ready or the facts may be different */
     /* The other three are NULL where nothing else says where the primary is. */
-    void (*on_place)(void *arg, const struct redis_place *); /* a connection goes there */
+    void (*on_peer)(void *arg, const struct redis_node *); /* a connection goes there */
     void (*on_error)(void *arg, struct slice error);         /* in a reply of Redis's */
-    loop_fn *on_doubt; /* a connection was lost, or replicas do not follow: who is the primary? */
-    bool (*find)(void *find_arg, struct redis_place *);
+    loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: who is the primary? */
+    bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
     void *arg;
 };
@@ -112,7 +112,7 @@ uint16_t shard_slot(size_t number);
 void shard_move(struct shard *);
 
 /* Another Redis may be the primary now. */
-void shard_doubt(const struct shard *);
+void shard_recheck(const struct shard *);
 
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);

@@ -8,7 +8,7 @@
 #include "io/cluster.h"
 #include "io/sentinel.h"
 #include "job/job_id.h"
-#include "store/places.h"
+#include "store/redis_nodes.h"
 #include "store/shard_private.h"
 
 /* A shard, and where it finds its store. */
@@ -24,7 +24,7 @@ struct store {
     /* Who says where the primaries are; both NULL: the address does. */
     struct sentinel *sentinel;
     struct cluster *cluster;
-    struct places *places;
+    struct redis_nodes *redis_nodes;
     struct store_facts facts;    /* of all shards together */
     const struct shard *refused; /* one that can be used by no duepost like this one, or NULL */
     struct {
@@ -66,16 +66,16 @@ static void on_slot_switch(void *arg, size_t index)
     shard_move(store_shard(store, index));
 }
 
-static void on_node(void *arg, const struct redis_place *place)
+static void on_node(void *arg, const struct redis_node *node)
 {
     const struct store *store = arg;
-    places_note(store->places, place);
+    redis_nodes_note(store->redis_nodes, node);
 }
 
-static void on_place(void *arg, const struct redis_place *place)
+static void on_peer(void *arg, const struct redis_node *node)
 {
     const struct member *member = arg;
-    places_note(member->store->places, place);
+    redis_nodes_note(member->store->redis_nodes, node);
 }
 
 /* What a node of the Cluster says in errors about who serves a shard. */
@@ -86,16 +86,16 @@ static void on_error(void *arg, struct slice error)
     if (slice_starts_with(error, SLICE("MOVED ")))
         cluster_learn(cluster, shard_number(member->shard), error);
     else if (slice_starts_with(error, SLICE("CLUSTERDOWN ")) || slice_starts_with(error, SLICE("READONLY ")))
-        cluster_doubt(cluster);
+        cluster_recheck(cluster);
 }
 
-static void on_doubt(void *arg)
+static void on_recheck(void *arg)
 {
     const struct store *store = ((const struct member *)arg)->store;
     if (store->cluster)
-        cluster_doubt(store->cluster);
+        cluster_recheck(store->cluster);
     else
-        sentinel_doubt(store->sentinel);
+        sentinel_recheck(store->sentinel);
 }
 
 static void follow_cluster(struct store *store)
@@ -119,7 +119,7 @@ static void follow_primaries(struct store *store)
 
 bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
 {
-    return places_have(store->places, address, port);
+    return redis_nodes_have(store->redis_nodes, address, port);
 }
 
 /* ---- is it there? ---- */
@@ -232,14 +232,14 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
 static void start_shard(struct store *store, size_t number)
 {
     struct member *member = &store->members[number];
-    struct shard_events events = {.on_change = on_shard_change, .on_place = on_place, .arg = member};
+    struct shard_events events = {.on_change = on_shard_change, .on_peer = on_peer, .arg = member};
     if (store->cluster) {
         events.on_error = on_error;
-        events.on_doubt = on_doubt;
+        events.on_recheck = on_recheck;
         events.find = cluster_find;
         events.find_arg = cluster_slot(store->cluster, number);
     } else if (store->sentinel) {
-        events.on_doubt = on_doubt;
+        events.on_recheck = on_recheck;
         events.find = sentinel_find;
         events.find_arg = store->sentinel;
     }
@@ -253,7 +253,7 @@ struct store *store_new(struct loop *loop, const struct store_options *options)
     assert(options->shards >= 1 && options->shards <= STORE_SHARDS_MAX);
     store->loop = loop;
     store->options = *options;
-    store->places = places_new(loop);
+    store->redis_nodes = redis_nodes_new(loop);
     store->members = NEW_ARRAY(struct member, options->shards);
     follow_primaries(store);
     for (size_t i = 0; i < options->shards; i++)
@@ -271,7 +271,7 @@ void store_free(struct store *store)
         shard_free(store_shard(store, i));
     sentinel_free(store->sentinel);
     cluster_free(store->cluster);
-    places_free(store->places);
+    redis_nodes_free(store->redis_nodes);
     free(store->members);
     free(store);
 }

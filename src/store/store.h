@@ -360,7 +360,7 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 struct store_report {
     struct slice name;
     struct slice cause; /* of the last failure, or of the probe that told nothing; else empty */
-    bool lives;         /* something came that is no failure, before the failures below */
+    bool is_reachable; /* something came that is no failure, before the failures below */
     int64_t failures;   /* in a row */
     int64_t crowd;      /* attempts in flight there when it asked for fewer; 0: it did not */
     int64_t delivered;  /* 2xx */

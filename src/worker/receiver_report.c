@@ -7,7 +7,7 @@
 static bool has_news(const struct receiver *receiver)
 {
     const struct receiver_news *news = &receiver->news;
-    return news->lives || news->failures || news->crowd || news->probe || news->wants_probe;
+    return news->is_reachable || news->failures || news->crowd || news->probe || news->wants_probe;
 }
 
 bool receiver_is_telling(const struct receiver *receiver)
@@ -35,7 +35,7 @@ static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_p
 
 static bool is_of_interest(const struct receiver *receiver)
 {
-    return receiver->is_unwell || receiver->is_reporting || receiver->news.failures > 0;
+    return receiver->is_impaired || receiver->is_reporting || receiver->news.failures > 0;
 }
 
 void receiver_note(struct receiver *receiver, const struct attempt_result *result, int64_t probe)
@@ -43,12 +43,12 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
     struct receiver_news *news = &receiver->news;
     enum receiver_health health = receiver->is_path ? receiver_path_health(result) : receiver_health(result);
     bool is_overloaded = !receiver->is_path && receiver_is_overloaded(result);
-    if (health == RECEIVER_UNTOLD && probe) {
-        note_probe(receiver, probe, RECEIVER_PROBE_UNTOLD);
-        receiver_cause(result, news->untold_cause);
+    if (health == RECEIVER_INCONCLUSIVE && probe) {
+        note_probe(receiver, probe, RECEIVER_PROBE_INCONCLUSIVE);
+        receiver_cause(result, news->inconclusive_cause);
         report(receiver);
     }
-    if (health == RECEIVER_UNTOLD ||
+    if (health == RECEIVER_INCONCLUSIVE ||
         (health == RECEIVER_LIVES && !is_overloaded && !is_of_interest(receiver)))
         return;
     if (is_overloaded && news->crowd < (int64_t)receiver->in_flight)
@@ -57,11 +57,11 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
         news->failures++;
         receiver_cause(result, news->cause);
     } else {
-        news->lives = true;
+        news->is_reachable = true;
         news->failures = 0;
         news->delivered += result->status / 100 == 2;
     }
-    note_probe(receiver, probe, RECEIVER_PROBE_TOLD);
+    note_probe(receiver, probe, RECEIVER_PROBE_CONCLUSIVE);
     report(receiver);
 }
 
@@ -134,7 +134,7 @@ static void on_reported(void *arg, enum status status, const struct store_report
         receivers_hear(receivers, receiver->shard, reported->version, receiver->reported_us);
         receiver_learn(receiver, reported->receiver, reported->version);
         count_changes(receiver, reported);
-    } else if (receiver->sent.lives) {
+    } else if (receiver->sent.is_reachable) {
         receiver_set_well(receiver);
     }
     if (receiver->sent.wants_probe)
@@ -152,10 +152,10 @@ static void take_news(struct receiver *receiver)
     struct receiver_news *sent = &receiver->sent;
     *sent = receiver->news;
     receiver->news = (struct receiver_news){.failures = 0};
-    if ((sent->lives || sent->failures) && sent->probe_end != RECEIVER_PROBE_TOLD) {
+    if ((sent->is_reachable || sent->failures) && sent->probe_end != RECEIVER_PROBE_CONCLUSIVE) {
         receiver->news.probe = sent->probe;
         receiver->news.probe_end = sent->probe_end;
-        memcpy(receiver->news.untold_cause, sent->untold_cause, sizeof sent->untold_cause);
+        memcpy(receiver->news.inconclusive_cause, sent->inconclusive_cause, sizeof sent->inconclusive_cause);
         sent->probe = 0;
     }
 }
@@ -164,8 +164,8 @@ static struct slice cause_of(const struct receiver_news *sent)
 {
     if (sent->failures)
         return slice_of(sent->cause);
-    bool is_untold = sent->probe && sent->probe_end == RECEIVER_PROBE_UNTOLD;
-    return is_untold ? slice_of(sent->untold_cause) : SLICE("");
+    bool is_inconclusive = sent->probe && sent->probe_end == RECEIVER_PROBE_INCONCLUSIVE;
+    return is_inconclusive ? slice_of(sent->inconclusive_cause) : SLICE("");
 }
 
 static void send_report(struct receiver *receiver)
@@ -175,7 +175,7 @@ static void send_report(struct receiver *receiver)
     struct store_report report = {
         .name = slice_of(receiver->name),
         .cause = cause_of(sent),
-        .lives = sent->lives,
+        .is_reachable = sent->is_reachable,
         .failures = sent->failures,
         .crowd = sent->crowd,
         .delivered = sent->delivered,

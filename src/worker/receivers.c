@@ -6,14 +6,14 @@
 #include "worker/receivers_private.h"
 
 enum {
-    UNWELL_MAX = 10000, /* as many as a shard keeps; beyond, those heard of longest ago count as well */
+    IMPAIRED_MAX = 10000, /* as many as a shard keeps; beyond, those heard of longest ago count as well */
 };
 #define UNWELL_US   INT64_C(3600000000) /* what is older, Redis has forgotten */
 #define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
 #define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
 
 /* What is known of the receivers of a shard. */
-struct knowledge {
+struct shard_view {
     struct receivers *receivers;
     size_t shard;
     int64_t version; /* read up to here */
@@ -64,7 +64,7 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
 
 void receiver_settle(struct receiver *receiver)
 {
-    if (receiver->in_flight > 0 || receiver->is_unwell || receiver_is_telling(receiver))
+    if (receiver->in_flight > 0 || receiver->is_impaired || receiver_is_telling(receiver))
         return;
     list_remove(&receiver->link);
     free(receiver);
@@ -89,7 +89,7 @@ bool receiver_is_full(const struct receiver *receiver)
 
 bool receiver_is_outdated(const struct receiver *receiver)
 {
-    const struct knowledge *shard = &receiver->receivers->shards[receiver->shard];
+    const struct shard_view *shard = &receiver->receivers->shards[receiver->shard];
     return shard->is_behind || shard->is_asking;
 }
 
@@ -109,32 +109,32 @@ static void set_limit(struct receiver *receiver, int64_t limit)
     receiver->limit = limit;
 }
 
-static void set_unwell(struct receiver *receiver, bool is_unwell)
+static void set_impaired(struct receiver *receiver, bool is_impaired)
 {
     struct receivers *receivers = receiver->receivers;
-    receivers->unwell_count += is_unwell;
-    receivers->unwell_count -= receiver->is_unwell;
-    receiver->is_unwell = is_unwell;
+    receivers->impaired_count += is_impaired;
+    receivers->impaired_count -= receiver->is_impaired;
+    receiver->is_impaired = is_impaired;
     list_remove(&receiver->age_link);
-    if (is_unwell)
-        list_append(&receivers->unwell, &receiver->age_link);
+    if (is_impaired)
+        list_append(&receivers->impaired, &receiver->age_link);
 }
 
 static void forget(struct receiver *receiver)
 {
     set_open(receiver, false);
     set_limit(receiver, 0);
-    set_unwell(receiver, false);
+    set_impaired(receiver, false);
     receiver_settle(receiver);
 }
 
 static void forget_oldest(struct receivers *receivers)
 {
-    while (!list_is_empty(&receivers->unwell)) {
-        struct receiver *oldest = LIST_ENTRY(receivers->unwell.next, struct receiver, age_link);
+    while (!list_is_empty(&receivers->impaired)) {
+        struct receiver *oldest = LIST_ENTRY(receivers->impaired.next, struct receiver, age_link);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes what was freed for still linked */
         bool is_old = clock_boot_us() - oldest->heard_us > UNWELL_US;
-        if (!is_old && receivers->unwell_count <= UNWELL_MAX)
+        if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
         forget(oldest);
     }
@@ -146,7 +146,7 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     if (version < receiver->version)
         return;
     receiver->version = version;
-    bool is_unwell = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
+    bool is_impaired = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
     receiver->heard_us = clock_boot_us();
     if (is_open) {
@@ -162,7 +162,7 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     }
     set_open(receiver, is_open);
     set_limit(receiver, known ? known->limit : 0);
-    set_unwell(receiver, is_unwell);
+    set_impaired(receiver, is_impaired);
 }
 
 void receiver_set_well(struct receiver *receiver)
@@ -196,7 +196,7 @@ void receiver_leave(struct receiver *receiver)
 
 /* ---- what others reported ---- */
 
-static void note_last(struct knowledge *shard, int64_t version)
+static void note_last(struct shard_view *shard, int64_t version)
 {
     if (version <= shard->last)
         return;
@@ -204,7 +204,7 @@ static void note_last(struct knowledge *shard, int64_t version)
     shard->last_us = clock_boot_us();
 }
 
-static void hear_of(struct knowledge *shard, const struct store_receiver *known, int64_t version)
+static void hear_of(struct shard_view *shard, const struct store_receiver *known, int64_t version)
 {
     struct receivers *receivers = shard->receivers;
     char name[RECEIVER_NAME_SIZE];
@@ -220,12 +220,12 @@ static void hear_of(struct knowledge *shard, const struct store_receiver *known,
     receiver_settle(receiver);
 }
 
-static void catch_up(struct knowledge *);
+static void catch_up(struct shard_view *);
 
 static void on_news(void *arg, enum status status, const struct store_receiver *known, size_t count,
                     int64_t version, int64_t last)
 {
-    struct knowledge *shard = arg;
+    struct shard_view *shard = arg;
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
@@ -242,7 +242,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
 }
 
 /* Reads what is new, unless it did so just now. */
-static void catch_up(struct knowledge *shard)
+static void catch_up(struct shard_view *shard)
 {
     int64_t since_us = clock_boot_us() - shard->asked_us;
     if (!shard->is_behind || shard->is_asking)
@@ -267,13 +267,13 @@ static void on_later(void *arg)
 
 static void on_told(void *arg)
 {
-    struct knowledge *shard = arg;
+    struct shard_view *shard = arg;
     shard->is_behind = true;
     catch_up(shard);
 }
 
 /* Redis has lost what it said, and goes on from an earlier version. */
-static void begin_anew(struct knowledge *shard)
+static void begin_anew(struct shard_view *shard)
 {
     const struct list *buckets = shard->receivers->buckets;
     shard->version = shard->last = 0;
@@ -287,7 +287,7 @@ static void begin_anew(struct knowledge *shard)
 
 void receivers_hear(struct receivers *receivers, size_t number, int64_t version, int64_t asked_us)
 {
-    struct knowledge *shard = &receivers->shards[number];
+    struct shard_view *shard = &receivers->shards[number];
     bool is_lost = version < shard->last && asked_us > shard->last_us;
     if (is_lost)
         begin_anew(shard);
@@ -303,14 +303,14 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
     struct receivers *receivers = NEW(struct receivers);
     receivers->store = store;
     receivers->metrics = metrics;
-    receivers->shards = NEW_ARRAY(struct knowledge, store_shards(store));
+    receivers->shards = NEW_ARRAY(struct shard_view, store_shards(store));
     for (size_t i = 0; i < store_shards(store); i++) {
-        receivers->shards[i] = (struct knowledge){.receivers = receivers, .shard = i};
+        receivers->shards[i] = (struct shard_view){.receivers = receivers, .shard = i};
         shard_on_receivers(store_shard(store, i), on_told, &receivers->shards[i]);
     }
     for (size_t i = 0; i < RECEIVER_BUCKETS; i++)
         list_init(&receivers->buckets[i]);
-    list_init(&receivers->unwell);
+    list_init(&receivers->impaired);
     list_init(&receivers->with_news);
     receivers->decide = hook_new(loop, LOOP_PHASE_DECIDE, receivers_send_reports, receivers);
     receivers->later = timer_new(loop, on_later, receivers);

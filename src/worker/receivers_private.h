@@ -8,15 +8,15 @@
 
 enum { RECEIVER_BUCKETS = 4096 };
 
-struct knowledge;
+struct shard_view;
 
 struct receivers {
     struct store *store;
     struct metrics *metrics;
-    struct knowledge *shards;
+    struct shard_view *shards;
     struct list buckets[RECEIVER_BUCKETS];
-    struct list unwell; /* by age_link */
-    size_t unwell_count, open_count, limited_count;
+    struct list impaired; /* by age_link */
+    size_t impaired_count, open_count, limited_count;
     struct list with_news; /* by news_link */
     struct hook *decide;
     struct timer *later; /* when what is new may be read again */
@@ -24,16 +24,16 @@ struct receivers {
 
 /* What is to be reported of a receiver. */
 struct receiver_news {
-    bool lives; /* before the failures */
+    bool is_reachable; /* before the failures */
     int64_t failures, crowd, delivered;
     int64_t probe; /* number of the one that is over; 0: none */
     enum receiver_probe_end {
-        RECEIVER_PROBE_TOLD,   /* lives or failures say how it went */
-        RECEIVER_PROBE_UNTOLD, /* nothing came of it, see RECEIVER_UNTOLD */
+        RECEIVER_PROBE_CONCLUSIVE,   /* is_reachable or failures say how it went */
+        RECEIVER_PROBE_INCONCLUSIVE, /* nothing came of it, see RECEIVER_INCONCLUSIVE */
         RECEIVER_PROBE_UNSENT,
     } probe_end;
     bool wants_probe;
-    char cause[RECEIVER_CAUSE_SIZE], untold_cause[RECEIVER_CAUSE_SIZE];
+    char cause[RECEIVER_CAUSE_SIZE], inconclusive_cause[RECEIVER_CAUSE_SIZE];
 };
 
 /* Each field is written by the file that is named above it. Times are CLOCK_BOOTTIME. */
@@ -45,7 +45,7 @@ struct receiver {
     bool is_path;         /* of a receiver, rather than one */
     size_t shard;         /* its number */
     size_t in_flight;     /* attempts of this reactor */
-    bool is_unwell;       /* Redis has something to say of it: all outcomes are reported */
+    bool is_impaired;       /* Redis has something to say of it: all outcomes are reported */
     int64_t version;      /* of its shard when it was as it is known, see store_news_fn */
     int64_t heard_us;
     bool is_open;      /* its breaker */

@@ -130,7 +130,7 @@ static struct http_server *new_server(void)
         .on_head = on_head,
         .on_request = on_refused,
         .on_too_large = on_refused,
-        .on_surplus = on_refused,
+        .on_over_limit = on_refused,
         .on_malformed = on_malformed,
     };
     at.sun_family = AF_UNIX;

@@ -16,11 +16,11 @@ START_TEST(moved_names_a_slot_and_a_place)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint16_t slot;
-        struct redis_place place;
-        ck_assert_msg(cluster_moved_parse(slice_of(cases[i].text), &slot, &place), "%s", cases[i].text);
+        struct redis_node node;
+        ck_assert_msg(cluster_moved_parse(slice_of(cases[i].text), &slot, &node), "%s", cases[i].text);
         ck_assert_uint_eq(slot, cases[i].slot);
-        ck_assert_str_eq(place.host, cases[i].host);
-        ck_assert_uint_eq(place.port, cases[i].port);
+        ck_assert_str_eq(node.host, cases[i].host);
+        ck_assert_uint_eq(node.port, cases[i].port);
     }
 }
 END_TEST
@@ -33,8 +33,8 @@ START_TEST(others_are_none)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint16_t slot;
-        struct redis_place place;
-        ck_assert_msg(!cluster_moved_parse(slice_of(cases[i]), &slot, &place), "%s", cases[i]);
+        struct redis_node node;
+        ck_assert_msg(!cluster_moved_parse(slice_of(cases[i]), &slot, &node), "%s", cases[i]);
     }
 }
 END_TEST
@@ -43,10 +43,10 @@ START_TEST(a_host_too_long_is_none)
 {
     char text[REDIS_HOST_MAX + 32] = "MOVED 5 ";
     uint16_t slot;
-    struct redis_place place;
+    struct redis_node node;
     memset(text + 8, 'a', REDIS_HOST_MAX);
     strcpy(text + 8 + REDIS_HOST_MAX, ":1");
-    ck_assert(!cluster_moved_parse(slice_of(text), &slot, &place));
+    ck_assert(!cluster_moved_parse(slice_of(text), &slot, &node));
 }
 END_TEST
 

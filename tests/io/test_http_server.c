@@ -57,7 +57,7 @@ static bool target_is(const struct http_request *request, const char *target)
     return slice_equal(http_request_target(request), slice_of(target));
 }
 
-static void on_surplus(void *arg, struct http_request *request)
+static void on_over_limit(void *arg, struct http_request *request)
 {
     (void)arg;
     fx.surplus++;
@@ -69,8 +69,8 @@ static void on_head(void *arg, struct http_request *request)
     (void)arg;
     fx.heads++;
     http_request_set_context(request, &fx);
-    if (http_request_is_surplus(request) && !target_is(request, "/health"))
-        on_surplus(NULL, request);
+    if (http_request_is_over_limit(request) && !target_is(request, "/health"))
+        on_over_limit(NULL, request);
     else if (target_is(request, "/refused"))
         answer(request, 404, SLICE("refused"));
     if (target_is(request, "/large"))
@@ -172,7 +172,7 @@ static void start_with(const struct http_limits_options *limits, int64_t head_ti
         .on_request = on_request,
         .on_large = on_large,
         .on_too_large = on_too_large,
-        .on_surplus = on_surplus,
+        .on_over_limit = on_over_limit,
         .on_malformed = on_malformed,
         .on_gone = on_gone,
         .head_timeout_ms = head_timeout_ms,

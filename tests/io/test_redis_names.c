@@ -51,11 +51,11 @@ struct seen {
     char tried[256];
 };
 
-static void on_place(void *arg, const struct redis_place *place)
+static void on_peer(void *arg, const struct redis_node *node)
 {
     struct seen *seen = arg;
     size_t used = strlen(seen->tried);
-    snprintf(seen->tried + used, sizeof seen->tried - used, "%s ", place->host);
+    snprintf(seen->tried + used, sizeof seen->tried - used, "%s ", node->host);
 }
 
 static void on_up(void *arg)
@@ -104,7 +104,7 @@ START_TEST(each_address_of_a_name_is_tried)
     timer_start(late, WIRE_DEADLINE_MS * INT64_C(1000));
     struct redis_link *link =
         redis_link_new(seen.loop, &address, WIRE_DEADLINE_MS * INT64_C(1000),
-                       (struct redis_link_events){on_up, on_down, &seen, .on_place = on_place});
+                       (struct redis_link_events){on_up, on_down, &seen, .on_peer = on_peer});
     loop_run(seen.loop);
     ck_assert_str_eq(seen.tried, "127.0.0.2 127.0.0.3 127.0.0.1 ");
     redis_link_free(link);

@@ -128,14 +128,15 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
         {503, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, false, "503"},
         {504, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, true, "504"},
         {505, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "505"},
-        {0, ATTEMPT_ERROR_DNS, false, RECEIVER_UNTOLD, RECEIVER_UNTOLD, false, "dns"},
-        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "connect"},
-        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "tls"},
-        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "timeout"},
-        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_UNTOLD, RECEIVER_FAILS, false, "timeout"},
-        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILS, RECEIVER_UNTOLD, false, "reset"},
-        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_UNTOLD, RECEIVER_FAILS, false, "reset"},
-        {0, ATTEMPT_ERROR_TARGET_REFUSED, false, RECEIVER_UNTOLD, RECEIVER_UNTOLD, false, "target_refused"},
+        {0, ATTEMPT_ERROR_DNS, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false, "dns"},
+        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "connect"},
+        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "tls"},
+        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "timeout"},
+        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILS, false, "timeout"},
+        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "reset"},
+        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILS, false, "reset"},
+        {0, ATTEMPT_ERROR_TARGET_REFUSED, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false,
+         "target_refused"},
         {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "answer_too_large"},
         {0, ATTEMPT_ERROR_PROTOCOL, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "protocol"},
     };
@@ -152,8 +153,8 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
         ck_assert_int_eq(receiver_is_overloaded(&result), cases[i].is_overloaded);
     }
     struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .was_sent = true, .is_idle_closed = true};
-    ck_assert_int_eq(receiver_path_health(&idle), RECEIVER_UNTOLD);
-    ck_assert_int_eq(receiver_health(&idle), RECEIVER_UNTOLD);
+    ck_assert_int_eq(receiver_path_health(&idle), RECEIVER_INCONCLUSIVE);
+    ck_assert_int_eq(receiver_health(&idle), RECEIVER_INCONCLUSIVE);
 }
 END_TEST
 
@@ -162,7 +163,7 @@ START_TEST(a_timeout_of_less_than_a_second_tells_nothing)
     struct attempt_result result = {.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000};
     ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
     result.duration_ms = 899;
-    ck_assert_int_eq(receiver_health(&result), RECEIVER_UNTOLD);
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_INCONCLUSIVE);
     result.error = ATTEMPT_ERROR_RESET;
     ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
 }

@@ -158,7 +158,7 @@ START_TEST(a_probe_that_tells_nothing_gives_back_its_right_with_its_cause)
     const struct store_report *report = &world_asked()->report;
     ck_assert_int_eq(report->probe, 10);
     ck_assert(slice_equal(report->cause, SLICE("dns")));
-    ck_assert(!report->lives && !report->failures);
+    ck_assert(!report->is_reachable && !report->failures);
     world_answer_report(STATUS_OK, 11, 0, world_open(30000));
     ck_assert(!world_asked()->fn);
 }

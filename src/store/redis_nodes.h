@@ -1,0 +1,24 @@
+/* redis_nodes.h - addresses of Redis that this process learned while running, where no job may lead.
+ *
+ * The target policy already refuses the Redis that the operator configured, as far as its names could be
+ * resolved. This adds the nodes that Sentinels or a Cluster announce later, and those that connections reach.
+ * Each node is added once; a host name by the addresses that it first resolves to. For an address of this
+ * host, the port is refused on all addresses of the host. */
+#ifndef DUEPOST_STORE_REDIS_NODES_H
+#define DUEPOST_STORE_REDIS_NODES_H
+
+#include "io/redis.h"
+#include "job/address.h"
+
+struct redis_nodes;
+
+struct redis_nodes *redis_nodes_new(struct loop *);
+void redis_nodes_free(struct redis_nodes *);
+
+/* Adds a node. Copies it. */
+void redis_nodes_note(struct redis_nodes *, const struct redis_node *);
+
+/* Returns whether a job to this address would reach one of the nodes. */
+bool redis_nodes_have(const struct redis_nodes *, const struct address *, uint16_t port);
+
+#endif
