@@ -1,5 +1,5 @@
-# The Debian package: (cd build/release && cpack). Its tree is a component of its own, so that a plain
-# "cmake --install" gives the binary and nothing else.
+# The Debian package: (cd build/release && cpack). Its files are a separate component, so that a plain
+# "cmake --install" installs only the binary.
 set(tree COMPONENT debian EXCLUDE_FROM_ALL)
 install(TARGETS duepost RUNTIME DESTINATION usr/bin ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.conf DESTINATION etc/duepost ${tree})
@@ -7,8 +7,8 @@ install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION usr/lib/syst
 install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json
   config/alerts.yml docs/alerts.md DESTINATION usr/share/doc/duepost ${tree})
 
-# Debian wants two changelogs, ours and the packaging's, compressed, with neither name nor time in the
-# gzip's head. The time of the second follows SOURCE_DATE_EPOCH if it is set.
+# Debian requires two compressed changelogs, ours and the packaging's, without name and time in the gzip
+# header. The date of the second is SOURCE_DATE_EPOCH if that is set.
 set(maintainer "duepost maintainers <maintainers@duepost.example>")
 set(release 1)
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -51,8 +51,8 @@ redis-server, which is why that package is recommended; any number of processes
 may share one.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
-# The program that duepost runs when no Redis is named (redis-tools has the same binary, but not under that name). It is
-# not needed with another Redis, and its package starts a service on port 6379, which duepost does not use.
+# Contains redis-server, which duepost runs when --redis is not set (redis-tools has the binary under another name).
+# It is not required with another Redis, and it starts a service on port 6379 that duepost does not use.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server (>= 5:7.0)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
