@@ -111,7 +111,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "primary:\n"
                 "sentinel://host[:port],.../service, or some nodes of a Cluster:\n"
                 "cluster://[user[:password]@]host[:port],... Redis 7.0 or newer, with\n"
-                "maxmemory-policy noeviction; the README lists the rights of a Redis user of its own. A\n"
+                "maxmemory-policy noeviction; docs/operations.md lists the rights of a Redis user. A\n"
                 "password may stand here and in DUEPOST_REDIS, but not in the flag, which everybody on the\n"
                 "host can read.",
         },

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "store/script.h"
 
-/* Also in README.md, where a test compares it. No category holds all of it: INFO, ROLE and CONFIG GET are
+/* Also in docs/operations.md, where a test compares it. No category holds all of it: INFO, ROLE and CONFIG GET are
  * dangerous by Redis's classes, TIME and WAIT in none that is needed whole. */
 #define COMMANDS                                                                                             \
     "+@read +@write +@scripting +@pubsub +@connection -@dangerous +time +wait +info +role +config|get "      \

@@ -1,4 +1,4 @@
-"""A primary, two replicas and three Sentinels, as the README's layout has them."""
+"""A primary, two replicas and three Sentinels, as docs/high-availability.md has them."""
 
 import socket
 import subprocess

@@ -12,14 +12,14 @@ import documents
 from duepost import BINARY, ROOT
 
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "src/README.md")] + GUIDES
+PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "src/README.md")] + GUIDES
 
 # What script/bootstrap does not bring is run where it is there. tests/interop/documents takes all of them.
 LANGUAGES = [language for language, command in documents.COMMANDS.items()
              if language == "python" or shutil.which(command.split()[0])]
 
 
-@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.name)
 def test_commands_and_programs_run(path):
     page = documents.Page(path, os.environ.get("DUEPOST_TEST_LANGUAGES", " ".join(LANGUAGES)).split())
     page.run()
@@ -43,6 +43,16 @@ def test_links_lead_somewhere(path):
         there = (path.parent / name).resolve() if name else path
         assert there.exists(), f"{path.name}: {target}"
         assert not anchor or anchor in anchors(there), f"{path.name}: {target}"
+
+
+def test_the_readme_names_each_guide():
+    text = (ROOT / "README.md").read_text()
+    assert [path.name for path in GUIDES if f"(docs/{path.name})" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["README.md"])
+def test_an_overview_is_short(name):
+    assert len((ROOT / name).read_text().splitlines()) <= 120
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs").glob("*.picture")), ids=lambda path: path.name)

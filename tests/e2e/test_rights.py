@@ -8,7 +8,7 @@ import pytest
 from duepost import ROOT, run
 from patience import until
 
-README_LINE = re.search(r"^ACL SETUSER duepost on >PASSWORD (~duepost:\* &duepost:\* .*)$", (ROOT / "README.md").read_text(), re.M)[1]
+DOCUMENTED = re.search(r"^ACL SETUSER duepost on >PASSWORD (~duepost:\* &duepost:\* .*)$", (ROOT / "docs/operations.md").read_text(), re.M)[1]
 
 
 def make_user(redis, *rules):
@@ -19,9 +19,9 @@ def address(redis):
     return {"DUEPOST_REDIS": f"redis://duepost:pw@{redis.place}"}
 
 
-def test_what_the_readme_grants_is_enough(start, redis, receiver, topic):
+def test_what_the_documents_grant_is_enough(start, redis, receiver, topic):
     behind = redis(tcp=True)
-    make_user(behind, *README_LINE.split())
+    make_user(behind, *DOCUMENTED.split())
     receiver.script(topic, 500, 200)
     receiver.script(topic, 410, job_id="dead")
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
     assert result.returncode > 0
     refusals = [line for line in result.stderr.splitlines() if "ACL SETUSER" in line]
     assert len(refusals) == 1, result.stderr
-    assert "ACL SETUSER duepost " + README_LINE in refusals[0]
+    assert "ACL SETUSER duepost " + DOCUMENTED in refusals[0]
     assert re.search(rf"rights \([^)]*{names}", refusals[0]), refusals
     assert behind.command("DBSIZE") == b":0\r\n"
 
@@ -59,7 +59,7 @@ def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
 def test_rights_that_are_taken_away_are_named_until_they_are_back(start, redis, topic):
     """What Redis refuses then has changed nothing."""
     behind = redis(tcp=True)
-    make_user(behind, *README_LINE.split())
+    make_user(behind, *DOCUMENTED.split())
     server = start(extra=address(behind), data=None)
     behind.command("ACL", "SETUSER", "duepost", "resetchannels")
     for number in range(20):
