@@ -152,7 +152,8 @@ static void on_too_large(void *arg, struct http_request *request)
     struct exchange *exchange = http_request_context(request);
     size_t max_bytes = site->options.max_body_bytes;
     if (exchange->is_crowded)
-        exchange_refuse(exchange, 503, "Too many requests over %zu bytes at once; nothing changed.", max_bytes);
+        exchange_refuse(exchange, 503, "Too many requests over %zu bytes at once; nothing changed.",
+                        max_bytes);
     else if (exchange->method->is_large)
         exchange_refuse(exchange, 413, "The body is over %zu bytes, or over %zu with many jobs.", max_bytes,
                         exchange->method->large_bytes);
@@ -176,8 +177,9 @@ static void on_malformed(void *arg, struct http_request *request, const char *de
     metrics_request(site->options.metrics, METRICS_ROUTE_OTHER, 400, 0);
     buffer_init(&body, PROBLEM_MAX);
     dialect->write_error(&body, &error);
-    http_answer(request, &(struct http_answer){
-                             .status = 400, .content_type = dialect->error_type, .body = buffer_slice(&body)});
+    http_answer(request, &(struct http_answer){.status = 400,
+                                               .content_type = dialect->error_type,
+                                               .body = buffer_slice(&body)});
     buffer_fini(&body);
 }
 
@@ -238,20 +240,21 @@ void site_free(struct site *site)
 
 void site_attach(struct site *site, struct http_server_options *server)
 {
-    server->max_body_bytes = site->options.max_body_bytes;
-    server->on_head = on_head;
-    server->on_over_limit = on_over_limit;
-    server->on_request = on_request;
-    server->on_large = on_large;
-    server->on_too_large = on_too_large;
-    server->on_malformed = on_malformed;
-    server->on_gone = on_gone;
-    server->arg = site;
+    struct http_handler *handler = &server->handler;
+    handler->max_body_bytes = site->options.max_body_bytes;
+    handler->on_head = on_head;
+    handler->on_over_limit = on_over_limit;
+    handler->on_request = on_request;
+    handler->on_large = on_large;
+    handler->on_too_large = on_too_large;
+    handler->on_malformed = on_malformed;
+    handler->on_gone = on_gone;
+    handler->arg = site;
 }
 
 void site_attach_probes(struct site *site, struct http_server_options *server)
 {
     site_attach(site, server);
-    server->max_body_bytes = HTTP_BODY_FREE_BYTES;
-    server->on_head = on_head_of_probe;
+    server->handler.max_body_bytes = HTTP_BODY_FREE_BYTES;
+    server->handler.on_head = on_head_of_probe;
 }

@@ -7,8 +7,12 @@
 #ifndef DUEPOST_IO_HTTP_GATE_H
 #define DUEPOST_IO_HTTP_GATE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/slice.h"
-#include "io/http_server.h"
+#include "base/status.h"
+#include "io/http_header.h"
 
 struct http_head {
     struct slice method, target, version;

@@ -33,18 +33,17 @@ int http_head_strictness(void)
 /* libmicrohttpd 0.9 parses a head where it lies and puts NUL bytes in place of colons and line ends. It cuts
  * a value at a NUL that was sent, joins folded lines and takes a lone LF for a line end, without a word. None
  * of that leaves every part exactly where a plain head has it, so a gap tells. */
-static bool head_is_gapless(const struct http_request *request, const char *version,
-                            const struct header_list *list)
+static bool head_is_gapless(const struct http_head_seen *seen, const struct header_list *list)
 {
     const union MHD_ConnectionInfo *size =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const char *at = request->method + strlen(request->method) + 1;
-    if (!size || at != request->target_at)
+        MHD_get_connection_info(seen->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *at = seen->method + strlen(seen->method) + 1;
+    if (!size || at != seen->target_at)
         return false;
-    at += request->target.size + 1;
-    if (at != version)
+    at += seen->target.size + 1;
+    if (at != seen->version)
         return false;
-    at += strlen(version) + 2;
+    at += strlen(seen->version) + 2;
     for (size_t i = 0; i < list->count; i++) {
         const struct http_header *header = &list->headers[i];
         if (header->name.data != at)
@@ -56,36 +55,33 @@ static bool head_is_gapless(const struct http_request *request, const char *vers
             return false;
         at += header->value.size + 2;
     }
-    return at + 2 == request->method + size->header_size;
+    return at + 2 == seen->method + size->header_size;
 }
 
 /* libmicrohttpd and our own strict reading of the bytes have found its end at the same byte. */
-static bool head_is_as_read(const struct http_request *request, const struct http_framing *framing)
+static bool head_is_as_read(const struct http_head_seen *seen, const struct http_framing *framing)
 {
     const union MHD_ConnectionInfo *size =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    return size && http_bytes_take_head(&request->server->bytes, request->peer->deadline.fd,
-                                        size->header_size, framing);
+        MHD_get_connection_info(seen->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return size && http_bytes_take_head(seen->bytes, seen->fd, size->header_size, framing);
 }
 
-const char *http_head_check(const struct http_request *request, const char *version,
-                            struct http_framing *framing)
+const char *http_head_check(const struct http_head_seen *seen, struct http_framing *framing)
 {
     struct header_list list;
     list.count = 0;
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &list);
+    MHD_get_connection_values_n(seen->connection, MHD_HEADER_KIND, on_header, &list);
     if (list.count > HEADERS_MAX)
         return "more than 128 headers";
     struct http_head head = {
-        .method = slice_of(request->method),
-        .target = request->target,
-        .version = slice_of(version),
+        .method = slice_of(seen->method),
+        .target = seen->target,
+        .version = slice_of(seen->version),
         .headers = list.headers,
         .header_count = list.count,
     };
     const char *why = http_gate_check(&head, framing);
-    if (!why && (!head_is_as_read(request, framing) ||
-                 (library_is_0_9() && !head_is_gapless(request, version, &list))))
+    if (!why && (!head_is_as_read(seen, framing) || (library_is_0_9() && !head_is_gapless(seen, &list))))
         why = "the head holds a NUL byte, a folded line, a line end other than CR LF, or needless spaces";
     return why;
 }

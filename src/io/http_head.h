@@ -1,16 +1,28 @@
-/* http_head.h - inside the HTTP server: what libmicrohttpd made of a head, for the gate. */
+/* http_head.h - inside the HTTP server: checks what libmicrohttpd made of a head. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
 
+#include <microhttpd.h>
+
+#include "io/http_bytes.h"
 #include "io/http_gate.h"
-#include "io/http_request.h"
 
 /* Returns the value for MHD_OPTION_STRICT_FOR_CLIENT. With it, libmicrohttpd or http_head_check refuses each
  * head that another HTTP reader may read in another way. Start-up checks that (http_trial.h). */
 int http_head_strictness(void);
 
-/* In the first call of the handler. NULL: the head is as it was sent and passes the gate, and framing tells
- * its body. Else why not, for people. */
-const char *http_head_check(const struct http_request *, const char *version, struct http_framing *framing);
+/* A head as libmicrohttpd shows it, in the first call of the handler. */
+struct http_head_seen {
+    struct MHD_Connection *connection;
+    const char *method, *version;
+    const char *target_at; /* where libmicrohttpd has the target; compared, never read */
+    struct slice target;   /* a copy from before libmicrohttpd decoded it in place */
+    struct http_bytes *bytes;
+    int fd; /* of the connection */
+};
+
+/* NULL: the head is as it was sent and passes the gate, and framing tells its body. Else why not, for
+ * people. */
+const char *http_head_check(const struct http_head_seen *, struct http_framing *framing);
 
 #endif

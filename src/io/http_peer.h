@@ -1,9 +1,9 @@
 /* http_peer.h - inside the HTTP server: one connection, from accept to close.
  *
  * For whom the limits have no room there are a few extra connections: one request each, which
- * http_request_is_over_limit tells the handler of, and then it is closed. Who needs one more than there are gets
- * the oldest one's. So whoever asks how we are at once is answered, also while somebody holds all that he can
- * get. */
+ * http_request_is_over_limit tells the handler of, and then it is closed. Who needs one more than there are
+ * gets the oldest one's. So whoever asks how we are at once is answered, also while somebody holds all that
+ * he can get. */
 #ifndef DUEPOST_IO_HTTP_PEER_H
 #define DUEPOST_IO_HTTP_PEER_H
 

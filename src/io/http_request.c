@@ -8,7 +8,7 @@
  *   send_answer          in the handler's call, or in the one that resuming brings
  *   http_request_end     sent, or the client left: the request dies, and only here
  */
-#include "io/http_request.h"
+#include "io/http_request_private.h"
 
 #include <assert.h>
 #include <netdb.h>
@@ -94,7 +94,7 @@ void http_request_from(const struct http_request *request, char text[HTTP_FROM_S
 
 bool http_request_is_over_limit(const struct http_request *request)
 {
-    return request->peer->is_extra || request->server->suspended >= request->server->options.max_waiting;
+    return request->peer->is_extra || request->requests->suspended >= request->requests->handler.max_waiting;
 }
 
 void http_request_allow(struct http_request *request, size_t max_bytes)
@@ -143,14 +143,14 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
 /* A server without limits has a few extra connections and nothing else. */
 static bool counts_answer(const struct http_request *request, size_t bytes)
 {
-    return bytes > HTTP_BODY_FREE_BYTES && request->server->options.limits && !request->answer_bytes;
+    return bytes > HTTP_BODY_FREE_BYTES && request->requests->handler.limits && !request->answer_bytes;
 }
 
 bool http_request_take_room(struct http_request *request, size_t bytes)
 {
     if (!counts_answer(request, bytes))
         return true;
-    if (!http_limits_take_bytes(request->server->options.limits, bytes))
+    if (!http_limits_take_bytes(request->requests->handler.limits, bytes))
         return false;
     request->answer_bytes = bytes;
     return true;
@@ -158,11 +158,11 @@ bool http_request_take_room(struct http_request *request, size_t bytes)
 
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
-    struct http_server *server = request->server;
+    struct http_requests *requests = request->requests;
     assert(!request->response && request->state != REQUEST_SENT);
     if (counts_answer(request, answer->body.size)) {
         request->answer_bytes = answer->body.size;
-        http_limits_add_bytes(server->options.limits, answer->body.size);
+        http_limits_add_bytes(requests->handler.limits, answer->body.size);
     }
     request->response = make_response(answer);
     request->status = answer->status;
@@ -175,14 +175,14 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
         return;
     assert(request->state == REQUEST_ANSWER);
     list_remove(&request->link);
-    list_append(&server->answered, &request->link);
-    http_server_wake(server);
+    list_append(&requests->answered, &request->link);
+    requests->on_answered(requests->arg);
 }
 
 static void give_bytes(struct http_request *request, size_t *taken)
 {
     if (*taken)
-        http_limits_give_bytes(request->server->options.limits, *taken);
+        http_limits_give_bytes(request->requests->handler.limits, *taken);
     *taken = 0;
 }
 
@@ -198,9 +198,9 @@ static enum MHD_Result send_answer(struct http_request *request)
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
-    if (request->must_close || request->server->is_quiesced)
+    if (request->must_close || request->requests->is_quiesced)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    http_deadline_start(request->server->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
+    http_deadline_start(request->requests->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
     enum MHD_Result result = MHD_queue_response(request->connection, request->status, response);
     MHD_destroy_response(response);
     return result;
@@ -213,19 +213,19 @@ static enum MHD_Result settle(struct http_request *request)
         return send_answer(request);
     request->state = REQUEST_ANSWER;
     http_deadline_clear(&request->peer->deadline);
-    list_append(&request->server->waiting, &request->link);
+    list_append(&request->requests->waiting, &request->link);
     request->is_suspended = true;
-    request->server->suspended++;
+    request->requests->suspended++;
     MHD_suspend_connection(request->connection);
     return MHD_YES;
 }
 
-void http_requests_resume(struct http_server *server, struct list *list)
+void http_requests_resume(struct http_requests *requests, struct list *list)
 {
     for (struct list *link; (link = list_take(list));) {
         struct http_request *request = LIST_ENTRY(link, struct http_request, link);
         request->is_suspended = false;
-        server->suspended--;
+        requests->suspended--;
         MHD_resume_connection(request->connection);
     }
 }
@@ -234,64 +234,67 @@ void http_requests_resume(struct http_server *server, struct list *list)
 
 void *http_request_begin(void *arg, const char *target, struct MHD_Connection *connection)
 {
-    struct http_server *server = arg;
+    struct http_requests *requests = arg;
     struct slice text = slice_of(target);
     struct http_request *request = memory_new(sizeof *request + text.size);
     char *copy = (char *)(request + 1);
     list_init(&request->link);
-    request->server = server;
+    request->requests = requests;
     request->connection = connection;
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->target_at = target;
-    request->max_body_bytes = server->options.max_body_bytes;
+    request->max_body_bytes = requests->handler.max_body_bytes;
     if (text.size)
         memcpy(copy, text.data, text.size);
     request->target = slice_from(copy, text.size);
     if (request->peer->deadline.step == HTTP_STEP_NEXT)
-        http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_HEAD);
+        http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_HEAD);
     return request;
 }
 
 static void call(struct http_request *request, void (*fn)(void *, struct http_request *))
 {
     request->is_called = true;
-    fn(request->server->options.arg, request);
+    fn(request->requests->handler.arg, request);
     request->is_called = false;
 }
 
 static enum MHD_Result refuse_malformed(struct http_request *request, const char *why)
 {
-    const struct http_server_options *options = &request->server->options;
+    const struct http_handler *handler = &request->requests->handler;
     request->must_close = true;
     request->is_called = true;
-    options->on_malformed(options->arg, request, why);
+    handler->on_malformed(handler->arg, request, why);
     request->is_called = false;
     return settle(request);
 }
 
 static enum MHD_Result refuse_body(struct http_request *request)
 {
-    const struct http_server_options *options = &request->server->options;
+    const struct http_handler *handler = &request->requests->handler;
     request->must_close = true;
-    call(request, request->has_no_room ? options->on_over_limit : options->on_too_large);
+    call(request, request->has_no_room ? handler->on_over_limit : handler->on_too_large);
     return settle(request);
 }
 
 static enum MHD_Result take_head(struct http_request *request, const char *method, const char *version)
 {
-    struct http_server *server = request->server;
+    struct http_requests *requests = request->requests;
     struct http_framing framing;
     request->method = method;
     request->state = REQUEST_BODY;
-    server->pending++;
-    const char *why = http_head_check(request, version, &framing);
+    requests->pending++;
+    const char *why = http_head_check(&(struct http_head_seen){request->connection, method, version,
+                                                               request->target_at, request->target,
+                                                               &requests->bytes, request->peer->deadline.fd},
+                                      &framing);
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
     /* libmicrohttpd takes chunk lines that another reader may cut elsewhere (ended by LF alone, or with LF in
      * an extension), and does not show them. So nothing behind such a body is read as a request. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
-    call(request, server->options.on_head);
+    call(request, requests->handler.on_head);
     /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
      * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */
     if (request->response)
@@ -299,8 +302,8 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     if (framing.content_length > request->max_body_bytes)
         return refuse_body(request);
     if (request->has_body)
-        http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
-    buffer_init_fallible(&request->body, server->options.max_body_bytes);
+        http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
+    buffer_init_fallible(&request->body, requests->handler.max_body_bytes);
     return MHD_YES;
 }
 
@@ -310,7 +313,7 @@ static bool take_growth(struct http_request *request)
     size_t bytes = request->body.capacity;
     if (bytes <= HTTP_BODY_FREE_BYTES || bytes <= request->body_bytes)
         return true;
-    struct http_limits *limits = request->server->options.limits;
+    struct http_limits *limits = request->requests->handler.limits;
     request->has_no_room = !limits || !http_limits_take_bytes(limits, bytes - request->body_bytes);
     if (!request->has_no_room)
         request->body_bytes = bytes;
@@ -320,12 +323,12 @@ static bool take_growth(struct http_request *request)
 /* What does not fit is for on_large to judge, once, by what did. */
 static bool keep(struct http_request *request, struct slice piece)
 {
-    const struct http_server_options *options = &request->server->options;
+    const struct http_handler *handler = &request->requests->handler;
     struct buffer *body = &request->body;
     size_t room = body->max - body->size, fitting = piece.size < room ? piece.size : room;
     buffer_append(body, slice_from(piece.data, fitting));
     if (fitting < piece.size && body->max < request->max_body_bytes &&
-        options->on_large(options->arg, request))
+        handler->on_large(handler->arg, request))
         body->max = request->max_body_bytes;
     buffer_append(body, slice_skip(piece, fitting));
     return !body->failed && take_growth(request);
@@ -350,7 +353,7 @@ static enum MHD_Result take_end(struct http_request *request)
         return send_answer(request);
     if (request->is_discarded)
         return refuse_body(request);
-    call(request, request->server->options.on_request);
+    call(request, request->requests->handler.on_request);
     return settle(request);
 }
 
@@ -382,19 +385,19 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
                       enum MHD_RequestTerminationCode why)
 {
     (void)connection, (void)why;
-    struct http_server *server = arg;
+    struct http_requests *requests = arg;
     struct http_request *request = *context;
     if (!request)
         return;
     *context = NULL;
     if (request->state != REQUEST_HEAD) {
-        server->pending--;
-        if (request->state != REQUEST_SENT && !request->response && server->options.on_gone)
-            server->options.on_gone(server->options.arg, request);
+        requests->pending--;
+        if (request->state != REQUEST_SENT && !request->response && requests->handler.on_gone)
+            requests->handler.on_gone(requests->handler.arg, request);
     }
-    http_deadline_start(server->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);
+    http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);
     list_remove(&request->link);
-    server->suspended -= request->is_suspended;
+    requests->suspended -= request->is_suspended;
     drop_body(request);
     give_bytes(request, &request->answer_bytes);
     if (request->response)

@@ -1,84 +1,85 @@
-/* http_request.h - inside the HTTP server: one request, from its first line to its end.
+/* http_request.h - one request of an HTTP server: what it is, who handles it, and its answer.
  *
- * Only http_server.c and http_request.c include this. The functions are the
- * callbacks that libmicrohttpd is given, in the order in which it calls them;
- * arg is the server. */
+ * A request that reaches the handler has passed the header gate: its framing is sound. The body has come
+ * whole and fits. The handler answers at once or later, exactly once, with http_answer. Every request must be
+ * answered (its store call has a deadline). When a client leaves while its request is being handled, the
+ * answer is dropped. */
 #ifndef DUEPOST_IO_HTTP_REQUEST_H
 #define DUEPOST_IO_HTTP_REQUEST_H
 
-#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/list.h"
-#include "io/http_bytes.h"
-#include "io/http_peer.h"
-#include "io/http_server.h"
+#include "base/slice.h"
+#include "io/http_header.h"
 
-struct http_server {
-    struct loop *loop;
-    struct http_server_options options;
-    struct MHD_Daemon *daemon;
-    struct watch *watch;
-    struct timer *timer;
-    int64_t timer_at_us; /* when it runs */
-    struct hook *hook;
-    struct http_deadlines *deadlines;
-    struct http_peers peers;
-    struct http_bytes bytes;
-    struct list waiting;  /* suspended requests, without an answer */
-    struct list answered; /* suspended requests, to be resumed at the end of the turn */
-    size_t pending;
-    size_t suspended; /* waiting or answered */
-    bool is_quiesced;
-    bool has_closed; /* a connection, in this run */
+struct http_limits;
+struct http_request;
+
+/* Handles the requests of a server. */
+struct http_handler {
+    size_t max_body_bytes;      /* unless http_request_allow says otherwise */
+    struct http_limits *limits; /* borrowed; NULL: each connection is for one request, and an extra one */
+    size_t max_waiting;         /* unanswered requests; those beyond are over the limit */
+    /* The head has come, the body not yet: answer now to refuse it (the
+     * connection is closed after that when there is a body), or do nothing. */
+    void (*on_head)(void *arg, struct http_request *);
+    /* All has come. Not called for a request that on_head answered. */
+    void (*on_request)(void *arg, struct http_request *);
+    /* The body outgrows max_body_bytes, and http_request_allow has allowed for that: may it? So far,
+     * http_request_body holds its first max_body_bytes. NULL where nothing is allowed. */
+    bool (*on_large)(void *arg, struct http_request *);
+    /* The body exceeds what it may have: must answer. */
+    void (*on_too_large)(void *arg, struct http_request *);
+    /* There is no room for the body (http_limits.h): must answer. */
+    void (*on_over_limit)(void *arg, struct http_request *);
+    /* The header gate refuses it, detail says why: must answer, the connection is closed. */
+    void (*on_malformed)(void *arg, struct http_request *, const char *detail);
+    /* May be NULL. The client left before its request had come whole (or the server is freed): the request
+     * is gone after it, and must not be answered. */
+    void (*on_gone)(void *arg, struct http_request *);
+    void *arg;
 };
 
-enum request_state {
-    REQUEST_HEAD,   /* the handler has not been called yet */
-    REQUEST_BODY,   /* passed on_head; the body comes */
-    REQUEST_ANSWER, /* suspended, or resumed to be answered */
-    REQUEST_SENT,   /* the answer is libmicrohttpd's now */
-};
+/* What a request is. Borrowed until its answer. */
+struct slice http_request_method(const struct http_request *);
+struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
+struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
+bool http_request_has_header(const struct http_request *, const char *name);
 
-struct http_request {
-    struct list link; /* in waiting or answered */
-    struct http_server *server;
-    struct http_peer *peer;
-    struct MHD_Connection *connection;
-    enum request_state state;
-    bool is_called;    /* a callback runs: its answer is sent when it returns */
-    bool is_discarded; /* the body exceeds what it may have or what there is room for, and is not kept */
-    bool has_no_room;  /* is why */
-    bool is_suspended;
-    bool must_close;
-    bool has_body;
-    const char *method;
-    const char *target_at; /* where libmicrohttpd has it; compared, never read */
-    struct slice target;   /* a copy, because the original is decoded in place */
-    size_t max_body_bytes; /* if on_large agrees; body has its own maximum until then */
-    struct buffer body;
-    size_t body_bytes, answer_bytes; /* taken of the limits for each */
-    size_t discarded_bytes;
+/* All lines of a header that is a list (RFC 9110, 5.3), in their order, with commas between. */
+void http_request_join_header(const struct http_request *, const char *name, struct buffer *joined);
+struct slice http_request_body(const struct http_request *);
+
+/* The address that the connection comes from, as text: the client's, or that of what stands in between. */
+enum { HTTP_FROM_SIZE = 64 };
+void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
+
+/* There are more than there is room for: its connection is an extra one, or too many requests wait. Whoever
+ * does not ask how we are is to be answered 503. It may become true between on_head and on_request. */
+bool http_request_is_over_limit(const struct http_request *);
+
+/* Takes room for an answer of so many bytes. False: there is none, and whoever changed nothing is to be
+ * answered 503 instead. Other answers are taken in any case. */
+bool http_request_take_room(struct http_request *, size_t bytes);
+
+/* In on_head: the body may have up to max_bytes, over max_body_bytes, if on_large agrees once it has. */
+void http_request_allow(struct http_request *, size_t max_bytes);
+
+/* A place for the handler's own state, NULL at first. */
+void http_request_set_context(struct http_request *, void *context);
+void *http_request_context(const struct http_request *);
+
+struct http_answer {
     unsigned status;
-    struct MHD_Response *response; /* made, and not yet queued */
-    void *context;
+    struct slice content_type;         /* empty: none */
+    const struct http_header *headers; /* further ones */
+    size_t header_count;
+    struct slice body; /* copied; left out for HEAD, with its length kept */
 };
 
-/* The request line is there: the request is born. */
-void *http_request_begin(void *arg, const char *target, struct MHD_Connection *);
-
-/* What libmicrohttpd calls the handler. */
-enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const char *url, const char *method,
-                                     const char *version, const char *upload, size_t *upload_size,
-                                     void **context);
-
-/* libmicrohttpd may go on with these, which are in one of the server's lists. */
-void http_requests_resume(struct http_server *, struct list *);
-
-/* Sent, or the client left: the request dies, and only here. */
-void http_request_end(void *arg, struct MHD_Connection *, void **context, enum MHD_RequestTerminationCode);
-
-/* Of http_server.c: answered has one more; the turn's end must come even if nothing else does. */
-void http_server_wake(struct http_server *);
+/* Copies answer; request is gone after it. May be called in any callback of the loop. */
+void http_answer(struct http_request *, const struct http_answer *);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/http_head.h"
-#include "io/http_request.h"
+#include "io/http_request_private.h"
 
 enum {
     IDLE_TIMEOUT_S = 60,
@@ -21,6 +21,19 @@ enum {
     MEMORY_BYTES = 16 * 1024,       /* of a connection: the head has to fit into it */
     SEND_BUFFER_BYTES = 128 * 1024, /* what the kernel holds of an answer, times two for itself */
     RUNS_MAX = 4,                   /* of the daemon in a row, before others have their turn */
+};
+
+struct http_server {
+    struct loop *loop;
+    struct http_server_options options;
+    struct http_requests requests;
+    struct http_peers peers;
+    struct MHD_Daemon *daemon;
+    struct watch *watch;
+    struct timer *timer;
+    int64_t timer_at_us; /* when it runs */
+    struct hook *hook;
+    bool has_closed; /* a connection, in this run */
 };
 
 /* Before the handshake. Without a certificate of its own, that fails: see http_tls_no_certificate. */
@@ -41,7 +54,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
     struct http_server *server = arg;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        http_bytes_begin(&server->bytes, fd);
+        http_bytes_begin(&server->requests.bytes, fd);
         struct http_peer *peer = http_peer_new(
             &server->peers, fd,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
@@ -49,7 +62,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         *context = peer;
     } else if (*context) {
         struct http_peer *peer = *context;
-        http_bytes_end(&server->bytes, peer->deadline.fd);
+        http_bytes_end(&server->requests.bytes, peer->deadline.fd);
         http_peer_free(peer);
         *context = NULL;
         server->has_closed = true;
@@ -72,7 +85,7 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
 {
     unsigned long long wait_ms;
     server->has_closed = false;
-    http_bytes_watch(&server->bytes);
+    http_bytes_watch(&server->requests.bytes);
     MHD_run(server->daemon);
     http_bytes_watch(NULL);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
@@ -110,14 +123,15 @@ static void run(struct http_server *server)
 static void on_turn_end(void *arg)
 {
     struct http_server *server = arg;
-    while (!list_is_empty(&server->answered)) {
-        http_requests_resume(server, &server->answered);
+    while (!list_is_empty(&server->requests.answered)) {
+        http_requests_resume(&server->requests, &server->requests.answered);
         run(server);
     }
 }
 
-void http_server_wake(struct http_server *server)
+static void on_answered(void *arg)
 {
+    struct http_server *server = arg;
     /* The answer may come in a later phase of this turn than ours; then the next turn must begin at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
@@ -148,13 +162,13 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         tls[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (options->tls ? MHD_USE_TLS : 0), 0,
-        NULL, NULL, http_request_advance, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        NULL, NULL, http_request_advance, &server->requests, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX,
         MHD_OPTION_STRICT_FOR_CLIENT, http_head_strictness(), MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
-        MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
-        http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls,
-        MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, &server->requests, MHD_OPTION_NOTIFY_COMPLETED,
+        http_request_end, &server->requests, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 /* Else it grows to megabytes for each client that does not read, and all of this host's connections come to
@@ -178,13 +192,16 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     };
     server->loop = loop;
     server->options = *options;
+    server->requests.handler = options->handler;
+    server->requests.on_answered = on_answered;
+    server->requests.arg = server;
     if (options->tls)
         http_tls_share(options->tls);
-    http_bytes_init(&server->bytes, options->tls != NULL);
-    list_init(&server->waiting);
-    list_init(&server->answered);
-    server->deadlines = http_deadlines_new(loop, steps_ms);
-    http_peers_init(&server->peers, server->deadlines, options->limits);
+    http_bytes_init(&server->requests.bytes, options->tls != NULL);
+    list_init(&server->requests.waiting);
+    list_init(&server->requests.answered);
+    server->requests.deadlines = http_deadlines_new(loop, steps_ms);
+    http_peers_init(&server->peers, server->requests.deadlines, options->handler.limits);
     server->timer = timer_new(loop, on_timer, server);
     server->daemon = start_daemon(server);
     assert(server->daemon);
@@ -206,16 +223,16 @@ void http_server_set_tls(struct http_server *server, struct http_tls *tls)
 
 void http_server_quiesce(struct http_server *server)
 {
-    if (server->is_quiesced)
+    if (server->requests.is_quiesced)
         return;
-    server->is_quiesced = true;
+    server->requests.is_quiesced = true;
     run(server); /* takes what has connected already: closing the socket would reset it */
     close(MHD_quiesce_daemon(server->daemon));
 }
 
 size_t http_server_pending(const struct http_server *server)
 {
-    return server->pending;
+    return server->requests.pending;
 }
 
 void http_server_free(struct http_server *server)
@@ -225,12 +242,12 @@ void http_server_free(struct http_server *server)
     hook_free(server->hook);
     watch_free(server->watch);
     /* libmicrohttpd stops the process when it is stopped with a suspended connection. */
-    http_requests_resume(server, &server->waiting);
-    http_requests_resume(server, &server->answered);
+    http_requests_resume(&server->requests, &server->requests.waiting);
+    http_requests_resume(&server->requests, &server->requests.answered);
     MHD_stop_daemon(server->daemon);
     timer_free(server->timer);
-    http_deadlines_free(server->deadlines);
-    http_bytes_fini(&server->bytes);
+    http_deadlines_free(server->requests.deadlines);
+    http_bytes_fini(&server->requests.bytes);
     http_tls_release(server->options.tls);
     free(server);
 }

@@ -161,13 +161,13 @@ enum status http_trial_run(struct problem *problem)
     }
     const struct http_server_options options = {
         .listen_fd = trial.listen_fd,
-        .max_body_bytes = 1,
-        .on_head = trial_on_head,
-        .on_request = trial_on_request,
-        .on_too_large = trial_on_request,
-        .on_over_limit = trial_on_request,
-        .on_malformed = trial_on_malformed,
-        .arg = &trial,
+        .handler = {.max_body_bytes = 1,
+                    .on_head = trial_on_head,
+                    .on_request = trial_on_request,
+                    .on_too_large = trial_on_request,
+                    .on_over_limit = trial_on_request,
+                    .on_malformed = trial_on_malformed,
+                    .arg = &trial},
     };
     struct http_server *server = http_server_new(trial.loop, &options);
     trial.timer = timer_new(trial.loop, trial_on_timer, &trial);

@@ -73,8 +73,7 @@ static void start_servers(struct reactor *reactor)
     struct http_server_options server = {
         .listen_fd = reactor->options.listen_fd,
         .tls = options->tls,
-        .limits = reactor->options.limits,
-        .max_waiting = part_of(reactor, options->max_waiting),
+        .handler = {.limits = reactor->options.limits, .max_waiting = part_of(reactor, options->max_waiting)},
         .head_timeout_ms = options->header_timeout_ms,
         .body_timeout_ms = options->body_timeout_ms,
         .send_timeout_ms = options->answer_timeout_ms,
@@ -84,7 +83,7 @@ static void start_servers(struct reactor *reactor)
     if (reactor->options.health_fd < 0)
         return;
     server.listen_fd = reactor->options.health_fd;
-    server.limits = NULL;
+    server.handler.limits = NULL;
     site_attach_probes(reactor->site, &server);
     reactor->health_server = http_server_new(reactor->loop, &server);
 }

@@ -126,12 +126,12 @@ static struct http_server *new_server(void)
 {
     const struct http_server_options options = {
         .listen_fd = new_socket(),
-        .max_body_bytes = 1,
-        .on_head = on_head,
-        .on_request = on_refused,
-        .on_too_large = on_refused,
-        .on_over_limit = on_refused,
-        .on_malformed = on_malformed,
+        .handler = {.max_body_bytes = 1,
+                    .on_head = on_head,
+                    .on_request = on_refused,
+                    .on_too_large = on_refused,
+                    .on_over_limit = on_refused,
+                    .on_malformed = on_malformed},
     };
     at.sun_family = AF_UNIX;
     at_size = sizeof at;

@@ -165,16 +165,16 @@ static void start_with(const struct http_limits_options *limits, int64_t head_ti
     fx.timer = timer_new(fx.loop, answer_held, NULL);
     const struct http_server_options options = {
         .listen_fd = fd,
-        .max_body_bytes = MAX_BODY_BYTES,
-        .limits = fx.limits,
-        .max_waiting = WAITING_MAX,
-        .on_head = on_head,
-        .on_request = on_request,
-        .on_large = on_large,
-        .on_too_large = on_too_large,
-        .on_over_limit = on_over_limit,
-        .on_malformed = on_malformed,
-        .on_gone = on_gone,
+        .handler = {.max_body_bytes = MAX_BODY_BYTES,
+                    .limits = fx.limits,
+                    .max_waiting = WAITING_MAX,
+                    .on_head = on_head,
+                    .on_request = on_request,
+                    .on_large = on_large,
+                    .on_too_large = on_too_large,
+                    .on_over_limit = on_over_limit,
+                    .on_malformed = on_malformed,
+                    .on_gone = on_gone},
         .head_timeout_ms = head_timeout_ms,
         .body_timeout_ms = body_timeout_ms,
         .send_timeout_ms = body_timeout_ms,
@@ -720,8 +720,8 @@ START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 }
 END_TEST
 
-/* libmicrohttpd 0.9 takes all of these, 1.0.1 only those without an extension or a bare LF. Nothing behind them is
- * read as a request. */
+/* libmicrohttpd 0.9 takes all of these, 1.0.1 only those without an extension or a bare LF. Nothing behind
+ * them is read as a request. */
 static const struct slice chunks[] = {
     SLICE("1\r\na\r\n0\r\n\r\n"),
     SLICE("1\na\n0\n\n"),
