@@ -191,6 +191,18 @@ START_TEST(the_lease_counts_from_before_its_renewal_was_sent)
 }
 END_TEST
 
+START_TEST(the_lease_does_not_count_from_the_answer_to_its_renewal)
+{
+    start();
+    world_pass(2 * SECOND_US);
+    attempt_renew(attempt);
+    world_pass(SECOND_US);
+    world_answer(WORLD_RENEW, STATUS_OK);
+    world_pass(3 * SECOND_US);
+    ck_assert(!world_send());
+}
+END_TEST
+
 START_TEST(a_renewal_counts_only_once_it_is_confirmed)
 {
     start();
@@ -555,6 +567,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_request_leaves_until_a_second_before_the_end_of_the_lease);
     tcase_add_test(tests, nothing_is_sent_in_the_last_second_of_the_lease);
     tcase_add_test(tests, the_lease_counts_from_before_its_renewal_was_sent);
+    tcase_add_test(tests, the_lease_does_not_count_from_the_answer_to_its_renewal);
     tcase_add_test(tests, a_renewal_counts_only_once_it_is_confirmed);
     tcase_add_test(tests, a_renewal_that_redis_did_not_answer_prolongs_nothing);
     tcase_add_test(tests, a_lease_lost_before_the_send_sends_nothing);

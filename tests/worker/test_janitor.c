@@ -137,6 +137,15 @@ START_TEST(a_step_that_failed_leaves_the_mending_to_the_next_audit)
 }
 END_TEST
 
+START_TEST(a_step_that_failed_does_not_turn_the_patrol_into_mending)
+{
+    audit(off);
+    world_answer_mend(STATUS_UNAVAILABLE, "17", 0);
+    audit(balanced);
+    ck_assert_uint_eq(walk_on(), 1);
+}
+END_TEST
+
 START_TEST(an_audit_that_failed_says_nothing)
 {
     janitor_tick(janitor);
@@ -173,6 +182,7 @@ Suite *suite(void)
     tcase_add_test(tests, more_histories_than_jobs_are_off_too);
     tcase_add_test(tests, a_walk_under_way_is_not_begun_anew);
     tcase_add_test(tests, a_step_that_failed_leaves_the_mending_to_the_next_audit);
+    tcase_add_test(tests, a_step_that_failed_does_not_turn_the_patrol_into_mending);
     tcase_add_test(tests, an_audit_that_failed_says_nothing);
     tcase_add_test(tests, it_surveys_where_the_audit_says_that_it_takes_one);
     suite_add_tcase(suite, tests);
