@@ -6,13 +6,14 @@ How a page is written, so that it can be run:
 - A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
   signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
 - A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
-- A command that prints "duepost listening on http://…", "receiver on http://…" or "Ready to accept connections" is a server and
-  goes on running: a receiver to the end of its section, or of the page when no `##` came before it, the others to the end
-  of the page.
+- A command that prints "duepost listening on http://…", "receiver on http://…", or what redis-server and PHP print then, is a
+  server and goes on running: duepost and Redis to the end of the page, receivers to the end of their section, or of the page
+  when no `##` came before them.
 - `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
 - `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
 - A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
-  `sh` block of its section names that file.
+  `sh` block of its section names that file. Where its tool is missing it is passed over; and when an `sh` block is, the rest of
+  its section is, too.
 - Ports of the documents become free ports of the host."""
 
 import contextlib
@@ -36,7 +37,7 @@ PATIENCE = 15
 PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
-IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n|Ready to accept connections")
+IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
 ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers)\b|curl -s http|sleep )")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
@@ -126,7 +127,7 @@ class Page:
         self.place = scratch.directory("page")
         self.tree, self.programs, self.home = self.place / "duepost", self.place / "bin", self.place / "home"
         self.ports = {name: str(free_port()) for name in PORTS}
-        self.servers, self.passed_over = [], []
+        self.servers, self.passed_over, self.left_out = [], [], None
         self._make_tree()
         self.environment = environment({
             "PATH": f"{self.programs}:{os.environ['PATH']}", "HOME": str(self.home), "LC_ALL": "C.UTF-8",
@@ -134,7 +135,7 @@ class Page:
             **self._go_caches()})
 
     def _make_tree(self):
-        """A copy of what a reader has: nothing of the page is written into the real one. What installs and builds does nothing."""
+        """A copy of what a reader has: nothing of the page is written into the real one. Its scripts that install and build do nothing."""
         for directory in self.tree / "build/release", self.programs, self.home:
             directory.mkdir(parents=True)
         for name in ("api", "config", "docker", "docs", "src", "tests", "README.md"):
@@ -190,6 +191,8 @@ class Page:
         server.end()
 
     def _run_block(self, block, after):
+        if block.section == self.left_out:
+            return
         if block.directive.startswith("not run here: "):
             self._check_is_run_elsewhere(block)
         elif block.language == "sh":
@@ -212,12 +215,13 @@ class Page:
     def _needs(self, text):
         """The languages that commands take."""
         return {language for language, command in COMMANDS.items()
-                if re.search(rf"^{command.split()[0]} \S+\.(py|mjs|go|php|java)\b", text, re.M)}
+                if re.search(rf"^{command.split()[0]} .*\.(py|mjs|go|php|java)\b", text, re.M)}
 
     def _run_commands(self, block, expected):
         missing = self._needs(block.text) - self.languages
         if missing:
             self.passed_over.append((block.line, *missing))
+            self.left_out = block.section if block.language == "sh" else None
             return
         deadline = time.monotonic() + PATIENCE * SLOW
         reads = [line for line in block.text.splitlines() if line and line[0] not in " '})#"]
@@ -258,7 +262,7 @@ class Page:
     def _keep(self, server):
         self.servers.append(server)
         output = server.output.read_text()
-        if "receiver on" not in output:
+        if re.search("duepost listening on|Ready to accept connections", output):
             server.section = 0
         if "duepost listening on" in output:
             self._await_ready(server)
@@ -287,9 +291,6 @@ class Page:
         command = block.directive.removeprefix("output of ")
         server = next((server for server in reversed(self.servers) if server.command == command), None)
         if not server:
-            if self._needs(command + " ") - self.languages:
-                self.passed_over.append((block.line, command))
-                return
             self._fail(block, f"there is no server {command}")
         deadline = time.monotonic() + PATIENCE * SLOW
         wanted = ".*" + "(?:.*\n)*?.*".join(re.escape(generalised(line.strip())).replace("…", ".*")

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import warnings
 
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from duepost import BINARY, ROOT
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "src/README.md")] + GUIDES
 
-# What script/bootstrap does not bring is run where it is there. tests/interop/documents takes all of them.
+# Programs in languages that script/bootstrap does not install run where their tool exists. tests/interop/documents runs all.
 LANGUAGES = [language for language, command in documents.COMMANDS.items()
              if language == "python" or shutil.which(command.split()[0])]
 
@@ -23,8 +24,8 @@ LANGUAGES = [language for language, command in documents.COMMANDS.items()
 def test_commands_and_programs_run(path):
     page = documents.Page(path, os.environ.get("DUEPOST_TEST_LANGUAGES", " ".join(LANGUAGES)).split())
     page.run()
-    for passed_over in page.passed_over:
-        print("not run here:", path.name, *passed_over)
+    for line, *missing in page.passed_over:
+        warnings.warn(f"not run here: {path.name}:{line}, there is no tool for {' '.join(missing)}; tests/interop/documents runs it", stacklevel=1)
 
 
 def anchors(path):
