@@ -1,6 +1,6 @@
 /* libcurl in our loop: it says which sockets and which time to wait for, and is told what came. It is never
- * called inside its own callbacks: what has ended is gathered behind it, and told then. http_post.c has what
- * happens to one post. */
+ * called inside its own callbacks: what has ended is gathered behind it, and told then. http_call.c has what
+ * happens to one call. */
 #include "io/http_client.h"
 
 #include <assert.h>
@@ -12,13 +12,13 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/freeze_guard.h"
-#include "io/http_post.h"
+#include "io/http_call.h"
 #include "io/http_sockets.h"
 #include "io/name_lookups.h"
 
 enum {
     BODY_GRACE_US = 2 * 1000 * 1000, /* what a body may take once the status is known */
-    IDLE_POSTS_MAX = 1024,
+    IDLE_CALLS_MAX = 1024,
     TURN_MAX_US = 50 * 1000, /* after which libcurl waits for the next turn */
 };
 
@@ -39,82 +39,82 @@ struct http_client {
     struct list ended;    /* on_done is due */
     struct list idle;     /* to be used again */
     size_t idle_count;
-    bool has_new; /* posts that libcurl has not begun */
+    bool has_new; /* calls that libcurl has not begun */
 };
 
-/* --- How a post ends --- */
+/* --- How a call ends --- */
 
 /* Out of libcurl's hands; must not be called inside a libcurl callback. */
-static void detach(struct http_post *post)
+static void detach(struct http_call *call)
 {
-    curl_multi_remove_handle(post->client->multi, post->easy);
-    list_remove(&post->link);
-    list_remove(&post->drain_link);
-    list_remove(&post->push_link);
+    curl_multi_remove_handle(call->client->multi, call->easy);
+    list_remove(&call->link);
+    list_remove(&call->drain_link);
+    list_remove(&call->push_link);
 }
 
 /* What is known now of the name in its url. */
-static void note_lookup(const struct http_post *post)
+static void note_lookup(const struct http_call *call)
 {
-    struct http_client *client = post->client;
+    struct http_client *client = call->client;
     int64_t now_us = loop_now_us(client->loop);
-    if (post->was_opened || post->was_refused)
-        name_lookups_found(client->lookups, post->request.url, now_us);
-    else if (post->outcome.error == HTTP_ERROR_TIMEOUT && !post->outcome.was_sent)
+    if (call->was_opened || call->was_refused)
+        name_lookups_found(client->lookups, call->request.url, now_us);
+    else if (call->outcome.error == HTTP_ERROR_TIMEOUT && !call->outcome.was_sent)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
 /* Nothing has been sent yet. */
-static void begin_again(struct http_post *post)
+static void begin_again(struct http_call *call)
 {
-    struct http_client *client = post->client;
-    detach(post);
-    http_post_prepare_again(post);
-    list_append(&client->running, &post->link);
+    struct http_client *client = call->client;
+    detach(call);
+    http_call_prepare_again(call);
+    list_append(&client->running, &call->link);
     client->has_new = true;
-    CURLMcode code = curl_multi_add_handle(client->multi, post->easy);
+    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
     assert(code == CURLM_OK);
 }
 
-static void end_post(struct http_post *post, CURLcode code)
+static void end_call(struct http_call *call, CURLcode code)
 {
-    if (post->is_stale && code != CURLE_OPERATION_TIMEDOUT) {
-        begin_again(post);
+    if (call->is_stale && code != CURLE_OPERATION_TIMEDOUT) {
+        begin_again(call);
         return;
     }
-    http_post_fill_outcome(post, code);
-    note_lookup(post);
-    detach(post);
-    post->is_ended = true;
-    list_append(&post->client->ended, &post->link);
+    http_call_fill_outcome(call, code);
+    note_lookup(call);
+    detach(call);
+    call->is_ended = true;
+    list_append(&call->client->ended, &call->link);
 }
 
-void http_client_drain(struct http_client *client, struct http_post *post)
+void http_client_drain(struct http_client *client, struct http_call *call)
 {
-    post->drain_until_us = loop_now_us(client->loop) + BODY_GRACE_US;
-    list_append(&client->draining, &post->drain_link);
+    call->drain_until_us = loop_now_us(client->loop) + BODY_GRACE_US;
+    list_append(&client->draining, &call->drain_link);
     if (!timer_is_running(client->own_timer))
         timer_start(client->own_timer, BODY_GRACE_US);
 }
 
-static void recycle(struct http_post *post)
+static void recycle(struct http_call *call)
 {
-    struct http_client *client = post->client;
-    if (client->idle_count >= IDLE_POSTS_MAX) {
-        http_post_free(post);
+    struct http_client *client = call->client;
+    if (client->idle_count >= IDLE_CALLS_MAX) {
+        http_call_free(call);
         return;
     }
-    list_append(&client->idle, &post->link);
+    list_append(&client->idle, &call->link);
     client->idle_count++;
 }
 
 static void deliver(struct http_client *client)
 {
     for (struct list *link; (link = list_take(&client->ended));) {
-        struct http_post *post = LIST_ENTRY(link, struct http_post, link);
-        TEST_POINT("after", "http_post");
-        post->request.on_done(post->request.arg, &post->outcome);
-        recycle(post);
+        struct http_call *call = LIST_ENTRY(link, struct http_call, link);
+        TEST_POINT("after", "http_call");
+        call->request.on_done(call->request.arg, &call->outcome);
+        recycle(call);
     }
 }
 
@@ -124,17 +124,17 @@ static void collect(struct http_client *client)
 {
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
-        void *post = NULL;
+        void *call = NULL;
         CURLcode code = message->data.result; /* message dies with the handle's removal */
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &post);
-        end_post(post, code);
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        end_call(call, code);
     }
 }
 
-void http_client_push(struct http_client *client, struct http_post *post)
+void http_client_push(struct http_client *client, struct http_call *call)
 {
-    if (list_is_empty(&post->push_link))
-        list_append(&client->pushed, &post->push_link);
+    if (list_is_empty(&call->push_link))
+        list_append(&client->pushed, &call->push_link);
 }
 
 /* libcurl 7.88 would wait for an event on the socket that it did not get, or half the time that is left,
@@ -142,7 +142,7 @@ void http_client_push(struct http_client *client, struct http_post *post)
 static void push(struct http_client *client)
 {
     for (struct list *link; (link = list_take(&client->pushed));) {
-        CURL *easy = LIST_ENTRY(link, struct http_post, push_link)->easy;
+        CURL *easy = LIST_ENTRY(link, struct http_call, push_link)->easy;
         curl_easy_pause(easy, CURLPAUSE_RECV);
         curl_easy_pause(easy, CURLPAUSE_CONT);
     }
@@ -181,17 +181,17 @@ static void on_own_timer(void *arg)
     struct http_client *client = arg;
     int64_t now_us = loop_now_us(client->loop);
     while (!list_is_empty(&client->draining)) {
-        struct http_post *post = LIST_ENTRY(client->draining.next, struct http_post, drain_link);
-        if (post->drain_until_us > now_us) {
-            timer_start(client->own_timer, post->drain_until_us - now_us);
+        struct http_call *call = LIST_ENTRY(client->draining.next, struct http_call, drain_link);
+        if (call->drain_until_us > now_us) {
+            timer_start(client->own_timer, call->drain_until_us - now_us);
             break;
         }
-        end_post(post, CURLE_PARTIAL_FILE);
+        end_call(call, CURLE_PARTIAL_FILE);
     }
     deliver(client);
 }
 
-/* The posts of a turn start together. What ends at once is told in the next turn, because the roles have
+/* The calls of a turn start together. What ends at once is told in the next turn, because the roles have
  * gathered already what this one brought. */
 static void on_turn_end(void *arg)
 {
@@ -234,8 +234,8 @@ void http_client_add_connection(struct http_client *client, curl_socket_t fd)
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
-    const struct http_post *post = what;
-    http_sockets_shut(client->sockets, post->local_port);
+    const struct http_call *call = what;
+    http_sockets_shut(client->sockets, call->local_port);
 }
 
 struct freeze_guard *http_client_guard(struct http_client *client)
@@ -254,51 +254,51 @@ int http_client_close_socket(void *arg, curl_socket_t fd)
     return http_sockets_close(client->sockets, fd);
 }
 
-/* --- Posts --- */
+/* --- Calls --- */
 
-static struct http_post *take_post(struct http_client *client)
+static struct http_call *take_call(struct http_client *client)
 {
     struct list *link = list_take(&client->idle);
     if (!link)
-        return http_post_new(client, client->ca_file, client->proxy);
+        return http_call_new(client, client->ca_file, client->proxy);
     client->idle_count--;
-    return LIST_ENTRY(link, struct http_post, link);
+    return LIST_ENTRY(link, struct http_call, link);
 }
 
-struct http_post *http_post(struct http_client *client, const struct http_post_request *request)
+struct http_call *http_call(struct http_client *client, const struct http_call_request *request)
 {
-    TEST_POINT("before", "http_post");
-    struct http_post *post = take_post(client);
-    http_post_prepare(post, request);
+    TEST_POINT("before", "http_call");
+    struct http_call *call = take_call(client);
+    http_call_prepare(call, request);
     if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
-        post->outcome = (struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1};
-        post->is_ended = true;
-        list_append(&client->ended, &post->link);
+        call->outcome = (struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1};
+        call->is_ended = true;
+        list_append(&client->ended, &call->link);
         timer_start(client->own_timer, 0);
-        return post;
+        return call;
     }
-    list_append(&client->running, &post->link);
+    list_append(&client->running, &call->link);
     client->has_new = true;
-    CURLMcode code = curl_multi_add_handle(client->multi, post->easy);
+    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
     assert(code == CURLM_OK);
-    return post;
+    return call;
 }
 
-bool http_post_hurry(struct http_post *post)
+bool http_call_hurry(struct http_call *call)
 {
-    if (post->is_ended)
+    if (call->is_ended)
         return true;
-    if (!post->has_head)
+    if (!call->has_head)
         return false;
-    end_post(post, CURLE_PARTIAL_FILE);
-    timer_start(post->client->own_timer, 0);
+    end_call(call, CURLE_PARTIAL_FILE);
+    timer_start(call->client->own_timer, 0);
     return true;
 }
 
-void http_post_abort(struct http_post *post)
+void http_call_abort(struct http_call *call)
 {
-    detach(post);
-    recycle(post);
+    detach(call);
+    recycle(call);
 }
 
 /* --- The client --- */
@@ -339,7 +339,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    /* Nothing may queue inside libcurl: a post that waits there would spend its lease. 0 is no limit here,
+    /* Nothing may queue inside libcurl: a call that waits there would spend its lease. 0 is no limit here,
      * but for the kept-alive connections 0 would mean libcurl's own choice. */
     curl_multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 0L);
@@ -352,11 +352,11 @@ void http_client_free(struct http_client *client)
     if (!client)
         return;
     while (!list_is_empty(&client->running))
-        http_post_abort(LIST_ENTRY(client->running.next, struct http_post, link));
+        http_call_abort(LIST_ENTRY(client->running.next, struct http_call, link));
     while (!list_is_empty(&client->ended))
-        http_post_abort(LIST_ENTRY(client->ended.next, struct http_post, link));
+        http_call_abort(LIST_ENTRY(client->ended.next, struct http_call, link));
     for (struct list *link; (link = list_take(&client->idle));)
-        http_post_free(LIST_ENTRY(link, struct http_post, link));
+        http_call_free(LIST_ENTRY(link, struct http_call, link));
     curl_multi_cleanup(
         client->multi); /* closes the kept-alive connections through http_client_close_socket */
     http_sockets_free(client->sockets);

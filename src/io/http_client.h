@@ -1,10 +1,9 @@
-/* http_client.h - one POST at a time, many at once; the only user of libcurl.
+/* http_client.h - HTTP requests, many at once; the only user of libcurl.
  *
- * A client belongs to one loop. Each http_post brings exactly one on_done, and
- * never inside the call that was given it. A request is put on the wire at most
- * once: whatever happens to its connection, it is never repeated here. A kept-alive
- * connection that its other end has closed is not used. Redirects are not followed; netrc, cookies, and
- * proxies other than the one in its options are not used. */
+ * A client belongs to one loop. Each http_call brings exactly one on_done, never inside the function that was
+ * given it. A request is put on the wire at most once: whatever happens to its connection, it is never
+ * repeated here. A kept-alive connection that its other end has closed is not used. Redirects are not
+ * followed; netrc, cookies, and proxies other than the one in its options are not used. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
@@ -15,7 +14,7 @@
 #include "io/loop.h"
 
 struct http_client;
-struct http_post;
+struct http_call;
 
 struct http_client_options {
     const char *ca_file; /* certificates trusted besides the system's, or NULL */
@@ -50,17 +49,29 @@ struct http_outcome {
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
     int64_t duration_ms;    /* name lookup to end */
     bool was_sent;          /* the request was handed to the network, if only in part */
-    bool is_reused;         /* over a connection that an earlier post had opened */
+    bool is_reused;         /* over a connection that an earlier call had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
     bool is_answer_cut;     /* there was more of it, or it did not come whole */
     struct slice
         detail; /* when error is another one: what libcurl says of it, if it does; borrowed likewise */
 };
 
-struct http_post_request {
+enum http_method {
+    HTTP_METHOD_POST, /* where none is given */
+    HTTP_METHOD_GET,
+    HTTP_METHOD_PUT,
+    HTTP_METHOD_PATCH,
+    HTTP_METHOD_DELETE,
+    HTTP_METHOD_HEAD,
+};
+
+struct http_call_request {
+    enum http_method method;
     struct slice url;            /* http or https */
     const struct slice *headers; /* "Name: value" lines, checked by the caller */
     size_t header_count;
+    /* An empty body of a POST, PUT or PATCH is sent as Content-Length: 0. Other methods without a body have
+     * no Content-Length. A HEAD never has a body. */
     struct slice body;
     int64_t timeout_ms; /* name lookup to end of answer */
     bool needs_fresh;   /* kept-alive connections are not used */
@@ -78,17 +89,17 @@ bool http_client_has_proxy(const struct http_client *);
 
 struct http_client *http_client_new(struct loop *, const struct http_client_options *);
 
-/* Posts that still run are dropped without on_done. */
+/* Calls that still run are dropped without on_done. */
 void http_client_free(struct http_client *);
 
-/* Starts a post. Borrows url, headers and body until on_done. */
-struct http_post *http_post(struct http_client *, const struct http_post_request *);
+/* Starts a call. Borrows url, headers and body until on_done. */
+struct http_call *http_call(struct http_client *, const struct http_call_request *);
 
 /* Waits no longer for the rest of an answer whose status is known: on_done follows. False: it is not known,
  * nothing changes. */
-bool http_post_hurry(struct http_post *);
+bool http_call_hurry(struct http_call *);
 
 /* Ends it now, without on_done. */
-void http_post_abort(struct http_post *);
+void http_call_abort(struct http_call *);
 
 #endif

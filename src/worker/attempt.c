@@ -187,7 +187,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
 static void attempt_on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
-    attempt->post = NULL;
+    attempt->call = NULL;
     if (http->error == HTTP_ERROR_UNSENT) {
         attempt_end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
     } else if (http->error == HTTP_ERROR_CROWDED) {
@@ -218,8 +218,8 @@ static void attempt_send(struct attempt *attempt)
 {
     int64_t timeout_ms = topic_defaults_timeout_ms(attempt->settings, &attempt->job);
     attempt_move(attempt, ATTEMPT_SENDING);
-    attempt->post = attempt_request_post(attempt, timeout_ms, attempt_may_send, attempt_on_done);
-    if (!attempt->post)
+    attempt->call = attempt_request_send(attempt, timeout_ms, attempt_may_send, attempt_on_done);
+    if (!attempt->call)
         attempt_end_by(attempt, has_broken_body(attempt) ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
 }
 
@@ -387,10 +387,10 @@ void attempt_renew(struct attempt *attempt)
 void attempt_cut(struct attempt *attempt)
 {
     if (attempt->state == ATTEMPT_SENDING) {
-        if (http_post_hurry(attempt->post))
+        if (http_call_hurry(attempt->call))
             return; /* attempt_on_done follows */
-        http_post_abort(attempt->post);
-        attempt->post = NULL;
+        http_call_abort(attempt->call);
+        attempt->call = NULL;
     } else if (attempt->state != ATTEMPT_ASKING) {
         return;
     }
@@ -399,8 +399,8 @@ void attempt_cut(struct attempt *attempt)
 
 void attempt_free(struct attempt *attempt)
 {
-    if (attempt->post)
-        http_post_abort(attempt->post);
+    if (attempt->call)
+        http_call_abort(attempt->call);
     permit_drop(&attempt->permit);
     list_remove(&attempt->link);
     job_fini(&attempt->job);

@@ -63,7 +63,7 @@ struct attempt {
     int64_t claimed_ms;              /* by Redis's clock */
     int64_t late_ms;                 /* from its due time to the claim */
     struct permit permit;
-    struct http_post *post;        /* while SENDING */
+    struct http_call *call;        /* while SENDING */
     char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
     struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;

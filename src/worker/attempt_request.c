@@ -158,7 +158,7 @@ static bool needs_fresh(const struct attempt *attempt)
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
 }
 
-struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
+struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *))
 {
     struct slice payload = job_payload(&attempt->job, &attempt->payload);
@@ -170,7 +170,7 @@ struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_
     for (size_t i = 0; i < lines.count; i++)
         headers[i] =
             slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
-    struct http_post_request request = {
+    struct http_call_request request = {
         .url = topic_defaults_url(attempt->settings, &attempt->job),
         .headers = headers,
         .header_count = lines.count,
@@ -182,7 +182,7 @@ struct http_post *attempt_request_post(struct attempt *attempt, int64_t timeout_
         .on_done = on_done,
         .arg = attempt,
     };
-    return http_post(attempt->context->client, &request);
+    return http_call(attempt->context->client, &request);
 }
 
 /* ---- what came of it ---- */

@@ -5,7 +5,7 @@
 #include "worker/attempt.h"
 
 /* Starts it. may_send and on_done get the attempt. NULL: there is no memory for it. */
-struct http_post *attempt_request_post(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),
+struct http_call *attempt_request_send(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *));
 
 /* The words that jobs and metrics have for an outcome. UNSENT and CROWDED have none: they are no attempts.

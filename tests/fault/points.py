@@ -193,7 +193,7 @@ def tell(report, stories):
 
 
 # Where a process that is stopped for longer than a lease has something to break.
-STOPS = ("claim", "complete", "retry", "release", "http_post", "may_send", "renew", "carry", "recover")
+STOPS = ("claim", "complete", "retry", "release", "http_call", "may_send", "renew", "carry", "recover")
 
 
 def run(report):
@@ -204,7 +204,7 @@ def run(report):
         f"stopped for {LONG} s": stories_of(redis, judge, [n for n in names if n.split()[1] in STOPS], "stop"),
         "delayed": stories_of(redis, judge, names if report.is_long else [], "delay"),
     }
-    controls = stories_of(redis, judge, ["before http_post", "before may_send", "after claim"], "kill",
+    controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
     try:
         verdicts = tell(report, [story for kind in (*kinds.values(), controls) for story in kind])

@@ -188,11 +188,11 @@ static void receive_with(serve_fn *serve)
     ck_assert_int_eq(pthread_create(&fx.receiver.thread, NULL, accept_connections, &fx.receiver), 0);
 }
 
-static struct http_post *post_to(size_t index, const char *url, struct slice body, int64_t timeout_ms)
+static struct http_call *post_to(size_t index, const char *url, struct slice body, int64_t timeout_ms)
 {
     static const struct slice headers[] = {SLICE("Content-Type: application/json"), SLICE("X-MiXed: a  b"),
                                            SLICE("X-Empty: ")};
-    const struct http_post_request request = {
+    const struct http_call_request request = {
         .url = slice_of(url),
         .headers = headers,
         .header_count = 3,
@@ -204,10 +204,10 @@ static struct http_post *post_to(size_t index, const char *url, struct slice bod
         .on_done = on_done,
         .arg = &fx.results[index],
     };
-    return http_post(fx.client, &request);
+    return http_call(fx.client, &request);
 }
 
-static struct http_post *post(size_t index)
+static struct http_call *post(size_t index)
 {
     return post_to(index, fx.url, SLICE("{\"a\":1}"), TIMEOUT_MS);
 }
@@ -271,17 +271,117 @@ END_TEST
 
 START_TEST(headers_without_content_type_have_none)
 {
-    const struct http_post_request request = {.url = slice_of(fx.url),
+    const struct http_call_request request = {.url = slice_of(fx.url),
                                               .timeout_ms = TIMEOUT_MS,
                                               .may_connect = may_connect,
                                               .may_send = may_send,
                                               .on_done = on_done,
                                               .arg = &fx.results[0]};
     receive_with(serve_ok);
-    http_post(fx.client, &request);
+    http_call(fx.client, &request);
     run(1);
     ck_assert_ptr_null(strcasestr(fx.last, "content-type"));
     ck_assert_ptr_null(strcasestr(fx.last, "accept"));
+}
+END_TEST
+
+/* ---- methods ---- */
+
+/* A receiver that answers a HEAD as it should: with the length of a body that it does not send. */
+static void serve_methods(int fd, int number)
+{
+    (void)number;
+    while (next_request(fd)) {
+        bool is_head = strncmp(fx.last, "HEAD ", 5) == 0;
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
+        if (!is_head)
+            wire_send(fd, SLICE("ok"));
+    }
+}
+
+static void call_with(enum http_method method, const char *body)
+{
+    const struct http_call_request request = {.method = method,
+                                              .url = slice_of(fx.url),
+                                              .body = slice_of(body),
+                                              .timeout_ms = TIMEOUT_MS,
+                                              .may_connect = may_connect,
+                                              .may_send = may_send,
+                                              .on_done = on_done,
+                                              .arg = &fx.results[0]};
+    fx.results[0].is_done = false;
+    http_call(fx.client, &request);
+    run(1);
+}
+
+static const struct method_case {
+    enum http_method method;
+    const char *name, *body, *framing; /* that head ends with */
+} methods[] = {
+    {HTTP_METHOD_POST, "POST", "{}", "Content-Length: 2\r\n"},
+    {HTTP_METHOD_POST, "POST", "", "Content-Length: 0\r\n"},
+    {HTTP_METHOD_PUT, "PUT", "{}", "Content-Length: 2\r\n"},
+    {HTTP_METHOD_PUT, "PUT", "", "Content-Length: 0\r\n"},
+    {HTTP_METHOD_PATCH, "PATCH", "{}", "Content-Length: 2\r\n"},
+    {HTTP_METHOD_PATCH, "PATCH", "", "Content-Length: 0\r\n"},
+    {HTTP_METHOD_DELETE, "DELETE", "{}", "Content-Length: 2\r\n"},
+    {HTTP_METHOD_DELETE, "DELETE", "", ""},
+    {HTTP_METHOD_GET, "GET", "{}", "Content-Length: 2\r\n"},
+    {HTTP_METHOD_GET, "GET", "", ""},
+    {HTTP_METHOD_HEAD, "HEAD", "", ""},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static void ck_method(const struct method_case *wanted)
+{
+    char text[512];
+    const struct result *result = &fx.results[0];
+    snprintf(text, sizeof text, "%s /hook/../a?q=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s\r\n%s", wanted->name,
+             fx.receiver.port, wanted->framing, wanted->body);
+    call_with(wanted->method, wanted->body);
+    ck_assert_str_eq(fx.last, text);
+    ck_status(&result->outcome, 200);
+    ck_assert_uint_eq(result->outcome.answer.size, wanted->method == HTTP_METHOD_HEAD ? 0 : 2);
+    ck_assert(!result->outcome.is_answer_cut);
+}
+
+START_TEST(each_method_is_sent_with_its_body_or_without_one)
+{
+    receive_with(serve_methods);
+    ck_method(&methods[_i]);
+}
+END_TEST
+
+/* The handles of calls are used again, and so are connections. */
+START_TEST(each_method_may_follow_each_other_one)
+{
+    receive_with(serve_methods);
+    for (size_t i = 0; i < METHODS; i++)
+        for (size_t j = 0; j < METHODS; j++) {
+            ck_method(&methods[i]);
+            ck_method(&methods[j]);
+        }
+    ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+static void serve_first_only(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+    next_request(fd); /* and no answer to that */
+}
+
+/* libcurl takes these for safe to repeat. */
+START_TEST(a_get_is_never_repeated_either)
+{
+    receive_with(serve_first_only);
+    call_with(HTTP_METHOD_GET, "");
+    ck_status(&fx.results[0].outcome, 200);
+    call_with(HTTP_METHOD_GET, "");
+    ck_error(&fx.results[0].outcome, HTTP_ERROR_IDLE_CLOSED, true);
+    ck_assert_int_eq(fx.requests, 2);
 }
 END_TEST
 
@@ -940,7 +1040,7 @@ END_TEST
 
 /* --- Posts that start and end others --- */
 
-static struct http_post *others[2];
+static struct http_call *others[2];
 
 static void post_next(void *arg, const struct http_outcome *outcome)
 {
@@ -948,14 +1048,14 @@ static void post_next(void *arg, const struct http_outcome *outcome)
     fx.results[*index].outcome = *outcome;
     if (*index < 99) {
         (*index)++;
-        const struct http_post_request request = {.url = slice_of(fx.url),
+        const struct http_call_request request = {.url = slice_of(fx.url),
                                                   .body = SLICE("x"),
                                                   .timeout_ms = TIMEOUT_MS,
                                                   .may_connect = may_connect,
                                                   .may_send = may_send,
                                                   .on_done = post_next,
                                                   .arg = index};
-        http_post(fx.client, &request);
+        http_call(fx.client, &request);
     } else {
         loop_stop(fx.loop);
     }
@@ -976,22 +1076,22 @@ END_TEST
 
 static void abort_others(void *arg, const struct http_outcome *outcome)
 {
-    http_post_abort(others[0]);
-    http_post_abort(others[1]);
+    http_call_abort(others[0]);
+    http_call_abort(others[1]);
     on_done(arg, outcome);
 }
 
 /* All three fail together; the first to be told ends the others, whose on_done must not come. */
 START_TEST(on_done_may_abort_posts_that_have_ended_too)
 {
-    struct http_post_request request = {.url = slice_of(fx.url),
+    struct http_call_request request = {.url = slice_of(fx.url),
                                         .timeout_ms = TIMEOUT_MS,
                                         .may_connect = may_connect,
                                         .may_send = may_send,
                                         .on_done = abort_others,
                                         .arg = &fx.results[0]};
     fx.may_connect = false;
-    http_post(fx.client, &request);
+    http_call(fx.client, &request);
     others[0] = post(1);
     others[1] = post(2);
     run(1);
@@ -1002,7 +1102,7 @@ END_TEST
 START_TEST(aborted_post_is_not_told_and_its_connection_closed)
 {
     receive_with(serve_silence);
-    struct http_post *aborted = post(0);
+    struct http_call *aborted = post(0);
     post_to(1, fx.url, SLICE("x"), 300);
     while (fx.requests < 2) { /* both are on the wire */
         struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
@@ -1010,7 +1110,7 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
         loop_run(fx.loop);
         timer_free(timer);
     }
-    http_post_abort(aborted);
+    http_call_abort(aborted);
     run(1);
     ck_assert(!fx.results[0].is_done);
     ck_error(&fx.results[1].outcome, HTTP_ERROR_TIMEOUT, true);
@@ -1022,8 +1122,8 @@ START_TEST(hurried_post_ends_as_soon_as_its_status_is_known)
 {
     receive_with(serve_slow_body);
     int64_t begin_us = loop_now_us(fx.loop);
-    struct http_post *hurried = post(0);
-    while (!http_post_hurry(hurried)) {
+    struct http_call *hurried = post(0);
+    while (!http_call_hurry(hurried)) {
         struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
         ck_assert(!fx.results[0].is_done);
         timer_start(timer, 1000);
@@ -1031,7 +1131,7 @@ START_TEST(hurried_post_ends_as_soon_as_its_status_is_known)
         timer_free(timer);
     }
     ck_assert(!fx.results[0].is_done);
-    ck_assert(http_post_hurry(hurried)); /* on_done is due, once */
+    ck_assert(http_call_hurry(hurried)); /* on_done is due, once */
     run(1);
     ck_status(&fx.results[0].outcome, 200);
     ck_assert(loop_now_us(fx.loop) - begin_us < 1900000);
@@ -1041,7 +1141,7 @@ END_TEST
 START_TEST(aborted_before_its_turn_ends_nothing_is_sent)
 {
     receive_with(serve_ok);
-    http_post_abort(post(0));
+    http_call_abort(post(0));
     post(1);
     run(1);
     ck_status(&fx.results[1].outcome, 200);
@@ -1084,6 +1184,9 @@ static void add_requests(TCase *tc)
     tcase_add_test(tc, request_is_exactly_what_the_caller_gave);
     tcase_add_test(tc, empty_body_says_so);
     tcase_add_test(tc, headers_without_content_type_have_none);
+    tcase_add_loop_test(tc, each_method_is_sent_with_its_body_or_without_one, 0, METHODS);
+    tcase_add_test(tc, each_method_may_follow_each_other_one);
+    tcase_add_test(tc, a_get_is_never_repeated_either);
     tcase_add_test(tc, large_body_with_nul_bytes_arrives_whole_without_expect);
     tcase_add_test(tc, connection_is_used_again);
     tcase_add_test(tc, post_that_needs_it_gets_a_fresh_connection);

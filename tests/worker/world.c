@@ -568,30 +568,30 @@ struct shard_claimed world_job(const char *id, const char *record, const char *s
 
 /* ---- the HTTP client ---- */
 
-struct http_post {
-    struct http_post_request request;
+struct http_call {
+    struct http_call_request request;
     bool was_sent, is_over;
     int status; /* is known; 0: it is not */
 };
 
-static struct http_post posts[POSTS_MAX];
+static struct http_call posts[POSTS_MAX];
 static size_t post_count, sent_count;
 
-struct http_post *http_post(struct http_client *client, const struct http_post_request *request)
+struct http_call *http_call(struct http_client *client, const struct http_call_request *request)
 {
     (void)client;
     ck_assert_uint_lt(post_count, POSTS_MAX);
-    struct http_post *post = &posts[post_count++];
-    *post = (struct http_post){.request = *request};
+    struct http_call *post = &posts[post_count++];
+    *post = (struct http_call){.request = *request};
     return post;
 }
 
-bool http_post_hurry(struct http_post *post)
+bool http_call_hurry(struct http_call *post)
 {
     return post->status > 0;
 }
 
-void http_post_abort(struct http_post *post)
+void http_call_abort(struct http_call *post)
 {
     ck_assert(!post->is_over);
     post->is_over = true;
@@ -603,7 +603,7 @@ bool http_client_has_proxy(const struct http_client *client)
     return false;
 }
 
-static struct http_post *oldest_post(void)
+static struct http_call *oldest_post(void)
 {
     for (size_t i = 0; i < post_count; i++)
         if (!posts[i].is_over)
@@ -624,7 +624,7 @@ size_t world_sent(void)
     return sent_count;
 }
 
-static void end_post(struct http_post *post, struct http_outcome outcome)
+static void end_post(struct http_call *post, struct http_outcome outcome)
 {
     post->is_over = true;
     post->request.on_done(post->request.arg, &outcome);
@@ -633,7 +633,7 @@ static void end_post(struct http_post *post, struct http_outcome outcome)
 bool world_send(void)
 {
     for (size_t i = 0; i < post_count; i++) {
-        struct http_post *post = &posts[i];
+        struct http_call *post = &posts[i];
         if (post->is_over || post->was_sent)
             continue;
         post->was_sent = post->request.may_send(post->request.arg);
@@ -660,7 +660,7 @@ void world_begin_answer(int status)
     oldest_post()->status = status;
 }
 
-const struct http_post_request *world_request(void)
+const struct http_call_request *world_request(void)
 {
     return &oldest_post()->request;
 }

@@ -124,7 +124,7 @@ void world_end_post(struct http_outcome);
 void world_begin_answer(int status);
 
 /* As the oldest post was asked for. */
-const struct http_post_request *world_request(void);
+const struct http_call_request *world_request(void);
 
 /* ---- metrics and log ---- */
 

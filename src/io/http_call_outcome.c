@@ -1,19 +1,19 @@
-/* How a post ends: what libcurl says becomes an outcome. */
+/* How a call ends: what libcurl says becomes an outcome. */
 #include <stdio.h>
 #include <string.h>
 
 #include "io/freeze_guard.h"
-#include "io/http_post.h"
+#include "io/http_call.h"
 
 enum { CURL_TOO_LARGE = 100 };
 
-static enum http_error error_of(const struct http_post *post, CURLcode code)
+static enum http_error error_of(const struct http_call *call, CURLcode code)
 {
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
         return HTTP_ERROR_DNS;
     case CURLE_COULDNT_CONNECT:
-        return post->was_refused && !post->was_opened ? HTTP_ERROR_REFUSED : HTTP_ERROR_CONNECT;
+        return call->was_refused && !call->was_opened ? HTTP_ERROR_REFUSED : HTTP_ERROR_CONNECT;
     case CURLE_OPERATION_TIMEDOUT:
         return HTTP_ERROR_TIMEOUT;
     case CURLE_SSL_CONNECT_ERROR:
@@ -35,7 +35,7 @@ static enum http_error error_of(const struct http_post *post, CURLcode code)
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
-        return http_client_has_proxy(post->client) && !post->outcome.was_sent ? HTTP_ERROR_CONNECT
+        return http_client_has_proxy(call->client) && !call->outcome.was_sent ? HTTP_ERROR_CONNECT
                                                                               : HTTP_ERROR_RESET;
     /* A header line over libcurl's own limit of 100 KiB, up to 8.5 and from 8.6 on. Not CURLE_TOO_LARGE, so
      * that a program that was built with an older libcurl knows it, too. */
@@ -47,11 +47,11 @@ static enum http_error error_of(const struct http_post *post, CURLcode code)
     }
 }
 
-static void fill_answer(struct http_post *post, CURLcode code)
+static void fill_answer(struct http_call *call, CURLcode code)
 {
-    size_t kept = post->body_bytes < HTTP_ANSWER_MAX ? post->body_bytes : HTTP_ANSWER_MAX;
-    post->outcome.answer = slice_from(post->answer, kept);
-    post->outcome.is_answer_cut = kept < post->body_bytes || code != CURLE_OK;
+    size_t kept = call->body_bytes < HTTP_ANSWER_MAX ? call->body_bytes : HTTP_ANSWER_MAX;
+    call->outcome.answer = slice_from(call->answer, kept);
+    call->outcome.is_answer_cut = kept < call->body_bytes || code != CURLE_OK;
 }
 
 /* Names of hosts come from urls, some words from receivers: what might disturb a log, a terminal or JSON is
@@ -67,55 +67,55 @@ static void clean(char *text)
 }
 
 /* libcurl does not name the system's error of a connection that failed. */
-static void add_system_error(struct http_post *post)
+static void add_system_error(struct http_call *call)
 {
     long number = 0;
     char text[64];
-    size_t size = strlen(post->error_text);
-    curl_easy_getinfo(post->easy, CURLINFO_OS_ERRNO, &number);
+    size_t size = strlen(call->error_text);
+    curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &number);
     if (number)
-        snprintf(post->error_text + size, sizeof post->error_text - size, "%s%s", size ? ": " : "",
+        snprintf(call->error_text + size, sizeof call->error_text - size, "%s%s", size ? ": " : "",
                  strerror_r((int)number, text, sizeof text));
 }
 
-static void fill_detail(struct http_post *post, CURLcode code)
+static void fill_detail(struct http_call *call, CURLcode code)
 {
-    enum http_error error = post->outcome.error;
-    size_t size = sizeof post->error_text;
+    enum http_error error = call->outcome.error;
+    size_t size = sizeof call->error_text;
     if (error == HTTP_ERROR_IDLE_CLOSED)
-        snprintf(post->error_text, size, "A kept-alive connection was closed before an answer began");
+        snprintf(call->error_text, size, "A kept-alive connection was closed before an answer began");
     else if (error == HTTP_ERROR_TOO_LARGE)
-        snprintf(post->error_text, size, "The answer's header section is too large");
+        snprintf(call->error_text, size, "The answer's header section is too large");
     else if (error == HTTP_ERROR_CONNECT)
-        add_system_error(post);
-    if (!post->error_text[0] && code != CURLE_OK)
-        snprintf(post->error_text, size, "%s", curl_easy_strerror(code));
-    clean(post->error_text);
-    post->outcome.detail = slice_of(post->error_text);
-    if (post->outcome.detail.size > HTTP_DETAIL_MAX)
-        post->outcome.detail.size = HTTP_DETAIL_MAX;
+        add_system_error(call);
+    if (!call->error_text[0] && code != CURLE_OK)
+        snprintf(call->error_text, size, "%s", curl_easy_strerror(code));
+    clean(call->error_text);
+    call->outcome.detail = slice_of(call->error_text);
+    if (call->outcome.detail.size > HTTP_DETAIL_MAX)
+        call->outcome.detail.size = HTTP_DETAIL_MAX;
 }
 
-void http_post_fill_outcome(struct http_post *post, CURLcode code)
+void http_call_fill_outcome(struct http_call *call, CURLcode code)
 {
-    struct http_outcome *outcome = &post->outcome;
+    struct http_outcome *outcome = &call->outcome;
     curl_off_t total_us = 0;
-    curl_easy_getinfo(post->easy, CURLINFO_TOTAL_TIME_T, &total_us);
+    curl_easy_getinfo(call->easy, CURLINFO_TOTAL_TIME_T, &total_us);
     outcome->duration_ms = total_us / 1000;
     outcome->retry_after_ms = -1;
-    if (post->has_head) {
-        outcome->status = post->status;
-        outcome->retry_after_ms = post->has_retry_after ? post->retry_after_s * 1000 : -1;
-        fill_answer(post, code);
+    if (call->has_head) {
+        outcome->status = call->status;
+        outcome->retry_after_ms = call->has_retry_after ? call->retry_after_s * 1000 : -1;
+        fill_answer(call, code);
     } else {
-        outcome->error = post->verdict != HTTP_ERROR_NONE ? post->verdict : error_of(post, code);
-        if (outcome->error == HTTP_ERROR_RESET && outcome->is_reused && post->head_bytes == 0)
+        outcome->error = call->verdict != HTTP_ERROR_NONE ? call->verdict : error_of(call, code);
+        if (outcome->error == HTTP_ERROR_RESET && outcome->is_reused && call->head_bytes == 0)
             outcome->error = HTTP_ERROR_IDLE_CLOSED;
     }
-    if (freeze_guard_has_struck(http_client_guard(post->client), post) && !post->has_head) {
+    if (freeze_guard_has_struck(http_client_guard(call->client), call) && !call->has_head) {
         outcome->error = HTTP_ERROR_UNSENT;
         outcome->was_sent = false;
     }
     if (outcome->error != HTTP_ERROR_NONE && outcome->error != HTTP_ERROR_REFUSED)
-        fill_detail(post, code);
+        fill_detail(call, code);
 }

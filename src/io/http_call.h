@@ -1,23 +1,25 @@
-/* http_post.h - inside the HTTP client: one post as libcurl sees it, from its options to its outcome.
+/* http_call.h - inside the HTTP client: one call as libcurl sees it, from its options to its outcome.
  *
- * Only http_client.c and http_post*.c include this. A post is used again and
+ * Only http_client.c and http_call*.c include this. A call is used again and
  * again: its easy handle keeps what is the same for each. */
-#ifndef DUEPOST_IO_HTTP_POST_H
-#define DUEPOST_IO_HTTP_POST_H
+#ifndef DUEPOST_IO_HTTP_CALL_H
+#define DUEPOST_IO_HTTP_CALL_H
 
 #include <curl/curl.h>
 
 #include "base/list.h"
 #include "io/http_client.h"
 
-struct http_post {
+struct http_call {
     struct list link;
     struct list drain_link;
     struct list push_link;
     int64_t drain_until_us;
     struct http_client *client;
     CURL *easy;
-    struct http_post_request request;
+    struct http_call_request request;
+    enum http_method method; /* as the easy handle has it, with or without a body */
+    bool has_body;
     struct http_outcome outcome;
     enum http_error verdict; /* why a callback ended it */
     struct curl_slist *lines;
@@ -40,23 +42,23 @@ struct http_post {
 };
 
 /* ca_file and proxy are borrowed, and may be NULL. */
-struct http_post *http_post_new(struct http_client *, const char *ca_file, const char *proxy);
-void http_post_free(struct http_post *);
+struct http_call *http_call_new(struct http_client *, const char *ca_file, const char *proxy);
+void http_call_free(struct http_call *);
 
 /* Makes it ready to be given to the multi handle. */
-void http_post_prepare(struct http_post *, const struct http_post_request *);
+void http_call_prepare(struct http_call *, const struct http_call_request *);
 
 /* The same once more, on a fresh connection, with what is left of its time. */
-void http_post_prepare_again(struct http_post *);
+void http_call_prepare_again(struct http_call *);
 
-/* After its end, while the easy handle still has the answer; in http_post_outcome.c. */
-void http_post_fill_outcome(struct http_post *, CURLcode);
+/* After its end, while the easy handle still has the answer; in http_call_outcome.c. */
+void http_call_fill_outcome(struct http_call *, CURLcode);
 
 /* Of http_client.c: the status is known, the body may take a little longer. */
-void http_client_drain(struct http_client *, struct http_post *);
+void http_client_drain(struct http_client *, struct http_call *);
 
 /* Of http_client.c: an address was refused; libcurl is to try the next one at once. */
-void http_client_push(struct http_client *, struct http_post *);
+void http_client_push(struct http_client *, struct http_call *);
 
 /* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
 void http_client_add_connection(struct http_client *, curl_socket_t);

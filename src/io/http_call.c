@@ -1,0 +1,389 @@
+/* The steps of a call, as libcurl reports them:
+ *
+ *   http_call_prepare       what changes from call to call
+ *   on_open                 a socket for one address: may_connect is asked
+ *   on_send                 a connection, new or reused: may_connect and may_send are asked. A connection
+ * that was closed while idle is not used on_header               head by head; the final one decides the
+ * status on_body                 the beginning is kept; the rest is read so that the connection can be used
+ * again http_call_fill_outcome  what became of it, in http_call_outcome.c
+ */
+#include "io/http_call.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/test_point.h"
+#include "io/freeze_guard.h"
+#include "io/retry_after.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 10 * 1000,
+    CONNECTION_LIFETIME_S = 300,
+    HEAD_MAX_BYTES = 64 * 1024, /* all heads of an answer, interim ones and trailers included */
+    BODY_MAX_BYTES = 64 * 1024,
+    DEFAULT_LINES = 3,
+};
+
+/* libcurl's own headers, suppressed: a name without a value. The caller's come first and win. */
+static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:", "Expect:"};
+
+/* --- What libcurl asks and tells; no libcurl function may be called in these --- */
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct http_call *call = arg;
+    freeze_guard_leave(http_client_guard(call->client)); /* this is about another call than the one inside */
+    if (purpose != CURLSOCKTYPE_IPCXN)
+        return CURL_SOCKET_BAD;
+    /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
+    if (call->outcome.was_sent) {
+        call->verdict = HTTP_ERROR_RESET;
+        return CURL_SOCKET_BAD;
+    }
+    if (!call->request.may_connect(call->request.arg, &address->addr)) {
+        call->was_refused = true;
+        http_client_push(call->client, call);
+        return CURL_SOCKET_BAD;
+    }
+    call->was_opened = true;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd >= 0)
+        http_client_add_connection(call->client, fd);
+    return fd;
+}
+
+static bool parse_address(const char *ip, int port, struct sockaddr_storage *address)
+{
+    struct sockaddr_in *in = (struct sockaddr_in *)(void *)address;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)address;
+    memset(address, 0, sizeof *address);
+    if (inet_pton(AF_INET, ip, &in->sin_addr) == 1) {
+        in->sin_family = AF_INET;
+        in->sin_port = htons((uint16_t)port);
+        return true;
+    }
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons((uint16_t)port);
+    return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl's prototype */
+static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
+{
+    (void)local_ip;
+    struct http_call *call = arg;
+    const struct http_call_request *request = &call->request;
+    struct sockaddr_storage address;
+    call->local_port = local_port;
+    freeze_guard_leave(http_client_guard(call->client)); /* this is about another call than the one inside */
+    call->is_stale =
+        !call->was_opened && !call->outcome.was_sent && http_client_is_stale(call->client, local_port);
+    if (call->is_stale)
+        return CURL_PREREQFUNC_ABORT;
+    TEST_POINT("before", "may_send");
+    freeze_guard_enter(http_client_guard(call->client), call); /* until libcurl has sent */
+    if (call->outcome.was_sent)
+        call->verdict = HTTP_ERROR_RESET; /* a repetition, over another kept-alive connection */
+    else if (!parse_address(remote_ip, remote_port, &address) ||
+             !request->may_connect(request->arg, (struct sockaddr *)&address))
+        call->verdict = HTTP_ERROR_REFUSED;
+    else if (!request->may_send(request->arg))
+        call->verdict = HTTP_ERROR_UNSENT;
+    else
+        call->outcome.was_sent = true;
+    call->outcome.is_reused = call->outcome.was_sent && !call->was_opened;
+    if (call->verdict == HTTP_ERROR_NONE)
+        return CURL_PREREQFUNC_OK;
+    freeze_guard_leave(http_client_guard(call->client));
+    return CURL_PREREQFUNC_ABORT;
+}
+
+/* "HTTP/1.1 204 No Content" */
+static int parse_status(struct slice line)
+{
+    struct slice version, rest;
+    uint64_t status;
+    if (!slice_cut(line, ' ', &version, &rest) || rest.size < 3 ||
+        !slice_to_number(slice_from(rest.data, 3), 999, &status))
+        return 0;
+    return (int)status;
+}
+
+/* The time until a date; 0 for one in the past and for nonsense. curl_getdate, because CURLINFO_RETRY_AFTER
+ * has a maximum of six hours in newer versions. */
+static int64_t call_seconds_until(struct slice date)
+{
+    char text[64];
+    if (date.size >= sizeof text)
+        return 0;
+    memcpy(text, date.data, date.size);
+    text[date.size] = '\0';
+    int64_t then = curl_getdate(text, NULL), now = time(NULL);
+    if (then <= now)
+        return 0;
+    return then - now < RETRY_AFTER_MAX_S ? then - now : RETRY_AFTER_MAX_S;
+}
+
+static int64_t call_retry_after(struct slice value)
+{
+    int64_t seconds = retry_after_seconds(value);
+    return seconds >= 0 ? seconds : call_seconds_until(value);
+}
+
+static size_t on_header(char *data, size_t unit, size_t count, void *arg)
+{
+    struct http_call *call = arg;
+    struct slice line = slice_from(data, unit * count);
+    call->head_bytes += line.size;
+    if (call->head_bytes > HEAD_MAX_BYTES) {
+        call->verdict = HTTP_ERROR_TOO_LARGE;
+        return 0;
+    }
+    if (call->has_head) /* a trailer */
+        return line.size;
+    if (line.size >= 5 && slice_starts_with(line, SLICE("HTTP/"))) {
+        call->status = parse_status(line);
+        call->has_retry_after = false;
+    } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
+        call->has_retry_after = true;
+        call->retry_after_s = call_retry_after(slice_skip(line, strlen("Retry-After:")));
+    } else if (line.data[0] == '\r' || line.data[0] == '\n') {
+        call->has_head = call->status >= 200;
+        if (call->has_head)
+            http_client_drain(call->client, call);
+    }
+    return line.size;
+}
+
+static size_t on_body(char *data, size_t unit, size_t count, void *arg)
+{
+    struct http_call *call = arg;
+    if (call->body_bytes < HTTP_ANSWER_MAX) {
+        size_t room = HTTP_ANSWER_MAX - call->body_bytes;
+        memcpy(call->answer + call->body_bytes, data, unit * count < room ? unit * count : room);
+    }
+    call->body_bytes += unit * count;
+    if (call->body_bytes <= BODY_MAX_BYTES)
+        return unit * count;
+    call->verdict = HTTP_ERROR_TOO_LARGE;
+    return 0;
+}
+
+/* --- What each call is given --- */
+
+/* Out of memory is the only way in which these options fail. */
+#define SET(handle, option, value)                                                                           \
+    do {                                                                                                     \
+        CURLcode set_code = curl_easy_setopt((handle), (option), (value));                                   \
+        assert(set_code == CURLE_OK);                                                                        \
+    } while (0)
+
+static void set_callbacks(struct http_call *call)
+{
+    CURL *easy = call->easy;
+    SET(easy, CURLOPT_PRIVATE, call);
+    SET(easy, CURLOPT_ERRORBUFFER, call->error_text);
+    SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    SET(easy, CURLOPT_OPENSOCKETDATA, call);
+    /* A connection outlives the call that opened it. */
+    SET(easy, CURLOPT_CLOSESOCKETFUNCTION, http_client_close_socket);
+    SET(easy, CURLOPT_CLOSESOCKETDATA, call->client);
+    SET(easy, CURLOPT_PREREQFUNCTION, on_send);
+    SET(easy, CURLOPT_PREREQDATA, call);
+    SET(easy, CURLOPT_HEADERFUNCTION, on_header);
+    SET(easy, CURLOPT_HEADERDATA, call);
+    SET(easy, CURLOPT_WRITEFUNCTION, on_body);
+    SET(easy, CURLOPT_WRITEDATA, call);
+}
+
+/* What is the same for each call is set once: resetting a handle costs more than a small call. */
+static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
+{
+    CURL *easy = call->easy;
+    SET(easy, CURLOPT_POST, 1L);
+    SET(easy, CURLOPT_NOSIGNAL, 1L);
+    SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
+    SET(easy, CURLOPT_NOPROXY, "");                  /* else the environment's would lead past the proxy */
+    SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* the proxy answers CONNECT, not the request */
+    SET(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
+    SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    /* Of HTTP/2, libcurl 7.88 reads frames for as long as there are any: one receiver could keep the loop. */
+    SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(easy, CURLOPT_PATH_AS_IS, 1L);
+    SET(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+    SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
+    SET(easy, CURLOPT_QUICK_EXIT, 1L); /* a dead name's lookup is left behind, not waited for */
+    SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    /* The default bundle alone is parsed once and kept; beside a directory it would be parsed for each
+     * connection. A directory is searched for one name at a time. */
+    SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
+    if (ca_file)
+        SET(easy, CURLOPT_CAINFO, ca_file);
+}
+
+struct http_call *http_call_new(struct http_client *client, const char *ca_file, const char *proxy)
+{
+    struct http_call *call = NEW(struct http_call);
+    call->client = client;
+    list_init(&call->link);
+    list_init(&call->drain_link);
+    list_init(&call->push_link);
+    call->easy = curl_easy_init();
+    assert(call->easy);
+    call->method = HTTP_METHOD_POST;
+    call->has_body = true;
+    set_callbacks(call);
+    set_constants(call, ca_file, proxy);
+    return call;
+}
+
+void http_call_free(struct http_call *call)
+{
+    curl_easy_cleanup(call->easy);
+    free(call->lines);
+    free(call->text);
+    free(call);
+}
+
+static void make_room(struct http_call *call, const struct http_call_request *request)
+{
+    size_t text_size = request->url.size + 1;
+    size_t line_count = request->header_count + DEFAULT_LINES;
+    for (size_t i = 0; i < request->header_count; i++)
+        text_size += request->headers[i].size + 1;
+    if (text_size > call->text_capacity) {
+        call->text = memory_resize(call->text, text_size);
+        call->text_capacity = text_size;
+    }
+    if (line_count > call->line_capacity) {
+        call->lines = memory_resize(call->lines, line_count * sizeof *call->lines);
+        call->line_capacity = line_count;
+    }
+}
+
+static char *put_text(char *at, struct slice text)
+{
+    memcpy(at, text.data, text.size);
+    at[text.size] = '\0';
+    return at + text.size + 1;
+}
+
+/* To libcurl "Name:" means to leave a header out, and "Name;" to send it empty. */
+static size_t put_line(char *at, struct slice line)
+{
+    struct slice name, value;
+    if (slice_cut(line, ':', &name, &value) && slice_trim(value).size == 0) {
+        put_text(at, name);
+        at[name.size] = ';';
+        at[name.size + 1] = '\0';
+        return name.size + 2;
+    }
+    put_text(at, line);
+    return line.size + 1;
+}
+
+/* libcurl only reads the list, so it can lie in memory that is used again. */
+static void put_lines(struct http_call *call, char *at, const struct http_call_request *request)
+{
+    size_t count = request->header_count + DEFAULT_LINES;
+    for (size_t i = 0; i < count; i++) {
+        bool is_ours = i >= request->header_count;
+        /* libcurl's struct lacks a const here. */
+        call->lines[i].data = is_ours ? (char *)(uintptr_t)no_defaults[i - request->header_count] : at;
+        call->lines[i].next = i + 1 < count ? &call->lines[i + 1] : NULL;
+        if (!is_ours)
+            at += put_line(at, request->headers[i]);
+    }
+}
+
+/* libcurl knows three kinds of request: with a body, without one, and HEAD, which waits for no answer's body.
+ * The method's name goes over that of the kind. The order matters: each of the three options resets the
+ * others. */
+static void set_method(struct http_call *call, const struct http_call_request *request)
+{
+    static const struct {
+        const char *name;
+        bool has_body; /* even an empty one */
+    } methods[] = {
+        [HTTP_METHOD_POST] = {NULL, true},        [HTTP_METHOD_GET] = {"GET", false},
+        [HTTP_METHOD_PUT] = {"PUT", true},        [HTTP_METHOD_PATCH] = {"PATCH", true},
+        [HTTP_METHOD_DELETE] = {"DELETE", false}, [HTTP_METHOD_HEAD] = {NULL, false},
+    };
+    enum http_method method = request->method;
+    bool has_body = methods[method].has_body || request->body.size > 0;
+    assert(method != HTTP_METHOD_HEAD || !has_body);
+    if (call->method == method && call->has_body == has_body)
+        return;
+    if (has_body)
+        SET(call->easy, CURLOPT_POST, 1L);
+    else if (method == HTTP_METHOD_HEAD)
+        SET(call->easy, CURLOPT_NOBODY, 1L);
+    else
+        SET(call->easy, CURLOPT_HTTPGET, 1L);
+    SET(call->easy, CURLOPT_CUSTOMREQUEST, methods[method].name);
+    call->method = method;
+    call->has_body = has_body;
+}
+
+static void set_request(struct http_call *call, const struct http_call_request *request)
+{
+    CURL *easy = call->easy;
+    int64_t timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : 1;
+    make_room(call, request);
+    put_lines(call, put_text(call->text, request->url), request);
+    SET(easy, CURLOPT_URL, call->text);
+    SET(easy, CURLOPT_HTTPHEADER, call->lines);
+    set_method(call, request);
+    if (call->has_body) {
+        SET(easy, CURLOPT_POSTFIELDS, request->body.size ? request->body.data : "");
+        SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+    }
+    SET(easy, CURLOPT_FRESH_CONNECT, (long)request->needs_fresh);
+    SET(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
+}
+
+/* What the call before left behind. */
+static void forget(struct http_call *call)
+{
+    call->outcome = (struct http_outcome){0};
+    call->verdict = HTTP_ERROR_NONE;
+    call->head_bytes = 0;
+    call->body_bytes = 0;
+    call->status = 0;
+    call->has_head = false;
+    call->is_ended = false;
+    call->has_retry_after = false;
+    call->was_opened = false;
+    call->was_refused = false;
+    call->is_stale = false;
+    call->error_text[0] = '\0';
+}
+
+void http_call_prepare(struct http_call *call, const struct http_call_request *request)
+{
+    forget(call);
+    call->request = *request;
+    set_request(call, request);
+}
+
+void http_call_prepare_again(struct http_call *call)
+{
+    struct http_call_request request = call->request;
+    curl_off_t spent_us = 0;
+    curl_easy_getinfo(call->easy, CURLINFO_TOTAL_TIME_T, &spent_us);
+    request.timeout_ms -= spent_us / 1000;
+    request.needs_fresh = true;
+    http_call_prepare(call, &request);
+}
