@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "job/topic_settings.h"
-#include "server/options.h"
+#include "server/options_load.h"
+#include "server/options_print.h"
 #include "server/server.h"
 
 enum { EXIT_USAGE = 2 };

@@ -1,10 +1,4 @@
-/* options.h - what the operator chose.
- *
- * Each option can be given as a flag (--max-body 2MiB, --max-body=2MiB), in the
- * environment (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB), in this order
- * of precedence, with a default beneath. options_table.c says everything about
- * an option once; the parsers, --help, --print-config and config/duepost.conf
- * are made from it. Every place is checked, also where another one wins. */
+/* options.h - what the operator chose. options_load.h fills it. */
 #ifndef DUEPOST_SERVER_OPTIONS_H
 #define DUEPOST_SERVER_OPTIONS_H
 
@@ -142,29 +136,12 @@ struct options {
     size_t warning_count;
 };
 
-struct options_input {
-    int argc;
-    char *const *argv;
-    char *const *environment; /* "NAME=value", ended by NULL */
-    const char *config_file;  /* read if it is there and no other was named */
-};
+/* Adds a warning for the log. Copies text. */
+void options_warn(struct options *, const char *text);
 
-/* STATUS_INVALID: problem names the place ("--max-body: ..."), and options hold nothing. */
-enum status options_load(struct options *, const struct options_input *, struct problem *) MUST_USE;
-void options_fini(struct options *);
-
-/* INVALID: what is fine later, but at the start rather a mistake, is a file of tokens that holds none. */
-enum status options_check_start(struct options *, struct problem *) MUST_USE;
-
-/* --help, --version and --print-config: writes the answer and returns true; there is nothing else to do. */
-bool options_answer(const struct options *, FILE *out);
-
-/* What is odd about them, if anything. */
+/* Logs the warnings that loading collected. */
 void options_log_warnings(const struct options *);
 
-/* Appends the names of the options that differ, separated by spaces: to changed those that may change
- * while duepost runs, to fixed the others. */
-void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
-                     struct buffer *fixed);
+void options_fini(struct options *);
 
 #endif

@@ -1,3 +1,5 @@
+#include "server/options_file.h"
+
 /* The configuration file, read by libinih.
  *
  * libinih cuts long lines silently, joins indented lines to the one before, takes " ;" in a value as
@@ -5,11 +7,9 @@
  * counts them, refuses what would be misread, and hides semicolons behind a byte that no line may
  * hold; the handler puts them back. */
 #include <assert.h>
-#include <errno.h>
 #include <ini.h>
 
 #include "base/memory.h"
-#include "server/options_table.h"
 
 enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* libinih's own bound is 200 */
 
@@ -109,29 +109,6 @@ static int on_pair(void *arg, const char *section, const char *name, const char 
     option_layer_set(reading->layer, id, slice_of(text), OPTION_SOURCE_FILE, reading->line);
     free(text);
     return 1;
-}
-
-enum status options_slurp(const char *path, size_t max_bytes, struct buffer *content, struct problem *problem)
-{
-    char bytes[4096];
-    buffer_init(content, max_bytes);
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
-        return STATUS_INVALID;
-    }
-    for (size_t size; (size = fread(bytes, 1, sizeof bytes, file)) > 0 && !content->failed;)
-        buffer_append(content, slice_from(bytes, size));
-    enum status status = STATUS_OK;
-    if (ferror(file)) {
-        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
-        status = STATUS_INVALID;
-    } else if (content->failed) {
-        problem_set(problem, "%s is longer than %zu bytes", path, max_bytes);
-        status = STATUS_INVALID;
-    }
-    fclose(file);
-    return status;
 }
 
 enum status options_read_file(struct option_layer *layer, const char *path, struct slice content,

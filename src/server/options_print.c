@@ -1,8 +1,10 @@
+#include "server/options_print.h"
+
 #include "server/options_table.h"
 
 enum { HELP_COLUMN = 30 };
 
-void options_print_help(FILE *out)
+static void options_print_help(FILE *out)
 {
     fprintf(out, "Usage: duepost [OPTION]...\n"
                  "Takes a job over HTTP now and POSTs it to a URL when it is due.\n\n");
@@ -71,7 +73,7 @@ static void print_value(const struct options *options, enum option_id id, FILE *
         fprintf(out, "%s\n", text);
 }
 
-void options_print_config(const struct options *options, FILE *out)
+static void options_print_config(const struct options *options, FILE *out)
 {
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
         if (option_table[id].kind == OPTION_KIND_SWITCH)
@@ -96,7 +98,7 @@ static void print_comment(const char *text, FILE *out)
     fputc('\n', out);
 }
 
-void options_print_reference(FILE *out)
+static void options_print_reference(FILE *out)
 {
     fprintf(out,
             "# duepost.conf - every option with its default; made by duepost from its table of options.\n"

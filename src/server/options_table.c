@@ -94,11 +94,13 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(shares_port),
             .fallback = "off",
             .help = "listen although another duepost of the same user listens on that port",
-            .text = "For a restart without a gap, with a Redis of yours: start the new duepost with it, and stop\n"
-                    "the old one when the new one is ready. On SIGTERM, a duepost whose port another process\n"
-                    "shares goes on accepting while its attempts drain; else it refuses connections at once.\n"
-                    "Where the kernel has net.ipv4.tcp_migrate_req = 1, not even a connection that comes at the\n"
-                    "moment in which the old one closes its socket is reset.",
+            .text =
+                "For a restart without a gap, with a Redis of yours: start the new duepost with it, and "
+                "stop\n"
+                "the old one when the new one is ready. On SIGTERM, a duepost whose port another process\n"
+                "shares goes on accepting while its attempts drain; else it refuses connections at once.\n"
+                "Where the kernel has net.ipv4.tcp_migrate_req = 1, not even a connection that comes at the\n"
+                "moment in which the old one closes its socket is reset.",
         },
     [OPTION_REDIS] =
         {
@@ -535,4 +537,20 @@ void option_variable(const struct option *option, char variable[OPTION_VARIABLE_
     int size = snprintf(variable, OPTION_VARIABLE_MAX, "DUEPOST_%s", option->name);
     for (int i = 0; i < size; i++)
         variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
+}
+
+static bool is_equal(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
+                     struct buffer *fixed)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        if (is_equal(live->settings[id].text, fresh->settings[id].text))
+            continue;
+        struct buffer *names = option_table[id].may_reload ? changed : fixed;
+        buffer_printf(names, "%s%s", names->size ? " " : "", option_table[id].name);
+    }
 }

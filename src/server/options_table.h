@@ -1,5 +1,5 @@
-/* options_table.h - what is to be known about each option, and the steps of
- * options_load; for the options_*.c only. */
+/* options_table.h - everything about each option, once: the parsers, --help, --print-config and
+ * config/duepost.conf are made from it. */
 #ifndef DUEPOST_SERVER_OPTIONS_TABLE_H
 #define DUEPOST_SERVER_OPTIONS_TABLE_H
 
@@ -45,41 +45,9 @@ enum option_id option_find(struct slice name);
 enum { OPTION_VARIABLE_MAX = 64 };
 void option_variable(const struct option *, char variable[OPTION_VARIABLE_MAX]);
 
-/* The values of one source. */
-struct option_layer {
-    struct option_setting settings[OPTION_COUNT];
-};
-
-/* Copies text; a second value of targets is added to the first, else it replaces it. */
-void option_layer_set(struct option_layer *, enum option_id, struct slice text, enum option_source,
-                      unsigned line);
-void option_layer_fini(struct option_layer *);
-
-/* options_defaults.c, options_flags.c, options_environment.c, options_file.c: one source each. The problem names
- * the place. */
-void options_fill_defaults(struct option_layer *, char *const *environment);
-enum status options_read_flags(struct option_layer *, int argc, char *const *argv, struct problem *) MUST_USE;
-void options_read_environment(struct option_layer *, char *const *environment, struct options *);
-enum status options_read_file(struct option_layer *, const char *path, struct slice content,
-                              struct problem *) MUST_USE;
-
-/* For the log, once it is open. Copies text. */
-void options_warn(struct options *, const char *text);
-
-/* The value of a variable of environment, or NULL when it is absent or empty. Borrowed. */
-const char *environment_get(char *const *environment, const char *name);
-
-/* Fills content, also when it fails, with what a file holds; at most max_bytes. */
-enum status options_slurp(const char *path, size_t max_bytes, struct buffer *content,
-                          struct problem *) MUST_USE;
-
-/* options_value.c: text becomes the member of options. The problem says what is wrong, not where. */
-enum status option_set(struct options *, enum option_id, enum option_source, struct slice text,
-                       struct problem *) MUST_USE;
-
-/* options_print.c */
-void options_print_help(FILE *);
-void options_print_config(const struct options *, FILE *);
-void options_print_reference(FILE *);
+/* Appends the names of the options that differ, separated by spaces: to changed those that may change
+ * while duepost runs, to fixed the others. */
+void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
+                     struct buffer *fixed);
 
 #endif

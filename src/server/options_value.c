@@ -1,9 +1,10 @@
+#include "server/options_value.h"
+
 /* One function a kind: text becomes the value that the rest of duepost works with. A second value
  * replaces the first. */
 #include "base/duration.h"
 #include "base/memory.h"
 #include "job/url.h"
-#include "server/options_table.h"
 
 enum { TEXT_MAX = 4096, HOST_MAX = 253, PREFIX_MAX = 64 };
 
@@ -327,22 +328,14 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
                        struct slice text, struct problem *problem)
 {
     static set_fn *const setters[] = {
-        [OPTION_KIND_TEXT] = set_text,
-        [OPTION_KIND_NUMBER] = set_number,
-        [OPTION_KIND_SIZE] = set_size,
-        [OPTION_KIND_DURATION] = set_duration,
-        [OPTION_KIND_ON_OFF] = set_on_off,
-        [OPTION_KIND_LISTEN] = set_listen,
-        [OPTION_KIND_REDIS] = set_redis,
-        [OPTION_KIND_DURABILITY] = set_durability,
-        [OPTION_KIND_SCHEDULE] = set_schedule,
-        [OPTION_KIND_HOSTS] = set_hosts,
-        [OPTION_KIND_TARGETS] = set_targets,
-        [OPTION_KIND_PROXY] = set_proxy,
-        [OPTION_KIND_PREFIX] = set_prefix,
-        [OPTION_KIND_LOG_FORMAT] = set_log_format,
-        [OPTION_KIND_LOG_LEVEL] = set_log_level,
-        [OPTION_KIND_SWITCH] = set_switch,
+        [OPTION_KIND_TEXT] = set_text,           [OPTION_KIND_NUMBER] = set_number,
+        [OPTION_KIND_SIZE] = set_size,           [OPTION_KIND_DURATION] = set_duration,
+        [OPTION_KIND_ON_OFF] = set_on_off,       [OPTION_KIND_LISTEN] = set_listen,
+        [OPTION_KIND_REDIS] = set_redis,         [OPTION_KIND_DURABILITY] = set_durability,
+        [OPTION_KIND_SCHEDULE] = set_schedule,   [OPTION_KIND_HOSTS] = set_hosts,
+        [OPTION_KIND_TARGETS] = set_targets,     [OPTION_KIND_PROXY] = set_proxy,
+        [OPTION_KIND_PREFIX] = set_prefix,       [OPTION_KIND_LOG_FORMAT] = set_log_format,
+        [OPTION_KIND_LOG_LEVEL] = set_log_level, [OPTION_KIND_SWITCH] = set_switch,
     };
     const struct option *option = &option_table[id];
     return setters[option->kind](options, option, source, text, problem);

@@ -1,6 +1,7 @@
 #include "server/reload.h"
 
 #include "base/memory.h"
+#include "server/options_table.h"
 #include "server/token_file.h"
 
 enum { NAMES_MAX = 1024 };

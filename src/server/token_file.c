@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/log.h"
-#include "server/options_table.h"
 
 static void check_mode(const char *path, struct problem *warning)
 {
@@ -17,7 +17,7 @@ enum status token_file_read(const char *path, struct token_table **tokens, struc
                             struct problem *problem)
 {
     struct buffer text;
-    enum status status = options_slurp(path, TOKENS_FILE_BYTES_MAX, &text, problem);
+    enum status status = file_read(path, TOKENS_FILE_BYTES_MAX, &text, problem);
     if (status == STATUS_OK)
         status = token_table_parse(path, buffer_slice(&text), tokens, problem);
     if (status == STATUS_OK)

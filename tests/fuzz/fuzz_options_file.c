@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "server/options_table.h"
+#include "server/options_file.h"
 
 /* Each option of a file that is taken has a line in it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "server/options_table.h"
+#include "server/options_value.h"
 
 /* A line "name=value" each. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/options.h"
+#include "server/options_load.h"
+#include "server/options_print.h"
+#include "server/options_table.h"
 #include "support/suite.h"
 
 enum { ARGUMENTS_MAX = 16 };

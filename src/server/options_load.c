@@ -1,0 +1,294 @@
+#include "server/options_load.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "server/options_file.h"
+#include "server/options_value.h"
+#include "server/token_file.h"
+
+enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20 };
+
+/* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
+struct loading {
+    struct options *options;
+    const struct options_input *input;
+    struct option_layer flags, environment, file, defaults;
+    struct problem *problem;
+};
+
+/* Puts where the option stands before what is wrong with it. */
+static enum status place_problem(const struct loading *loading, enum option_id id,
+                                 const struct option_setting *setting, const char *what)
+{
+    const struct option *option = &option_table[id];
+    char variable[OPTION_VARIABLE_MAX];
+    switch (setting->source) {
+    case OPTION_SOURCE_ENVIRONMENT:
+        option_variable(option, variable);
+        problem_set(loading->problem, "%s: %s", variable, what);
+        break;
+    case OPTION_SOURCE_FILE:
+        problem_set(loading->problem, "%s:%u: %s: %s", loading->options->config, setting->line, option->name,
+                    what);
+        break;
+    case OPTION_SOURCE_NONE:
+    case OPTION_SOURCE_DEFAULT:
+    case OPTION_SOURCE_FLAG:
+        problem_set(loading->problem, "--%s: %s", option->name, what);
+        break;
+    }
+    return STATUS_INVALID;
+}
+
+static enum status use_setting(const struct loading *loading, enum option_id id,
+                               const struct option_setting *setting)
+{
+    struct problem problem;
+    struct option_setting *effective = &loading->options->settings[id];
+    if (!setting->text)
+        return STATUS_OK;
+    if (option_set(loading->options, id, setting->source, slice_of(setting->text), &problem) != STATUS_OK)
+        return place_problem(loading, id, setting, problem.text);
+    free(effective->text);
+    *effective = *setting;
+    effective->text = slice_dup(slice_of(setting->text));
+    return STATUS_OK;
+}
+
+static enum status use_layer(const struct loading *loading, const struct option_layer *layer)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (use_setting(loading, id, &layer->settings[id]) != STATUS_OK)
+            return STATUS_INVALID;
+    return STATUS_OK;
+}
+
+/* The file that a flag or the environment names has to be there, the default one not. */
+static enum status read_file(struct loading *loading)
+{
+    const struct option_setting *named = &loading->flags.settings[OPTION_CONFIG];
+    if (!named->text)
+        named = &loading->environment.settings[OPTION_CONFIG];
+    const char *path = named->text ? named->text : loading->input->config_file;
+    if (!path || (!named->text && access(path, F_OK) != 0 && errno == ENOENT))
+        return STATUS_OK;
+    if (!named->text) {
+        named = &loading->defaults.settings[OPTION_CONFIG];
+        option_layer_set(&loading->defaults, OPTION_CONFIG, slice_of(path), OPTION_SOURCE_DEFAULT, 0);
+    }
+    if (use_setting(loading, OPTION_CONFIG, named) != STATUS_OK)
+        return STATUS_INVALID;
+    struct buffer content;
+    struct problem problem;
+    enum status status = file_read(path, FILE_MAX, &content, &problem);
+    if (status == STATUS_OK)
+        status = options_read_file(&loading->file, path, buffer_slice(&content), loading->problem);
+    else
+        status = place_problem(loading, OPTION_CONFIG, named, problem.text);
+    buffer_fini(&content);
+    return status;
+}
+
+/* Of a file that holds a secret. */
+static void warn_of_readers(struct options *options, enum option_id id)
+{
+    struct stat file;
+    char text[128];
+    if (stat(options->settings[id].text, &file) != 0 || !(file.st_mode & S_IROTH))
+        return;
+    snprintf(text, sizeof text, "everybody on this host may read the file of %s: chmod o-r",
+             option_table[id].name);
+    options_warn(options, text);
+}
+
+static enum status read_password(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_REDIS_PASSWORD_FILE];
+    if (!setting->text)
+        return STATUS_OK;
+    if (options->is_embedded)
+        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                             "is of use only together with --redis");
+    if (options->redis_address.password)
+        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                             "the address of Redis holds a password, too");
+    struct buffer content;
+    struct problem problem;
+    struct slice line, rest;
+    enum status status = file_read(setting->text, PASSWORD_MAX, &content, &problem);
+    slice_cut(buffer_slice(&content), '\n', &line, &rest);
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (status != STATUS_OK)
+        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting, problem.text);
+    else if (line.size == 0 || rest.size || memchr(line.data, '\0', line.size))
+        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
+                               "the file must hold one line, the password");
+    else
+        options->redis_address.password = slice_dup(line);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_REDIS_PASSWORD_FILE);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status;
+}
+
+static enum status read_signing_keys(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_SIGNING_SECRET_FILE];
+    struct buffer content;
+    struct problem problem, what;
+    if (!setting->text)
+        return STATUS_OK;
+    enum status status = file_read(setting->text, PASSWORD_MAX, &content, &problem);
+    if (status == STATUS_OK &&
+        (status = signing_keys_parse(buffer_slice(&content), &options->signing_keys, &what)) != STATUS_OK)
+        problem_set(&problem, "%.200s, %.250s", setting->text, what.text);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_SIGNING_SECRET_FILE);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status == STATUS_OK ? STATUS_OK
+                               : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
+}
+
+/* What was computed is shown like what was given. */
+static void settle(struct option_setting *setting, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    *setting = (struct option_setting){slice_dup(slice_of(text)), OPTION_SOURCE_DEFAULT, 0};
+}
+
+static enum status settle_shards(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct option_setting *setting = &options->settings[OPTION_SHARDS];
+    bool is_cluster = options->redis_address.is_cluster;
+    if (setting->text && options->shards != 1 && !is_cluster)
+        return place_problem(loading, OPTION_SHARDS, setting,
+                             "must be 1 without a Redis Cluster (--redis cluster://...)");
+    if (setting->text)
+        return STATUS_OK;
+    options->shards = is_cluster ? CLUSTER_SHARDS : 1;
+    settle(setting, options->shards);
+    return STATUS_OK;
+}
+
+static enum status read_tokens(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct problem warning, problem;
+    if (!options->tokens_file)
+        return STATUS_OK;
+    if (token_file_read(options->tokens_file, &options->tokens, &warning, &problem) != STATUS_OK)
+        return place_problem(loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], problem.text);
+    if (warning.text[0])
+        options_warn(options, warning.text);
+    return STATUS_OK;
+}
+
+static enum status read_certificate(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct problem problem;
+    if (!options->tls_cert && !options->tls_key)
+        return STATUS_OK;
+    if (!options->tls_key)
+        return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT],
+                             "needs tls-key, too");
+    if (!options->tls_cert)
+        return place_problem(loading, OPTION_TLS_KEY, &options->settings[OPTION_TLS_KEY],
+                             "needs tls-cert, too");
+    if (http_tls_load(options->tls_cert, options->tls_key, &options->tls, &problem) != STATUS_OK)
+        return place_problem(loading, OPTION_TLS_CERT, &options->settings[OPTION_TLS_CERT], problem.text);
+    warn_of_readers(options, OPTION_TLS_KEY);
+    return STATUS_OK;
+}
+
+static void settle_connections(struct options *options)
+{
+    struct option_setting *setting = &options->settings[OPTION_MAX_CONNECTIONS_PER_ADDRESS];
+    if (setting->text)
+        return;
+    options->max_connections_per_address = (options->max_connections + 3) / 4;
+    options->spares_loopback = true;
+    settle(setting, options->max_connections_per_address);
+}
+
+/* What one option means for another, and what the system says to them. */
+static enum status check_together(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
+        settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
+        read_certificate(loading) != STATUS_OK)
+        return STATUS_INVALID;
+    settle_connections(options);
+    if (options->is_embedded && !options->data_dir) {
+        problem_set(loading->problem,
+                    "--data: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set; name a directory");
+        return STATUS_INVALID;
+    }
+    if (options->receiver_ca && access(options->receiver_ca, R_OK) != 0) {
+        char what[256];
+        snprintf(what, sizeof what, "cannot read %.180s: %s", options->receiver_ca, strerror(errno));
+        return place_problem(loading, OPTION_RECEIVER_CA, &options->settings[OPTION_RECEIVER_CA], what);
+    }
+    return STATUS_OK;
+}
+
+static enum status load(struct loading *loading)
+{
+    const struct options_input *input = loading->input;
+    if (options_read_flags(&loading->flags, input->argc, input->argv, loading->problem) != STATUS_OK)
+        return STATUS_INVALID;
+    options_fill_defaults(&loading->defaults, input->environment);
+    if (use_layer(loading, &loading->defaults) != STATUS_OK)
+        return STATUS_INVALID;
+    /* Somebody who asks for help may have a configuration that does not work. */
+    if (loading->flags.settings[OPTION_HELP].text || loading->flags.settings[OPTION_VERSION].text ||
+        loading->flags.settings[OPTION_PRINT_REFERENCE].text)
+        return use_layer(loading, &loading->flags);
+    options_read_environment(&loading->environment, input->environment, loading->options);
+    if (read_file(loading) != STATUS_OK || use_layer(loading, &loading->file) != STATUS_OK ||
+        use_layer(loading, &loading->environment) != STATUS_OK ||
+        use_layer(loading, &loading->flags) != STATUS_OK)
+        return STATUS_INVALID;
+    return check_together(loading);
+}
+
+enum status options_load(struct options *options, const struct options_input *input, struct problem *problem)
+{
+    struct loading loading = {.options = options, .input = input, .problem = problem};
+    *options = (struct options){.is_embedded = true};
+    enum status status = load(&loading);
+    option_layer_fini(&loading.flags);
+    option_layer_fini(&loading.environment);
+    option_layer_fini(&loading.file);
+    option_layer_fini(&loading.defaults);
+    if (status != STATUS_OK)
+        options_fini(options);
+    return status;
+}
+
+enum status options_check_start(struct options *options, struct problem *problem)
+{
+    struct loading loading = {.options = options, .problem = problem};
+    char what[400];
+    if (!options->tokens || token_table_count(options->tokens) > 0)
+        return STATUS_OK;
+    snprintf(what, sizeof what,
+             "%.250s holds no token; duepost token new NAME scopes=... makes one, and prints its line",
+             options->tokens_file);
+    return place_problem(&loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], what);
+}

@@ -1,0 +1,11 @@
+/* options_print.h - options that ask for an answer instead of a server. */
+#ifndef DUEPOST_SERVER_OPTIONS_PRINT_H
+#define DUEPOST_SERVER_OPTIONS_PRINT_H
+
+#include "server/options.h"
+
+/* Writes the answer to --help, --version, --print-config or --print-reference and returns true. False: none
+ * of them is set. */
+bool options_answer(const struct options *, FILE *out);
+
+#endif

@@ -1,0 +1,164 @@
+#include "server/options_source.h"
+
+#include <sched.h>
+
+#include "base/memory.h"
+
+enum { TEXTS_MAX = 1 << 24, REACTORS_MAX = 4 };
+
+void option_layer_set(struct option_layer *layer, enum option_id id, struct slice text,
+                      enum option_source source, unsigned line)
+{
+    struct option_setting *setting = &layer->settings[id];
+    struct buffer sum;
+    buffer_init(&sum, TEXTS_MAX);
+    if (setting->text && option_table[id].kind == OPTION_KIND_TARGETS)
+        buffer_printf(&sum, "%s,", setting->text);
+    buffer_append(&sum, text);
+    free(setting->text);
+    *setting = (struct option_setting){slice_dup(buffer_slice(&sum)), source, line};
+    buffer_fini(&sum);
+}
+
+void option_layer_fini(struct option_layer *layer)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        free(layer->settings[id].text);
+}
+
+/* The value of a variable, or NULL when it is absent or empty. Borrowed. */
+static const char *environment_get(char *const *environment, const char *name)
+{
+    size_t size = strlen(name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
+            return (*environment)[size + 1] ? *environment + size + 1 : NULL;
+    return NULL;
+}
+
+/* ---- defaults ---- */
+
+/* Redis wants a core, too; and fewer reactors make larger batches, so fewer fsyncs. */
+static void default_reactors(struct option_layer *defaults)
+{
+    cpu_set_t cores;
+    char text[16];
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) - 1 : 1;
+    count = count < 1 ? 1 : count > REACTORS_MAX ? REACTORS_MAX : count;
+    snprintf(text, sizeof text, "%d", count);
+    option_layer_set(defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
+}
+
+static void default_data(struct option_layer *defaults, char *const *environment)
+{
+    const char *state = environment_get(environment, "STATE_DIRECTORY");
+    const char *base = environment_get(environment, "XDG_STATE_HOME");
+    const char *home = environment_get(environment, "HOME");
+    struct buffer path;
+    struct slice first, rest;
+    buffer_init(&path, 4096);
+    if (state) { /* systemd separates several by colons */
+        slice_cut(slice_of(state), ':', &first, &rest);
+        buffer_append(&path, first);
+    } else if (base && base[0] == '/') { /* the specification has relative ones ignored */
+        buffer_printf(&path, "%s/duepost", base);
+    } else if (home) {
+        buffer_printf(&path, "%s/.local/state/duepost", home);
+    }
+    if (path.size)
+        option_layer_set(defaults, OPTION_DATA, buffer_slice(&path), OPTION_SOURCE_DEFAULT, 0);
+    buffer_fini(&path);
+}
+
+void options_fill_defaults(struct option_layer *defaults, char *const *environment)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (option_table[id].fallback)
+            option_layer_set(defaults, id, slice_of(option_table[id].fallback), OPTION_SOURCE_DEFAULT, 0);
+    default_reactors(defaults);
+    default_data(defaults, environment);
+}
+
+/* ---- flags ---- */
+
+static enum status bad_flag(struct problem *problem, struct slice name, const char *what)
+{
+    problem_set(problem, "--%.*s: %s", SLICE_ARG(name), what);
+    return STATUS_INVALID;
+}
+
+/* One flag at argv[*index], which moves on to its value when that is an argument of its own. */
+static enum status read_flag(struct option_layer *layer, int argc, char *const *argv, int *index,
+                             struct problem *problem)
+{
+    struct slice name, value;
+    bool has_value = slice_cut(slice_skip(slice_of(argv[*index]), 2), '=', &name, &value);
+    enum option_id id = option_find(name);
+    if (id == OPTION_COUNT)
+        return bad_flag(problem, name, "there is no such option; --help lists all");
+    bool is_switch = option_table[id].kind == OPTION_KIND_SWITCH;
+    if (is_switch && has_value)
+        return bad_flag(problem, name, "takes no value");
+    if (!is_switch && !has_value) {
+        /* A value that begins with -- is more likely the next flag after a forgotten one. */
+        if (*index + 1 >= argc || strncmp(argv[*index + 1], "--", 2) == 0)
+            return bad_flag(problem, name, "needs a value");
+        value = slice_of(argv[++*index]);
+    }
+    option_layer_set(layer, id, value, OPTION_SOURCE_FLAG, 0);
+    return STATUS_OK;
+}
+
+enum status options_read_flags(struct option_layer *layer, int argc, char *const *argv,
+                               struct problem *problem)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            problem_set(problem, "%s: options begin with --; --help lists all", argv[i]);
+            return STATUS_INVALID;
+        }
+        enum status status = read_flag(layer, argc, argv, &i, problem);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* ---- environment ---- */
+
+static enum option_id find_variable(struct slice variable)
+{
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        char name[OPTION_VARIABLE_MAX];
+        option_variable(&option_table[id], name);
+        if (option_table[id].kind != OPTION_KIND_SWITCH && slice_equal(variable, slice_of(name)))
+            return id;
+    }
+    return OPTION_COUNT;
+}
+
+static void warn_unknown(struct options *options, struct slice variable)
+{
+    struct buffer text;
+    buffer_init(&text, 1024);
+    buffer_append(&text, variable);
+    buffer_append(&text, SLICE(": duepost has no such option; the variable does nothing"));
+    options_warn(options, buffer_text(&text));
+    buffer_fini(&text);
+}
+
+/* An unknown variable is no error: it may be meant for an older or newer duepost on the same host. */
+void options_read_environment(struct option_layer *layer, char *const *environment, struct options *options)
+{
+    for (; *environment; environment++) {
+        struct slice variable, value;
+        slice_cut(slice_of(*environment), '=', &variable, &value);
+        if (!slice_starts_with(variable, SLICE("DUEPOST_")))
+            continue;
+        enum option_id id = find_variable(variable);
+        if (id == OPTION_COUNT)
+            warn_unknown(options, variable);
+        else if (value.size) /* an empty variable is how compose files spell an absent one */
+            option_layer_set(layer, id, value, OPTION_SOURCE_ENVIRONMENT, 0);
+    }
+}
