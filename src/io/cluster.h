@@ -1,9 +1,9 @@
-/* cluster.h - which node of a Redis Cluster is the primary of a slot now, as the nodes say.
+/* cluster.h - finds the current primary of each slot in a Redis Cluster.
  *
- * One of the nodes is connected to and asked for the map each second, and more often for a while after
- * something said that the map is old; when it is lost, the next one is, first of the address, then of the
- * last map. A node that sees no working Cluster (it may be cut off from the others) is believed only about
- * slots of which nothing is known. What was said last stays the answer until another is given. */
+ * It connects to one of the nodes and asks for the slot map every second, and more often for a while after a
+ * sign that the map is old. When that node is lost, it tries the next one: first the nodes of the address,
+ * then those of the last map. A node that sees no working Cluster may be cut off from the others; it is
+ * believed only for slots without a known primary. A primary stays the answer until another one is named. */
 #ifndef DUEPOST_IO_CLUSTER_H
 #define DUEPOST_IO_CLUSTER_H
 
@@ -14,9 +14,9 @@ struct cluster;
 enum { CLUSTER_SLOTS = 16384 };
 
 struct cluster_events {
-    /* Another node than before is the primary of slots[index]. */
+    /* The primary of slots[index] has changed. */
     void (*on_switch)(void *arg, size_t index);
-    /* A node of the map, primary or replica; for each map again. */
+    /* A node of the map, primary or replica. Called for each node of each map. */
     void (*on_node)(void *arg, const struct redis_node *);
     void *arg;
 };
@@ -24,20 +24,21 @@ struct cluster_events {
 /* Follows these slots. Borrows address, copies slots. */
 struct cluster *cluster_new(struct loop *, const struct redis_address *address, const uint16_t *slots,
                             size_t count, struct cluster_events);
-void cluster_free(struct cluster *); /* NULL is fine */
+void cluster_free(struct cluster *); /* NULL is ignored */
 
-/* For redis_link_events: find_arg of slots[index], and find. False: nobody has said yet. */
+/* For redis_link_events: cluster_slot gives find_arg for slots[index], cluster_find is find. False: not known
+ * yet. */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *);
 
-/* A node that was asked for slots[index] has answered "MOVED slot host:port": that is taken at once, and is a
- * switch also where it was known already, for that node was asked all the same. */
+/* Takes the answer "MOVED slot host:port" of a node that was asked for slots[index]. This is always a switch,
+ * even to a primary that is already known, because a connection still led to the other node. */
 void cluster_learn(struct cluster *, size_t index, struct slice moved);
 
-/* Something says that the map is old: it is asked for now. */
+/* Asks for the map now, because it seems to be old. */
 void cluster_recheck(struct cluster *);
 
-/* Reads "MOVED slot host:port". The host is empty where the one that was asked is meant. */
+/* Reads "MOVED slot host:port". An empty host means the node that answered. */
 bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *);
 
 #endif

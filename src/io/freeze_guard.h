@@ -1,35 +1,33 @@
-/* freeze_guard.h - a thread that was stopped between asking whether it may send and sending does not send.
+/* freeze_guard.h - keeps a thread from sending after it was frozen between a check and the send.
  *
- * A process can be frozen (SIGSTOP, a suspended host) at any instruction, also
- * between a check of the clock and the send that it allowed. So the thread
- * stands inside the guard from the check to the send, and a timer of its own
- * (CLOCK_BOOTTIME) is set to strike FREEZE_GUARD_US later: when the thread goes
- * on after a longer freeze, the kernel runs the timer's signal handler before
- * anything else of the thread, and that handler takes away what it could send on. */
+ * A process can be frozen (SIGSTOP, a suspended host) at any instruction, also between a check of the clock
+ * and the send that it allowed. The thread is therefore inside the guard from the check to the send, with a
+ * timer (CLOCK_BOOTTIME) that strikes FREEZE_GUARD_US later. After a longer freeze, the kernel runs the
+ * timer's signal handler before the thread's next instruction. The handler makes the send impossible. */
 #ifndef DUEPOST_IO_FREEZE_GUARD_H
 #define DUEPOST_IO_FREEZE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A freeze that is shorter may go unnoticed: what the check grants has to last at least this much longer. */
+/* A shorter freeze may go unnoticed: the right to send must last at least this much longer than the check. */
 #define FREEZE_GUARD_US INT64_C(800000)
 
 struct freeze_guard;
 
-/* take_away is told what is inside. It runs in a signal handler: it may call what is async-signal-safe only.
- */
+/* Calls take_away with the object inside. It runs in a signal handler and may only call async-signal-safe
+ * functions. */
 struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg, const void *what), void *arg);
 void freeze_guard_free(
-    struct freeze_guard *); /* NULL is fine; by the thread that used it, or after its end */
+    struct freeze_guard *); /* NULL is ignored; for the thread that used it, or after its end */
 
-/* Before the check; what is about to be sent. Always from the same thread. */
+/* Enters the guard before the check. what is the object about to be sent. Always from the same thread. */
 void freeze_guard_enter(struct freeze_guard *, const void *what);
 
-/* It is sent, or will not be. */
+/* Leaves the guard: the object was sent, or will not be sent. */
 void freeze_guard_leave(struct freeze_guard *);
 
-/* Whether the guard struck while what was inside; asking forgets it. */
+/* Returns whether the guard struck while what was inside, and resets that. */
 bool freeze_guard_has_struck(struct freeze_guard *, const void *what);
 
 #endif

@@ -1,9 +1,8 @@
-/* http_gate.h - is the framing of this request beyond doubt?
+/* http_gate.h - refuses requests with ambiguous framing.
  *
- * A pure function over a parsed head. Whoever stands in front of duepost may
- * read a doubtful head in another way than libmicrohttpd does, and then a second
- * request can hide in the body of the first. So doubt is refused, not resolved
- * (RFC 9112, sections 5 and 6). */
+ * A pure function over a parsed head. A proxy in front of duepost may read an ambiguous head in another way
+ * than libmicrohttpd. A second request can then hide in the body of the first (request smuggling). Ambiguous
+ * heads are therefore refused rather than interpreted (RFC 9112, sections 5 and 6). */
 #ifndef DUEPOST_IO_HTTP_GATE_H
 #define DUEPOST_IO_HTTP_GATE_H
 
@@ -22,10 +21,11 @@ struct http_head {
 
 struct http_framing {
     bool is_chunked;
-    uint64_t content_length; /* 0 without a body and when chunked */
+    uint64_t content_length; /* 0 without a body, and for a chunked one */
 };
 
-/* NULL: it may pass, and framing tells its body. Else why not, for people. */
+/* Returns NULL when the head may pass; framing then describes its body. Otherwise returns the reason for
+ * people. */
 const char *http_gate_check(const struct http_head *, struct http_framing *framing) MUST_USE;
 
 #endif

@@ -1,8 +1,8 @@
-/* http_limits.h - what all HTTP servers of a process have together: places for connections, and memory for
- * bodies of requests and answers.
+/* http_limits.h - limits that all HTTP servers of a process share: the number of connections, and memory for
+ * the bodies of requests and answers.
  *
- * Each reactor has a listening socket of its own, and the kernel deals connections out as it likes; so nobody
- * gets a share of a limit. Any thread may call. */
+ * Each reactor has its own listening socket, and the kernel distributes connections among them as it likes.
+ * Limits are therefore not divided by reactor. Any thread may call these functions. */
 #ifndef DUEPOST_IO_HTTP_LIMITS_H
 #define DUEPOST_IO_HTTP_LIMITS_H
 
@@ -15,39 +15,39 @@ struct http_limits;
 
 struct http_limits_options {
     size_t connections;
-    size_t per_address;   /* of these; 0: no bound. The addresses of an IPv6 /64 are one. */
-    bool spares_loopback; /* per_address is for others only */
-    size_t body_bytes;    /* of bodies that are over HTTP_BODY_FREE_BYTES */
+    size_t per_address;   /* of these; 0: no limit. An IPv6 /64 counts as one address. */
+    bool spares_loopback; /* per_address does not apply to loopback */
+    size_t body_bytes;    /* for bodies that exceed HTTP_BODY_FREE_BYTES */
 };
 
-/* So much of a body has room whatever others hold: the usual size of jobs. */
+/* Bodies up to this size, the usual size of jobs, are not limited. */
 enum { HTTP_BODY_FREE_BYTES = 16 * 1024 };
 
 struct http_limits *http_limits_new(const struct http_limits_options *);
-void http_limits_free(struct http_limits *); /* NULL is fine */
+void http_limits_free(struct http_limits *); /* NULL is ignored */
 
 enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 
-/* A connection's; zeroed, it holds nothing. */
+/* The part of the limits that a connection holds. Zeroed, it holds none. */
 struct http_place {
     bool is_taken;
-    bool is_counted; /* among those of its address */
+    bool is_counted; /* in the count of its address */
     uint64_t address;
 };
 
-/* HTTP_ROOM: the place is taken until http_limits_leave. */
+/* HTTP_ROOM: the place is held until http_limits_leave. */
 enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_place *);
-void http_limits_leave(struct http_limits *, struct http_place *); /* twice is fine */
+void http_limits_leave(struct http_limits *, struct http_place *); /* may be called twice */
 
 struct http_limits_counts {
     size_t connections; /* now */
-    uint64_t refused;   /* since the start: had no place */
+    uint64_t refused;   /* since the start: refused connections */
 };
 struct http_limits_counts http_limits_count(struct http_limits *);
 
-/* False: there is no room for so many bytes more, and nothing was taken. */
+/* Reserves memory for a body. False: the limit is reached, and nothing was reserved. */
 bool http_limits_take_bytes(struct http_limits *, size_t bytes);
-void http_limits_add_bytes(struct http_limits *, size_t bytes); /* takes them, room or not */
+void http_limits_add_bytes(struct http_limits *, size_t bytes); /* reserves even beyond the limit */
 void http_limits_give_bytes(struct http_limits *, size_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* http_peer.h - inside the HTTP server: one connection, from accept to close.
  *
- * For whom the limits have no room there are a few extra connections: one request each, which
- * http_request_is_over_limit tells the handler of, and then it is closed. Who needs one more than there are
- * gets the oldest one's. So whoever asks how we are at once is answered, also while somebody holds all that
- * he can get. */
+ * When the limits are reached, a few extra connections remain. Each serves one request, which
+ * http_request_is_over_limit marks for the handler, and is then closed. One more extra connection replaces
+ * the oldest. A health probe that sends its request at once is therefore answered even when a client holds
+ * all other connections. */
 #ifndef DUEPOST_IO_HTTP_PEER_H
 #define DUEPOST_IO_HTTP_PEER_H
 
@@ -14,10 +14,10 @@
 
 enum { HTTP_EXTRAS_MAX = 16 };
 
-/* All of one server. */
+/* All connections of one server. */
 struct http_peers {
     struct http_deadlines *deadlines;
-    struct http_limits *limits; /* NULL: there is no room but for extra ones */
+    struct http_limits *limits; /* NULL: only extra connections */
     struct list extras;         /* the oldest first */
     size_t extra_count;
 };
@@ -34,10 +34,10 @@ struct http_peer {
 /* Both are borrowed. */
 void http_peers_init(struct http_peers *, struct http_deadlines *, struct http_limits *);
 
-/* It has connected from there; the deadline of its first head begins. */
+/* Adds a new connection. The deadline of its first head begins. */
 struct http_peer *http_peer_new(struct http_peers *, int fd, const struct sockaddr *from);
 
-/* Before its descriptor is closed. */
+/* Call before its descriptor is closed. */
 void http_peer_free(struct http_peer *);
 
 #endif

@@ -1,8 +1,8 @@
-/* http_sockets.h - inside the HTTP client: the sockets that libcurl has, by descriptor.
+/* http_sockets.h - inside the HTTP client: libcurl's sockets, by descriptor.
  *
- * A socket's watch stays with its descriptor while the connection is kept alive. A connection that brings far
- * more than an answer may have, while it is waited for, is shut; so is an idle one that brings anything, its
- * end above all: libcurl 7.88 would use it for the next request, which is lost then. */
+ * A socket is watched for as long as its connection is kept alive. It is shut when it brings far more than an
+ * answer may have, and when it brings anything while idle, above all its end: libcurl 7.88 would send the
+ * next request on that connection and lose it. */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 
@@ -12,27 +12,27 @@
 
 struct http_sockets;
 
-/* The socket may be closed within the call. */
+/* The callback may close the socket. */
 typedef void http_sockets_fn(void *arg, int fd, bool readable, bool writable);
 
 struct http_sockets *http_sockets_new(struct loop *, http_sockets_fn *on_ready, void *arg);
-void http_sockets_free(struct http_sockets *); /* NULL is fine; closes nothing */
+void http_sockets_free(struct http_sockets *); /* NULL is ignored; closes no sockets */
 
-/* Waits for what is true of fd. When neither is, libcurl does not use it: a connection is idle then. */
+/* Watches fd for reading and writing. With neither, the connection is idle in libcurl. */
 void http_sockets_watch(struct http_sockets *, int fd, bool read, bool write);
 
-/* fd is a connection to a receiver, not one of libcurl's own. */
+/* Marks fd as a connection to a receiver, as opposed to libcurl's internal sockets. */
 void http_sockets_add_connection(struct http_sockets *, int fd);
 
-/* Ends the watch, which libcurl may have forgotten to do, and closes fd. */
+/* Ends the watch, which libcurl may not have done, and closes fd. */
 int http_sockets_close(struct http_sockets *, int fd);
 
-/* Whether the connection with this port at our end, over which nothing is awaited, was closed by the other
- * end, or has brought something. */
+/* Returns whether the idle connection with this local port was closed by the other end, or has brought
+ * data. */
 bool http_sockets_is_stale(struct http_sockets *, int local_port);
 
-/* Shuts the connections with this port at our end. Async-signal-safe, if the caller's thread is not within
- * one of the functions above. */
+/* Shuts the connections with this local port. Async-signal-safe, unless the thread is inside one of the
+ * functions above. */
 void http_sockets_shut(struct http_sockets *, int local_port);
 
 #endif

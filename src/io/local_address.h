@@ -1,11 +1,12 @@
-/* local_address.h - whether an address is one of this host's own. */
+/* local_address.h - checks whether an address belongs to this host. */
 #ifndef DUEPOST_IO_LOCAL_ADDRESS_H
 #define DUEPOST_IO_LOCAL_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* bytes: 4 of IPv4 or 16 of IPv6, in network order. True when it cannot be found out. */
+/* bytes: 4 for IPv4, 16 for IPv6, in network order. Returns true also when the answer cannot be
+ * determined. */
 bool address_is_local(bool is_v6, const uint8_t *bytes);
 
 #endif

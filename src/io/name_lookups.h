@@ -1,10 +1,9 @@
-/* name_lookups.h - how many look-ups of names go on behind posts that have given up waiting for them.
+/* name_lookups.h - limits the name lookups that continue after their post has given up.
  *
- * libcurl looks a name up in a thread of its own, and libc cannot be stopped: where
- * a name server does not answer, the thread stays for as long as libc tries, though
- * its post has ended. Posts with short timeouts would leave threads behind without
- * bound. So there are at most NAME_LOOKUPS_MAX; when there are so many, only names that
- * were found lately, which libcurl still knows, may be asked for. */
+ * libcurl resolves a name in a thread of its own, and libc's resolver cannot be stopped. When a name server
+ * does not answer, the thread runs until libc gives up, although its post has ended. Posts with short
+ * timeouts would thus leave an unlimited number of threads. There are at most NAME_LOOKUPS_MAX of them; at
+ * that number, only recently found names, which libcurl has in its cache, may be used. */
 #ifndef DUEPOST_IO_NAME_LOOKUPS_H
 #define DUEPOST_IO_NAME_LOOKUPS_H
 
@@ -15,16 +14,16 @@ enum { NAME_LOOKUPS_MAX = 2048 };
 struct name_lookups;
 
 struct name_lookups *name_lookups_new(void);
-void name_lookups_free(struct name_lookups *); /* NULL is fine */
+void name_lookups_free(struct name_lookups *); /* NULL is ignored */
 
-/* False: the post to url would add to what is too much. Times here and below: any clock that does not jump.
- */
+/* Returns false when a post to url would exceed the limit. All times may come from any clock that does not
+ * step. */
 bool name_lookups_may_begin(struct name_lookups *, struct slice url, int64_t now_us);
 
-/* The name in url has an address, or url spells one. */
+/* Notes that the name in url was found, or that url has a literal address. */
 void name_lookups_found(struct name_lookups *, struct slice url, int64_t now_us);
 
-/* A post has ended while the name was still looked for. */
+/* Notes that a post has ended during its name lookup. */
 void name_lookups_abandoned(struct name_lookups *, int64_t now_us);
 
 #endif

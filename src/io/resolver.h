@@ -1,6 +1,6 @@
-/* resolver.h - a host name's addresses, looked up beside the loop.
+/* resolver.h - resolves a host name outside the loop's thread.
  *
- * getaddrinfo blocks, so each look-up has a thread of its own for as long as it takes. */
+ * getaddrinfo blocks, so each lookup has a thread of its own while it runs. */
 #ifndef DUEPOST_IO_RESOLVER_H
 #define DUEPOST_IO_RESOLVER_H
 
@@ -13,20 +13,20 @@ struct resolver;
 
 enum { RESOLVED_MAX = 16 };
 
-/* The numeric addresses of a name in the order of getaddrinfo; those beyond RESOLVED_MAX are left out. */
+/* The numeric addresses of a name, in getaddrinfo's order, up to RESOLVED_MAX. */
 struct resolved {
     char addresses[RESOLVED_MAX][INET6_ADDRSTRLEN];
-    size_t count;    /* 0: none was found */
-    const char *why; /* none was found */
+    size_t count;    /* 0: the lookup failed */
+    const char *why; /* the reason when the lookup failed */
 };
 
 /* Borrowed. */
 typedef void resolver_fn(void *arg, const struct resolved *);
 
-/* Copies host. fn comes once, in the loop's thread, unless it is cancelled first. */
+/* Copies host. fn comes once, in the loop's thread, unless the lookup is cancelled first. */
 struct resolver *resolver_start(struct loop *, const char *host, resolver_fn *, void *arg);
 
-/* fn will not come; the resolver is gone. */
+/* Cancels the lookup and frees the resolver. fn does not come. */
 void resolver_cancel(struct resolver *);
 
 #endif
