@@ -8,13 +8,13 @@
 
 #define ASK_US      INT64_C(1000000)
 #define ASK_SOON_US INT64_C(200000)
-#define HURRY_US    INT64_C(5000000) /* so long it is asked more often after a doubt */
+#define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
 #define NEXT_US     INT64_C(100000) /* before the next node is tried */
 
 enum {
-    NODES_MAX = 64, /* of a map that are asked when the others are lost */
-    FIRST_NODE = 2, /* where the nodes begin in a range of the map: the primary, then its replicas */
+    NODES_MAX = 64, /* nodes of a map to try when the others are lost */
+    FIRST_NODE = 2, /* index of the first node in a range of the map: the primary, then its replicas */
 };
 
 struct cluster_slot {
@@ -31,16 +31,16 @@ struct cluster {
     size_t slot_count;
     struct redis_node nodes[NODES_MAX]; /* of the last map */
     size_t node_count;
-    size_t turn;              /* counts the nodes that were tried */
-    struct redis_node asked; /* the node that is asked */
-    struct redis_address own; /* its address; borrows */
+    size_t turn;              /* selects the next node to try */
+    struct redis_node asked; /* the node that answers the queries */
+    struct redis_address own; /* its address; borrows the strings */
     struct redis_link *link;
     struct timer *ask, *next;
-    bool is_believed; /* it sees a working Cluster */
+    bool is_believed; /* the node sees a working Cluster */
     int64_t asked_us, hurry_until_us; /* clock_boot_us */
 };
 
-/* ---- what is known ---- */
+/* ---- the slots' primaries ---- */
 
 static void set_primary(struct cluster *cluster, size_t index, const struct redis_node *node)
 {
@@ -57,7 +57,8 @@ static void set_primary(struct cluster *cluster, size_t index, const struct redi
     cluster->events.on_switch(cluster->events.arg, index);
 }
 
-/* host, port, ...; no host: the one that was asked. False: the node does not know its own name. */
+/* Reads host, port, ... An empty host means the node that was asked. False: the node does not know its own
+ * name. */
 static bool read_node(const struct cluster *cluster, const struct redis_reply *reply,
                       struct redis_node *node)
 {
@@ -82,7 +83,7 @@ static void note_node(struct cluster *cluster, const struct redis_node *node)
         cluster->nodes[cluster->node_count++] = *node;
 }
 
-/* first slot, last slot, primary, replicas ... */
+/* Reads a range: first slot, last slot, primary, replicas ... */
 static void take_range(struct cluster *cluster, const struct redis_reply *range)
 {
     int64_t first = redis_reply_integer(redis_reply_at(range, 0));
@@ -100,7 +101,7 @@ static void take_range(struct cluster *cluster, const struct redis_reply *range)
     }
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static void try_next(struct cluster *cluster)
 {
@@ -130,7 +131,7 @@ static void on_map(void *arg, const struct redis_reply *reply)
         try_next(cluster);
 }
 
-static void ask(void *arg)
+static void cluster_ask(void *arg)
 {
     struct cluster *cluster = arg;
     cluster->asked_us = clock_boot_us();
@@ -154,7 +155,8 @@ static const struct redis_node *next_node(struct cluster *cluster)
     return index < seeds ? &cluster->address->seeds[index] : &cluster->nodes[index - seeds];
 }
 
-/* A link keeps itself up; a node that cannot be reached is left for the next one after a while. */
+/* Connects to the next node. A link reconnects to its own node by itself; after a while this moves on from a
+ * node that cannot be reached. */
 static void connect_next(void *arg)
 {
     struct cluster *cluster = arg;
@@ -170,7 +172,7 @@ static void connect_next(void *arg)
     };
     cluster->link = redis_link_new(
         cluster->loop, &cluster->own, DEADLINE_US,
-        (struct redis_link_events){.on_up = ask, .on_down = on_down, .arg = cluster});
+        (struct redis_link_events){.on_up = cluster_ask, .on_down = on_down, .arg = cluster});
     timer_start(cluster->next, DEADLINE_US);
 }
 
@@ -195,7 +197,7 @@ bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *
     const char *colon = endpoint.size ? memrchr(endpoint.data, ':', endpoint.size) : NULL;
     if (!colon || !slice_to_number(number, CLUSTER_SLOTS - 1, &whole))
         return false;
-    size_t host_size = (size_t)(colon - endpoint.data); /* an IPv6 address has colons of its own */
+    size_t host_size = (size_t)(colon - endpoint.data); /* the last colon: an IPv6 address contains colons */
     if (host_size >= sizeof node->host ||
         !slice_to_number(slice_skip(endpoint, host_size + 1), UINT16_MAX, &port) || port == 0)
         return false;
@@ -221,7 +223,7 @@ void cluster_learn(struct cluster *cluster, size_t index, struct slice moved)
     cluster_recheck(cluster);
 }
 
-/* ---- life ---- */
+/* ---- new, free ---- */
 
 struct cluster *cluster_new(struct loop *loop, const struct redis_address *address, const uint16_t *slots,
                             size_t count, struct cluster_events events)
@@ -234,7 +236,7 @@ struct cluster *cluster_new(struct loop *loop, const struct redis_address *addre
     cluster->slot_count = count;
     for (size_t i = 0; i < count; i++)
         cluster->slots[i].number = slots[i];
-    cluster->ask = timer_new(loop, ask, cluster);
+    cluster->ask = timer_new(loop, cluster_ask, cluster);
     cluster->next = timer_new(loop, connect_next, cluster);
     timer_start(cluster->next, 0);
     return cluster;

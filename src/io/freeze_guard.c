@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Setting the timer is a system call: it is set anew only when it was set so long ago. */
+/* Setting the timer is a system call: it is set again only when it was set longer ago than this. */
 #define REARM_US INT64_C(100000)
 
-/* Not used by glibc, nor by the libraries that we link. */
+/* Used neither by glibc nor by our libraries. */
 #define GUARD_SIGNAL (SIGRTMIN + 5)
 
 struct freeze_guard {
@@ -25,7 +25,7 @@ struct freeze_guard {
     bool has_timer;
     timer_t timer;
     int64_t armed_us;
-    const void *_Atomic inside; /* NULL: nothing is about to be sent */
+    const void *_Atomic inside; /* NULL: no send is under way */
     const void *_Atomic struck;
 };
 
@@ -51,7 +51,7 @@ static void catch_strikes(void)
     sigaction(GUARD_SIGNAL, &action, NULL);
 }
 
-/* The timer belongs to the thread that sends: only that one must not go on. */
+/* The timer's signal goes to the thread that sends; other threads may go on. */
 static void start_timer(struct freeze_guard *guard)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -7,21 +7,21 @@
 
 #include "base/memory.h"
 
-enum { REST_MAX = 64 * 1024 }; /* libmicrohttpd reads no more than its memory of a connection ahead */
+enum { REST_MAX = 64 * 1024 }; /* libmicrohttpd reads ahead at most its memory of a connection */
 
 enum stream_step {
     STREAM_HEAD,
-    STREAM_HEAD_ENDED, /* it has not been taken yet: what comes is kept in rest */
+    STREAM_HEAD_ENDED, /* not taken yet: bytes that follow are kept in rest */
     STREAM_BODY,
-    STREAM_OVER, /* behind chunks, or a head that is not plain: nothing more is taken */
+    STREAM_OVER, /* after chunks or an invalid head: no further head is taken */
 };
 
 struct http_stream {
     enum stream_step step;
-    char last;           /* byte of a head */
-    size_t line_bytes;   /* of the line so far, without its end */
-    size_t head_bytes;   /* so far, without empty lines in front */
-    uint64_t body_bytes; /* still to come */
+    char last;           /* the last byte of the head so far */
+    size_t line_bytes;   /* of the current line, without its end */
+    size_t head_bytes;   /* so far, without leading empty lines */
+    uint64_t body_bytes; /* still to arrive */
     char *rest;
     size_t rest_bytes;
 };
@@ -74,7 +74,7 @@ static void begin_head(struct http_stream *stream)
     stream->line_bytes = stream->head_bytes = 0;
 }
 
-/* An empty line ends the head; in front of it, it is no part of it (RFC 9112, section 2.2). */
+/* An empty line ends the head. Empty lines before the head do not belong to it (RFC 9112, section 2.2). */
 static void end_line(struct http_stream *stream)
 {
     bool is_empty = stream->line_bytes == 0, is_in_front = stream->head_bytes == 2;
@@ -175,7 +175,7 @@ void http_bytes_note(bool is_tls, int fd, const void *data, size_t size)
         stream_read(watched->streams[fd], data, size);
 }
 
-#undef recv /* the header may have it with bounds */
+#undef recv /* the header may define it as a macro with bounds checks */
 ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);

@@ -37,8 +37,8 @@ static enum http_error error_of(const struct http_call *call, CURLcode code)
     case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
         return http_client_has_proxy(call->client) && !call->outcome.was_sent ? HTTP_ERROR_CONNECT
                                                                               : HTTP_ERROR_RESET;
-    /* A header line over libcurl's own limit of 100 KiB, up to 8.5 and from 8.6 on. Not CURLE_TOO_LARGE, so
-     * that a program that was built with an older libcurl knows it, too. */
+    /* A header line over libcurl's own limit of 100 KiB: the first code up to 8.5, the second from 8.6 on. A
+     * number instead of CURLE_TOO_LARGE, so that a program built with an older libcurl recognizes it, too. */
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
         return HTTP_ERROR_TOO_LARGE;
@@ -54,8 +54,8 @@ static void fill_answer(struct http_call *call, CURLcode code)
     call->outcome.is_answer_cut = kept < call->body_bytes || code != CURLE_OK;
 }
 
-/* Names of hosts come from urls, some words from receivers: what might disturb a log, a terminal or JSON is
- * replaced. */
+/* Replaces bytes that might disturb a log, a terminal or JSON: host names come from URLs, and some words from
+ * receivers. */
 static void clean(char *text)
 {
     for (; *text; text++) {

@@ -6,11 +6,11 @@
 
 #include "base/memory.h"
 
-/* One list a step: all its deadlines are equally long, so each list is in order of time. */
+/* One list per step: all deadlines of a step are equally long, so each list is in the order of time. */
 struct http_deadlines {
     struct loop *loop;
     struct timer *timer;
-    int64_t timer_at_us; /* when it runs */
+    int64_t timer_at_us; /* when the timer fires */
     int64_t step_us[HTTP_STEP_COUNT];
     struct list steps[HTTP_STEP_COUNT];
 };
@@ -20,7 +20,8 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-/* Never later than it is: a timer that fires too early finds nothing and is set anew. */
+/* Starts the timer unless it fires earlier anyway. A timer that fires too early finds nothing and is set
+ * again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
     if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)
@@ -43,7 +44,8 @@ static uint64_t received_bytes(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* It is idle, as it may be, unless bytes came since it was last asked that are no request line yet. */
+/* Returns whether the connection has received bytes since the last check without completing a request line.
+ * Idle connections without bytes are allowed. */
 static bool is_dribbling(struct http_deadline *deadline)
 {
     uint64_t before = deadline->received_bytes;
@@ -70,7 +72,7 @@ static void strike_late(struct http_deadlines *deadlines, int64_t now_us)
     }
 }
 
-static void on_timer(void *arg)
+static void deadlines_on_timer(void *arg)
 {
     struct http_deadlines *deadlines = arg;
     int64_t now_us = loop_now_us(deadlines->loop);
@@ -86,7 +88,7 @@ struct http_deadlines *http_deadlines_new(struct loop *loop, const int64_t step_
 {
     struct http_deadlines *deadlines = NEW(struct http_deadlines);
     deadlines->loop = loop;
-    deadlines->timer = timer_new(loop, on_timer, deadlines);
+    deadlines->timer = timer_new(loop, deadlines_on_timer, deadlines);
     for (int step = 0; step < HTTP_STEP_COUNT; step++) {
         deadlines->step_us[step] = step_ms[step] * 1000;
         list_init(&deadlines->steps[step]);

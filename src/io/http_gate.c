@@ -1,6 +1,6 @@
 #include "io/http_gate.h"
 
-/* What must not come twice: two readers may pick different ones. */
+/* Headers that may occur only once: two parsers might use different ones. */
 enum single {
     SINGLE_CONTENT_LENGTH,
     SINGLE_TRANSFER_ENCODING,
@@ -48,7 +48,7 @@ static bool is_token(struct slice text)
     return text.size > 0 && has_only(text, token_bytes);
 }
 
-/* Tabs are the only control bytes a value may hold. */
+/* Tabs are the only control characters that a value may contain. */
 static bool is_value(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -59,14 +59,14 @@ static bool is_value(struct slice text)
     return true;
 }
 
-/* What a reg-name or an IPv4 address may hold (RFC 3986, section 3.2.2). */
+/* Bytes that a reg-name or an IPv4 address may contain (RFC 3986, section 3.2.2). */
 static const bool host_bytes[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
     ['_'] = true,         ['~'] = true,         ['%'] = true,         ['!'] = true, ['$'] = true,
     ['&' ... ','] = true, [';'] = true,         ['='] = true,
 };
 
-/* A literal IPv6 address in its brackets. */
+/* Bytes of a literal IPv6 address in its brackets. */
 static const bool literal_bytes[256] = {
     ['0' ... '9'] = true, ['A' ... 'F'] = true, ['a' ... 'f'] = true, [':'] = true, ['.'] = true,
 };
@@ -114,7 +114,7 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
-/* Checks each header by itself and finds the single ones. */
+/* Checks each header by itself and finds those that may occur only once. */
 static const char *check_headers(const struct http_head *head, const struct http_header *found[SINGLE_COUNT])
 {
     for (size_t i = 0; i < head->header_count; i++) {

@@ -12,7 +12,7 @@
 
 enum { BUCKETS_BITS = 12 };
 
-/* An address that has connections. */
+/* An address with connections. */
 struct origin {
     struct origin *next; /* in its bucket */
     uint64_t address;
@@ -21,9 +21,9 @@ struct origin {
 
 struct http_limits {
     struct http_limits_options options;
-    pthread_mutex_t lock; /* of what follows: taken when a connection comes and when it goes */
+    pthread_mutex_t lock; /* guards the members below; taken when a connection begins and ends */
     struct http_limits_counts counts;
-    uint64_t seed; /* nobody shall choose the bucket that he comes into */
+    uint64_t seed; /* random, so that no client can choose its bucket */
     struct origin *buckets[1 << BUCKETS_BITS];
     atomic_size_t body_bytes;
 };
@@ -53,8 +53,8 @@ void http_limits_free(struct http_limits *limits)
 
 /* ---- connections ---- */
 
-/* IPv4 as a number, of IPv6 the first 64 bits: who has one such address has all of them. ::/64 holds what is
- * IPv4 in disguise, and ::1. */
+/* Returns an address as a number: IPv4 as it is, the first 64 bits of IPv6, because a host with one such
+ * address has all of them. ::/64 contains embedded IPv4 addresses and ::1. */
 static uint64_t address_of(const struct sockaddr *from)
 {
     uint64_t prefix = 0;
@@ -74,7 +74,7 @@ static bool is_loopback(uint64_t address)
     return address == 1 /* ::1 */ || address >> 24 == 127;
 }
 
-static struct origin **find(struct http_limits *limits, uint64_t address)
+static struct origin **limits_find_origin(struct http_limits *limits, uint64_t address)
 {
     uint64_t hash = (address ^ limits->seed) * UINT64_C(0x9e3779b97f4a7c15);
     struct origin **link = &limits->buckets[hash >> (64 - BUCKETS_BITS)];
@@ -83,10 +83,10 @@ static struct origin **find(struct http_limits *limits, uint64_t address)
     return link;
 }
 
-/* False: it has all that it may have. */
+/* Counts a connection. False: the address has reached its limit. */
 static bool count_in(struct http_limits *limits, uint64_t address)
 {
-    struct origin **link = find(limits, address);
+    struct origin **link = limits_find_origin(limits, address);
     if (!*link) {
         *link = NEW(struct origin);
         (*link)->address = address;
@@ -99,8 +99,8 @@ static bool count_in(struct http_limits *limits, uint64_t address)
 
 static void count_out(struct http_limits *limits, uint64_t address)
 {
-    struct origin **link = find(limits, address), *origin = *link;
-    assert(origin); /* count_in has made it */
+    struct origin **link = limits_find_origin(limits, address), *origin = *link;
+    assert(origin); /* count_in created it */
     if (--origin->connections > 0)
         return;
     *link = origin->next;

@@ -18,9 +18,9 @@
 #include "base/memory.h"
 #include "io/http_head.h"
 
-enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* of a body that is not kept; past that no answer comes */
+enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* for a body that is not kept; beyond it there is no answer */
 
-/* --- What a request is --- */
+/* --- A request and its parts --- */
 
 struct slice http_request_method(const struct http_request *request)
 {
@@ -127,7 +127,7 @@ static void add_header(struct MHD_Response *response, struct slice name, struct 
 
 static struct MHD_Response *make_response(const struct http_answer *answer)
 {
-    /* libmicrohttpd copies, and promises not to write; its prototype predates const. */
+    /* libmicrohttpd copies the body and does not write to it; its prototype predates const. */
     void *body = (void *)(uintptr_t)answer->body.data;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(answer->body.size, body, MHD_RESPMEM_MUST_COPY);
@@ -140,7 +140,7 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
     return response;
 }
 
-/* A server without limits has a few extra connections and nothing else. */
+/* Returns whether the answer's bytes count. A server without limits has only a few extra connections. */
 static bool counts_answer(const struct http_request *request, size_t bytes)
 {
     return bytes > HTTP_BODY_FREE_BYTES && request->requests->handler.limits && !request->answer_bytes;
@@ -166,7 +166,7 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     }
     request->response = make_response(answer);
     request->status = answer->status;
-    if (!request->response) { /* an answer may have megabytes; this one has nothing but its status */
+    if (!request->response) { /* large answers may fail; this one has only a status */
         request->response = make_response(&(struct http_answer){0});
         request->status = 503;
     }
@@ -206,7 +206,7 @@ static enum MHD_Result send_answer(struct http_request *request)
     return result;
 }
 
-/* After a callback that answers now or later. */
+/* Ends a callback, which may answer now or later. */
 static enum MHD_Result settle(struct http_request *request)
 {
     if (request->response)
@@ -230,7 +230,7 @@ void http_requests_resume(struct http_requests *requests, struct list *list)
     }
 }
 
-/* --- Requests, in the order in which libmicrohttpd tells of them --- */
+/* --- Requests, in the order of libmicrohttpd's callbacks --- */
 
 void *http_request_begin(void *arg, const char *target, struct MHD_Connection *connection)
 {
@@ -291,8 +291,8 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
-    /* libmicrohttpd takes chunk lines that another reader may cut elsewhere (ended by LF alone, or with LF in
-     * an extension), and does not show them. So nothing behind such a body is read as a request. */
+    /* libmicrohttpd accepts chunk lines that another parser may split elsewhere (ended by LF alone, or with
+     * LF in an extension), and does not show them. So no request is read after a chunked body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
     /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
@@ -307,7 +307,7 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     return MHD_YES;
 }
 
-/* Takes of the limits what the body has grown by. */
+/* Reserves memory for the body's growth. */
 static bool take_growth(struct http_request *request)
 {
     size_t bytes = request->body.capacity;
@@ -320,7 +320,8 @@ static bool take_growth(struct http_request *request)
     return !request->has_no_room;
 }
 
-/* What does not fit is for on_large to judge, once, by what did. */
+/* Keeps a piece of the body. The first piece that does not fit is judged by on_large, once, from what is
+ * there. */
 static bool keep(struct http_request *request, struct slice piece)
 {
     const struct http_handler *handler = &request->requests->handler;
@@ -334,7 +335,7 @@ static bool keep(struct http_request *request, struct slice piece)
     return !body->failed && take_growth(request);
 }
 
-/* No response can be queued between head and end, so what cannot be kept is discarded up to the end. */
+/* No response can be queued between head and end, so a body that is not kept is read to its end. */
 static enum MHD_Result take_body(struct http_request *request, struct slice piece)
 {
     if (!request->is_discarded) {

@@ -12,7 +12,7 @@
 
 enum { PORTS = 65536 };
 
-/* Far above what heads and bodies of one answer may have. */
+/* Far more than the head and body of one answer may have. */
 enum { READS_UNCOUNTED = 64, FLOOD_BYTES = 256 * 1024 };
 
 struct http_socket {
@@ -20,11 +20,11 @@ struct http_socket {
     struct watch *watch;
     int fd;
     bool is_connection;
-    bool is_idle;      /* a connection that libcurl does not use now */
-    bool is_stale;     /* it was idle when something came */
-    int local_port;    /* of a connection; 0: not asked for yet */
-    unsigned reads;    /* times that it was readable, since nothing was waited for */
-    uint64_t received; /* bytes, when they were READS_UNCOUNTED */
+    bool is_idle;      /* a connection that libcurl does not use at present */
+    bool is_stale;     /* it was idle when data arrived */
+    int local_port;    /* of a connection; 0: not yet queried */
+    unsigned reads;    /* times it was readable while an answer was awaited */
+    uint64_t received; /* bytes, at the time of READS_UNCOUNTED */
 };
 
 struct http_sockets {
@@ -33,7 +33,7 @@ struct http_sockets {
     void *arg;
     struct http_socket **by_fd;
     size_t count; /* of by_fd */
-    int *by_port; /* PORTS: a descriptor that had this local port when it was last looked for, or -1 */
+    int *by_port; /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
 };
 
 static uint64_t bytes_received(int fd)
@@ -43,9 +43,9 @@ static uint64_t bytes_received(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* libcurl takes some of what a chunked answer may have, extensions of chunks for one, without an end and
- * without telling; only time would bound it, and read as fast as it comes it takes a whole core. Shut both
- * ways the kernel resets the connection when more comes. */
+/* Shuts a connection that floods. libcurl reads parts of a chunked answer, such as chunk extensions, without
+ * a limit and without a callback. Only the timeout would end that, and until then it takes a whole core.
+ * After shutdown in both directions, the kernel resets the connection when more data arrive. */
 static void bound(struct http_socket *socket)
 {
     if (++socket->reads % READS_UNCOUNTED != 0)
@@ -57,7 +57,7 @@ static void bound(struct http_socket *socket)
         shutdown(socket->fd, SHUT_RDWR);
 }
 
-/* Shut, it reads as dead to libcurl, which closes it when it is about to use it. */
+/* Shuts an idle connection. libcurl then sees it as dead and closes it when it wants to use it. */
 static void give_up(struct http_socket *socket)
 {
     socket->is_stale = true;
@@ -77,14 +77,14 @@ static void on_watch(void *arg, bool readable, bool writable)
     socket->sockets->on_ready(socket->sockets->arg, socket->fd, readable, writable);
 }
 
-static struct http_socket *find(const struct http_sockets *sockets, int fd)
+static struct http_socket *sockets_find(const struct http_sockets *sockets, int fd)
 {
     return (size_t)fd < sockets->count ? sockets->by_fd[fd] : NULL;
 }
 
 static struct http_socket *find_or_add(struct http_sockets *sockets, int fd)
 {
-    struct http_socket *socket = find(sockets, fd);
+    struct http_socket *socket = sockets_find(sockets, fd);
     size_t count = sockets->count;
     if (socket)
         return socket;
@@ -102,9 +102,9 @@ static struct http_socket *find_or_add(struct http_sockets *sockets, int fd)
     return socket;
 }
 
-static void forget(struct http_sockets *sockets, int fd)
+static void sockets_forget(struct http_sockets *sockets, int fd)
 {
-    struct http_socket *socket = find(sockets, fd);
+    struct http_socket *socket = sockets_find(sockets, fd);
     if (!socket)
         return;
     sockets->by_fd[fd] = NULL;
@@ -115,7 +115,7 @@ static void forget(struct http_sockets *sockets, int fd)
 void http_sockets_watch(struct http_sockets *sockets, int fd, bool read, bool write)
 {
     bool is_wanted = read || write;
-    struct http_socket *socket = is_wanted ? find_or_add(sockets, fd) : find(sockets, fd);
+    struct http_socket *socket = is_wanted ? find_or_add(sockets, fd) : sockets_find(sockets, fd);
     if (!socket)
         return;
     socket->is_idle = !is_wanted && socket->is_connection;
@@ -130,7 +130,7 @@ void http_sockets_add_connection(struct http_sockets *sockets, int fd)
 
 int http_sockets_close(struct http_sockets *sockets, int fd)
 {
-    forget(sockets, fd);
+    sockets_forget(sockets, fd);
     return close(fd);
 }
 
@@ -153,10 +153,10 @@ static bool is_at_port(const struct http_socket *socket, int port)
     return socket && socket->is_connection && socket->local_port == port;
 }
 
-/* Each connection's port is asked for once. */
+/* Each connection's port is queried once. */
 static struct http_socket *find_by_port(struct http_sockets *sockets, int port)
 {
-    struct http_socket *found = sockets->by_port[port] < 0 ? NULL : find(sockets, sockets->by_port[port]);
+    struct http_socket *found = sockets->by_port[port] < 0 ? NULL : sockets_find(sockets, sockets->by_port[port]);
     if (is_at_port(found, port))
         return found;
     for (size_t fd = 0; fd < sockets->count; fd++) {
@@ -168,7 +168,7 @@ static struct http_socket *find_by_port(struct http_sockets *sockets, int port)
         if (is_at_port(socket, port))
             sockets->by_port[port] = (int)fd;
     }
-    return sockets->by_port[port] < 0 ? NULL : find(sockets, sockets->by_port[port]);
+    return sockets->by_port[port] < 0 ? NULL : sockets_find(sockets, sockets->by_port[port]);
 }
 
 bool http_sockets_is_stale(struct http_sockets *sockets, int local_port)
@@ -207,7 +207,7 @@ void http_sockets_free(struct http_sockets *sockets)
     if (!sockets)
         return;
     for (size_t fd = 0; fd < sockets->count; fd++)
-        forget(sockets, (int)fd);
+        sockets_forget(sockets, (int)fd);
     free(sockets->by_fd);
     free(sockets->by_port);
     free(sockets);

@@ -73,7 +73,7 @@ bool http_tls_begin(const struct http_tls *tls, void *session)
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) == GNUTLS_E_SUCCESS;
 }
 
-/* libmicrohttpd's: see http_bytes.h. */
+/* Replaces the function of that name for libmicrohttpd: see http_bytes.h. */
 ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
 {
     static _Atomic(void *) found;

@@ -12,10 +12,10 @@ struct loop {
     struct ev_loop *ev;
     struct ev_check turn_begin;
     struct ev_prepare turn_end;
-    int64_t turn_us; /* when it began */
+    int64_t turn_us; /* when the turn began */
     struct ev_async posted;
     struct list hooks[LOOP_PHASE_COUNT];
-    pthread_mutex_t lock; /* guards posts, the only thing that threads share */
+    pthread_mutex_t lock; /* guards posts, the only data that threads share */
     struct list posts;
 };
 
@@ -52,7 +52,7 @@ static void on_turn_begin(struct ev_loop *ev, struct ev_check *check, int events
     loop->turn_us = clock_steady_us();
 }
 
-static void on_turn_end(struct ev_loop *ev, struct ev_prepare *prepare, int events)
+static void loop_on_turn_end(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 {
     (void)prepare, (void)events;
     struct loop *loop = ev_userdata(ev);
@@ -94,7 +94,7 @@ struct loop *loop_new(void)
     ev_check_init(&loop->turn_begin, on_turn_begin);
     ev_set_priority(&loop->turn_begin, EV_MAXPRI);
     ev_check_start(loop->ev, &loop->turn_begin);
-    ev_prepare_init(&loop->turn_end, on_turn_end);
+    ev_prepare_init(&loop->turn_end, loop_on_turn_end);
     ev_prepare_start(loop->ev, &loop->turn_end);
     ev_async_init(&loop->posted, on_posted);
     ev_async_start(loop->ev, &loop->posted);
@@ -141,7 +141,7 @@ void loop_post(struct loop *loop, loop_fn *fn, void *arg)
     ev_async_send(loop->ev, &loop->posted);
 }
 
-static void on_timer(struct ev_loop *ev, struct ev_timer *watcher, int events)
+static void loop_on_timer(struct ev_loop *ev, struct ev_timer *watcher, int events)
 {
     (void)ev, (void)events;
     struct timer *timer = watcher->data;
@@ -154,8 +154,8 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
     timer->loop = loop;
     timer->fn = fn;
     timer->arg = arg;
-    ev_init(&timer->ev, on_timer);
-    ev_set_priority(&timer->ev, -1); /* what has come in time is seen before the time is up */
+    ev_init(&timer->ev, loop_on_timer);
+    ev_set_priority(&timer->ev, -1); /* events that arrived in time are handled before timeouts */
     timer->ev.data = timer;
     return timer;
 }
@@ -163,7 +163,7 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
 void timer_start(struct timer *timer, int64_t after_us)
 {
     struct ev_loop *ev = timer->loop->ev;
-    ev_now_update(ev); /* libev counts from the turn's begin: a long turn must not make a timer early */
+    ev_now_update(ev); /* libev counts from the start of the turn: a long turn must not make a timer early */
     ev_timer_stop(ev, &timer->ev);
     ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
     ev_timer_start(ev, &timer->ev);

@@ -2,17 +2,18 @@
 
 #include "base/memory.h"
 
-/* libc's default: two tries of 5 s at each of at most three name servers. */
+/* libc's default: two tries of 5 s at each of up to three name servers. */
 #define ABANDONED_US INT64_C(30000000)
-/* What libcurl keeps a name for, less what a post may take to begin. */
+/* How long libcurl caches a name, minus the time in which a post may begin. */
 #define FOUND_US INT64_C(55000000)
 
 enum { FOUND_SLOTS = 4096 };
 
 struct name_lookups {
-    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* a ring; the oldest at first */
+    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* a ring; first is the oldest */
     size_t first, count;
-    /* When the names of a hash were last found. Two may share a slot: what that lets through is few. */
+    /* When a name with this hash was last found. Two names may share a slot; few lookups get through by
+     * that. */
     int64_t found_us[FOUND_SLOTS];
 };
 
@@ -26,7 +27,7 @@ void name_lookups_free(struct name_lookups *lookups)
     free(lookups);
 }
 
-/* "host:port" as spelt. */
+/* Returns "host:port" as spelt. */
 static struct slice authority_of(struct slice url)
 {
     const char *slashes = url.size ? memmem(url.data, url.size, "//", 2) : NULL;
@@ -37,7 +38,7 @@ static struct slice authority_of(struct slice url)
     return slice_from(rest.data, size);
 }
 
-/* Needs no look-up: in brackets, or its last label begins with a digit. */
+/* Returns whether no lookup is needed: in brackets, or the last label begins with a digit. */
 static bool is_address(struct slice authority)
 {
     struct slice host, port;
@@ -76,12 +77,12 @@ void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t 
 {
     int64_t *found_us = &lookups->found_us[slot_of(authority_of(url))];
     if (now_us - *found_us >= FOUND_US || *found_us == 0)
-        *found_us = now_us; /* of the look-up, and not of each connection since */
+        *found_us = now_us; /* the time of the lookup, not of later connections */
 }
 
 void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)
 {
-    if (lookups->count == NAME_LOOKUPS_MAX) { /* those that began before there were so many */
+    if (lookups->count == NAME_LOOKUPS_MAX) { /* lookups that began before the limit was reached */
         lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
         lookups->count--;
     }

@@ -1,4 +1,4 @@
-/* A link from its first connection to its last. redis_commands.c has what is said over them. */
+/* The connections of a link. redis_commands.c has its commands. */
 #include "io/redis_private.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 enum {
     RECONNECT_MIN_US = 50 * 1000,
     RECONNECT_MAX_US = 1000 * 1000,
-    PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted so long was worth having */
+    PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted this long resets the waits */
 };
 
 static void set_why(struct redis_link *link, const char *why)
@@ -20,7 +20,7 @@ static void set_why(struct redis_link *link, const char *why)
     snprintf(link->why, sizeof link->why, "%s", why);
 }
 
-/* ---- hiredis's events, on our loop ---- */
+/* ---- events of hiredis, on our loop ---- */
 
 static void on_ready(void *arg, bool readable, bool writable)
 {
@@ -54,8 +54,8 @@ static void delete_read(void *data)
     update_watch(link);
 }
 
-/* Once connected, writing waits for the end of the turn instead of for epoll:
- * one write carries all that the turn brought. */
+/* Once connected, writing waits for the end of the turn instead of for epoll, so that one write sends
+ * everything of the turn. */
 static void add_write(void *data)
 {
     struct redis_link *link = data;
@@ -74,20 +74,21 @@ static void delete_write(void *data)
     update_watch(link);
 }
 
-static void on_turn_end(void *arg)
+static void redis_on_turn_end(void *arg)
 {
     struct redis_link *link = arg;
     if (!link->is_dirty || !link->context)
         return;
-    /* is_dirty stays set during the write: what hiredis could not write wants epoll. */
+    /* is_dirty stays set during the write: epoll is used for the part that hiredis could not write. */
     redisAsyncHandleWrite(link->context);
     link->is_dirty = false;
 }
 
 /* ---- losing a connection ---- */
 
-/* The waits start over after a connection that lasted. Where one is given up as soon as it is used (a replica
- * takes connections, and no writes) the next is no better: without growing waits that would be a loop. */
+/* Returns the next wait. It starts over after a connection that lasted. Some connections are dropped as soon
+ * as they are used: a replica accepts connections but no writes. Without growing waits that would be a busy
+ * loop. */
 static int64_t next_wait_us(struct redis_link *link)
 {
     if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)
@@ -97,7 +98,7 @@ static int64_t next_wait_us(struct redis_link *link)
     return wait_us;
 }
 
-/* The end of every connection, and of every attempt to have one. */
+/* The end of each connection, and of each attempt to connect. */
 static void lost(struct redis_link *link)
 {
     bool was_up = link->is_up;
@@ -118,7 +119,7 @@ static void lost(struct redis_link *link)
         link->events.on_down(link->events.arg, link->why);
 }
 
-/* hiredis calls it once for each context that it frees, after all callbacks got their NULL. */
+/* Called by hiredis once for each context that it frees, after all callbacks got NULL. */
 static void cleanup(void *data)
 {
     struct redis_link *link = data;
@@ -132,13 +133,13 @@ void redis_link_reset(struct redis_link *link, const char *why)
     if (!link->context)
         return;
     set_why(link, why);
-    redisAsyncFree(link->context); /* within one of its callbacks: as soon as that returns */
+    redisAsyncFree(link->context); /* within one of its callbacks: freed when that returns */
 }
 
 void redis_link_move(struct redis_link *link, const char *why)
 {
     link->reconnect_us = RECONNECT_MIN_US;
-    if (link->resolver) { /* of the old node's name */
+    if (link->resolver) { /* for the name of the old node */
         resolver_cancel(link->resolver);
         link->resolver = NULL;
         timer_start(link->reconnect, 0);
@@ -166,14 +167,14 @@ static void on_deadline(void *arg)
         redis_link_reset(link, "Redis did not answer in time");
 }
 
-/* ---- having one ---- */
+/* ---- connecting ---- */
 
 static void on_hello(void *arg, const struct redis_reply *reply)
 {
     struct redis_link *link = arg;
     if (!reply || link->is_up || !link->context)
         return;
-    if (redis_reply_kind(reply) == REDIS_KIND_ARRAY) { /* of ROLE */
+    if (redis_reply_kind(reply) == REDIS_KIND_ARRAY) { /* the reply of ROLE */
         if (!slice_equal(redis_reply_text(redis_reply_at(reply, 0)), SLICE("master")))
             redis_link_reset(link, "this Redis is not the primary");
         return;
@@ -220,7 +221,7 @@ static void on_connected(const redisAsyncContext *context, int status)
         return;
     }
     if (!link->address->path)
-        redisEnableKeepAlive(&link->context->c); /* a half-open connection would go on winning BLPOPs */
+        redisEnableKeepAlive(&link->context->c); /* else a half-open connection would go on winning BLPOPs */
     say_hello(link);
 }
 
@@ -315,7 +316,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     link->reconnect = timer_new(loop, on_reconnect, link);
     link->deadline = timer_new(loop, on_deadline, link);
     link->fail_unsent = timer_new(loop, redis_link_fail_unsent, link);
-    link->send = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, link);
+    link->send = hook_new(loop, LOOP_PHASE_SEND, redis_on_turn_end, link);
     timer_start(link->reconnect, 0);
     return link;
 }

@@ -1,4 +1,4 @@
-/* Commands over a link to Redis, and what is heard of channels. */
+/* Commands over a link to Redis, and messages of its channels. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* redis_reply.c - a redis_reply is hiredis's, seen through these readers only. */
+/* redis_reply.c - readers of a redis_reply, which is a reply of hiredis. */
 #include <hiredis/hiredis.h>
 
 #include "base/memory.h"
@@ -64,7 +64,7 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t
     return (const struct redis_reply *)(const void *)raw(reply)->element[index];
 }
 
-/* hiredis frees a reply after its callback; of one that was emptied it frees the shell only. */
+/* hiredis frees a reply after its callback. For an emptied one it frees only the outer struct. */
 struct redis_reply *redis_reply_take(const struct redis_reply *reply)
 {
     redisReply *from = (redisReply *)(uintptr_t)reply;

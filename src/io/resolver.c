@@ -28,7 +28,7 @@ static void resolver_free(struct resolver *resolver)
 static void on_resolved(void *arg)
 {
     struct resolver *resolver = arg;
-    pthread_mutex_lock(&resolver->lock); /* the thread that has posted this may still hold it */
+    pthread_mutex_lock(&resolver->lock); /* the thread that posted the result may still hold the lock */
     bool is_cancelled = !resolver->loop;
     pthread_mutex_unlock(&resolver->lock);
     if (!is_cancelled)
@@ -52,7 +52,7 @@ static void look_up(const char *host, struct resolved *resolved)
         freeaddrinfo(found);
 }
 
-static void *run(void *arg)
+static void *resolver_run(void *arg)
 {
     struct resolver *resolver = arg;
     look_up(resolver->host, &resolver->resolved);
@@ -78,7 +78,7 @@ struct resolver *resolver_start(struct loop *loop, const char *host, resolver_fn
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &detached, run, resolver) != 0) {
+    if (pthread_create(&thread, &detached, resolver_run, resolver) != 0) {
         resolver->resolved.why = "no thread could be started";
         loop_post(loop, on_resolved, resolver);
     }

@@ -8,19 +8,19 @@
 
 #define ASK_US      INT64_C(1000000)
 #define ASK_SOON_US INT64_C(200000)
-#define HURRY_US    INT64_C(5000000) /* so long they are asked more often after a doubt */
+#define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
 
-/* One of the Sentinels, and what it said last. */
+/* One of the Sentinels, and its last answer. */
 struct witness {
     struct sentinel *sentinel;
-    struct redis_address own; /* its address; borrows */
+    struct redis_address own; /* its address; borrows the strings */
     struct redis_link *link;
     struct timer *ask;
     int64_t asked_us; /* clock_boot_us */
-    bool knows;       /* who the primary is */
+    bool knows;       /* it has named the primary */
     struct redis_node primary;
-    int64_t epoch, next_epoch; /* of primary; of the answer under way */
+    int64_t epoch, next_epoch; /* for primary; for the answer under way */
 };
 
 struct sentinel {
@@ -40,7 +40,7 @@ static struct redis_node node_of(struct slice host, int64_t port)
     return node;
 }
 
-/* ---- whom to believe ---- */
+/* ---- choosing the answer ---- */
 
 static bool is_believed_over(const struct sentinel *sentinel, const struct witness *one,
                              const struct witness *other)
@@ -69,9 +69,9 @@ static void judge(struct sentinel *sentinel)
         sentinel->events.on_switch(sentinel->events.arg);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* The value of a name in a flat list of names and values. */
+/* Returns the value of a name in a flat list of names and values. */
 static const struct redis_reply *member(const struct redis_reply *list, struct slice name)
 {
     for (size_t i = 0; i + 1 < redis_reply_size(list); i += 2)
@@ -92,7 +92,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
     const struct sentinel_events *events = &witness->sentinel->events;
     if (!reply)
         return;
-    witness->knows = redis_reply_size(reply) == 2; /* else it does not know the name */
+    witness->knows = redis_reply_size(reply) == 2; /* otherwise it does not know the service */
     if (!witness->knows)
         return;
     witness->primary =
@@ -121,9 +121,9 @@ static void send(struct witness *witness, struct slice question, redis_reply_fn 
                fn, witness);
 }
 
-/* The number first: a failover between the two answers gives a new primary an old number for a second, which
- * the other way round an old primary would have the new one. */
-static void ask(void *arg)
+/* Asks for the number (config-epoch) first. A failover between the two answers then gives a new primary an
+ * old number for a second. The other order would give an old primary the new number. */
+static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;
     witness->asked_us = clock_boot_us();
@@ -153,17 +153,17 @@ void sentinel_recheck(struct sentinel *sentinel)
     }
 }
 
-/* ---- life ---- */
+/* ---- new, free ---- */
 
 static void start_witness(struct sentinel *sentinel, struct loop *loop, struct witness *witness,
                           const struct redis_node *node)
 {
     witness->sentinel = sentinel;
     witness->own = (struct redis_address){.host = (char *)(uintptr_t)node->host, .port = node->port};
-    witness->ask = timer_new(loop, ask, witness);
+    witness->ask = timer_new(loop, sentinel_ask, witness);
     witness->link =
         redis_link_new(loop, &witness->own, DEADLINE_US,
-                       (struct redis_link_events){.on_up = ask, .on_down = on_down, .arg = witness});
+                       (struct redis_link_events){.on_up = sentinel_ask, .on_down = on_down, .arg = witness});
 }
 
 struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *address,
