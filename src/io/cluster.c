@@ -32,11 +32,11 @@ struct cluster {
     struct redis_node nodes[NODES_MAX]; /* of the last map */
     size_t node_count;
     size_t turn;              /* selects the next node to try */
-    struct redis_node asked; /* the node that answers the queries */
+    struct redis_node asked;  /* the node that answers the queries */
     struct redis_address own; /* its address; borrows the strings */
     struct redis_link *link;
     struct timer *ask, *next;
-    bool is_believed; /* the node sees a working Cluster */
+    bool is_believed;                 /* the node sees a working Cluster */
     int64_t asked_us, hurry_until_us; /* clock_boot_us */
 };
 
@@ -59,8 +59,7 @@ static void set_primary(struct cluster *cluster, size_t index, const struct redi
 
 /* Reads host, port, ... An empty host means the node that was asked. False: the node does not know its own
  * name. */
-static bool read_node(const struct cluster *cluster, const struct redis_reply *reply,
-                      struct redis_node *node)
+static bool read_node(const struct cluster *cluster, const struct redis_reply *reply, struct redis_node *node)
 {
     struct slice host = redis_reply_text(redis_reply_at(reply, 0));
     int64_t port = redis_reply_integer(redis_reply_at(reply, 1));
@@ -170,9 +169,9 @@ static void connect_next(void *arg)
         .user = cluster->address->user,
         .password = cluster->address->password,
     };
-    cluster->link = redis_link_new(
-        cluster->loop, &cluster->own, DEADLINE_US,
-        (struct redis_link_events){.on_up = cluster_ask, .on_down = on_down, .arg = cluster});
+    cluster->link =
+        redis_link_new(cluster->loop, &cluster->own, DEADLINE_US,
+                       (struct redis_link_events){.on_up = cluster_ask, .on_down = on_down, .arg = cluster});
     timer_start(cluster->next, DEADLINE_US);
 }
 

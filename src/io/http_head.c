@@ -30,9 +30,9 @@ int http_head_strictness(void)
     return library_is_0_9() ? 0 : 1;
 }
 
-/* libmicrohttpd 0.9 parses a head where it lies and puts NUL bytes in place of colons and line ends. It cuts
- * a value at a NUL that was sent, joins folded lines and takes a lone LF for a line end, without a word. None
- * of that leaves every part exactly where a plain head has it, so a gap tells. */
+/* Returns whether each part is exactly where a plain head has it. libmicrohttpd 0.9 parses a head in place
+ * and writes NUL bytes over colons and line ends. It silently cuts a value at a NUL, joins folded lines and
+ * takes a lone LF for a line end. Each of these leaves a gap between the parts. */
 static bool head_is_gapless(const struct http_head_seen *seen, const struct header_list *list)
 {
     const union MHD_ConnectionInfo *size =
@@ -58,7 +58,7 @@ static bool head_is_gapless(const struct http_head_seen *seen, const struct head
     return at + 2 == seen->method + size->header_size;
 }
 
-/* libmicrohttpd and our own strict reading of the bytes have found its end at the same byte. */
+/* Returns whether libmicrohttpd and our own strict parser found the end of the head at the same byte. */
 static bool head_is_as_read(const struct http_head_seen *seen, const struct http_framing *framing)
 {
     const union MHD_ConnectionInfo *size =

@@ -1,4 +1,4 @@
-/* http_head.h - inside the HTTP server: checks what libmicrohttpd made of a head. */
+/* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
 
@@ -8,10 +8,10 @@
 #include "io/http_gate.h"
 
 /* Returns the value for MHD_OPTION_STRICT_FOR_CLIENT. With it, libmicrohttpd or http_head_check refuses each
- * head that another HTTP reader may read in another way. Start-up checks that (http_trial.h). */
+ * head that another HTTP parser may interpret in another way. http_trial.h verifies that at start. */
 int http_head_strictness(void);
 
-/* A head as libmicrohttpd shows it, in the first call of the handler. */
+/* libmicrohttpd's view of a head, in the first call of the handler. */
 struct http_head_seen {
     struct MHD_Connection *connection;
     const char *method, *version;
@@ -21,8 +21,8 @@ struct http_head_seen {
     int fd; /* of the connection */
 };
 
-/* NULL: the head is as it was sent and passes the gate, and framing tells its body. Else why not, for
- * people. */
+/* Checks a head. NULL: the head is unchanged and passes the gate, and framing describes its body. Otherwise
+ * returns the reason for people. */
 const char *http_head_check(const struct http_head_seen *, struct http_framing *framing);
 
 #endif

@@ -1,12 +1,12 @@
-/* The life of a request, as libmicrohttpd tells it:
+/* The life of a request, in the order of libmicrohttpd's callbacks:
  *
- *   http_request_begin   the request line is there: the request is born
+ *   http_request_begin   the request line has arrived: the request is created
  *   take_head            first call of the handler: gate, on_head, on_too_large
- *   take_body            a call for each piece of the body; on_large
- *   take_end             last call: on_request, on_too_large or on_over_limit; unanswered, it is suspended
- *   http_answer          makes the response; a suspended connection is resumed at the end of the turn
- *   send_answer          in the handler's call, or in the one that resuming brings
- *   http_request_end     sent, or the client left: the request dies, and only here
+ *   take_body            one call for each piece of the body; on_large
+ *   take_end             last call: on_request, on_too_large or on_over_limit; without an answer, suspends it
+ *   http_answer          makes the response; resumes a suspended connection at the end of the turn
+ *   send_answer          in the handler's call, or in the call after resuming
+ *   http_request_end     the answer was sent, or the client left: the request is freed, only here
  */
 #include "io/http_request_private.h"
 
@@ -295,8 +295,9 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
      * LF in an extension), and does not show them. So no request is read after a chunked body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
-    /* A response that is queued in this first call makes libmicrohttpd leave the body unread and close.
-     * Without a body that would be a pity: such an answer waits for the last call, which follows at once. */
+    /* A response queued in this first call makes libmicrohttpd leave the body unread and close the
+     * connection. A request without a body need not lose its connection: its answer waits for the last call,
+     * which follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)

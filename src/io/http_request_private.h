@@ -18,21 +18,21 @@ struct http_requests {
     struct http_handler handler;
     struct http_deadlines *deadlines;
     struct http_bytes bytes;
-    struct list waiting;  /* suspended requests, without an answer */
+    struct list waiting;  /* suspended requests without an answer */
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
     size_t suspended; /* waiting or answered */
     bool is_quiesced;
-    /* Called when answered has one more: a turn must end soon, also when nothing else happens. */
+    /* Called when answered gets another request: a turn must end soon, even when nothing else happens. */
     loop_fn *on_answered;
     void *arg;
 };
 
 enum request_state {
     REQUEST_HEAD,   /* the handler has not been called yet */
-    REQUEST_BODY,   /* passed on_head; the body comes */
-    REQUEST_ANSWER, /* suspended, or resumed to be answered */
-    REQUEST_SENT,   /* the answer is libmicrohttpd's now */
+    REQUEST_BODY,   /* on_head has passed it; its body is arriving */
+    REQUEST_ANSWER, /* suspended, or resumed to send the answer */
+    REQUEST_SENT,   /* libmicrohttpd has the answer */
 };
 
 struct http_request {
@@ -41,36 +41,36 @@ struct http_request {
     struct http_peer *peer;
     struct MHD_Connection *connection;
     enum request_state state;
-    bool is_called;    /* a callback runs: its answer is sent when it returns */
-    bool is_discarded; /* the body exceeds what it may have or what there is room for, and is not kept */
-    bool has_no_room;  /* is why */
+    bool is_called;    /* a callback is running: an answer is sent when it returns */
+    bool is_discarded; /* the body exceeds its maximum or the limits, and is not kept */
+    bool has_no_room;  /* the limits are the reason */
     bool is_suspended;
     bool must_close;
     bool has_body;
     const char *method;
-    const char *target_at; /* where libmicrohttpd has it; compared, never read */
+    const char *target_at; /* libmicrohttpd's copy; compared, never read */
     struct slice target;   /* a copy, because the original is decoded in place */
-    size_t max_body_bytes; /* if on_large agrees; body has its own maximum until then */
+    size_t max_body_bytes; /* if on_large agrees; until then body has its own maximum */
     struct buffer body;
-    size_t body_bytes, answer_bytes; /* taken of the limits for each */
+    size_t body_bytes, answer_bytes; /* reserved from the limits for each body */
     size_t discarded_bytes;
     unsigned status;
-    struct MHD_Response *response; /* made, and not yet queued */
+    struct MHD_Response *response; /* created and not yet queued */
     void *context;
 };
 
-/* The request line is there: the request is born. */
+/* Creates a request when the request line has arrived. */
 void *http_request_begin(void *arg, const char *target, struct MHD_Connection *);
 
-/* What libmicrohttpd calls the handler. */
+/* The handler of libmicrohttpd. */
 enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const char *url, const char *method,
                                      const char *version, const char *upload, size_t *upload_size,
                                      void **context);
 
-/* Resumes the connections of a list, which is waiting or answered. */
+/* Resumes the connections of a list: waiting or answered. */
 void http_requests_resume(struct http_requests *, struct list *);
 
-/* Sent, or the client left: the request dies, and only here. */
+/* Frees a request: its answer was sent, or the client left. Requests are freed only here. */
 void http_request_end(void *arg, struct MHD_Connection *, void **context, enum MHD_RequestTerminationCode);
 
 #endif

@@ -1,5 +1,5 @@
 /* The daemon has no thread. It runs when its epoll descriptor is readable, when its timeout has come, and
- * after resumes. http_request.c has what happens to a request. */
+ * after a connection is resumed. http_request.c has the life of a request. */
 #include "io/http_server.h"
 
 #include <assert.h>
@@ -18,9 +18,10 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 16 * 1024,       /* of a connection: the head has to fit into it */
-    SEND_BUFFER_BYTES = 128 * 1024, /* what the kernel holds of an answer, times two for itself */
-    RUNS_MAX = 4,                   /* of the daemon in a row, before others have their turn */
+    MEMORY_BYTES = 16 * 1024, /* for a connection: the head must fit into it */
+    SEND_BUFFER_BYTES =
+        128 * 1024, /* the kernel's buffer for an answer, which doubles the value for itself */
+    RUNS_MAX = 4,   /* runs of the daemon in a row before other work gets its turn */
 };
 
 struct http_server {
@@ -31,12 +32,13 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct watch *watch;
     struct timer *timer;
-    int64_t timer_at_us; /* when it runs */
+    int64_t timer_at_us; /* when the timer fires */
     struct hook *hook;
-    bool has_closed; /* a connection, in this run */
+    bool has_closed; /* a connection closed in this run */
 };
 
-/* Before the handshake. Without a certificate of its own, that fails: see http_tls_no_certificate. */
+/* Called before the handshake. Without a certificate of its own the connection fails: see
+ * http_tls_no_certificate. */
 static void begin_tls(const struct http_server *server, struct http_peer *peer,
                       struct MHD_Connection *connection)
 {
@@ -79,7 +81,7 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
     log_debug("microhttpd", LOG_TEXT("text", text));
 }
 
-/* False: it has work left for a further run. wait_us is negative when it waits for nothing but its
+/* Returns false when the daemon has work for another run. wait_us is negative when it waits only for its
  * descriptor. */
 static bool run_once(struct http_server *server, int64_t *wait_us)
 {
@@ -89,8 +91,8 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
     MHD_run(server->daemon);
     http_bytes_watch(NULL);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
-    /* When there are no more descriptors the listening socket is not watched; only the run after the one in
-     * which a connection was closed watches it again. */
+    /* Without free descriptors, the listening socket is not watched. Only the run after one in which a
+     * connection closed watches it again. */
     return *wait_us != 0 && !server->has_closed;
 }
 
@@ -100,8 +102,8 @@ static void arm_timer(struct http_server *server, int64_t wait_us)
         timer_stop(server->timer);
         return;
     }
-    /* Each request moves the idle timeout on: a timer that fires too early costs less than moving it each
-     * time. */
+    /* Each request extends the idle timeout. A timer that fires too early costs less than moving it for each
+     * request. */
     int64_t at_us = wait_us > 0 ? loop_now_us(server->loop) + wait_us : 0;
     if (at_us > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
         server->timer_at_us <= at_us)
@@ -110,8 +112,8 @@ static void arm_timer(struct http_server *server, int64_t wait_us)
     timer_start(server->timer, wait_us);
 }
 
-/* An answer takes libmicrohttpd up to three runs, and a run costs less than a turn of the loop. */
-static void run(struct http_server *server)
+/* libmicrohttpd takes up to three runs for an answer, and a run costs less than a turn of the loop. */
+static void daemon_run(struct http_server *server)
 {
     int64_t wait_us = 0;
     for (int runs = 0; runs < RUNS_MAX; runs++)
@@ -120,34 +122,34 @@ static void run(struct http_server *server)
     arm_timer(server, server->has_closed ? 0 : wait_us);
 }
 
-static void on_turn_end(void *arg)
+static void http_server_on_turn_end(void *arg)
 {
     struct http_server *server = arg;
     while (!list_is_empty(&server->requests.answered)) {
         http_requests_resume(&server->requests, &server->requests.answered);
-        run(server);
+        daemon_run(server);
     }
 }
 
 static void on_answered(void *arg)
 {
     struct http_server *server = arg;
-    /* The answer may come in a later phase of this turn than ours; then the next turn must begin at once. */
+    /* The answer may come in a later phase of this turn. Then the next turn must begin at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
     server->timer_at_us = 0;
     timer_start(server->timer, 0);
 }
 
-static void on_timer(void *arg)
+static void http_server_on_timer(void *arg)
 {
-    run(arg);
+    daemon_run(arg);
 }
 
 static void on_epoll(void *arg, bool readable, bool writable)
 {
     (void)readable, (void)writable;
-    run(arg);
+    daemon_run(arg);
 }
 
 static struct MHD_Daemon *start_daemon(struct http_server *server)
@@ -171,8 +173,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* Else it grows to megabytes for each client that does not read, and all of this host's connections come to
- * lack it. Connections inherit it. */
+/* Limits the send buffer. Otherwise it grows to megabytes for each client that does not read, until the
+ * host's other connections lack memory. Connections inherit the limit. */
 static void bound_send_buffer(int listen_fd)
 {
     int bytes = SEND_BUFFER_BYTES;
@@ -202,14 +204,14 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     list_init(&server->requests.answered);
     server->requests.deadlines = http_deadlines_new(loop, steps_ms);
     http_peers_init(&server->peers, server->requests.deadlines, options->handler.limits);
-    server->timer = timer_new(loop, on_timer, server);
+    server->timer = timer_new(loop, http_server_on_timer, server);
     server->daemon = start_daemon(server);
     assert(server->daemon);
     server->watch = watch_new(loop, MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
                               on_epoll, server);
     watch_set(server->watch, true, false);
-    server->hook = hook_new(loop, LOOP_PHASE_ANSWER, on_turn_end, server);
-    run(server); /* the first run puts the listening socket into the epoll set */
+    server->hook = hook_new(loop, LOOP_PHASE_ANSWER, http_server_on_turn_end, server);
+    daemon_run(server); /* the first run puts the listening socket into the epoll set */
     return server;
 }
 
@@ -226,7 +228,7 @@ void http_server_quiesce(struct http_server *server)
     if (server->requests.is_quiesced)
         return;
     server->requests.is_quiesced = true;
-    run(server); /* takes what has connected already: closing the socket would reset it */
+    daemon_run(server); /* accepts connections that wait already: closing the socket would reset them */
     close(MHD_quiesce_daemon(server->daemon));
 }
 
@@ -241,7 +243,7 @@ void http_server_free(struct http_server *server)
         return;
     hook_free(server->hook);
     watch_free(server->watch);
-    /* libmicrohttpd stops the process when it is stopped with a suspended connection. */
+    /* libmicrohttpd aborts the process when it is stopped with a suspended connection. */
     http_requests_resume(&server->requests, &server->requests.waiting);
     http_requests_resume(&server->requests, &server->requests.answered);
     MHD_stop_daemon(server->daemon);

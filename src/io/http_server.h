@@ -1,7 +1,7 @@
-/* http_server.h - requests in, answers out; the only user of libmicrohttpd.
+/* http_server.h - an HTTP server; the only user of libmicrohttpd.
  *
- * A server belongs to one loop and serves one listening socket that it is given. http_request.h has what a
- * handler sees of it. */
+ * A server belongs to one loop and serves one given listening socket. Handlers see requests through
+ * http_request.h. */
 #ifndef DUEPOST_IO_HTTP_SERVER_H
 #define DUEPOST_IO_HTTP_SERVER_H
 
@@ -20,21 +20,21 @@ struct http_server_options {
     struct http_handler handler;
     int64_t head_timeout_ms; /* for the whole head; 0: 10 s */
     int64_t body_timeout_ms; /* for the whole body; 0: 30 s */
-    int64_t send_timeout_ms; /* until the client has taken the answer; 0: 30 s */
+    int64_t send_timeout_ms; /* until the client has received the answer; 0: 30 s */
 };
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);
 
-/* For connections that begin from now on. Shares it. Only for a server that speaks TLS already. */
+/* Sets the certificate for new connections. Shares it. Only for a server that already uses TLS. */
 void http_server_set_tls(struct http_server *, struct http_tls *);
 
-/* No new connections; those that are there go on, and each answer closes its own. */
+/* Accepts no new connections. Existing ones go on, and each is closed after its next answer. */
 void http_server_quiesce(struct http_server *);
 
-/* Requests that have not been answered in full. */
+/* Returns the number of requests whose answer is not complete. */
 size_t http_server_pending(const struct http_server *);
 
-/* Unanswered requests are dropped: call it only when their handlers are gone. */
+/* Drops unanswered requests: call it only when their handlers are gone. */
 void http_server_free(struct http_server *);
 
 #endif

@@ -156,7 +156,8 @@ static bool is_at_port(const struct http_socket *socket, int port)
 /* Each connection's port is queried once. */
 static struct http_socket *find_by_port(struct http_sockets *sockets, int port)
 {
-    struct http_socket *found = sockets->by_port[port] < 0 ? NULL : sockets_find(sockets, sockets->by_port[port]);
+    struct http_socket *found =
+        sockets->by_port[port] < 0 ? NULL : sockets_find(sockets, sockets->by_port[port]);
     if (is_at_port(found, port))
         return found;
     for (size_t fd = 0; fd < sockets->count; fd++) {

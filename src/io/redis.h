@@ -31,7 +31,7 @@ static inline bool redis_node_equal(const struct redis_node *a, const struct red
 struct redis_address {
     char *host; /* NULL: unix socket, or seeds */
     uint16_t port;
-    char *path;                /* path of the unix socket */
+    char *path;               /* path of the unix socket */
     struct redis_node *seeds; /* nodes that know the primary; owned */
     size_t seed_count;
     bool is_cluster; /* seeds are nodes of a Cluster; otherwise Sentinels */

@@ -24,7 +24,7 @@ static void parse_credentials(struct slice text, struct redis_address *address)
 }
 
 static enum status parse_node(struct slice text, uint16_t default_port, struct redis_node *node,
-                               struct problem *problem)
+                              struct problem *problem)
 {
     struct slice host, rest;
     uint64_t port = default_port;
@@ -85,8 +85,7 @@ static enum status parse_seeds(struct slice text, uint16_t default_port, struct 
         slice_cut(text, ',', &node, &text);
         if (address->seed_count == REDIS_SEEDS_MAX)
             return bad_address(problem, "there are more than 16 hosts");
-        enum status status =
-            parse_node(node, default_port, &address->seeds[address->seed_count++], problem);
+        enum status status = parse_node(node, default_port, &address->seeds[address->seed_count++], problem);
         if (status != STATUS_OK)
             return status;
     } while (text.size);

@@ -109,7 +109,7 @@ static void on_replicas(void *arg, const struct redis_reply *reply)
     for (size_t i = 0; i < redis_reply_size(reply); i++) {
         const struct redis_reply *replica = redis_reply_at(reply, i);
         struct redis_node node = node_of(redis_reply_text(member(replica, SLICE("ip"))),
-                                            redis_reply_integer(member(replica, SLICE("port"))));
+                                         redis_reply_integer(member(replica, SLICE("port"))));
         if (node.host[0])
             events->on_node(events->arg, &node);
     }
