@@ -46,6 +46,32 @@ def test_links_lead_somewhere(path):
         assert not anchor or anchor in anchors(there), f"{path.name}: {target}"
 
 
+def helps():
+    """The server's help and that of each command."""
+    def of(*words):
+        return subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=30, check=True).stdout
+    commands = re.findall(r"^  ([a-z]\S*) ", of("help"), re.M)
+    return commands, of("--help") + "".join(of(command, "-h") for command in commands if command != "help")
+
+
+OF_OTHERS = {"--all", "--ask", "--no-install-recommends"}  # script/test, script/receiver, apt-get
+
+
+def test_commands_options_and_metrics_that_are_named_exist(server):
+    commands, text = helps()
+    options = set(re.findall(r"--[a-z][a-z-]+", text)) | OF_OTHERS
+    metrics = set(re.findall(r"^# TYPE (\w+)", server.get("/metrics").body.decode(), re.M))
+    for path in PAGES:
+        prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+        for code in re.findall(r"`([^`]+)`", prose):
+            named = re.match(r"duepost ([a-z][\w-]*)", code)
+            assert not named or named[1] in commands, f"{path.name}: {code}"
+            if code.startswith(("--", "duepost ")):
+                assert not (unknown := set(re.findall(r"--[a-z][a-z-]+", code)) - options), f"{path.name}: {unknown}"
+            metric = re.match(r"(duepost_[a-z_]+)", code)
+            assert not metric or metric[1] in metrics, f"{path.name}: {code}"
+
+
 def test_the_readme_names_each_guide():
     text = (ROOT / "README.md").read_text()
     assert [path.name for path in GUIDES if f"(docs/{path.name})" not in text] == []
