@@ -5,7 +5,8 @@ install(TARGETS duepost RUNTIME DESTINATION usr/bin ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.conf DESTINATION etc/duepost ${tree})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/duepost.service DESTINATION usr/lib/systemd/system ${tree})
 install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json
-  config/alerts.yml docs/alerts.md DESTINATION usr/share/doc/duepost ${tree})
+  config/alerts.yml DESTINATION usr/share/doc/duepost ${tree})
+install(DIRECTORY docs DESTINATION usr/share/doc/duepost ${tree} PATTERN "*.picture" EXCLUDE)
 
 # Debian requires two compressed changelogs, ours and the packaging's, without name and time in the gzip
 # header. The date of the second is SOURCE_DATE_EPOCH if that is set.
