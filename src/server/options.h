@@ -1,4 +1,4 @@
-/* options.h - what the operator chose. options_load.h fills it. */
+/* options.h - the operator's configuration. options_load.h fills it. */
 #ifndef DUEPOST_SERVER_OPTIONS_H
 #define DUEPOST_SERVER_OPTIONS_H
 
@@ -74,11 +74,11 @@ enum option_source {
     OPTION_SOURCE_FLAG
 };
 
-/* One option as it was spelt, and where. */
+/* One option as it was given, and where. */
 struct option_setting {
     char *text; /* NULL: not given */
     enum option_source source;
-    unsigned line; /* of the file, counted from 1 */
+    unsigned line; /* in the file, counted from 1 */
 };
 
 struct listen_address {
@@ -86,33 +86,33 @@ struct listen_address {
     uint16_t port;
 };
 
-/* What is borrowed from it lives as long as it does; strings are NULL where nothing was given. */
+/* Borrowed strings live as long as this struct. Strings are NULL for options without a value. */
 struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
     bool shares_port;                            /* other processes of this user may listen there, too */
     char *tokens_file;
-    struct token_table *tokens;         /* what it says; NULL: everybody may do everything */
-    char *hosts;                        /* names of this host, with commas between them */
+    struct token_table *tokens;         /* the tokens of that file; NULL: no tokens are needed */
+    char *hosts;                        /* names of this host, separated by commas */
     char *tls_cert, *tls_key;           /* files */
-    struct http_tls *tls;               /* what they hold; NULL: plain HTTP */
+    struct http_tls *tls;               /* the certificate in these files; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */
-    struct redis_address redis_address; /* with the password, wherever it came from */
+    struct redis_address redis_address; /* with the password, from whichever option */
     char *redis_password_file;
     int64_t shards; /* 1 without a Cluster */
     char *data_dir; /* not NULL when is_embedded */
     char *config;
     struct durability durability;
-    bool is_durability_set; /* false is auto: fsync with the embedded Redis, else what Redis gives */
+    bool is_durability_set; /* false is auto: fsync with the embedded Redis, else what Redis provides */
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;
     int64_t max_body_bytes;
-    int64_t max_jobs; /* 0: no bound */
-    int64_t dead_max; /* 0: no bound */
+    int64_t max_jobs; /* 0: no limit */
+    int64_t dead_max; /* 0: no limit */
     int64_t dead_max_age_ms;
     int64_t max_connections;
-    int64_t max_connections_per_address; /* 0: no bound */
-    bool spares_loopback;                /* that one is the default */
+    int64_t max_connections_per_address; /* 0: no limit */
+    bool spares_loopback;                /* the value is the default */
     int64_t max_waiting;
     int64_t max_bodies_bytes;
     int64_t header_timeout_ms, body_timeout_ms, answer_timeout_ms;
@@ -124,7 +124,7 @@ struct options {
     char *egress_proxy; /* with its credentials */
     char *receiver_ca;
     char *signing_secret_file;
-    struct signing_keys signing_keys; /* what stands in that file */
+    struct signing_keys signing_keys; /* the keys in that file */
     char *prefix;
     char *log;
     enum log_format log_format;
@@ -132,14 +132,14 @@ struct options {
     int64_t drain_timeout_ms;
 
     struct option_setting settings[OPTION_COUNT];
-    char **warnings; /* for the log, once it is open */
+    char **warnings; /* logged once the log is open */
     size_t warning_count;
 };
 
-/* Adds a warning for the log. Copies text. */
+/* Adds a warning, which is logged once the log is open. Copies text. */
 void options_warn(struct options *, const char *text);
 
-/* Logs the warnings that loading collected. */
+/* Logs the warnings of loading. */
 void options_log_warnings(const struct options *);
 
 void options_fini(struct options *);

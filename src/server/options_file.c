@@ -1,17 +1,17 @@
 #include "server/options_file.h"
 
-/* The configuration file, read by libinih.
+/* The configuration file, read with libinih.
  *
- * libinih cuts long lines silently, joins indented lines to the one before, takes " ;" in a value as
- * a comment and tells its handler no line number. So it gets its lines from a reader of ours, which
- * counts them, refuses what would be misread, and hides semicolons behind a byte that no line may
- * hold; the handler puts them back. */
+ * libinih silently cuts long lines, joins indented lines to the previous one, treats " ;" in a value as a
+ * comment, and does not report line numbers to its handler. So it reads lines through our own function, which
+ * counts them, refuses lines that libinih would misread, and hides semicolons behind a byte that no line may
+ * contain. The handler restores them. */
 #include <assert.h>
 #include <ini.h>
 
 #include "base/memory.h"
 
-enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* libinih's own bound is 200 */
+enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* below libinih's own limit of 200 */
 
 struct reading {
     struct option_layer *layer;
@@ -39,26 +39,25 @@ static bool has_control_byte(struct slice line)
     return false;
 }
 
-/* Why libinih would misread the line, or NULL. */
+/* Returns why libinih would misread the line, or NULL. */
 static const char *why_misread(struct slice line)
 {
     struct slice content = slice_trim(line);
     bool is_comment = content.size && (content.data[0] == '#' || content.data[0] == ';');
     if (line.size > LINE_MAX_BYTES)
-        return is_comment ? "this line is too long; 190 bytes are the most"
-                          : "this line is too long; 190 bytes are the most; a longer value goes into the "
-                            "environment, "
-                            "and allow-target may stand on several lines";
+        return is_comment ? "this line is too long; the maximum is 190 bytes"
+                          : "this line is too long; the maximum is 190 bytes. Set a longer value in the "
+                            "environment; allow-target may also be repeated on several lines";
     if (has_control_byte(line))
-        return "this line holds a control byte";
+        return "this line has a control character; remove it";
     if (content.size && content.data != line.data && !is_comment)
-        return "this line begins with a space; each option has one line, from its beginning";
+        return "this line begins with a space; begin each option at the start of its line";
     if (content.size && content.data[0] == '[')
-        return "this file has no sections";
+        return "sections are not supported; remove this line";
     return NULL;
 }
 
-/* libinih's reader, like fgets: one line without its end, or NULL to end. */
+/* The line reader for libinih, like fgets: returns one line without its end, or NULL at the end. */
 static char *on_read(char *text, int size, void *stream)
 {
     struct reading *reading = stream;
@@ -84,7 +83,7 @@ static char *on_read(char *text, int size, void *stream)
     return text;
 }
 
-/* libinih's handler: 0 is an error, which refuse has told already. */
+/* The handler for libinih. 0 is an error; refuse has already set the problem. */
 static int on_pair(void *arg, const char *section, const char *name, const char *value)
 {
     (void)section;
@@ -92,13 +91,13 @@ static int on_pair(void *arg, const char *section, const char *name, const char 
     enum option_id id = option_find(slice_of(name));
     char what[256];
     if (id == OPTION_COUNT || option_table[id].kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG) {
-        snprintf(what, sizeof what, "there is no option '%s' in this file; duepost --help lists all", name);
+        snprintf(what, sizeof what, "unknown option '%s'; duepost --help lists all options", name);
         refuse(reading, reading->line, what);
         return 0;
     }
     const struct option_setting *earlier = &reading->layer->settings[id];
     if (earlier->text && option_table[id].kind != OPTION_KIND_TARGETS) {
-        snprintf(what, sizeof what, "%s stands in line %u already", name, earlier->line);
+        snprintf(what, sizeof what, "%s is already set in line %u", name, earlier->line);
         refuse(reading, reading->line, what);
         return 0;
     }
@@ -119,7 +118,7 @@ enum status options_read_file(struct option_layer *layer, const char *path, stru
     if (slice_starts_with(content, byte_order_mark))
         reading.rest = slice_skip(content, byte_order_mark.size);
     int line = ini_parse_stream(on_read, &reading, on_pair, &reading);
-    assert(line >= 0); /* it opens nothing, and its line is on the stack */
+    assert(line >= 0); /* negative: no file or no memory, neither of which it needs */
     if (line > 0)
         refuse(&reading, (unsigned)line, "this line is not \"name = value\"");
     return reading.status;

@@ -13,7 +13,7 @@
 
 enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20 };
 
-/* The steps of loading, in this order. The layers hold texts; what they mean is found once all are read. */
+/* The steps of loading, in this order. The layers hold texts; they are parsed once all layers are read. */
 struct loading {
     struct options *options;
     const struct options_input *input;
@@ -21,7 +21,7 @@ struct loading {
     struct problem *problem;
 };
 
-/* Puts where the option stands before what is wrong with it. */
+/* Sets the problem to the place of the option, followed by what is wrong with it. */
 static enum status place_problem(const struct loading *loading, enum option_id id,
                                  const struct option_setting *setting, const char *what)
 {
@@ -68,7 +68,8 @@ static enum status use_layer(const struct loading *loading, const struct option_
     return STATUS_OK;
 }
 
-/* The file that a flag or the environment names has to be there, the default one not. */
+/* Reads the configuration file. A file named by a flag or the environment must exist; the default one need
+ * not. */
 static enum status read_file(struct loading *loading)
 {
     const struct option_setting *named = &loading->flags.settings[OPTION_CONFIG];
@@ -94,14 +95,14 @@ static enum status read_file(struct loading *loading)
     return status;
 }
 
-/* Of a file that holds a secret. */
+/* Warns when all users may read a file that holds a secret. */
 static void warn_of_readers(struct options *options, enum option_id id)
 {
     struct stat file;
     char text[128];
     if (stat(options->settings[id].text, &file) != 0 || !(file.st_mode & S_IROTH))
         return;
-    snprintf(text, sizeof text, "everybody on this host may read the file of %s: chmod o-r",
+    snprintf(text, sizeof text, "every user of this host may read the file of %s; chmod o-r it",
              option_table[id].name);
     options_warn(options, text);
 }
@@ -113,11 +114,10 @@ static enum status read_password(const struct loading *loading)
     if (!setting->text)
         return STATUS_OK;
     if (options->is_embedded)
-        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
-                             "is of use only together with --redis");
+        return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting, "needs --redis");
     if (options->redis_address.password)
         return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
-                             "the address of Redis holds a password, too");
+                             "the address of Redis already has a password; set only one of them");
     struct buffer content;
     struct problem problem;
     struct slice line, rest;
@@ -129,7 +129,7 @@ static enum status read_password(const struct loading *loading)
         status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting, problem.text);
     else if (line.size == 0 || rest.size || memchr(line.data, '\0', line.size))
         status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
-                               "the file must hold one line, the password");
+                               "the file must have exactly one line: the password");
     else
         options->redis_address.password = slice_dup(line);
     if (status == STATUS_OK)
@@ -161,7 +161,7 @@ static enum status read_signing_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
 }
 
-/* What was computed is shown like what was given. */
+/* Records a computed value, so that it is shown like a given one. */
 static void settle(struct option_setting *setting, int64_t value)
 {
     char text[24];
@@ -225,7 +225,7 @@ static void settle_connections(struct options *options)
     settle(setting, options->max_connections_per_address);
 }
 
-/* What one option means for another, and what the system says to them. */
+/* Checks options against each other and against the system. */
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
@@ -236,7 +236,7 @@ static enum status check_together(const struct loading *loading)
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {
         problem_set(loading->problem,
-                    "--data: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set; name a directory");
+                    "--data: set a directory; none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is set");
         return STATUS_INVALID;
     }
     if (options->receiver_ca && access(options->receiver_ca, R_OK) != 0) {
@@ -255,7 +255,7 @@ static enum status load(struct loading *loading)
     options_fill_defaults(&loading->defaults, input->environment);
     if (use_layer(loading, &loading->defaults) != STATUS_OK)
         return STATUS_INVALID;
-    /* Somebody who asks for help may have a configuration that does not work. */
+    /* --help works even with an invalid configuration. */
     if (loading->flags.settings[OPTION_HELP].text || loading->flags.settings[OPTION_VERSION].text ||
         loading->flags.settings[OPTION_PRINT_REFERENCE].text)
         return use_layer(loading, &loading->flags);

@@ -18,12 +18,11 @@ static void options_print_help(FILE *out)
             fprintf(out, " (%s)", option->fallback);
         fputc('\n', out);
     }
-    fprintf(
-        out,
-        "\nThe same names work in the environment (DUEPOST_MAX_BODY for --max-body) and, without the\n"
-        "dashes, as \"name = value\" in the configuration file. A flag wins over the environment, the\n"
-        "environment over the file. Durations are 500ms 15s 3m 1h 2d or seconds, sizes bytes, KiB or MiB.\n"
-        "\nduepost help lists the commands that ask a running server.\n");
+    fprintf(out,
+            "\nEach option can also be set in the environment (DUEPOST_MAX_BODY for --max-body) and in the\n"
+            "configuration file (max-body = 2MiB). A flag wins over the environment, the environment over\n"
+            "the file. Durations: 500ms 15s 3m 1h 2d, or seconds. Sizes: bytes, KiB, MiB or GiB.\n"
+            "\nduepost help lists the commands that call a running server.\n");
 }
 
 static void print_source(const struct options *options, enum option_id id, FILE *out)
@@ -50,8 +49,8 @@ static void print_source(const struct options *options, enum option_id id, FILE 
     }
 }
 
-/* Where the password begins in an address of one of the two options that may hold one; NULL: there is none.
- */
+/* Finds the password in an address of one of the two options that may have one. Returns NULL when there is no
+ * password. */
 static const char *find_password(enum option_id id, const char *text, const char **at)
 {
     const char *authority = strstr(text, "://");
@@ -101,14 +100,12 @@ static void print_comment(const char *text, FILE *out)
 static void options_print_reference(FILE *out)
 {
     fprintf(out,
-            "# duepost.conf - every option with its default; made by duepost from its table of options.\n"
+            "# duepost.conf - every option with its default. Generated from duepost's table of options.\n"
             "#\n"
-            "# duepost reads " OPTIONS_CONFIG_FILE
-            " if it is there, or the file that --config names. A line is\n"
-            "# \"name = value\", at most 190 bytes long; a line that begins with # or ; is a comment, and "
-            "nowhere\n"
-            "# else do they mean anything. A flag (--max-body 2MiB) wins over the environment\n"
-            "# (DUEPOST_MAX_BODY=2MiB), and that over this file.\n");
+            "# duepost reads " OPTIONS_CONFIG_FILE " if it exists, or the file of --config. A line is\n"
+            "# \"name = value\", at most 190 bytes long. Lines that begin with # or ; are comments;\n"
+            "# elsewhere these characters have no special meaning. A flag (--max-body 2MiB) wins over the\n"
+            "# environment (DUEPOST_MAX_BODY=2MiB), and the environment over this file.\n");
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
         const struct option *option = &option_table[id];
         if (option->kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG)

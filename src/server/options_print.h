@@ -1,4 +1,4 @@
-/* options_print.h - options that ask for an answer instead of a server. */
+/* options_print.h - options that print an answer instead of starting the server. */
 #ifndef DUEPOST_SERVER_OPTIONS_PRINT_H
 #define DUEPOST_SERVER_OPTIONS_PRINT_H
 

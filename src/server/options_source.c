@@ -26,7 +26,7 @@ void option_layer_fini(struct option_layer *layer)
         free(layer->settings[id].text);
 }
 
-/* The value of a variable, or NULL when it is absent or empty. Borrowed. */
+/* Returns the value of a variable; NULL when it is absent or empty. Borrowed. */
 static const char *environment_get(char *const *environment, const char *name)
 {
     size_t size = strlen(name);
@@ -38,7 +38,7 @@ static const char *environment_get(char *const *environment, const char *name)
 
 /* ---- defaults ---- */
 
-/* Redis wants a core, too; and fewer reactors make larger batches, so fewer fsyncs. */
+/* One core is left to Redis. Fewer reactors also make larger batches and so fewer fsyncs. */
 static void default_reactors(struct option_layer *defaults)
 {
     cpu_set_t cores;
@@ -57,10 +57,10 @@ static void default_data(struct option_layer *defaults, char *const *environment
     struct buffer path;
     struct slice first, rest;
     buffer_init(&path, 4096);
-    if (state) { /* systemd separates several by colons */
+    if (state) { /* systemd separates several directories by colons */
         slice_cut(slice_of(state), ':', &first, &rest);
         buffer_append(&path, first);
-    } else if (base && base[0] == '/') { /* the specification has relative ones ignored */
+    } else if (base && base[0] == '/') { /* the XDG specification says to ignore relative paths */
         buffer_printf(&path, "%s/duepost", base);
     } else if (home) {
         buffer_printf(&path, "%s/.local/state/duepost", home);
@@ -87,7 +87,7 @@ static enum status bad_flag(struct problem *problem, struct slice name, const ch
     return STATUS_INVALID;
 }
 
-/* One flag at argv[*index], which moves on to its value when that is an argument of its own. */
+/* Reads one flag at argv[*index]. Moves *index to its value when that is a separate argument. */
 static enum status read_flag(struct option_layer *layer, int argc, char *const *argv, int *index,
                              struct problem *problem)
 {
@@ -95,12 +95,12 @@ static enum status read_flag(struct option_layer *layer, int argc, char *const *
     bool has_value = slice_cut(slice_skip(slice_of(argv[*index]), 2), '=', &name, &value);
     enum option_id id = option_find(name);
     if (id == OPTION_COUNT)
-        return bad_flag(problem, name, "there is no such option; --help lists all");
+        return bad_flag(problem, name, "unknown option; --help lists all options");
     bool is_switch = option_table[id].kind == OPTION_KIND_SWITCH;
     if (is_switch && has_value)
-        return bad_flag(problem, name, "takes no value");
+        return bad_flag(problem, name, "does not take a value");
     if (!is_switch && !has_value) {
-        /* A value that begins with -- is more likely the next flag after a forgotten one. */
+        /* A value that begins with -- is more likely the next flag after a forgotten value. */
         if (*index + 1 >= argc || strncmp(argv[*index + 1], "--", 2) == 0)
             return bad_flag(problem, name, "needs a value");
         value = slice_of(argv[++*index]);
@@ -114,7 +114,7 @@ enum status options_read_flags(struct option_layer *layer, int argc, char *const
 {
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0) {
-            problem_set(problem, "%s: options begin with --; --help lists all", argv[i]);
+            problem_set(problem, "%s: unexpected argument; options begin with --, see --help", argv[i]);
             return STATUS_INVALID;
         }
         enum status status = read_flag(layer, argc, argv, &i, problem);
@@ -142,12 +142,12 @@ static void warn_unknown(struct options *options, struct slice variable)
     struct buffer text;
     buffer_init(&text, 1024);
     buffer_append(&text, variable);
-    buffer_append(&text, SLICE(": duepost has no such option; the variable does nothing"));
+    buffer_append(&text, SLICE(": unknown option; the variable has no effect"));
     options_warn(options, buffer_text(&text));
     buffer_fini(&text);
 }
 
-/* An unknown variable is no error: it may be meant for an older or newer duepost on the same host. */
+/* An unknown variable is not an error: it may belong to an older or newer duepost on the same host. */
 void options_read_environment(struct option_layer *layer, char *const *environment, struct options *options)
 {
     for (; *environment; environment++) {
@@ -158,7 +158,7 @@ void options_read_environment(struct option_layer *layer, char *const *environme
         enum option_id id = find_variable(variable);
         if (id == OPTION_COUNT)
             warn_unknown(options, variable);
-        else if (value.size) /* an empty variable is how compose files spell an absent one */
+        else if (value.size) /* compose files express an absent variable as an empty one */
             option_layer_set(layer, id, value, OPTION_SOURCE_ENVIRONMENT, 0);
     }
 }

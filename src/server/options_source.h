@@ -1,4 +1,5 @@
-/* options_source.h - the sources of options: defaults, flags, environment. The file is options_file.h's. */
+/* options_source.h - three sources of options: defaults, flags, environment. options_file.h reads the
+ * file. */
 #ifndef DUEPOST_SERVER_OPTIONS_SOURCE_H
 #define DUEPOST_SERVER_OPTIONS_SOURCE_H
 
@@ -9,18 +10,18 @@ struct option_layer {
     struct option_setting settings[OPTION_COUNT];
 };
 
-/* Copies text; a second value of targets is added to the first, else it replaces it. */
+/* Copies text. For targets, another value is added; otherwise it replaces the earlier one. */
 void option_layer_set(struct option_layer *, enum option_id, struct slice text, enum option_source,
                       unsigned line);
 void option_layer_fini(struct option_layer *);
 
-/* Fills in the values of the table, and those that depend on this host. */
+/* Fills in the default values: those of the table, and those that depend on this host. */
 void options_fill_defaults(struct option_layer *, char *const *environment);
 
-/* INVALID: problem names the flag. */
+/* Reads the flags. INVALID: problem names the flag. */
 enum status options_read_flags(struct option_layer *, int argc, char *const *argv, struct problem *) MUST_USE;
 
-/* An unknown variable is a warning of options. */
+/* Reads the environment. An unknown variable becomes a warning in options. */
 void options_read_environment(struct option_layer *, char *const *environment, struct options *);
 
 #endif

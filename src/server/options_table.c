@@ -16,9 +16,9 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(listen),
             .fallback = "127.0.0.1:7700",
             .help = "where the API listens",
-            .text = "An IPv6 address stands in brackets: [::1]:7700. Port 0 picks a free one; the line\n"
-                    "\"duepost listening on ...\" on stdout tells which. What is no loopback address needs\n"
-                    "tokens.",
+            .text =
+                "Put an IPv6 address in brackets: [::1]:7700. Port 0 picks a free port; the line \"duepost\n"
+                "listening on ...\" on stdout shows it. Any address but loopback needs tokens.",
         },
     [OPTION_TOKENS] =
         {
@@ -26,15 +26,15 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(tokens_file),
-            .help = "file that says who may do what; without it duepost listens on loopback only",
+            .help = "file of access tokens; without it duepost listens on loopback only",
             .text =
-                "A line each: NAME sha256:DIGEST scopes=schedule,read,cancel,admin, and to bound it\n"
-                "further topics=orders-*,mail and rate=1000/s (or /m, /h; with each duepost process). A\n"
-                "line that begins with # is a comment. \"duepost token new NAME scopes=...\" prints a new\n"
-                "token and its line: the file holds digests, and no token. A request sends its token as\n"
-                "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again, also when other options are\n"
-                "wrong; when the file itself is wrong then, what was read before stays, and when no token\n"
-                "is left in it, nobody gets in.",
+                "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin. Add\n"
+                "topics=orders-*,mail to limit it to topics, and rate=1000/s (or /m, /h; per process) to\n"
+                "limit its requests. Lines that begin with # are comments. \"duepost token new NAME\n"
+                "scopes=...\" prints a new token and its line. The file has digests only, no tokens. A\n"
+                "request sends its token as \"Authorization: Bearer TOKEN\". SIGHUP reads the file again,\n"
+                "even when other options are wrong. When the file itself is wrong, the previous tokens\n"
+                "stay. When it has no tokens, every request is refused.",
             .may_reload = true,
         },
     [OPTION_HOSTS] =
@@ -43,13 +43,13 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "LIST",
             .kind = OPTION_KIND_HOSTS,
             .offset = MEMBER(hosts),
-            .help = "names by which this host may be asked where there are no tokens",
+            .help = "names of this host that requests may use without tokens",
             .text =
-                "Separated by commas, without ports, and beside localhost, loopback addresses and that of\n"
-                "listen. A request without tokens that comes by another name in its header Host is\n"
-                "refused, and so is what another site's web page sends: else any page that somebody on\n"
-                "this host looks at could use duepost. A proxy in front may send a name of its own: for\n"
-                "nginx that of its upstream. Probes of /healthz and /readyz may come by any name.",
+                "Separated by commas, without ports. localhost, loopback addresses and the host of listen\n"
+                "are always allowed. Without tokens, requests with another name in their Host header are\n"
+                "refused, and so are requests from web pages of other sites. Otherwise any page that a\n"
+                "user of this host opens could use duepost. A proxy may send another name: nginx sends\n"
+                "the name of its upstream. Probes of /healthz and /readyz may use any name.",
             .may_reload = true,
         },
     [OPTION_TLS_CERT] =
@@ -58,11 +58,10 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(tls_cert),
-            .help = "PEM file with a certificate and its chain: the API speaks TLS 1.2 and 1.3",
-            .text =
-                "Together with tls-key. SIGHUP reads both again, and connections that begin from then on\n"
-                "see the new certificate; when they cannot be used, the old one stays. With TLS there is\n"
-                "no plain HTTP. To switch it on or off takes a restart.",
+            .help = "PEM file with a certificate and its chain; enables TLS 1.2 and 1.3 for the API",
+            .text = "Needs tls-key. SIGHUP reads both again, for new connections; when they cannot be used,\n"
+                    "the old certificate stays. With TLS there is no plain HTTP. Switching TLS on or off\n"
+                    "needs a restart.",
             .may_reload = true,
         },
     [OPTION_TLS_KEY] =
@@ -80,11 +79,11 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "HOST:PORT",
             .kind = OPTION_KIND_LISTEN,
             .offset = MEMBER(health_listen),
-            .help = "where /healthz, /readyz and /metrics are answered, too, and nothing else",
-            .text =
-                "For probes that shall not share a port with clients. It answers until the end, also while\n"
-                "duepost stops; /readyz is 503 then. TLS and tokens are those of the API, so that beyond\n"
-                "loopback it takes tokens, too, which /metrics asks for and the other two don't.",
+            .help = "additional address for /healthz, /readyz and /metrics only",
+            .text = "For probes that should not share a port with clients. It answers until the end, even\n"
+                    "while duepost stops; /readyz is then 503. TLS and tokens are those of the API: any\n"
+                    "address but loopback needs tokens. /metrics requires a token; /healthz and /readyz do\n"
+                    "not.",
         },
     [OPTION_SHARE_PORT] =
         {
@@ -93,29 +92,27 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(shares_port),
             .fallback = "off",
-            .help = "listen although another duepost of the same user listens on that port",
+            .help = "listen although another duepost of the same user listens on the port",
             .text =
-                "For a restart without a gap, with a Redis of yours: start the new duepost with it, and "
-                "stop\n"
-                "the old one when the new one is ready. On SIGTERM, a duepost whose port another process\n"
-                "shares goes on accepting while its attempts drain; else it refuses connections at once.\n"
-                "Where the kernel has net.ipv4.tcp_migrate_req = 1, not even a connection that comes at the\n"
-                "moment in which the old one closes its socket is reset.",
+                "For a restart without a gap, with a separate Redis: start the new duepost with this\n"
+                "option, and stop the old one when the new one is ready. On SIGTERM, a duepost whose port\n"
+                "is shared goes on accepting connections while its attempts drain; otherwise it refuses\n"
+                "connections at once. With net.ipv4.tcp_migrate_req = 1, the kernel resets no connection\n"
+                "at the moment when the old process closes its socket.",
         },
     [OPTION_REDIS] =
         {
             .name = "redis",
             .placeholder = "ADDRESS",
             .kind = OPTION_KIND_REDIS,
-            .help = "the Redis that keeps the jobs; without it duepost runs a private one",
+            .help = "address of the Redis that keeps the jobs; without it duepost runs a private one",
             .text =
-                "redis://[user[:password]@]host[:port][/db], unix:PATH, or where Sentinels know the "
-                "primary:\n"
-                "sentinel://host[:port],.../service, or some nodes of a Cluster:\n"
-                "cluster://[user[:password]@]host[:port],... Redis 7.0 or newer, with\n"
-                "maxmemory-policy noeviction; docs/operations.md lists the rights of a Redis user. A\n"
-                "password may stand here and in DUEPOST_REDIS, but not in the flag, which everybody on the\n"
-                "host can read.",
+                "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that know the\n"
+                "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
+                "cluster://[user[:password]@]host[:port],... Needs Redis 7.0 or newer with\n"
+                "maxmemory-policy noeviction. docs/operations.md lists the rights that a Redis user\n"
+                "needs. A password may be set here and in DUEPOST_REDIS, but not in the flag, which every\n"
+                "user of the host can read.",
         },
     [OPTION_REDIS_PASSWORD_FILE] =
         {
@@ -123,7 +120,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_password_file),
-            .help = "file with the password of --redis on its only line",
+            .help = "file with the password for --redis, on its only line",
         },
     [OPTION_SHARDS] =
         {
@@ -133,12 +130,12 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(shards),
             .min = 1,
             .max = STORE_SHARDS_MAX,
-            .help = "into how many parts the jobs are split that a Redis Cluster keeps",
+            .help = "number of parts into which the jobs in a Redis Cluster are split",
             .text =
-                "Default: 16 with a Cluster; else 1, and nothing but 1. A topic lives whole in one shard,\n"
-                "and a shard in one slot of the Cluster. The number is written at the first start and\n"
-                "stays: a duepost that is set up with another one refuses to start. Each shard takes five\n"
-                "connections a reactor.",
+                "Default: 16 with a Cluster; without one it must be 1. Each topic lies in one shard, and\n"
+                "each shard in one slot of the Cluster. The number is stored at the first start and\n"
+                "cannot change: a duepost with another number refuses to start. Each shard takes five\n"
+                "connections per reactor.",
         },
     [OPTION_DATA] =
         {
@@ -147,8 +144,10 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(data_dir),
             .help = "directory of the private Redis",
-            .text = "Made with mode 0700; nobody else may own it or read it. One duepost at a time uses it.\n"
-                    "Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/duepost, else ~/.local/state/duepost.",
+            .text =
+                "Created with mode 0700; other users must not own or read it. Only one duepost at a time\n"
+                "can use it. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/duepost, else\n"
+                "~/.local/state/duepost.",
         },
     [OPTION_CONFIG] =
         {
@@ -156,7 +155,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(config),
-            .help = "configuration file; default " OPTIONS_CONFIG_FILE " if it is there",
+            .help = "configuration file; default " OPTIONS_CONFIG_FILE " if it exists",
         },
     [OPTION_DURABILITY] =
         {
@@ -164,17 +163,14 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "CLASS",
             .kind = OPTION_KIND_DURABILITY,
             .fallback = "auto",
-            .help = "what a confirmed change survives: memory, fsync, replicated:N or auto",
+            .help = "failures that a confirmed change survives: memory, fsync, replicated:N or auto",
             .text =
-                "memory: a crash of duepost, but not of Redis. fsync: a power cut, too, because Redis has\n"
-                "written it to disk (append-only file, fsync always) before it is confirmed. replicated:N:\n"
-                "the loss of the primary, because N replicas have it (WAIT); fsync+replicated:N: both. "
-                "auto:\n"
-                "fsync with the private Redis, and what it gives with another one; a warning at start says "
-                "if\n"
-                "that is memory. Where Redis does not keep the class that is set, duepost answers 503 and "
-                "says\n"
-                "why.",
+                "memory: a crash of duepost, but not of Redis. fsync: also a power failure, because Redis\n"
+                "writes the change to disk before it is confirmed (append-only file, fsync always).\n"
+                "replicated:N: loss of the primary, because N replicas have the change (WAIT).\n"
+                "fsync+replicated:N: both. auto: fsync with the private Redis, otherwise what the given\n"
+                "Redis provides; a warning at start says if that is memory. When Redis does not provide\n"
+                "the configured class, duepost answers 503 with the reason.",
         },
     [OPTION_REACTORS] =
         {
@@ -184,8 +180,8 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(reactors),
             .min = 1,
             .max = 64,
-            .help = "threads that serve and deliver",
-            .text = "Default: one for each core that duepost may use but one, which is Redis's; 1 to 4.",
+            .help = "threads that serve clients and deliver jobs",
+            .text = "Default: the number of cores that duepost may use, minus one for Redis; 1 to 4.",
         },
     [OPTION_MAX_IN_FLIGHT] =
         {
@@ -196,7 +192,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 65536,
             .fallback = "1024",
-            .help = "most attempts that this process runs at once",
+            .help = "maximum number of concurrent attempts of this process",
             .may_reload = true,
         },
     [OPTION_MAX_IN_FLIGHT_TOPIC] =
@@ -208,8 +204,8 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 65536,
             .fallback = "256",
-            .help = "most attempts of one topic at once",
-            .text = "A topic whose receiver hangs leaves the other attempts to the other topics.",
+            .help = "maximum number of concurrent attempts per topic",
+            .text = "A topic whose receiver hangs leaves the other attempts to other topics.",
             .may_reload = true,
         },
     [OPTION_MAX_BODY] =
@@ -221,7 +217,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(16) << 20,
             .fallback = "1MiB",
-            .help = "longest request that is taken, or job of many; beyond: 413",
+            .help = "maximum size of a request, or of each of many jobs; beyond: 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
         },
     [OPTION_MAX_JOBS] =
@@ -233,8 +229,8 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "0",
-            .help = "most jobs that may wait; beyond: 507; 0 is no bound",
-            .text = "Dead jobs do not count, see dead-max. With a Cluster each shard has its part of that.",
+            .help = "maximum number of waiting jobs; beyond: 507; 0 is no limit",
+            .text = "Dead jobs do not count, see dead-max. With a Cluster, each shard gets an equal part.",
             .may_reload = true,
         },
     [OPTION_DEAD_MAX] =
@@ -246,10 +242,10 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "1000000",
-            .help = "most dead jobs that are kept; beyond, the oldest are removed; 0 is no bound",
-            .text = "Each takes as much of Redis's memory as a waiting job. What is removed is logged and "
-                    "counted in\n"
-                    "duepost_dead_removed_by_number_total. With a Cluster each shard has its part of that.",
+            .help = "maximum number of dead jobs; beyond, the oldest are removed; 0 is no limit",
+            .text = "A dead job takes as much memory in Redis as a waiting job. Removed jobs are logged and\n"
+                    "counted in duepost_dead_removed_by_number_total. With a Cluster, each shard gets an\n"
+                    "equal part.",
             .may_reload = true,
         },
     [OPTION_DEAD_MAX_AGE] =
@@ -262,9 +258,9 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 3650 * DAY_MS,
             .fallback = "30d",
             .help = "how long dead jobs are kept",
-            .text = "From 1s to 3650d. A topic's retention may be shorter. What is removed by age is logged "
-                    "and counted in\n"
-                    "duepost_dead_removed_by_age_total.",
+            .text =
+                "From 1s to 3650d. A topic's retention may be shorter. Jobs removed by age are logged and\n"
+                "counted in duepost_dead_removed_by_age_total.",
             .may_reload = true,
         },
     [OPTION_MAX_CONNECTIONS] =
@@ -276,12 +272,11 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "4096",
-            .help = "most connections of clients at once; beyond: 503",
-            .text =
-                "For one more an idle one is closed. When none is idle, 16 more for each reactor are taken, "
-                "for\n"
-                "one request each: /healthz, /readyz and /metrics are answered, all else is 503, and the\n"
-                "newest takes the place of the oldest.",
+            .help = "maximum number of client connections; beyond: 503",
+            .text = "At the limit, a new connection replaces an idle one. When no connection is idle, each\n"
+                    "reactor accepts 16 extra connections for one request each: /healthz, /readyz and\n"
+                    "/metrics are answered, other requests get 503. Another extra connection replaces the\n"
+                    "oldest one.",
         },
     [OPTION_MAX_CONNECTIONS_PER_ADDRESS] =
         {
@@ -291,12 +286,11 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(max_connections_per_address),
             .min = 0,
             .max = 1000000,
-            .help = "most of them from one address; 0 is no bound",
+            .help = "maximum number of connections from one address; 0 is no limit",
             .text =
-                "Default: a quarter of max-connections, but no bound for this host itself, where a proxy in\n"
-                "front may run. A number that is set here counts for all. The addresses of an IPv6 /64 are "
-                "one.\n"
-                "Beyond it connections are treated as those beyond max-connections.",
+                "Default: a quarter of max-connections, and no limit for loopback, where a proxy may run.\n"
+                "A number set here also applies to loopback. The addresses of an IPv6 /64 count as one.\n"
+                "Connections beyond this limit are treated like those beyond max-connections.",
         },
     [OPTION_MAX_WAITING] =
         {
@@ -307,8 +301,8 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "4096",
-            .help = "most requests that wait for Redis at once; beyond: 503",
-            .text = "Each reactor has its part of that.",
+            .help = "maximum number of requests that wait for Redis; beyond: 503",
+            .text = "Each reactor gets an equal part.",
         },
     [OPTION_MAX_BODIES] =
         {
@@ -319,10 +313,9 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(1) << 40,
             .fallback = "256MiB",
-            .help = "memory for bodies of requests and answers under way; beyond: 503",
-            .text = "Bodies of up to 16KiB do not count, and are taken whatever others hold. What confirms a "
-                    "change\n"
-                    "is answered in any case.",
+            .help = "maximum memory for bodies of current requests and answers; beyond: 503",
+            .text = "Bodies of up to 16KiB do not count and are always accepted. Answers that confirm a\n"
+                    "change are always sent.",
         },
     [OPTION_HEADER_TIMEOUT] =
         {
@@ -333,9 +326,9 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = DAY_MS,
             .fallback = "10s",
-            .help = "how long a client may take for the header section of a request",
-            .text = "From the connection on, or from the request line. Who is late is cut off, however busy "
-                    "it is.",
+            .help = "time limit for a client to send the header section of a request",
+            .text = "Counted from the connection, or from the request line. A client that exceeds it is\n"
+                    "disconnected, however many bytes it sends.",
         },
     [OPTION_BODY_TIMEOUT] =
         {
@@ -346,7 +339,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = DAY_MS,
             .fallback = "30s",
-            .help = "how long a client may take for the body of a request",
+            .help = "time limit for a client to send the body of a request",
         },
     [OPTION_ANSWER_TIMEOUT] =
         {
@@ -357,7 +350,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = DAY_MS,
             .fallback = "30s",
-            .help = "how long a client may take to read an answer",
+            .help = "time limit for a client to read an answer",
         },
     [OPTION_IDEMPOTENCY_WINDOW] =
         {
@@ -369,7 +362,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 30 * DAY_MS,
             .fallback = "24h",
             .help = "how long the answer to an Idempotency-Key is kept",
-            .text = "From 1s to 30d. The same request within it is answered the same again.",
+            .text = "From 1s to 30d. In this time, the same request gets the same answer.",
         },
     [OPTION_RETRY_SCHEDULE] =
         {
@@ -377,10 +370,9 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "WAITS",
             .kind = OPTION_KIND_SCHEDULE,
             .fallback = "15s 3m 10m 30m 30m 1h 2h 6h 15h",
-            .help = "waits between the attempts of a job that has none of its own",
-            .text =
-                "At most 100 durations (500ms 15s 3m 1h 2d, or seconds) with spaces or commas between them,\n"
-                "each counted from the end of the failed attempt. Nothing: one attempt, no retries.",
+            .help = "waits between the attempts of a job without its own schedule",
+            .text = "At most 100 durations (500ms 15s 3m 1h 2d, or seconds), separated by spaces or commas.\n"
+                    "Each is counted from the end of the failed attempt. Empty: one attempt, no retries.",
             .may_reload = true,
         },
     [OPTION_BREAKER] =
@@ -390,14 +382,13 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(is_breaker_on),
             .fallback = "on",
-            .help = "hold the jobs of receivers that fail, and send fewer where they ask for it",
+            .help = "circuit breakers: hold jobs of failing receivers, and send fewer to busy ones",
             .text =
-                "After 20 failures in a row, jobs are held, without an attempt, until one attempt has found\n"
-                "that their receiver is back: those of a host and port that cannot be reached (connect,\n"
-                "tls), and those of a path that answers 502, 503, 504 or not at all (timeout, reset). A\n"
-                "timeout of less than a second counts for nothing. 429, 502 and 504 halve the number of\n"
-                "attempts in flight at a host and port, each 2xx adds one. A topic's setting breaker comes\n"
-                "before this one.",
+                "After 20 failures in a row, jobs are held without an attempt until a probe finds the\n"
+                "receiver back. A host and port fails when it cannot be reached (connect, tls). A path\n"
+                "fails with 502, 503, 504, or without an answer (timeout, reset). A timeout of less than\n"
+                "a second does not count. 429, 502 and 504 halve the number of attempts in flight at a\n"
+                "host and port; each 2xx adds one. A topic's setting breaker overrides this option.",
             .may_reload = true,
         },
     [OPTION_BREAKER_WAIT] =
@@ -409,8 +400,8 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = INT64_C(600000),
             .fallback = "30s",
-            .help = "how long a receiver's jobs are held before one attempt tries it",
-            .text = "From 100ms to 10m; it doubles with each such attempt that fails, to 10m.",
+            .help = "how long jobs of a failing receiver are held before a probe",
+            .text = "From 100ms to 10m. The wait doubles with each failed probe, up to 10m.",
         },
     [OPTION_ALLOW_TARGET] =
         {
@@ -418,14 +409,12 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "LIST",
             .kind = OPTION_KIND_TARGETS,
             .fallback = "",
-            .help = "CIDR blocks and hosts that jobs may lead to beside public addresses",
-            .text = "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name "
-                    "allows\n"
-                    "whatever it resolves to, *.NAME every name below NAME. To allow all addresses, private "
-                    "ones\n"
-                    "too, write 0.0.0.0/0,::/0. May be given more than once; the lists add up. duepost's own "
-                    "port\n"
-                    "and its Redis stay refused.",
+            .help = "CIDR blocks and hosts that jobs may lead to, in addition to public addresses",
+            .text =
+                "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name\n"
+                "allows all addresses that it resolves to; *.NAME allows every name below NAME.\n"
+                "0.0.0.0/0,::/0 allows all addresses, including private ones. The option may be repeated;\n"
+                "the lists add up. duepost's own port and its Redis are always refused.",
             .may_reload = true,
         },
     [OPTION_EGRESS_PROXY] =
@@ -434,13 +423,13 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "URL",
             .kind = OPTION_KIND_PROXY,
             .offset = MEMBER(egress_proxy),
-            .help = "HTTP proxy through which all deliveries go",
+            .help = "HTTP proxy for all deliveries",
             .text =
-                "http://[user:password@]host:port. https urls go through a tunnel (CONNECT). duepost then\n"
-                "connects to the proxy only, and resolves no receiver's name: where names lead is for the\n"
-                "proxy to check. Addresses spelt out in urls, and localhost, are judged by duepost as\n"
-                "without a proxy. A password may stand here and in DUEPOST_EGRESS_PROXY, but not in the\n"
-                "flag. http_proxy and its like in the environment do nothing.",
+                "http://[user:password@]host:port. Deliveries to https urls use a tunnel (CONNECT).\n"
+                "duepost then connects to the proxy only and resolves no names of receivers: the proxy\n"
+                "must check where names lead. duepost still checks localhost and addresses in urls, as\n"
+                "without a proxy. A password may be set here and in DUEPOST_EGRESS_PROXY, but not in the\n"
+                "flag. http_proxy and similar variables have no effect.",
         },
     [OPTION_RECEIVER_CA] =
         {
@@ -448,7 +437,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(receiver_ca),
-            .help = "PEM file with certificates to trust beside the system's",
+            .help = "PEM file with certificates to trust in addition to the system's",
         },
     [OPTION_SIGNING_SECRET_FILE] =
         {
@@ -456,12 +445,12 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(signing_secret_file),
-            .help = "file with the keys that sign the deliveries of topics without keys of their own",
+            .help = "file with the keys that sign deliveries of topics without their own keys",
             .text =
-                "As Standard Webhooks says: whsec_ and base64 of 24 to 64 random bytes (HMAC-SHA256), or\n"
-                "whsk_ and base64 of an ed25519 seed and its public key. One a line, at most 8; all of\n"
-                "them sign, so that a new one can be added before the old one goes. Only you should be\n"
-                "able to read the file. It is read again on SIGHUP.",
+                "As in Standard Webhooks: whsec_ and base64 of 24 to 64 random bytes (HMAC-SHA256), or\n"
+                "whsk_ and base64 of an ed25519 seed and its public key. One key per line, at most 8.\n"
+                "Every delivery is signed with all of them, so that a new key can be added before the old\n"
+                "one is removed. Only you should be able to read the file. SIGHUP reads it again.",
             .may_reload = true,
         },
     [OPTION_PREFIX] =
@@ -471,8 +460,8 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_PREFIX,
             .offset = MEMBER(prefix),
             .fallback = "duepost:",
-            .help = "what the name of every key in Redis begins with",
-            .text = "At most 64 bytes without braces, spaces and control bytes.",
+            .help = "prefix of every key in Redis",
+            .text = "At most 64 bytes without braces, spaces and control characters.",
         },
     [OPTION_LOG] =
         {
@@ -480,7 +469,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(log),
-            .help = "where the log goes instead of stderr",
+            .help = "file for the log, instead of stderr",
         },
     [OPTION_LOG_FORMAT] =
         {
@@ -498,8 +487,8 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "info",
             .help = "debug, info, warning or error",
             .text =
-                "At info each attempt that fails and each job that ends has a line; at warning only dead\n"
-                "jobs have. Audit lines are written at any level.",
+                "info has a line for each failed attempt and each job that ends; warning has one for dead\n"
+                "jobs only. Audit lines are written at every level.",
             .may_reload = true,
         },
     [OPTION_DRAIN_TIMEOUT] =
@@ -511,8 +500,8 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = DAY_MS,
             .fallback = "30s",
-            .help = "how long running attempts may go on after SIGTERM",
-            .text = "What still runs then is cut and left to others.",
+            .help = "how long running attempts may continue after SIGTERM",
+            .text = "Attempts that still run then are aborted, and other processes take their jobs over.",
             .may_reload = true,
         },
     [OPTION_HELP] = {.name = "help", .kind = OPTION_KIND_SWITCH, .help = "print this and exit"},
@@ -520,7 +509,7 @@ const struct option option_table[OPTION_COUNT] = {
     [OPTION_PRINT_CONFIG] = {.name = "print-config",
                              .kind = OPTION_KIND_SWITCH,
                              .help = "print each option's value and where it comes from, and exit"},
-    /* For whoever changes this table: config/duepost.conf is its output. */
+    /* For developers who change this table: its output is config/duepost.conf. */
     [OPTION_PRINT_REFERENCE] = {.name = "print-reference", .kind = OPTION_KIND_SWITCH},
 };
 

@@ -1,7 +1,7 @@
 #include "server/options_value.h"
 
-/* One function a kind: text becomes the value that the rest of duepost works with. A second value
- * replaces the first. */
+/* One function per kind: parses text into the value that the rest of duepost uses. A second value replaces
+ * the first. */
 #include "base/duration.h"
 #include "base/memory.h"
 #include "job/url.h"
@@ -48,7 +48,7 @@ static enum status set_number(struct options *options, const struct option *opti
     return STATUS_OK;
 }
 
-/* Takes the unit from the end of text. */
+/* Removes the unit from the end of text and returns its shift. */
 static unsigned cut_unit(struct slice *text)
 {
     static const struct {
@@ -99,7 +99,7 @@ static enum status set_duration(struct options *options, const struct option *op
     return STATUS_OK;
 }
 
-/* HOST:PORT or [IPv6]:PORT; false when it is neither. */
+/* Splits HOST:PORT or [IPv6]:PORT; returns false for anything else. */
 static bool split_listen(struct slice text, struct slice *host, struct slice *port)
 {
     if (text.size && text.data[0] == '[') {
@@ -184,7 +184,7 @@ static enum status set_schedule(struct options *options, const struct option *op
     return retry_schedule_parse(text, &options->retry_schedule, problem);
 }
 
-/* One of a list: a name, an IPv4 address, or an IPv6 address in its brackets, as they stand in Host. */
+/* One entry of a list: a name, an IPv4 address, or an IPv6 address in brackets, as in the Host header. */
 static bool host_is_valid(struct slice host)
 {
     struct address address;
@@ -203,8 +203,7 @@ static enum status set_hosts(struct options *options, const struct option *optio
         host = slice_trim(host);
         if (host_is_valid(host))
             continue;
-        problem_set(problem, "must be names without ports and with commas between them, not '%.*s'",
-                    SLICE_ARG(host));
+        problem_set(problem, "must be names without ports, separated by commas, not '%.*s'", SLICE_ARG(host));
         return STATUS_INVALID;
     }
     return set_text(options, option, source, text, problem);
@@ -225,7 +224,7 @@ static enum status set_targets(struct options *options, const struct option *opt
     return STATUS_OK;
 }
 
-/* Takes "user:password@" off place. False: libcurl would see the host end within it. */
+/* Removes "user:password@" from place. False: libcurl would see the end of the host inside it. */
 static bool cut_credentials(struct slice *place, bool *has_password)
 {
     const char *at = place->size ? memrchr(place->data, '@', place->size) : NULL;
@@ -243,7 +242,7 @@ static bool cut_credentials(struct slice *place, bool *has_password)
     return true;
 }
 
-/* http://[user:password@]host:port, the port spelt out: there is none that all proxies have. */
+/* Accepts http://[user:password@]host:port. The port is required, because proxies have no common default. */
 static bool proxy_is_valid(struct slice text, bool *has_password)
 {
     static const struct slice scheme = {"http://", 7};
@@ -262,7 +261,7 @@ static bool proxy_is_valid(struct slice text, bool *has_password)
     return *(*behind == ']' ? behind + 1 : behind) == ':';
 }
 
-/* A wrong one is not shown: it may hold a password. */
+/* The message does not show a wrong value: it may contain a password. */
 static enum status set_proxy(struct options *options, const struct option *option, enum option_source source,
                              struct slice text, struct problem *problem)
 {
@@ -289,7 +288,7 @@ static enum status set_prefix(struct options *options, const struct option *opti
         unsigned char byte = (unsigned char)text.data[i];
         is_bad = is_bad || byte <= ' ' || byte == '{' || byte == '}' || byte == 0x7f;
     }
-    if (is_bad) { /* braces would name another hash tag than the shard's */
+    if (is_bad) { /* braces would change the hash tag of the shard */
         problem_set(problem, "must be 1 to %d bytes without braces, spaces and control bytes", PREFIX_MAX);
         return STATUS_INVALID;
     }
@@ -321,7 +320,7 @@ static enum status set_switch(struct options *options, const struct option *opti
                               struct slice text, struct problem *problem)
 {
     (void)options, (void)option, (void)source, (void)text, (void)problem;
-    return STATUS_OK; /* that it was given is all there is to know */
+    return STATUS_OK; /* a switch has no value */
 }
 
 enum status option_set(struct options *options, enum option_id id, enum option_source source,

@@ -1,10 +1,10 @@
-/* options_value.h - the text of an option becomes a member of struct options. */
+/* options_value.h - parses the text of an option into its member of struct options. */
 #ifndef DUEPOST_SERVER_OPTIONS_VALUE_H
 #define DUEPOST_SERVER_OPTIONS_VALUE_H
 
 #include "server/options_table.h"
 
-/* INVALID: problem says what is wrong, not where. */
+/* Parses a value. INVALID: problem says what is wrong, not where. */
 enum status option_set(struct options *, enum option_id, enum option_source, struct slice text,
                        struct problem *) MUST_USE;
 

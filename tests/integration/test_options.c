@@ -143,13 +143,13 @@ static const struct {
     {"", "", "# c\n\nmax-body = 2x\n", "FILE:3: max-body: must be a size"},
     {"--max-body|1", "DUEPOST_MAX_BODY=2x", "", "DUEPOST_MAX_BODY: must be a size"},
     {"--max-body|1", "", "max-body = 2x\n", "FILE:1: max-body: must be a size"},
-    {"--nope", "", "", "--nope: there is no such option; --help lists all"},
-    {"--nope=1", "", "", "--nope: there is no such option; --help lists all"},
-    {"nope", "", "", "nope: options begin with --; --help lists all"},
-    {"-v", "", "", "-v: options begin with --; --help lists all"},
+    {"--nope", "", "", "--nope: unknown option; --help lists all options"},
+    {"--nope=1", "", "", "--nope: unknown option; --help lists all options"},
+    {"nope", "", "", "nope: unexpected argument; options begin with --, see --help"},
+    {"-v", "", "", "-v: unexpected argument; options begin with --, see --help"},
     {"--log", "", "", "--log: needs a value"},
     {"--log|--help", "", "", "--log: needs a value"},
-    {"--help=yes", "", "", "--help: takes no value"},
+    {"--help=yes", "", "", "--help: does not take a value"},
     {"--log=", "", "", "--log: must be given a value"},
     {"--max-body=0", "", "", "--max-body: must be a size"},
     {"--max-body=16385KiB", "", "", "--max-body: must be a size"},
@@ -184,31 +184,30 @@ static const struct {
     {"--receiver-ca=/nonexistent", "", "", "--receiver-ca: cannot read /nonexistent: No such file"},
     {"--config=/nonexistent", "", "", "--config: cannot read /nonexistent: No such file"},
     {"", "DUEPOST_CONFIG=/", "", "DUEPOST_CONFIG: cannot read /: Is a directory"},
-    {"--redis-password-file=/etc/hostname", "", "",
-     "--redis-password-file: is of use only together with --redis"},
+    {"--redis-password-file=/etc/hostname", "", "", "--redis-password-file: needs --redis"},
     {"--redis-password-file=/nonexistent|--redis=redis://h", "", "",
      "--redis-password-file: cannot read /nonexistent: No such file"},
     {"--redis-password-file=/dev/null|--redis=redis://h", "", "",
-     "the file must hold one line, the password"},
+     "the file must have exactly one line: the password"},
     {"--redis-password-file=/etc/passwd|--redis=redis://h", "", "",
-     "the file must hold one line, the password"},
+     "the file must have exactly one line: the password"},
     {"--redis-password-file=/etc/hostname", "DUEPOST_REDIS=redis://:s@h", "",
-     "the address of Redis holds a password"},
+     "the address of Redis already has a password"},
     {"", "", "max-body\n", "FILE:1: this line is not \"name = value\""},
     {"", "", "\n  max-body = 1\n", "FILE:2: this line begins with a space"},
     {"", "", "prefix = a:\n  b\n", "FILE:2: this line begins with a space"},
-    {"", "", "[duepost]\n", "FILE:1: this file has no sections"},
-    {"", "", "nope = 1\n", "FILE:1: there is no option 'nope' in this file"},
-    {"", "", "help = 1\n", "FILE:1: there is no option 'help' in this file"},
-    {"", "", "config = x\n", "FILE:1: there is no option 'config' in this file"},
-    {"", "", "max-jobs = 1\nmax-jobs = 2\n", "FILE:2: max-jobs stands in line 1 already"},
+    {"", "", "[duepost]\n", "FILE:1: sections are not supported; remove this line"},
+    {"", "", "nope = 1\n", "FILE:1: unknown option 'nope'"},
+    {"", "", "help = 1\n", "FILE:1: unknown option 'help'"},
+    {"", "", "config = x\n", "FILE:1: unknown option 'config'"},
+    {"", "", "max-jobs = 1\nmax-jobs = 2\n", "FILE:2: max-jobs is already set in line 1"},
     {"", "", "max-jobs = 1 ; many\n",
      "FILE:1: max-jobs: must be a number from 0 to 1000000000000, not '1 ; many'"},
     {"", "",
      "prefix = a\x01"
      "b\n",
-     "FILE:1: this line holds a control byte"},
-    {"", "", "junk\nmax-jobs = x y\n[z]\n", "FILE:3: this file has no sections"},
+     "FILE:1: this line has a control character"},
+    {"", "", "junk\nmax-jobs = x y\n[z]\n", "FILE:3: sections are not supported; remove this line"},
 };
 
 START_TEST(a_wrong_option_is_told_with_its_place)
@@ -236,10 +235,10 @@ START_TEST(lines_are_bounded_and_nothing_is_cut)
     strcpy(line + 190, "y\n");
     write_file(line);
     ck_assert_int_eq(load("", ""), STATUS_INVALID);
-    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line is too long; 190 bytes are the most"));
+    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line is too long; the maximum is 190 bytes"));
     write_bytes("prefix = a\0b\n", 13);
     ck_assert_int_eq(load("", ""), STATUS_INVALID);
-    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line holds a control byte"));
+    ck_assert_ptr_nonnull(strstr(problem.text, ":1: this line has a control character"));
 }
 END_TEST
 
@@ -313,7 +312,7 @@ START_TEST(the_data_directory_is_where_state_belongs)
     char name[] = "duepost", *words[] = {name, NULL}, *none[] = {NULL};
     struct options_input input = {.argc = 1, .argv = words, .environment = none};
     ck_assert_int_eq(options_load(&options, &input, &problem), STATUS_INVALID);
-    ck_assert_ptr_nonnull(strstr(problem.text, "--data: neither STATE_DIRECTORY"));
+    ck_assert_ptr_nonnull(strstr(problem.text, "--data: set a directory; none of STATE_DIRECTORY"));
 }
 END_TEST
 
@@ -380,10 +379,8 @@ START_TEST(an_unknown_variable_is_a_warning)
     write_file("");
     load_well("", "DUEPOST_NOPE=1|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error");
     ck_assert_int_eq(options.warning_count, 2);
-    ck_assert_str_eq(options.warnings[0],
-                     "DUEPOST_NOPE: duepost has no such option; the variable does nothing");
-    ck_assert_str_eq(options.warnings[1],
-                     "DUEPOST_HELP: duepost has no such option; the variable does nothing");
+    ck_assert_str_eq(options.warnings[0], "DUEPOST_NOPE: unknown option; the variable has no effect");
+    ck_assert_str_eq(options.warnings[1], "DUEPOST_HELP: unknown option; the variable has no effect");
     options_fini(&options);
 }
 END_TEST
