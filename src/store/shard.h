@@ -134,11 +134,12 @@ void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void
 typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
-/* How many jobs one bounded step has removed: delivered and cancelled ones, and dead ones by the retention of
- * their topic, by dead_max_age_ms, by dead_max. */
+/* Numbers of jobs that one bounded step has removed: delivered and cancelled ones, and dead ones by the
+ * retention of their topic, by dead_max_age_ms, by dead_max. */
 struct shard_swept {
     size_t ended, by_retention, by_age, by_number;
-    bool is_full; /* there may be more */
+    bool is_full;    /* there are more to remove now */
+    int64_t late_ms; /* how long ago the next of them should have gone */
 };
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
 void shard_sweep(struct shard *, shard_sweep_fn *, void *arg);

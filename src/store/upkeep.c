@@ -8,7 +8,7 @@ enum {
     RECOVER_MAX = 256,
     FORGET_MAX = 1000,
     MENDED_MAX = 64,   /* told from one step */
-    SWEEP_MAX = 512,   /* jobs in one call */
+    SWEEP_MAX = 1024,  /* jobs in one call */
     SURVEY_MAX = 1000, /* topics in one call */
 };
 
@@ -121,7 +121,8 @@ static void on_swept(void *arg, enum status status, const struct redis_reply *re
         .by_retention = (size_t)redis_reply_integer(redis_reply_at(reply, 2)),
         .by_age = (size_t)redis_reply_integer(redis_reply_at(reply, 3)),
         .by_number = (size_t)redis_reply_integer(redis_reply_at(reply, 4)),
-        .is_full = redis_reply_integer(redis_reply_at(reply, 5)) != 0,
+        .is_full = redis_reply_integer(redis_reply_at(reply, 5)) >= 0,
+        .late_ms = redis_reply_integer(redis_reply_at(reply, 5)),
     };
     upkeep->fn.sweep(upkeep->arg, status, &swept);
     free(upkeep);

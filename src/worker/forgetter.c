@@ -12,7 +12,7 @@ static void on_forgotten(void *arg, enum status status, bool is_full)
 {
     struct forgetter *forgetter = arg;
     if (status == STATUS_OK && is_full)
-        pace_again(forgetter->pace);
+        pace_again(forgetter->pace, 0);
     else
         pace_end(forgetter->pace);
 }

@@ -4,7 +4,8 @@
 #include "base/memory.h"
 
 enum {
-    PAUSE_PER_STEP = 9, /* a tenth of the time is the sweep's */
+    SHARE_MIN = 10, /* percent of Redis's time */
+    SHARE_MAX = 50,
     /* Steps are sized so that Redis is done with one within 5 ms. A reply that took longer waited behind
      * other work, which is no reason to pause for longer: sweeps also have to end when Redis is busy. */
     STEP_US_MAX = 5000,
@@ -41,15 +42,23 @@ void pace_run(struct pace *pace)
         run_step(pace);
 }
 
-int64_t pace_pause_us(int64_t took_us)
+static int64_t share_of(int64_t late_ms)
 {
-    return PAUSE_PER_STEP * (took_us < STEP_US_MAX ? took_us : STEP_US_MAX);
+    if (late_ms >= PACE_LATE_MS)
+        return SHARE_MAX;
+    return SHARE_MIN + (late_ms > 0 ? (SHARE_MAX - SHARE_MIN) * late_ms / PACE_LATE_MS : 0);
 }
 
-void pace_again(struct pace *pace)
+int64_t pace_pause_us(int64_t took_us, int64_t late_ms)
+{
+    int64_t share = share_of(late_ms), step_us = took_us < STEP_US_MAX ? took_us : STEP_US_MAX;
+    return step_us * (100 - share) / share;
+}
+
+void pace_again(struct pace *pace, int64_t late_ms)
 {
     pace->is_stepping = false;
-    timer_start(pace->pause, pace_pause_us(clock_boot_us() - pace->began_us));
+    timer_start(pace->pause, pace_pause_us(clock_boot_us() - pace->began_us, late_ms));
 }
 
 void pace_end(struct pace *pace)

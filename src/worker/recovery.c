@@ -40,7 +40,7 @@ static void on_recovered(void *arg, enum status status, const struct shard_recov
     for (size_t i = 0; i < recovered->dead_count; i++)
         tell_death(recovery, recovered->dead[i]);
     if (status == STATUS_OK && recovered->is_full)
-        pace_again(recovery->pace);
+        pace_again(recovery->pace, 0);
     else
         end(recovery);
 }

@@ -41,7 +41,7 @@ static void on_swept(void *arg, enum status status, const struct shard_swept *sw
     if (status == STATUS_OK)
         add(sweeper, swept);
     if (status == STATUS_OK && swept->is_full) {
-        pace_again(sweeper->pace);
+        pace_again(sweeper->pace, swept->late_ms);
         return;
     }
     log_sweep(sweeper);

@@ -119,7 +119,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("complete t/b n1 ''", "1");
     check_answer("mend jobs 0", "0");
     check_answer("attempts t/a", "line\n");
-    check_answer("sweep 10 0 0", "0 0 0 0 0");
+    check_answer("sweep 10 0 0", "0 0 0 0 -1");
     check_answer("open 1 1 1", "1 1");
     check_answer("cancel t/a ''", "0");
     check_answer("report 30000 h:80 0 1 503 0 0 0 -", "(0 0 1 1 0 0 0 0 0 0 now 503 now)");

@@ -161,11 +161,11 @@ END_TEST
 START_TEST(sweep_removes_what_was_kept_for_long_enough)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, SWEEP, "0 0 0 0 0", NULL}, {EARLIER KEEPS, SWEEP, "0 0 0 0 0", NULL},
+        {ABSENT, SWEEP, "0 0 0 0 -1", NULL}, {EARLIER KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         {"cancelled:t: t/b@now-9\ndelivered:t: t/a@now-9\ndelivered:u: u/c@now-9\n"
          "kept: t/a=delivered,now-9,0,3,{r} t/b=cancelled,now-9,0,3,{r} u/c=delivered,now-9,0,3,{r}\n"
          "kept_until: t/a@now-1 t/b@now u/c@now+1\n",
-         SWEEP, "2 0 0 0 0",
+         SWEEP, "2 0 0 0 -1",
          "delivered:u: u/c@now-9\nkept: u/c=delivered,now-9,0,3,{r}\nkept_until: u/c@now+1\n"},
         {"delivered:t: t/a@now-9 t/b@now-9\nkept: t/a=delivered,now-9,0,3,{r} t/b=delivered,now-9,0,3,{r}\n"
          "kept_until: t/a@now-2 t/b@now-1\n",
@@ -173,7 +173,7 @@ START_TEST(sweep_removes_what_was_kept_for_long_enough)
          "delivered:t: t/b@now-9\nkept: t/b=delivered,now-9,0,3,{r}\nkept_until: t/b@now-1\n"},
         /* A new job of the id stays, and what is known of its attempts. */
         {"attempts: t/a=1|\nkept: t/a=delivered,now-9,0,3,{o}7|\nkept_until: t/a@now-1\n" DELAYED, SWEEP,
-         "1 0 0 0 0", ONE DELAYED}, );
+         "1 0 0 0 -1", ONE DELAYED}, );
 }
 END_TEST
 
@@ -190,15 +190,43 @@ END_TEST
 START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
 {
     CHECK_EXAMPLES( //
-        {THREE_DEAD("now-1") KEEPS, SWEEP, "0 2 0 0 0", LAST_DEAD("now+1") KEEPS},
-        {THREE_DEAD("now-1") KEEPS, "sweep 1 0 0", "0 1 0 0 1", TWO_DEAD("now") KEEPS},
-        {THREE_DEAD("inf"), SWEEP, "0 0 0 0 0", NULL}, {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 0", NULL},
+        {THREE_DEAD("now-1") KEEPS, SWEEP, "0 2 0 0 -1", LAST_DEAD("now+1") KEEPS},
+        {THREE_DEAD("now-1") KEEPS, "sweep 1 0 0", "0 1 0 0 0", TWO_DEAD("now") KEEPS},
+        {THREE_DEAD("inf"), SWEEP, "0 0 0 0 -1", NULL},
+        {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         /* Its retention has ended. */
-        {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 0", THREE_DEAD("inf")},
+        {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 -1", THREE_DEAD("inf")},
         /* The last one, and a topic without any. */
-        {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 0",
+        {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 -1",
          "topics: t={\"retention\":5}\n"},
-        {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 0", KEEPS}, );
+        {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 -1", KEEPS}, );
+}
+END_TEST
+
+/* Dead jobs of three topics: t keeps a younger one, u has a job in the pool, v has settings. */
+#define DEAD_OF_THREE                                                                                        \
+    "dead: t/a@now-9 u/b@now-8 v/c@now-7 t/d@now-6\ndead:t: t/a@now-9 t/d@now-6\ndead:u: u/b@now-8\n"        \
+    "dead:v: v/c@now-7\ndead_due: t@inf u@inf v@inf\n"                                                       \
+    "kept: t/a=dead,now-9,0,3,{1} t/d=dead,now-6,0,3,{4} u/b=dead,now-8,0,3,{2} v/c=dead,now-7,0,3,{3}\n"
+#define OF_OTHERS "topics: v={\"maxInFlight\":5}\nbucket:u: u/a@now+60000\ndue: u@now+60000\njobs: u/a={r}\n"
+#define NAMED     "names: t@0 u@0 v@0 w@0\n"
+
+START_TEST(sweep_removes_dead_jobs_of_many_topics_at_once)
+{
+    CHECK_EXAMPLES( //
+        {DEAD_OF_THREE OF_OTHERS NAMED, "sweep 10 7 0", "0 0 3 0 -1",
+         "dead: t/d@now-6\ndead:t: t/d@now-6\ndead_due: t@inf\nkept: t/d=dead,now-6,0,3,{4}\n" OF_OTHERS
+             NAMED},
+        {DEAD_OF_THREE OF_OTHERS NAMED, "sweep 10 5 0", "0 0 4 0 -1", OF_OTHERS "names: u@0 v@0 w@0\n"},
+        {DEAD_OF_THREE NAMED, "sweep 10 5 0", "0 0 4 0 -1", "names: w@0\n"},
+        {DEAD_OF_THREE NAMED "topics: x={\"maxInFlight\":5}\n", "sweep 10 5 0", "0 0 4 0 -1",
+         "names: w@0\ntopics: x={\"maxInFlight\":5}\n"},
+        {DEAD_OF_THREE NAMED "topics: v={\"maxInFlight\":5}\n", "sweep 10 5 0", "0 0 4 0 -1",
+         "names: v@0 w@0\ntopics: v={\"maxInFlight\":5}\n"},
+        {DEAD_OF_THREE NAMED, "sweep 2 5 0", "0 0 2 0 2",
+         "dead: v/c@now-7 t/d@now-6\ndead:t: t/d@now-6\ndead:v: v/c@now-7\ndead_due: t@inf v@inf\n"
+         "kept: t/d=dead,now-6,0,3,{4} v/c=dead,now-7,0,3,{3}\nnames: t@0 v@0 w@0\n"},
+        {DEAD_OF_THREE NAMED "patterns: *={\"retention\":0.007}\n", "sweep 10 0 0", "0 0 0 0 -1", NULL}, );
 }
 END_TEST
 
@@ -215,17 +243,18 @@ END_TEST
 START_TEST(sweep_removes_the_dead_beyond_the_bounds)
 {
     CHECK_EXAMPLES( //
-        {THREE_DEAD("inf"), "sweep 10 10000 0", "0 0 2 0 0", LAST_DEAD("inf")},
-        {THREE_DEAD("inf"), "sweep 10 10001 0", "0 0 1 0 0", TWO_DEAD("inf")},
-        {THREE_DEAD("inf"), "sweep 10 10002 0", "0 0 0 0 0", NULL},
-        {THREE_DEAD("inf"), "sweep 10 0 3", "0 0 0 0 0", NULL},
-        {THREE_DEAD("inf"), "sweep 10 0 2", "0 0 0 1 0", TWO_DEAD("inf")},
-        {THREE_DEAD("inf"), "sweep 10 0 1", "0 0 0 2 0", LAST_DEAD("inf")},
-        {THREE_DEAD("inf"), "sweep 1 0 1", "0 0 0 1 1", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 10000 0", "0 0 2 0 -1", LAST_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 10001 0", "0 0 1 0 -1", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 10002 0", "0 0 0 0 -1", NULL},
+        {THREE_DEAD("inf"), "sweep 1 9999 0", "0 0 1 0 1", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 0 3", "0 0 0 0 -1", NULL},
+        {THREE_DEAD("inf"), "sweep 10 0 2", "0 0 0 1 -1", TWO_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 10 0 1", "0 0 0 2 -1", LAST_DEAD("inf")},
+        {THREE_DEAD("inf"), "sweep 1 0 1", "0 0 0 1 9999", TWO_DEAD("inf")},
         /* A topic's retention may be shorter, and not longer. */
-        {THREE_DEAD("now+90000") "topics: t={\"retention\":100}\n", "sweep 10 10000 0", "0 0 2 0 0",
+        {THREE_DEAD("now+90000") "topics: t={\"retention\":100}\n", "sweep 10 10000 0", "0 0 2 0 -1",
          LAST_DEAD("now+90001") "topics: t={\"retention\":100}\n"},
-        {THREE_DEAD("now-1") KEEPS, "sweep 10 20000 2", "0 2 0 0 0", LAST_DEAD("now+1") KEEPS}, );
+        {THREE_DEAD("now-1") KEEPS, "sweep 10 20000 2", "0 2 0 0 -1", LAST_DEAD("now+1") KEEPS}, );
 }
 END_TEST
 
@@ -259,9 +288,9 @@ START_TEST(another_retention_of_all_topics_dates_their_dead_in_steps)
         {ALL_KEEP, "settings * '' {\"retention\":5}", "0", NULL},
         {ALL_KEEP, "settings * {\"retention\":10} ''", "1", "meta: redate=0\n"},
         {ALL_KEEP, "settings * * {\"retention\":5}", "1", "meta: redate=0\npatterns: *={\"retention\":5}\n"},
-        {THREE_DEAD("inf") "meta: redate=0\n" ALL_KEEP, SWEEP, "0 0 0 0 0", THREE_DEAD("now-1") ALL_KEEP},
-        {THREE_DEAD("now-1") ALL_KEEP, SWEEP, "0 2 0 0 0", LAST_DEAD("now+1") ALL_KEEP},
-        {THREE_DEAD("now-1") "meta: redate=0\n", SWEEP, "0 0 0 0 0", THREE_DEAD("inf")},
+        {THREE_DEAD("inf") "meta: redate=0\n" ALL_KEEP, SWEEP, "0 0 0 0 1", THREE_DEAD("now-1") ALL_KEEP},
+        {THREE_DEAD("now-1") ALL_KEEP, SWEEP, "0 2 0 0 -1", LAST_DEAD("now+1") ALL_KEEP},
+        {THREE_DEAD("now-1") "meta: redate=0\n", SWEEP, "0 0 0 0 -1", THREE_DEAD("inf")},
         {ALL_KEEP, "topics * '' 1", "0 * {\"retention\":10} 0 0 0 0 -1 -1 0 0 0 0", NULL}, );
 }
 END_TEST
@@ -301,6 +330,7 @@ Suite *suite(void)
     tcase_add_test(group, sweep_removes_what_was_kept_for_long_enough);
     tcase_add_test(group, sweep_removes_the_dead_by_the_retention_of_their_topic);
     tcase_add_test(group, another_retention_dates_the_dead_anew);
+    tcase_add_test(group, sweep_removes_dead_jobs_of_many_topics_at_once);
     tcase_add_test(group, sweep_removes_the_dead_beyond_the_bounds);
     tcase_add_test(group, settings_of_all_topics_count_where_a_topic_has_none);
     tcase_add_test(group, another_retention_of_all_topics_dates_their_dead_in_steps);

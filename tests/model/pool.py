@@ -702,7 +702,14 @@ class Pool:
         by_number = drop([job_id for _, job_id in self.oldest_dead()][:max(excess, 0)])
         self.date_dead()
         counts = [len(ended), len(by_retention), len(by_age), len(by_number)]
-        return [*counts, int(left == 0 or len(topics) == most)], by_retention, by_age, by_number
+        return [*counts, self.lateness(age, dead_max)], by_retention, by_age, by_number
+
+    def lateness(self, age, dead_max):
+        """How long ago the next job should have been swept; -1: none should be gone."""
+        times = [*self.kept_until.values(), *self.dead_due.values()]
+        times += [at + age for at in self.dead.values() if age]
+        times += [at for at, _ in self.oldest_dead()[dead_max:dead_max + 1] if dead_max]
+        return max(self.now - min(times, default=INF), -1)
 
     def oldest_dead(self):
         return sorted((at, job_id) for job_id, at in self.dead.items())

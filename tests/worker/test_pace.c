@@ -7,7 +7,7 @@ static struct loop *loop;
 static struct pace *pace;
 static struct timer *reply, *deadline;
 static int steps, steps_wanted;
-static int64_t last_us, shortest_us;
+static int64_t last_us, shortest_us, late_ms;
 
 static void on_deadline(void *arg)
 {
@@ -19,7 +19,7 @@ static void on_reply(void *arg)
 {
     (void)arg;
     if (steps < steps_wanted) {
-        pace_again(pace);
+        pace_again(pace, late_ms);
         return;
     }
     pace_end(pace);
@@ -46,6 +46,7 @@ static void set_up(void)
     timer_start(deadline, INT64_C(20000000));
     steps = 0;
     shortest_us = INT64_MAX;
+    late_ms = 0;
 }
 
 static void tear_down(void)
@@ -66,13 +67,24 @@ START_TEST(full_steps_follow_each_other_with_pauses_of_nine_times_their_length)
 }
 END_TEST
 
+START_TEST(a_late_sweep_pauses_as_long_as_its_steps_take)
+{
+    steps_wanted = 4;
+    late_ms = PACE_LATE_MS;
+    pace_run(pace);
+    loop_run(loop);
+    ck_assert_int_eq(steps, 4);
+    ck_assert_int_ge(shortest_us, 4000);
+}
+END_TEST
+
 START_TEST(a_sweep_that_runs_or_pauses_is_not_begun_twice)
 {
     steps_wanted = 2;
     pace_run(pace);
     pace_run(pace);
     ck_assert_int_eq(steps, 1);
-    pace_again(pace);
+    pace_again(pace, 0);
     pace_run(pace);
     ck_assert_int_eq(steps, 1);
 }
@@ -81,19 +93,25 @@ END_TEST
 START_TEST(one_that_has_ended_can_be_begun_anew)
 {
     pace_run(pace);
-    pace_again(pace);
+    pace_again(pace, 0);
     pace_end(pace);
     pace_run(pace);
     ck_assert_int_eq(steps, 2);
 }
 END_TEST
 
-START_TEST(a_slow_reply_makes_no_long_pause)
+START_TEST(the_pause_follows_the_share_of_time)
 {
-    ck_assert_int_eq(pace_pause_us(0), 0);
-    ck_assert_int_eq(pace_pause_us(1000), 9000);
-    ck_assert_int_eq(pace_pause_us(5000), 45000);
-    ck_assert_int_eq(pace_pause_us(3000000), 45000);
+    static const struct {
+        int64_t took_us, late_ms, pause_us;
+    } rows[] = {
+        {0, 0, 0},           {1000, 0, 9000},       {5000, 0, 45000},
+        {1000, -1, 9000},    {1000, 500, 4000},     {1000, 1000, 2333},
+        {1000, 1500, 1500},  {1000, 2000, 1000},    {1000, 3600000, 1000},
+        {3000000, 0, 45000}, {3000000, 2000, 5000}, /* a slow reply makes no long pause */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_int_eq(pace_pause_us(rows[i].took_us, rows[i].late_ms), rows[i].pause_us);
 }
 END_TEST
 
@@ -103,9 +121,10 @@ Suite *suite(void)
     TCase *tests = tcase_create("pace");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, full_steps_follow_each_other_with_pauses_of_nine_times_their_length);
+    tcase_add_test(tests, a_late_sweep_pauses_as_long_as_its_steps_take);
     tcase_add_test(tests, a_sweep_that_runs_or_pauses_is_not_begun_twice);
     tcase_add_test(tests, one_that_has_ended_can_be_begun_anew);
-    tcase_add_test(tests, a_slow_reply_makes_no_long_pause);
+    tcase_add_test(tests, the_pause_follows_the_share_of_time);
     suite_add_tcase(all, tests);
     return all;
 }

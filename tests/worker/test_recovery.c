@@ -39,7 +39,7 @@ START_TEST(a_step_that_was_full_is_followed_by_the_next_after_a_pause)
     world_pass(2000);
     answer(100, true);
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 0);
-    world_pass(pace_pause_us(2000) - 1);
+    world_pass(pace_pause_us(2000, 0) - 1);
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 0);
     world_pass(1);
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 1);

@@ -1,67 +1,182 @@
 #!lua flags=allow-oom
--- sweep.lua - a bounded step through what has been kept for long enough: jobs that have ended, by the retention of their
--- topics, and dead ones, by that and by the server's bounds.
+-- sweep.lua - a bounded step of retention: removes delivered and cancelled jobs whose time is over, and dead jobs beyond the
+-- retention of their topic or beyond the server's bounds.
 --
--- ARGV[2] the most jobs to remove, and topics to look at   [3] how long a dead one is kept at most, ms; 0: no bound
--- ARGV[4] the most dead ones, of which the oldest go; 0: no bound
--- Returns {now_us, how many that had ended, how many dead ones by their topic's retention, by their age, by their number,
--- 1 when there may be more to do now}.
+-- ARGV[2] the most jobs to remove, and topics to date   [3] the age at which dead jobs go, ms; 0: no bound
+-- ARGV[4] the most dead jobs, of which the oldest go; 0: no bound
+-- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the retention of their topic,
+-- by age, by number, how late the next removal is, ms, or -1 when nothing is left to remove now}.
 -- uses: ended probe
 local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = most
 probe()
 
--- Removes these jobs from key, which is dead or kept_until, and from the indexes of these states: all at once, since there
--- may be very many.
-local function drop(ids, key, states)
-  if #ids == 0 then return 0 end
-  local topics, by_topic = {}, {}
+-- A step removes jobs in chunks, with few commands for each chunk. It ends behind the chunk that uses up its time, so that
+-- large records or many topics block Redis no longer than a few ms.
+local CHUNK, STEP_US = 64, 4000
+local function may_go_on()
+  local at = call('TIME')
+  return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
+end
+
+local function by_topic(ids)
+  local topics, groups = {}, {}
   for i = 1, #ids do
     local topic = topic_of(ids[i])
-    if not by_topic[topic] then
-      by_topic[topic] = {}
+    local group = groups[topic]
+    if not group then
+      group = {}
+      groups[topic] = group
       topics[#topics + 1] = topic
     end
-    table.insert(by_topic[topic], ids[i])
+    group[#group + 1] = ids[i]
   end
+  return topics, groups
+end
+
+-- Most topics of a chunk have no dead jobs left, often all of them.
+local function date_topics(topics)
+  if not has(DEAD_DUE) then return end
+  local keys = {}
+  for i = 1, #topics do keys[i] = index_of('dead', topics[i]) end
+  if call('EXISTS', unpack(keys)) == 0 then
+    call('ZREM', DEAD_DUE, unpack(topics))
+  else
+    for i = 1, #topics do date_dead(topics[i]) end
+  end
+end
+
+-- Whether these topics have no jobs, no kept jobs and no settings: one look at all of them.
+local function are_bare(topics)
+  local keys = {}
+  for i = 1, #topics do
+    local topic = topics[i]
+    local n = 5 * i
+    keys[n - 4], keys[n - 3] = holders_of(topic), bucket_of(topic)
+    keys[n - 2], keys[n - 1], keys[n] = index_of('dead', topic), index_of('delivered', topic), index_of('cancelled', topic)
+  end
+  if call('EXISTS', unpack(keys)) > 0 then return false end
+  for _, settings in ipairs(has(TOPICS) and call('HMGET', TOPICS, unpack(topics)) or {}) do
+    if settings then return false end
+  end
+  return true
+end
+
+local function drop(ids, topics)
   call('HDEL', KEPT, unpack(ids))
-  call('ZREM', key, unpack(ids))
-  for t = 1, #topics do
-    for s = 1, #states do call('ZREM', index_of(states[s], topics[t]), unpack(by_topic[topics[t]])) end
-    if key == DEAD then touch_dead(topics[t]) end
-    doubt_name(topics[t])
+  if are_bare(topics) then
+    call('ZREM', NAMES, unpack(topics))
+  else
+    for i = 1, #topics do doubt_name(topics[i]) end
+    write_names()
   end
   left = left - #ids
-  return #ids
 end
-local function drop_dead(ids) return drop(ids, DEAD, {'dead'}) end
 
-local ended = drop(call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, left), KEPT_UNTIL, {'delivered', 'cancelled'})
+-- Removes jobs that are the first of DEAD.
+local function drop_oldest_dead(ids)
+  local topics, groups = by_topic(ids)
+  call('ZREMRANGEBYRANK', DEAD, 0, #ids - 1)
+  for i = 1, #topics do call('ZREM', index_of('dead', topics[i]), unpack(groups[topics[i]])) end
+  date_topics(topics)
+  drop(ids, topics)
+end
 
--- A topic that is here has a dead job whose time is over, or another retention since.
-local by_retention = 0
-local topics = call('ZRANGEBYSCORE', DEAD_DUE, '-inf', now, 'LIMIT', 0, most)
-for i = 1, #topics do
-  local retention = retention_of(topics[i])
-  if left == 0 then break end
-  touch_dead(topics[i])
-  if retention then
-    local last = integer(now - retention)
-    by_retention = by_retention + drop_dead(call('ZRANGEBYSCORE', index_of('dead', topics[i]), '-inf', last, 'LIMIT', 0, left))
+local function sweep_ended()
+  local number = 0
+  while may_go_on() do
+    local ids = call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, math.min(left, CHUNK))
+    if #ids == 0 then break end
+    local topics, groups = by_topic(ids)
+    call('ZREMRANGEBYRANK', KEPT_UNTIL, 0, #ids - 1)
+    for i = 1, #topics do
+      local group = groups[topics[i]]
+      if call('ZREM', index_of('delivered', topics[i]), unpack(group)) < #group then
+        call('ZREM', index_of('cancelled', topics[i]), unpack(group))
+      end
+    end
+    drop(ids, topics)
+    number = number + #ids
   end
+  return number
 end
 
-local by_age, by_number = 0, 0
-if age_ms > 0 then by_age = drop_dead(call('ZRANGEBYSCORE', DEAD, '-inf', integer(now - age_ms), 'LIMIT', 0, left)) end
-local excess = dead_max > 0 and call('ZCARD', DEAD) - dead_max or 0
-if excess > 0 and left > 0 then by_number = drop_dead(call('ZRANGE', DEAD, 0, math.min(excess, left) - 1)) end
--- Another retention of all topics: each topic with dead jobs is dated anew.
-local redate = call('HGET', META, 'redate')
-if redate then
-  local page = call('ZSCAN', DEAD_DUE, redate, 'COUNT', most)
-  for i = 1, #page[2], 2 do touch_dead(page[2][i]) end
-  redate = page[1] ~= '0' and page[1]
-  if redate then call('HSET', META, 'redate', redate) else call('HDEL', META, 'redate') end
+-- The first jobs of a topic whose retention is over.
+local function take_over(topic, retention, most_of_topic)
+  local key = index_of('dead', topic)
+  local ids = call('ZRANGEBYSCORE', key, '-inf', integer(now - retention), 'LIMIT', 0, most_of_topic)
+  if #ids > 0 then call('ZREMRANGEBYRANK', key, 0, #ids - 1) end
+  return ids
 end
-date_dead_topics()
-return {now_us, ended, by_retention, by_age, by_number, (left == 0 or #topics == most or redate) and 1 or 0}
+
+-- A topic whose time in dead_due is over has a dead job to remove, or another retention since.
+local function sweep_by_retention()
+  local number, topics_left = 0, most
+  while topics_left > 0 and may_go_on() do
+    local room = math.min(left, topics_left, CHUNK)
+    local due, topics, ids = call('ZRANGEBYSCORE', DEAD_DUE, '-inf', now, 'LIMIT', 0, room), {}, {}
+    if #due == 0 then break end
+    for i = 1, #due do
+      if #ids == room then break end
+      local retention = retention_of(due[i])
+      topics[i] = due[i]
+      for _, id in ipairs(retention and take_over(due[i], retention, room - #ids) or {}) do ids[#ids + 1] = id end
+    end
+    if #ids > 0 then call('ZREM', DEAD, unpack(ids)) end
+    date_topics(topics)
+    if #ids > 0 then drop(ids, topics) end
+    number, topics_left = number + #ids, topics_left - #topics
+  end
+  return number
+end
+
+local function sweep_by_age()
+  local number, last = 0, integer(now - age_ms)
+  while age_ms > 0 and may_go_on() do
+    local ids = call('ZRANGEBYSCORE', DEAD, '-inf', last, 'LIMIT', 0, math.min(left, CHUNK))
+    if #ids == 0 then break end
+    drop_oldest_dead(ids)
+    number = number + #ids
+  end
+  return number
+end
+
+local function sweep_by_number()
+  local number = 0
+  while dead_max > 0 and may_go_on() do
+    local excess = call('ZCARD', DEAD) - dead_max
+    if excess <= 0 then break end
+    local ids = call('ZRANGE', DEAD, 0, math.min(excess, left, CHUNK) - 1)
+    drop_oldest_dead(ids)
+    number = number + #ids
+  end
+  return number
+end
+
+-- Another retention of all topics: each topic with dead jobs is dated anew.
+local function redate()
+  local cursor = call('HGET', META, 'redate')
+  if not cursor then return end
+  local page = call('ZSCAN', DEAD_DUE, cursor, 'COUNT', most)
+  for i = 1, #page[2], 2 do touch_dead(page[2][i]) end
+  date_dead_topics()
+  if page[1] == '0' then call('HDEL', META, 'redate') else call('HSET', META, 'redate', page[1]) end
+  return page[1] ~= '0'
+end
+
+local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
+
+-- How long ago the first of what is left should have gone, ms; negative when nothing should. A dead job is one too many since
+-- the death of the one that stands dead_max places behind it.
+local function lateness()
+  local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
+  if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end
+  if dead_max > 0 then due = math.min(due, tonumber(call('ZRANGE', DEAD, dead_max, dead_max, 'WITHSCORES')[2] or 'inf')) end
+  return due <= now and now - due or -1
+end
+
+local ended, by_retention, by_age, by_number = sweep_ended(), sweep_by_retention(), sweep_by_age(), sweep_by_number()
+local is_redating = redate()
+local late_ms = lateness()
+if is_redating and late_ms < 0 then late_ms = 0 end
+return {now_us, ended, by_retention, by_age, by_number, late_ms}
