@@ -1,12 +1,13 @@
 /* The steps of a call, as libcurl reports them:
  *
- *   http_call_prepare       what changes from call to call
+ *   http_call_prepare       options that change from call to call
  *   on_open                 a socket for one address: may_connect is asked
- *   on_send                 a connection, new or reused: may_connect and may_send are asked. A connection
- * that was closed while idle is not used on_header               head by head; the final one decides the
- * status on_body                 the beginning is kept; the rest is read so that the connection can be used
- * again http_call_fill_outcome  what became of it, in http_call_outcome.c
- */
+ *   on_send                 a connection, new or reused: may_connect and may_send are asked
+ *   on_header               head by head; the final one decides the status
+ *   on_body                 keeps the beginning; reads the rest, so that the connection can be reused
+ *   http_call_fill_outcome  the outcome, in http_call_outcome.c
+ *
+ * on_send refuses a connection that was closed while idle; the call then begins again on a fresh one. */
 #include "io/http_call.h"
 
 #include <arpa/inet.h>

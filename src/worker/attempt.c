@@ -278,9 +278,9 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     struct slice topic, job_id, id = attempt->lease.id;
     int64_t now_us = clock_boot_us();
     slice_cut(id, '/', &topic, &job_id);
-    unserved_tell(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
+    unserved_warn(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
     metrics_count(context->metrics, METRICS_COUNTER_HELD_UNSERVED, 1);
-    attempt_hold(attempt, ENDING_CAUSE_UNSERVED, unserved_hold_ms(context->unserved, now_us));
+    attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, now_us));
 }
 
 /* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */

@@ -12,8 +12,8 @@
 #include "job/topic_defaults.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
+#include "worker/hold.h"
 #include "worker/permit.h"
-#include "worker/unserved.h"
 
 struct attempt;
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "store/shard.h"
 #include "worker/attempt.h"
+#include "worker/receiver_report.h"
 #include "worker/slots.h"
 
 #define RENEW_AFTER_US INT64_C(2000000)
@@ -183,9 +184,9 @@ static void tell_passed(struct consumer *consumer, const struct shard_claim *cla
         return;
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
-        unserved_tell(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
+        unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
     else if (settings.lacks.size) /* else it was served, and its places had no jobs */
-        unserved_tell(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
+        unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
         topic_settings_fini(&settings);
@@ -246,6 +247,7 @@ static void on_turn_end(void *arg)
 {
     struct consumer *consumer = arg;
     size_t sharers = 0;
+    receivers_send_reports(consumer->receivers);
     if (consumer->is_draining)
         return;
     assert(consumer->lane_count > 0);

@@ -1,6 +1,7 @@
 #include "worker/permit.h"
 
-#include "base/memory.h"
+#include "worker/hold.h"
+#include "worker/receiver_report.h"
 
 /* ---- one part ---- */
 
@@ -22,7 +23,7 @@ static void leave(struct permit_part *part)
 static void drop_part(struct permit_part *part)
 {
     if (part->receiver && !part->is_given) {
-        receiver_take_back_asker(part->receiver);
+        receiver_withdraw(part->receiver);
         part->receiver = NULL;
     }
     if (!part->receiver)
@@ -42,18 +43,20 @@ static enum permit_answer hold(struct permit_part *part, int64_t wait_ms)
     return PERMIT_HELD;
 }
 
+static receiver_probe_fn permit_on_probe;
+
 static enum permit_answer ask_part(struct permit *permit, struct permit_part *part, const char *name)
 {
     struct receiver *receiver = receivers_find(permit->receivers, name);
     *part = (struct permit_part){.permit = permit, .receiver = receiver};
-    if (receiver_is_open(receiver)) {
+    if (receiver->is_open) {
         if (!receiver_may_be_asked(receiver))
-            return hold(part, receiver_hold_by_breaker(receiver));
-        receiver_ask_probe(receiver, part);
+            return hold(part, hold_by_breaker_ms(receiver));
+        receiver_ask_probe(receiver, permit_on_probe, part);
         return PERMIT_ASKED;
     }
     if (receiver_is_full(receiver))
-        return hold(part, receiver_hold_by_limit(receiver));
+        return hold(part, hold_by_limit_ms(receiver));
     give(part, 0);
     return PERMIT_GIVEN;
 }
@@ -82,22 +85,21 @@ enum permit_answer permit_ask(struct permit *permit, struct receivers *receivers
     return ask_host(permit, name);
 }
 
-void permit_give(struct permit_part *part, int64_t probe)
+/* Redis has answered the part that asked to probe. */
+static void permit_on_probe(void *arg, bool may_send, int64_t probe)
 {
+    struct permit_part *part = arg;
     struct permit *permit = part->permit;
     enum permit_answer answer = PERMIT_GIVEN;
-    give(part, probe);
-    if (part == &permit->path)
-        answer = ask_host(permit, receiver_full_name(part->receiver));
+    if (!may_send) {
+        answer = hold(part, hold_by_breaker_ms(part->receiver));
+    } else {
+        give(part, probe);
+        if (part == &permit->path)
+            answer = ask_host(permit, part->receiver->name);
+    }
     if (answer != PERMIT_ASKED)
         permit->fn(permit->arg, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
-}
-
-void permit_hold(struct permit_part *part)
-{
-    struct permit *permit = part->permit;
-    hold(part, receiver_hold_by_breaker(part->receiver));
-    permit->fn(permit->arg, permit->wait_ms);
 }
 
 bool permit_is_probe(const struct permit *permit)

@@ -48,8 +48,4 @@ bool permit_is_awaited(const struct permit *);
 /* There was none after all: nothing was sent, or nobody knows. Of any permit, and any number of times. */
 void permit_drop(struct permit *);
 
-/* For receiver_report.c: what came of asking to probe. probe: its number, or 0. */
-void permit_give(struct permit_part *, int64_t probe);
-void permit_hold(struct permit_part *);
-
 #endif

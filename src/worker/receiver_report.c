@@ -1,19 +1,8 @@
-/* receiver_report.c - what attempts met becomes reports, and what comes of them. */
+#include "worker/receiver_report.h"
+
 #include "base/clock.h"
 #include "base/log.h"
-#include "worker/permit.h"
-#include "worker/receivers_private.h"
-
-static bool has_news(const struct receiver *receiver)
-{
-    const struct receiver_news *news = &receiver->news;
-    return news->is_reachable || news->failures || news->crowd || news->probe || news->wants_probe;
-}
-
-bool receiver_is_telling(const struct receiver *receiver)
-{
-    return receiver->is_reporting || receiver->asker || has_news(receiver);
-}
+#include "base/metrics.h"
 
 /* The news have changed: they leave at the end of the turn. */
 static void report(struct receiver *receiver)
@@ -70,17 +59,18 @@ bool receiver_may_be_asked(const struct receiver *receiver)
     return receiver->probe_us <= clock_boot_us() && !receiver->is_asking;
 }
 
-void receiver_ask_probe(struct receiver *receiver, struct permit_part *asker)
+void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *arg)
 {
-    receiver->asker = asker;
+    receiver->on_probe = fn;
+    receiver->probe_arg = arg;
     receiver->is_asking = true;
     receiver->news.wants_probe = true;
     report(receiver);
 }
 
-void receiver_take_back_asker(struct receiver *receiver)
+void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->asker = NULL; /* the right, should it come, is given back */
+    receiver->on_probe = NULL; /* the right, should it come, is given back */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
@@ -109,21 +99,19 @@ static void count_changes(const struct receiver *receiver, const struct store_re
         log_info("breaker_closed", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope));
 }
 
-/* To the attempt that asked, if it still waits. */
+/* Answers the attempt that asked to probe, if it still waits. */
 static void answer_asker(struct receiver *receiver, enum status status, int64_t probe)
 {
-    struct permit_part *asker = receiver->asker;
+    receiver_probe_fn *fn = receiver->on_probe;
     receiver->is_asking = false;
-    receiver->asker = NULL;
-    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, asker && probe);
+    receiver->on_probe = NULL;
+    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
     if (status != STATUS_OK) /* the others that are held here wait for this one */
         receiver_put_off_probe(receiver);
-    if (!asker)
-        note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
-    else if (probe || status != STATUS_OK || !receiver->is_open)
-        permit_give(asker, probe);
+    if (fn)
+        fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
     else
-        permit_hold(asker);
+        note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
 }
 
 static void on_reported(void *arg, enum status status, const struct store_reported *reported)
@@ -135,13 +123,13 @@ static void on_reported(void *arg, enum status status, const struct store_report
         receiver_learn(receiver, reported->receiver, reported->version);
         count_changes(receiver, reported);
     } else if (receiver->sent.is_reachable) {
-        receiver_set_well(receiver);
+        receiver_close(receiver);
     }
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
-    receivers_tell_numbers(receivers);
+    receivers_count(receivers);
     receiver->is_reporting = false; /* until here it lives for sure */
-    if (has_news(receiver))
+    if (receiver_has_news(receiver))
         report(receiver);
     receiver_settle(receiver);
 }
@@ -187,9 +175,8 @@ static void send_report(struct receiver *receiver)
     store_report(receiver->receivers->store, &report, on_reported, receiver);
 }
 
-void receivers_send_reports(void *arg)
+void receivers_send_reports(struct receivers *receivers)
 {
-    struct receivers *receivers = arg;
     for (struct list *link; (link = list_take(&receivers->with_news));)
         send_report(LIST_ENTRY(link, struct receiver, news_link));
 }

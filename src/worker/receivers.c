@@ -2,13 +2,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 #include "store/shard.h"
-#include "worker/receivers_private.h"
 
 enum {
     IMPAIRED_MAX = 10000, /* as many as a shard keeps; beyond, those heard of longest ago count as well */
 };
-#define UNWELL_US   INT64_C(3600000000) /* what is older, Redis has forgotten */
+#define IMPAIRED_US INT64_C(3600000000) /* what is older, Redis has forgotten */
 #define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
 #define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
 
@@ -62,25 +62,22 @@ struct receiver *receivers_find(struct receivers *receivers, const char *name)
     return receiver;
 }
 
+bool receiver_has_news(const struct receiver *receiver)
+{
+    const struct receiver_news *news = &receiver->news;
+    return news->is_reachable || news->failures || news->crowd || news->probe || news->wants_probe;
+}
+
 void receiver_settle(struct receiver *receiver)
 {
-    if (receiver->in_flight > 0 || receiver->is_impaired || receiver_is_telling(receiver))
+    bool is_reported = receiver->is_reporting || receiver->on_probe || receiver_has_news(receiver);
+    if (receiver->in_flight > 0 || receiver->is_impaired || is_reported)
         return;
     list_remove(&receiver->link);
     free(receiver);
 }
 
-const char *receiver_full_name(const struct receiver *receiver)
-{
-    return receiver->name;
-}
-
 /* ---- knowing ---- */
-
-bool receiver_is_open(const struct receiver *receiver)
-{
-    return receiver->is_open;
-}
 
 bool receiver_is_full(const struct receiver *receiver)
 {
@@ -96,7 +93,7 @@ bool receiver_is_outdated(const struct receiver *receiver)
 static void set_open(struct receiver *receiver, bool is_open)
 {
     if (is_open != receiver->is_open)
-        receiver_begin_row(receiver);
+        receiver->row_us = 0; /* those that are held from now on do not wait for those that were */
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
     receiver->is_open = is_open;
@@ -133,7 +130,7 @@ static void forget_oldest(struct receivers *receivers)
     while (!list_is_empty(&receivers->impaired)) {
         struct receiver *oldest = LIST_ENTRY(receivers->impaired.next, struct receiver, age_link);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes what was freed for still linked */
-        bool is_old = clock_boot_us() - oldest->heard_us > UNWELL_US;
+        bool is_old = clock_boot_us() - oldest->heard_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
         forget(oldest);
@@ -165,7 +162,7 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     set_impaired(receiver, is_impaired);
 }
 
-void receiver_set_well(struct receiver *receiver)
+void receiver_close(struct receiver *receiver)
 {
     set_open(receiver, false);
 }
@@ -176,7 +173,7 @@ void receiver_put_off_probe(struct receiver *receiver)
     receiver->probe = 0;
 }
 
-void receivers_tell_numbers(const struct receivers *receivers)
+void receivers_count(const struct receivers *receivers)
 {
     metrics_receivers(receivers->metrics, receivers->open_count, receivers->limited_count);
 }
@@ -234,7 +231,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     for (size_t i = 0; i < count; i++)
         hear_of(shard, &known[i], last);
     forget_oldest(receivers);
-    receivers_tell_numbers(receivers);
+    receivers_count(receivers);
     shard->version = version;
     note_last(shard, last);
     shard->is_behind |= version < last;
@@ -312,7 +309,6 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
         list_init(&receivers->buckets[i]);
     list_init(&receivers->impaired);
     list_init(&receivers->with_news);
-    receivers->decide = hook_new(loop, LOOP_PHASE_DECIDE, receivers_send_reports, receivers);
     receivers->later = timer_new(loop, on_later, receivers);
     return receivers;
 }
@@ -324,7 +320,6 @@ void receivers_free(struct receivers *receivers)
     for (size_t i = 0; i < RECEIVER_BUCKETS; i++)
         for (struct list *link; (link = list_take(&receivers->buckets[i]));)
             free(LIST_ENTRY(link, struct receiver, link));
-    hook_free(receivers->decide);
     timer_free(receivers->later);
     free(receivers->shards);
     free(receivers);

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* A survey of 1,000,000 topics with due jobs is to take less than 10 s. That needs more of Redis's time than other
- * sweeps get: a fifth, while so many jobs wait that nothing else would get it. */
+/* A survey of 1,000,000 topics with due jobs is to take less than 10 s. That needs more of Redis's time than
+ * other sweeps get: a fifth, while so many jobs wait that nothing else would get it. */
 enum { PAUSE_PER_STEP = 4, PAUSE_US_MAX = 20 * 1000 };
 
 struct surveyor {

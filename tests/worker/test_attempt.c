@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "support/suite.h"
-#include "worker/receivers.h"
+#include "worker/receiver_report.h"
 #include "worker/world.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -39,6 +39,11 @@ static void on_unrecorded(void *arg, struct attempt *which)
     unrecorded++;
 }
 
+static void on_turn_end(void *arg)
+{
+    receivers_send_reports(arg);
+}
+
 static void setup(void)
 {
     world_begin();
@@ -50,6 +55,7 @@ static void setup(void)
                                        .unserved = &unserved,
                                        .on_end = on_end,
                                        .on_unrecorded = on_unrecorded};
+    hook_new(NULL, LOOP_PHASE_DECIDE, on_turn_end, context.receivers);
     ended = unrecorded = 0;
     attempt = NULL;
 }

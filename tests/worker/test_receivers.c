@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "support/suite.h"
 #include "worker/permit.h"
+#include "worker/receiver_report.h"
 #include "worker/world.h"
 
 /* ---- attempts ---- */
@@ -32,12 +33,18 @@ static void end_badly(struct permit *permit)
 /* One attempt that is not over at the end of the test keeps what is known. */
 static struct permit running;
 
+static void on_turn_end(void *arg)
+{
+    receivers_send_reports(arg);
+}
+
 static void setup(void)
 {
     world_begin();
     begin_us = clock_boot_us();
     told_ms = -2;
     receivers = receivers_new(NULL, NULL, NULL);
+    hook_new(NULL, LOOP_PHASE_DECIDE, on_turn_end, receivers);
     ck_assert_int_eq(ask(&running), PERMIT_GIVEN);
 }
 

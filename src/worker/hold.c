@@ -1,0 +1,134 @@
+#include "worker/hold.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/random.h"
+
+#define EACH_US INT64_C(2000) /* from one job of a row to the next, at least */
+
+#define LIMIT_FIRST_US INT64_C(50000)
+#define LIMIT_EACH_US  INT64_C(20000) /* divided by the limit */
+
+#define RECHECK_FIRST_US INT64_C(250000)
+#define RECHECK_MOST_US  INT64_C(1000000)
+#define PROBED_US        INT64_C(1000000) /* how soon others look whether a probe is over, at first */
+
+#define UNSERVED_FIRST_US INT64_C(5000000)
+#define UNSERVED_MOST_US  INT64_C(600000000)
+#define WARN_US           INT64_C(10000000)
+
+static uint32_t random_bits(void)
+{
+    uint32_t random;
+    random_fill(&random, sizeof random);
+    return random;
+}
+
+/* Takes the next place of a row whose last job comes back at *row_us. Returns how far off it is, at least
+ * first_us; -1: it would be farther than most_us. */
+static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int64_t each_us, int64_t most_us)
+{
+    int64_t hold_us = *row_us + each_us - now_us;
+    if (hold_us < first_us)
+        hold_us = first_us;
+    if (hold_us > most_us)
+        return -1;
+    *row_us = now_us + hold_us;
+    return hold_us;
+}
+
+/* The receiver's row, whose length grows with the outage. */
+static int64_t take_receivers_place(struct receiver *receiver, int64_t now_us, int64_t first_us,
+                                    int64_t each_us)
+{
+    int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
+    int64_t hold_us = take_place(&receiver->row_us, now_us, first_us, each_us, most_us);
+    return hold_us >= 0 ? hold_us : most_us - (int64_t)((double)most_us / 4 * random_bits() / UINT32_MAX);
+}
+
+/* ---- the breaker ---- */
+
+/* The time until the receiver may be probed. While a probe is under way, other jobs look soon whether it is
+ * over, and less often the longer it takes. */
+static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
+{
+    int64_t left_us = receiver->probe_us - now_us;
+    int64_t soon_us = receiver->wait_ms * 1000 < PROBED_US ? receiver->wait_ms * 1000 : PROBED_US;
+    int64_t taken_us = now_us - receiver->probed_us;
+    if (receiver->probe == 0)
+        return left_us;
+    if (taken_us < soon_us)
+        taken_us = soon_us;
+    return taken_us < left_us ? taken_us : left_us;
+}
+
+/* Whether this job is the one that comes back when the receiver may be probed. */
+static bool is_first(struct receiver *receiver, int64_t left_us)
+{
+    bool is_awaited = receiver->awaited_ms == receiver->probe_ms;
+    if (is_awaited || receiver->probe || left_us <= 0 || left_us >= RECEIVER_HOLD_MS * 1000)
+        return false;
+    receiver->awaited_ms = receiver->probe_ms;
+    return true;
+}
+
+int64_t hold_by_breaker_ms(struct receiver *receiver)
+{
+    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us), recheck_us = -1;
+    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
+    if (receiver_is_outdated(receiver))
+        recheck_us = take_place(&receiver->recheck_us, now_us, RECHECK_FIRST_US, EACH_US,
+                                left_us < RECHECK_MOST_US ? left_us : RECHECK_MOST_US);
+    if (recheck_us >= 0)
+        return recheck_us / 1000;
+    int64_t left_ms = (left_us + 999) / 1000;
+    int64_t first_ms = receiver_hold_ms(left_ms, receiver->wait_ms, 0);
+    if (is_first(receiver, left_us))
+        return first_ms;
+    int64_t row_ms = take_receivers_place(receiver, now_us, first_ms * 1000, EACH_US) / 1000;
+    int64_t spread_ms = receiver_hold_ms(left_ms, receiver->wait_ms, random_bits());
+    return row_ms > spread_ms ? row_ms : spread_ms;
+}
+
+/* ---- the limit ---- */
+
+int64_t hold_by_limit_ms(struct receiver *receiver)
+{
+    int64_t each_us = LIMIT_EACH_US / receiver->limit;
+    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_LIMIT, 1);
+    return take_receivers_place(receiver, clock_boot_us(), LIMIT_FIRST_US,
+                                each_us > EACH_US ? each_us : EACH_US) /
+           1000;
+}
+
+/* ---- unserved ---- */
+
+int64_t hold_unserved_ms(struct unserved *unserved, int64_t now_us)
+{
+    int64_t hold_us = take_place(&unserved->row_us, now_us, UNSERVED_FIRST_US, EACH_US, UNSERVED_MOST_US);
+    return (hold_us >= 0 ? hold_us : UNSERVED_MOST_US) / 1000;
+}
+
+void unserved_warn(struct unserved *unserved, int64_t now_us, enum unserved_why why, struct slice name,
+                   struct slice lacks)
+{
+    static const struct {
+        const char *event, *field, *advice;
+    } words[UNSERVED_WHYS] = {
+        [UNSERVED_JOB_LACKS] = {"job_needs_later_version", "job",
+                                "run a duepost of the version that wrote it"},
+        [UNSERVED_TOPIC_LACKS] = {"topic_needs_later_version", "topic",
+                                  "run a duepost of the version that wrote its settings, or DELETE them"},
+        [UNSERVED_SETTINGS] = {"settings_unreadable", "topic", "PUT or DELETE the topic's settings"},
+    };
+    int64_t since_us = now_us - unserved->warned[why].us;
+    if (unserved->warned[why].us && since_us < WARN_US) {
+        unserved->warned[why].quiet++;
+        return;
+    }
+    log_warning(words[why].event, LOG_SLICE(words[why].field, name), LOG_SLICE("needs", lacks),
+                LOG_NUMBER("more", unserved->warned[why].quiet), LOG_TEXT("do", words[why].advice));
+    unserved->warned[why].us = now_us;
+    unserved->warned[why].quiet = 0;
+}
