@@ -59,7 +59,7 @@ struct ending {
     bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
 };
 
-/* The texts of an ending. What the store borrows lives in these buffers until its callback. */
+/* The texts of an ending. The store borrows them until its callback. */
 struct ending_texts {
     struct buffer record; /* RETRY, BURY */
     struct buffer line;   /* empty: nothing is kept of the attempt */

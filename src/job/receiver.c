@@ -90,7 +90,7 @@ enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == ATTEMPT_ERROR_TIMEOUT && result->duration_ms < PATIENCE_MS;
-    return is_impatient || result->is_idle_closed ? RECEIVER_INCONCLUSIVE : RECEIVER_FAILS;
+    return is_impatient || result->is_idle_closed ? RECEIVER_INCONCLUSIVE : RECEIVER_FAILING;
 }
 
 enum receiver_health receiver_health(const struct attempt_result *result)
@@ -98,7 +98,7 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     switch (result->error) {
     case ATTEMPT_ERROR_CONNECT:
     case ATTEMPT_ERROR_TLS:
-        return RECEIVER_FAILS;
+        return RECEIVER_FAILING;
     case ATTEMPT_ERROR_RESET:
     case ATTEMPT_ERROR_TIMEOUT:
         return result->was_sent ? RECEIVER_INCONCLUSIVE : patient(result);
@@ -111,14 +111,14 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case ATTEMPT_ERROR_OTHER: /* never of an attempt of ours */
         break;
     }
-    return RECEIVER_LIVES; /* something answers there */
+    return RECEIVER_HEALTHY; /* something answers there */
 }
 
 enum receiver_health receiver_path_health(const struct attempt_result *result)
 {
     switch (result->error) {
     case ATTEMPT_ERROR_NONE:
-        return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILS : RECEIVER_LIVES;
+        return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILING : RECEIVER_HEALTHY;
     case ATTEMPT_ERROR_RESET:
     case ATTEMPT_ERROR_TIMEOUT:
         return result->was_sent ? patient(result) : RECEIVER_INCONCLUSIVE;
@@ -132,7 +132,7 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
     case ATTEMPT_ERROR_OTHER: /* is read from records only */
         break;
     }
-    return RECEIVER_LIVES;
+    return RECEIVER_HEALTHY;
 }
 
 bool receiver_is_overloaded(const struct attempt_result *result)

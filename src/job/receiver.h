@@ -28,8 +28,8 @@ struct slice receiver_path_of(struct slice name);
 
 enum receiver_health {
     RECEIVER_INCONCLUSIVE, /* the attempt says nothing of it */
-    RECEIVER_LIVES,
-    RECEIVER_FAILS,
+    RECEIVER_HEALTHY,
+    RECEIVER_FAILING,
 };
 
 /* Whether the receiver can be reached, and whether it serves the path. Once a request was handed over, its

@@ -89,7 +89,7 @@ void attempt_record(struct attempt *);
  * otherwise the lease is given back. */
 void attempt_cut(struct attempt *);
 
-/* At the end of the process, in any state; tells nobody. */
+/* In any state, at the end of the process, without a callback. */
 void attempt_free(struct attempt *);
 
 #endif

@@ -1,20 +1,19 @@
-/* attempt_log.h - what the log tells of an attempt: one line for each that failed, and for each job that it
- * ended.
+/* attempt_log.h - the log's lines about attempts: one for each failure, and for each job that ended.
  *
- * They name the receiver by host and port: a path may be as good as a password. Nothing is gathered for what
- * the log's level leaves out. */
+ * A line names the receiver by host and port, because a path may be a secret. Nothing is gathered for lines
+ * that the log's level leaves out. */
 #ifndef DUEPOST_WORKER_ATTEMPT_LOG_H
 #define DUEPOST_WORKER_ATTEMPT_LOG_H
 
 #include "worker/attempt.h"
 
-/* attempt_failed, or job_dead. While its job's last_attempt is this one. */
+/* Writes attempt_failed or job_dead. The job's last_attempt is this one. */
 void attempt_log_failure(const struct attempt *);
 
-/* job_dead, without an attempt: why is in its job. */
+/* Writes job_dead for a job that was not attempted. */
 void attempt_log_unsent(const struct attempt *);
 
-/* job_delivered: once Redis has it. */
+/* Writes job_delivered, once Redis has taken it. */
 void attempt_log_delivery(const struct attempt *);
 
 #endif

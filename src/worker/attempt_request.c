@@ -30,8 +30,8 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
     return false;
 }
 
-/* The proxy resolves names and says where they may lead, but for what every resolver has to take for this
- * very host (RFC 6761, 6.3). An address in the url is judged here, as without it. */
+/* The proxy resolves names and decides where they may lead. Names that every resolver takes for this very
+ * host (RFC 6761, 6.3) and addresses in the url are judged here, as without a proxy. */
 static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};
@@ -63,7 +63,7 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
     return false;
 }
 
-/* ---- what it says ---- */
+/* ---- its headers ---- */
 
 struct header_lines {
     struct buffer *text;
@@ -151,8 +151,8 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     lines->starts[lines->count] = lines->text->size;
 }
 
-/* A kept-alive connection that was closed just then says nothing of the receiver: neither a probe nor the
- * attempt after such a reset may meet one. */
+/* A kept-alive connection that is closed just then proves nothing about the receiver. A probe, and the
+ * attempt after such a reset, use a fresh one. */
 static bool needs_fresh(const struct attempt *attempt)
 {
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
@@ -185,7 +185,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
     return http_call(attempt->context->client, &request);
 }
 
-/* ---- what came of it ---- */
+/* ---- its result ---- */
 
 static enum attempt_error error_of(enum http_error error)
 {
@@ -242,6 +242,6 @@ enum metrics_result attempt_metric_of(const struct http_outcome *http)
     case 5:
         return METRICS_RESULT_5XX;
     default:
-        return METRICS_RESULT_PROTOCOL; /* no status that HTTP knows */
+        return METRICS_RESULT_PROTOCOL; /* not a status of HTTP */
     }
 }

@@ -1,4 +1,4 @@
-/* attempt_request.h - an attempt's request: its headers, its body, where it may go, and what came of it. */
+/* attempt_request.h - an attempt's request: its headers, its body, where it may go, and its result. */
 #ifndef DUEPOST_WORKER_ATTEMPT_REQUEST_H
 #define DUEPOST_WORKER_ATTEMPT_REQUEST_H
 

@@ -10,9 +10,10 @@
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
-#define TICK_US      INT64_C(1000000)
-#define STEP_US      INT64_C(1000000) /* a larger difference between the clocks is a step */
-#define EARLY_US     INT64_C(200) /* a due timer aims this much behind the time, to hit it at the first try */
+#define TICK_US INT64_C(1000000)
+#define STEP_US INT64_C(1000000) /* a larger difference between the clocks is a step */
+#define EARLY_US                                                                                             \
+    INT64_C(200) /* the due timer aims this much behind the due time, to be right at the first try */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
 
@@ -26,14 +27,14 @@ struct carry_worker {
     bool is_carrying; /* a call is under way */
     bool wants_tick, wants_carry;
     int64_t sent_us; /* CLOCK_BOOTTIME before the call under way was sent */
-    /* The last reply: Redis's clock beside ours. */
+    /* The last reply: Redis's clock and ours at the same time. */
     bool has_clock;
     int64_t redis_us, boot_us;
-    bool is_first_time;   /* Redis has not answered yet, ever */
-    int64_t disturbed_us; /* when the clocks last stepped, or Redis came (back) */
+    bool is_first_time;   /* Redis has never answered yet */
+    int64_t disturbed_us; /* when the clocks last stepped, or Redis came up */
     int64_t due_ms;       /* the first due time that the due timer waits for; -1: nothing */
     int64_t woken_ms;     /* earliest wake-up since the call under way was sent; -1: none */
-    /* A lock that is another's, as last seen to change. */
+    /* The lock of another process, as last seen to change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
@@ -51,16 +52,16 @@ static int64_t redis_now_us(const struct carry_worker *worker)
     return worker->redis_us + clock_boot_us() - worker->boot_us;
 }
 
-/* A step of the clocks, and every silence, gives live consumers the time of one lease to renew before any
- * lease counts as lost. Where nobody else can be alive, none of those that are found at the start can be
- * renewed. */
+/* After a step of the clocks, and after each silence, live consumers get the time of one lease to renew
+ * before any lease counts as lost. Where no other process can be alive, leases that are found at the start
+ * cannot be renewed: no time is given then. */
 static void note_disturbance(struct carry_worker *worker)
 {
     if (!worker->options.is_alone || !worker->is_first_time)
         worker->disturbed_us = clock_boot_us();
 }
 
-/* Redis's clock against ours. */
+/* Compares Redis's clock with ours. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us)
 {
     int64_t expected_us = worker->redis_us + worker->sent_us - worker->boot_us;
@@ -81,7 +82,7 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
     worker->boot_us = worker->sent_us;
 }
 
-/* 0: it is over. */
+/* Returns 0 when the quiet time is over. */
 static int64_t quiet_left_us(const struct carry_worker *worker)
 {
     int64_t left_us = worker->disturbed_us + STORE_LEASE_MS * INT64_C(1000) - clock_boot_us();
@@ -95,7 +96,7 @@ static bool may_recover(void *arg, int64_t *now_ms)
     return worker->is_owner && worker->has_clock && !worker->is_stopping && quiet_left_us(worker) == 0;
 }
 
-/* -1 is never. */
+/* -1 means never. */
 static int64_t earlier(int64_t a_ms, int64_t b_ms)
 {
     if (a_ms < 0 || b_ms < 0)
@@ -121,7 +122,7 @@ static void arm_due(struct carry_worker *worker, int64_t due_ms)
         arm_standby(worker);
 }
 
-/* Of a lease that is renewed in time the end is never so near. */
+/* The end of a lease that is renewed in time is never this near. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
 {
     int64_t left_us = until_lost_ms * 1000 + EARLY_US;
@@ -155,7 +156,7 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
     worker->beat = carried->beat;
     worker->beat_seen_us = clock_boot_us();
     if (worker->options.is_alone)
-        worker->wants_tick = true; /* whoever that was is gone: take it now */
+        worker->wants_tick = true; /* that owner is gone: take the lock now */
 }
 
 static bool is_owner_stuck(const struct carry_worker *worker)
@@ -167,11 +168,11 @@ static bool is_owner_stuck(const struct carry_worker *worker)
 
 /* ---- carrying ---- */
 
-static void own(struct carry_worker *worker, const struct shard_carried *carried)
+static void act_as_owner(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, true);
     worker->owner[0] = '\0';
-    /* A wake-up comes on another connection: it may tell of what happened after this reply was made. */
+    /* A wake-up comes on another connection: it may be newer than this reply. */
     arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
     if (carried->is_full)
         worker->wants_carry = true;
@@ -180,8 +181,8 @@ static void own(struct carry_worker *worker, const struct shard_carried *carried
         forgetter_run(worker->forgetter);
 }
 
-/* Watches the owner, and what it leaves overdue. */
-static void stand_by(struct carry_worker *worker, const struct shard_carried *carried)
+/* Watches the owner, and the jobs that it leaves overdue. */
+static void act_as_standby(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, false);
     timer_stop(worker->lost);
@@ -213,9 +214,9 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     }
     compare_clocks(worker, carried->now_us);
     if (slice_equal(carried->owner, slice_of(worker->me))) {
-        own(worker, carried);
+        act_as_owner(worker, carried);
     } else {
-        stand_by(worker, carried);
+        act_as_standby(worker, carried);
     }
     carry_what_is_wanted(worker);
 }
@@ -243,7 +244,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
     shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
-/* A standby looks when it may take over, too. */
+/* A standby also ticks when it may take over. */
 static int64_t until_next_tick_us(const struct carry_worker *worker)
 {
     if (worker->is_owner || !worker->owner[0])
@@ -261,7 +262,7 @@ static void on_tick(void *arg)
         janitor_tick(worker->options.janitor);
 }
 
-/* Behind the carry in the same turn goes our consumer's claim: a due job costs one way to Redis. */
+/* Our consumer's claim follows in the same turn: a due job costs one way to Redis. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
@@ -293,8 +294,8 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
-/* However short Redis was away, it may have come back without the last renewals. */
-static void on_up(void *arg)
+/* Redis may have come back without the last renewals, however short it was away. */
+static void carry_worker_on_up(void *arg)
 {
     struct carry_worker *worker = arg;
     worker->has_clock = false;
@@ -319,7 +320,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->lost = timer_new(loop, on_lost, worker);
     shard_on_wake(options->shard, on_wake, worker);
     shard_on_lock_left(options->shard, on_lock_left, worker);
-    shard_on_up(options->shard, on_up, worker);
+    shard_on_up(options->shard, carry_worker_on_up, worker);
     timer_start(worker->tick, 0);
     return worker;
 }
@@ -336,7 +337,7 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->tick);
     timer_stop(worker->due);
     timer_stop(worker->lost);
-    if (worker->is_owner || worker->is_carrying) /* which may take the lock yet */
+    if (worker->is_owner || worker->is_carrying) /* the call under way may take the lock yet */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 

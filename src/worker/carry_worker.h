@@ -1,14 +1,12 @@
 /* carry_worker.h - the role that carries topics whose time has come to the ready list.
  *
- * Of all processes on one shard one is the owner of the lock at a time. It carries
- * exactly when the earliest time comes, and each second. A standby takes over when
- * it saw the owner's beat stand still for CARRY_STUCK_US of its own clock: the lock
- * moves by beat, not by expiry, because clocks jump. An owner that stops gives the
- * lock back, and wakes the standbys. The owner also sees to it that lost leases
- * return, that idempotency keys are forgotten and that the books are audited.
+ * One process at a time owns the lock of a shard. The owner carries exactly when the earliest time comes, and
+ * each second. It also returns the jobs of lost leases, forgets idempotency keys and audits the books. An
+ * owner that stops gives the lock back, which wakes the standbys.
  *
- * Carrying needs no lock, as it is harmless twice. So no job waits for the lock to
- * move: a standby carries what is overdue by CARRY_PATIENCE_MS. */
+ * A standby takes over when it saw the owner's beat stand still for CARRY_STUCK_US of its own clock. The lock
+ * moves by beat, not by expiry, because clocks jump. Carrying itself needs no lock, as it is harmless twice:
+ * a standby carries jobs that are overdue by CARRY_PATIENCE_MS, so that no job waits for the lock to move. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
@@ -24,9 +22,9 @@ struct carry_worker_options {
     struct shard *shard;
     struct metrics *metrics;
     struct janitor *janitor;
-    /* Nobody else can be alive on this Redis (it is our private one): take the lock at once. */
+    /* No other process can be alive on this Redis (it is our private one): take the lock at once. */
     bool is_alone;
-    /* A topic's time has come: the consumer beside us may claim in the same turn. */
+    /* A topic's time has come: the consumer of this reactor may claim in the same turn. */
     loop_fn *on_due;
     void *arg;
 };

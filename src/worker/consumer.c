@@ -15,16 +15,16 @@
 
 enum { CLAIM_MAX = 64 }; /* fewer than slots, so that the consumers of a burst share it */
 
-/* What the consumer has to do with one shard. */
+/* The consumer's part of one shard. */
 struct lane {
     struct consumer *consumer;
     struct shard *shard;
     struct attempt_context context;
     struct list attempts;   /* running or being recorded, the longest without a renewal first */
-    struct list unrecorded; /* Redis did not take their outcome; they have no slots */
+    struct list unrecorded; /* Redis did not take their ending; they have no slots */
     size_t unrecorded_count;
     bool is_claiming; /* a claim is under way */
-    bool wants_claim; /* there is, or may be, something to claim */
+    bool wants_claim; /* jobs may be due */
     bool is_waiting;  /* at the doorbell */
     size_t claiming;  /* slots that the claim under way has taken */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
@@ -91,7 +91,7 @@ static void on_attempt_unrecorded(void *arg, struct attempt *attempt)
     retry_soon(lane);
 }
 
-/* Redis is back: what it does not know yet goes to it before anything else. */
+/* Redis is back. Endings that it did not take are sent before anything else. */
 static void record_again(struct lane *lane)
 {
     struct list again;
@@ -105,7 +105,7 @@ static void record_again(struct lane *lane)
     }
 }
 
-static void on_up(void *arg)
+static void consumer_on_up(void *arg)
 {
     struct lane *lane = arg;
     timer_stop(lane->retry);
@@ -113,7 +113,7 @@ static void on_up(void *arg)
     lane->wants_claim = true;
 }
 
-static void renew(struct lane *lane, int64_t before_us)
+static void renew_lane(struct lane *lane, int64_t before_us)
 {
     struct list renewed;
     list_init(&renewed);
@@ -134,7 +134,7 @@ static void on_renew_tick(void *arg)
     struct consumer *consumer = arg;
     int64_t before_us = clock_boot_us() - RENEW_AFTER_US;
     for (size_t i = 0; i < consumer->lane_count; i++)
-        renew(&consumer->lanes[i], before_us);
+        renew_lane(&consumer->lanes[i], before_us);
     if (consumer->in_flight > 0)
         timer_start(consumer->renew, RENEW_TICK_US);
 }
@@ -176,8 +176,8 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
         timer_start(consumer->renew, RENEW_TICK_US);
 }
 
-/* What was passed over waits for another version, or for its settings. */
-static void tell_passed(struct consumer *consumer, const struct shard_claim *claim)
+/* A topic that a claim passed over needs a later version, or settings that can be read. */
+static void warn_of_passed(struct consumer *consumer, const struct shard_claim *claim)
 {
     struct topic_settings settings;
     if (claim->passed.size == 0)
@@ -185,7 +185,7 @@ static void tell_passed(struct consumer *consumer, const struct shard_claim *cla
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* else it was served, and its places had no jobs */
+    else if (settings.lacks.size) /* otherwise it was served: its places had no jobs */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -200,7 +200,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     if (status == STATUS_OK) /* before any attempt asks for its permit */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
-    tell_passed(lane->consumer, claim);
+    warn_of_passed(lane->consumer, claim);
     if (status == STATUS_OK && claim->more > 0)
         lane->wants_claim = true;
     if (status != STATUS_OK)
@@ -208,7 +208,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     tell_drained(lane->consumer);
 }
 
-static void claim(struct lane *lane, size_t count)
+static void claim_jobs(struct lane *lane, size_t count)
 {
     struct consumer *consumer = lane->consumer;
     lane->wants_claim = false;
@@ -222,11 +222,11 @@ static void claim(struct lane *lane, size_t count)
 
 static bool may_claim(const struct lane *lane)
 {
-    /* What Redis does not record has no slots, but is bounded all the same. */
+    /* Attempts that are not recorded have no slots; they are bounded all the same. */
     return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
 }
 
-/* sharers: lanes that want to claim in this turn and have not done so yet. */
+/* sharers: lanes that have yet to claim in this turn. */
 static void take_turn(struct lane *lane, size_t *sharers)
 {
     if (!may_claim(lane))
@@ -236,14 +236,14 @@ static void take_turn(struct lane *lane, size_t *sharers)
     if (free == 0)
         return;
     if (lane->wants_claim) {
-        claim(lane, free < CLAIM_MAX ? free : CLAIM_MAX);
+        claim_jobs(lane, free < CLAIM_MAX ? free : CLAIM_MAX);
     } else if (!lane->is_waiting && !timer_is_running(lane->retry)) {
         lane->is_waiting = true;
         shard_wait_bell(lane->shard, on_bell, lane);
     }
 }
 
-static void on_turn_end(void *arg)
+static void consumer_on_turn_end(void *arg)
 {
     struct consumer *consumer = arg;
     size_t sharers = 0;
@@ -285,9 +285,9 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
     };
     list_init(&lane->attempts);
     list_init(&lane->unrecorded);
-    lane->retry = timer_new(loop, on_up, lane);
-    shard_on_up(lane->shard, on_up, lane);
-    shard_on_bell_up(lane->shard, on_up, lane);
+    lane->retry = timer_new(loop, consumer_on_up, lane);
+    shard_on_up(lane->shard, consumer_on_up, lane);
+    shard_on_bell_up(lane->shard, consumer_on_up, lane);
 }
 
 struct consumer *consumer_new(struct loop *loop, const struct consumer_options *options)
@@ -299,7 +299,7 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     slots_init(&consumer->slots, options->max_in_flight, consumer->lane_count);
     consumer->receivers = receivers_new(loop, options->store, options->metrics);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
-    consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, on_turn_end, consumer);
+    consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, consumer_on_turn_end, consumer);
     for (size_t i = 0; i < consumer->lane_count; i++)
         start_lane(loop, consumer, i);
     return consumer;

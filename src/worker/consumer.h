@@ -1,12 +1,11 @@
 /* consumer.h - claims due jobs of ready topics and POSTs them.
  *
- * A consumer with free slots waits at the doorbell and then claims, whether it
- * rang or not; a busy one claims as its slots become free. It claims only what it
- * starts in the same turn, so nothing claimed waits in this process. A slot is
- * free again when the outcome is recorded, or Redis is away for that.
+ * A consumer with free slots waits at the doorbell and then claims, whether the bell rang or not. A busy one
+ * claims as its slots become free. All claimed jobs start in the same turn: none waits in this process. A
+ * slot is free again when Redis has taken the ending of its attempt, or has failed to.
  *
- * It has a lane for each shard, and the lanes share its slots (slots.h): a shard that is slow
- * or away holds up no other one. */
+ * The consumer has a lane for each shard. The lanes share its slots (slots.h), so that a slow or absent shard
+ * does not hold up the others. */
 #ifndef DUEPOST_WORKER_CONSUMER_H
 #define DUEPOST_WORKER_CONSUMER_H
 
@@ -24,23 +23,22 @@ struct consumer_options {
     struct metrics *metrics;
 };
 
-/* Borrows everything in options. Starts to claim when the store is there. */
+/* Borrows everything in options. Claims as soon as the store is connected. */
 struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
-/* New values for these; borrowed like those before, which are let go of. Attempts that run end by the new
- * ones. */
+/* Replaces these options; borrows the new ones instead. Running attempts end by the new ones. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* There is work in this shard for sure: claim at the end of this turn. */
+/* Claims in this shard at the end of this turn. */
 void consumer_poke(struct consumer *, size_t shard);
 
-/* No more claims. on_drained comes when all attempts have ended and are recorded. */
+/* Stops claiming. on_drained follows when all attempts are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
 
-/* Cuts what still runs and gives the leases back; on_drained follows. */
+/* Cuts running attempts and gives their leases back; on_drained follows. */
 void consumer_cut(struct consumer *);
 
-/* Attempts that are still there end without a word. NULL is fine. */
+/* Drops attempts that are still there. NULL is fine. */
 void consumer_free(struct consumer *);
 
 #endif

@@ -1,10 +1,10 @@
 /* permit.h - an attempt's right to go to its receiver.
  *
- * It has two parts, for the path of its url and for its receiver. Each is given, or the job is held: while
- * the circuit breaker is open, and where as many attempts are in flight as the receiver's limit allows. Where
- * a breaker has waited long enough, one attempt asks Redis whether it may probe: of all that ask, in all
- * processes, one gets the right, with a number that its outcome is reported with. Where Redis does not
- * answer, each reactor gives it to one attempt. */
+ * A permit has two parts, for the path of its url and for its receiver. A part is not given, and the job is
+ * held, while the circuit breaker is open, or while as many attempts are in flight as the receiver's limit
+ * allows. When a breaker has waited long enough, an attempt asks Redis for the right to probe. One attempt of
+ * all processes gets it, with a number that its result is reported with. Where Redis does not answer, each
+ * reactor gives the right to one attempt. */
 #ifndef DUEPOST_WORKER_PERMIT_H
 #define DUEPOST_WORKER_PERMIT_H
 
@@ -19,7 +19,7 @@ struct permit_part {
     struct permit *permit;
     struct receiver *receiver; /* NULL: not asked for, held, or over */
     bool is_given;
-    int64_t probe; /* its number; 0: it is none */
+    int64_t probe; /* its number; 0: not a probe */
 };
 
 /* Zeroed: none was asked for. */
@@ -39,13 +39,13 @@ enum permit_answer permit_ask(struct permit *, struct receivers *, const char *n
 
 bool permit_is_probe(const struct permit *);
 
-/* The attempt is over. */
+/* The attempt is over, with this result. */
 void permit_end(struct permit *, const struct attempt_result *);
 
-/* fn is to come. */
+/* Whether fn is to come. */
 bool permit_is_awaited(const struct permit *);
 
-/* There was none after all: nothing was sent, or nobody knows. Of any permit, and any number of times. */
+/* Nothing was sent, or it is unknown. In any state, any number of times. */
 void permit_drop(struct permit *);
 
 #endif

@@ -4,15 +4,15 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-/* The news have changed: they leave at the end of the turn. */
-static void report(struct receiver *receiver)
+/* News leave at the end of the turn. */
+static void report_soon(struct receiver *receiver)
 {
     list_remove(&receiver->news_link);
     if (!receiver->is_reporting)
         list_append(&receiver->receivers->with_news, &receiver->news_link);
 }
 
-/* ---- what there is to tell ---- */
+/* ---- news ---- */
 
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
@@ -35,14 +35,14 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
     if (health == RECEIVER_INCONCLUSIVE && probe) {
         note_probe(receiver, probe, RECEIVER_PROBE_INCONCLUSIVE);
         receiver_cause(result, news->inconclusive_cause);
-        report(receiver);
+        report_soon(receiver);
     }
     if (health == RECEIVER_INCONCLUSIVE ||
-        (health == RECEIVER_LIVES && !is_overloaded && !is_of_interest(receiver)))
+        (health == RECEIVER_HEALTHY && !is_overloaded && !is_of_interest(receiver)))
         return;
     if (is_overloaded && news->crowd < (int64_t)receiver->in_flight)
         news->crowd = (int64_t)receiver->in_flight;
-    if (health == RECEIVER_FAILS) {
+    if (health == RECEIVER_FAILING) {
         news->failures++;
         receiver_cause(result, news->cause);
     } else {
@@ -51,7 +51,7 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
         news->delivered += result->status / 100 == 2;
     }
     note_probe(receiver, probe, RECEIVER_PROBE_CONCLUSIVE);
-    report(receiver);
+    report_soon(receiver);
 }
 
 bool receiver_may_be_asked(const struct receiver *receiver)
@@ -65,7 +65,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
     receiver->probe_arg = arg;
     receiver->is_asking = true;
     receiver->news.wants_probe = true;
-    report(receiver);
+    report_soon(receiver);
 }
 
 void receiver_withdraw(struct receiver *receiver)
@@ -76,10 +76,10 @@ void receiver_withdraw(struct receiver *receiver)
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
 {
     note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
-    report(receiver);
+    report_soon(receiver);
 }
 
-/* ---- what comes of it ---- */
+/* ---- reports and their answers ---- */
 
 static void count_changes(const struct receiver *receiver, const struct store_reported *reported)
 {
@@ -88,7 +88,7 @@ static void count_changes(const struct receiver *receiver, const struct store_re
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_OPENED, reported->has_opened);
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_CLOSED, reported->has_closed);
     metrics_count(metrics, METRICS_COUNTER_LIMITS_HALVED, reported->has_halved);
-    /* A path may be as good as a password (https://hooks.example/T0/B0/x): GET /receivers tells it. */
+    /* A path may be a secret (https://hooks.example/T0/B0/x): only GET /receivers shows it. */
     struct slice host = receiver_host_of(slice_of(receiver->name));
     struct slice scope = receiver->is_path ? SLICE("path") : SLICE("receiver");
     if (reported->has_opened)
@@ -128,13 +128,13 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting = false; /* until here it lives for sure */
+    receiver->is_reporting = false; /* which kept it alive until here */
     if (receiver_has_news(receiver))
-        report(receiver);
+        report_soon(receiver);
     receiver_settle(receiver);
 }
 
-/* What would be taken for the probe's own goes in one report, the probe's right in the next. */
+/* Results that could be taken for the probe's own leave in one report, the probe's end in the next. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

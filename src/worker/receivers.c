@@ -6,20 +6,20 @@
 #include "store/shard.h"
 
 enum {
-    IMPAIRED_MAX = 10000, /* as many as a shard keeps; beyond, those heard of longest ago count as well */
+    IMPAIRED_MAX = 10000, /* as many as a shard keeps; beyond, those with the oldest news are forgotten */
 };
-#define IMPAIRED_US INT64_C(3600000000) /* what is older, Redis has forgotten */
-#define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; what is further off, a clock's step has made */
-#define NEWS_US     INT64_C(50000)      /* at least, from one reading of what is new to the next */
+#define IMPAIRED_US INT64_C(3600000000) /* Redis has forgotten older records */
+#define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; a longer one comes from a clock's step */
+#define NEWS_US     INT64_C(50000)      /* at least, from one reading of news to the next */
 
-/* What is known of the receivers of a shard. */
+/* The copy's state for one shard. */
 struct shard_view {
     struct receivers *receivers;
     size_t shard;
     int64_t version; /* read up to here */
-    int64_t last;    /* the highest one that an answer told of */
+    int64_t last;    /* the highest one that an answer named */
     int64_t last_us; /* when it did so first */
-    bool is_behind;  /* there is, or may be, something newer than version */
+    bool is_behind;  /* there may be news after version */
     bool is_asking;
     int64_t asked_us; /* when that was last */
 };
@@ -34,7 +34,7 @@ static struct list *bucket_of(struct receivers *receivers, const char *name)
     return &receivers->buckets[sum % RECEIVER_BUCKETS];
 }
 
-static struct receiver *find(struct receivers *receivers, const char *name)
+static struct receiver *find_receiver(struct receivers *receivers, const char *name)
 {
     struct list *bucket = bucket_of(receivers, name);
     for (struct list *link = bucket->next; link != bucket; link = link->next) {
@@ -47,7 +47,7 @@ static struct receiver *find(struct receivers *receivers, const char *name)
 
 struct receiver *receivers_find(struct receivers *receivers, const char *name)
 {
-    struct receiver *receiver = find(receivers, name);
+    struct receiver *receiver = find_receiver(receivers, name);
     if (receiver)
         return receiver;
     size_t size = strlen(name) + 1;
@@ -77,7 +77,7 @@ void receiver_settle(struct receiver *receiver)
     free(receiver);
 }
 
-/* ---- knowing ---- */
+/* ---- the copy ---- */
 
 bool receiver_is_full(const struct receiver *receiver)
 {
@@ -117,7 +117,7 @@ static void set_impaired(struct receiver *receiver, bool is_impaired)
         list_append(&receivers->impaired, &receiver->age_link);
 }
 
-static void forget(struct receiver *receiver)
+static void forget_receiver(struct receiver *receiver)
 {
     set_open(receiver, false);
     set_limit(receiver, 0);
@@ -133,7 +133,7 @@ static void forget_oldest(struct receivers *receivers)
         bool is_old = clock_boot_us() - oldest->heard_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
-        forget(oldest);
+        forget_receiver(oldest);
     }
 }
 
@@ -210,7 +210,7 @@ static void hear_of(struct shard_view *shard, const struct store_receiver *known
         return; /* not ours */
     memcpy(name, known->name.data, known->name.size);
     name[known->name.size] = '\0';
-    struct receiver *receiver = is_well ? find(receivers, name) : receivers_find(receivers, name);
+    struct receiver *receiver = is_well ? find_receiver(receivers, name) : receivers_find(receivers, name);
     if (!receiver)
         return;
     receiver_learn(receiver, known, version);
@@ -226,8 +226,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* the next claim in this shard tells again: there is one each second, while attempts can
-                   begin */
+        return; /* the next claim in this shard brings the version again, within a second */
     for (size_t i = 0; i < count; i++)
         hear_of(shard, &known[i], last);
     forget_oldest(receivers);
@@ -238,7 +237,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     catch_up(shard);
 }
 
-/* Reads what is new, unless it did so just now. */
+/* Reads news, unless it did so just now. */
 static void catch_up(struct shard_view *shard)
 {
     int64_t since_us = clock_boot_us() - shard->asked_us;
@@ -269,7 +268,7 @@ static void on_told(void *arg)
     catch_up(shard);
 }
 
-/* Redis has lost what it said, and goes on from an earlier version. */
+/* Redis has lost records, and goes on from an earlier version. */
 static void begin_anew(struct shard_view *shard)
 {
     const struct list *buckets = shard->receivers->buckets;

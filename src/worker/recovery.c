@@ -23,7 +23,7 @@ static void end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-/* Its record, which tells of its attempts and its receiver, stays in Redis. */
+/* Its record, with its attempts and its receiver, stays in Redis. */
 static void tell_death(struct recovery *recovery, struct slice id)
 {
     struct slice topic, job_id;

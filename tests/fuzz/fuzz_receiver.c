@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct attempt_result result = {.error = data[0] % (ATTEMPT_ERROR_PROTOCOL + 1)};
     result.status = result.error == ATTEMPT_ERROR_NONE ? 100 + data[0] * 2 : 0;
     enum receiver_health health = receiver_health(&result);
-    assert(health != RECEIVER_FAILS || result.status == 0);
+    assert(health != RECEIVER_FAILING || result.status == 0);
     health = receiver_path_health(&result);
-    assert(health != RECEIVER_FAILS || result.status == 0 || result.status >= 500);
+    assert(health != RECEIVER_FAILING || result.status == 0 || result.status >= 500);
     assert(!receiver_is_overloaded(&result) || result.status > 0);
     receiver_cause(&result, cause);
     int64_t hold_ms =

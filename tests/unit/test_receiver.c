@@ -118,27 +118,28 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
         bool is_overloaded;
         const char *cause;
     } cases[] = {
-        {200, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "200"},
-        {301, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "301"},
-        {404, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "404"},
-        {429, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, true, "429"},
-        {500, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "500"},
-        {501, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "501"},
-        {502, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, true, "502"},
-        {503, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, false, "503"},
-        {504, 0, true, RECEIVER_LIVES, RECEIVER_FAILS, true, "504"},
-        {505, 0, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "505"},
+        {200, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "200"},
+        {301, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "301"},
+        {404, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "404"},
+        {429, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, true, "429"},
+        {500, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "500"},
+        {501, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "501"},
+        {502, 0, true, RECEIVER_HEALTHY, RECEIVER_FAILING, true, "502"},
+        {503, 0, true, RECEIVER_HEALTHY, RECEIVER_FAILING, false, "503"},
+        {504, 0, true, RECEIVER_HEALTHY, RECEIVER_FAILING, true, "504"},
+        {505, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "505"},
         {0, ATTEMPT_ERROR_DNS, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false, "dns"},
-        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "connect"},
-        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "tls"},
-        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "timeout"},
-        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILS, false, "timeout"},
-        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILS, RECEIVER_INCONCLUSIVE, false, "reset"},
-        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILS, false, "reset"},
+        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "connect"},
+        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "tls"},
+        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "timeout"},
+        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "timeout"},
+        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "reset"},
+        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "reset"},
         {0, ATTEMPT_ERROR_TARGET_REFUSED, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false,
          "target_refused"},
-        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "answer_too_large"},
-        {0, ATTEMPT_ERROR_PROTOCOL, true, RECEIVER_LIVES, RECEIVER_LIVES, false, "protocol"},
+        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false,
+         "answer_too_large"},
+        {0, ATTEMPT_ERROR_PROTOCOL, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "protocol"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct attempt_result result = {.status = cases[i].status,
@@ -161,11 +162,11 @@ END_TEST
 START_TEST(a_timeout_of_less_than_a_second_tells_nothing)
 {
     struct attempt_result result = {.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000};
-    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILING);
     result.duration_ms = 899;
     ck_assert_int_eq(receiver_health(&result), RECEIVER_INCONCLUSIVE);
     result.error = ATTEMPT_ERROR_RESET;
-    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILS);
+    ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILING);
 }
 END_TEST
 
