@@ -50,6 +50,7 @@ VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\b1[789]\d{8}\b", "<s>"),
     (r'("durationMs": ?|\b(?:late_)?ms=|\bpid=)\d+', r"\1<n>"),
     (r"\b(?:\d+ (?:d|h|min) )*\d+(?:\.\d+)? (?:ms|s|min|h|d)\b", "<duration>"),
+    (r"\bdue (?:now|in <duration>|<duration> ago)", "due <when>"),
     (r" {2,}", "  "),
 ]]
 
