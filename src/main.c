@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "job/topic_settings.h"
 #include "server/options_load.h"
 #include "server/options_print.h"
 #include "server/server.h"
@@ -37,7 +36,6 @@ int main(int argc, char **argv)
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
-    topic_settings_startup();
     if (options_load(options, &input, &problem) != STATUS_OK ||
         options_check_start(options, &problem) != STATUS_OK)
         return fail(options, EXIT_USAGE, &problem);

@@ -71,18 +71,9 @@ static enum status read_change(const struct change *change, const struct topic_s
                                struct job_errors *errors)
 {
     struct slice body = http_request_body(change->exchange->request);
-    struct buffer known;
     if (change->kind == CHANGE_REPLACE)
         return topic_settings_parse(body, settings, errors);
-    buffer_init(&known, TOPIC_SETTINGS_BYTES_MAX);
-    topic_settings_write_known(old, &known);
-    enum status status = topic_settings_merge(buffer_slice(&known), body, text, errors);
-    buffer_fini(&known);
-    if (status == STATUS_OK)
-        status = topic_settings_parse(buffer_slice(text), settings, errors);
-    if (status == STATUS_OK)
-        topic_settings_carry(settings, old);
-    return status;
+    return topic_settings_patch(old, body, text, settings, errors);
 }
 
 /* Settings of all topics count where a topic has none of its own; so far these two. */

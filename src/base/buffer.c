@@ -128,11 +128,18 @@ static void append_escape(struct buffer *buffer, unsigned char byte)
         buffer_append(buffer, SLICE("\xef\xbf\xbd")); /* U+FFFD */
 }
 
+/* ASCII that needs no escape in JSON. */
+static const bool is_plain[256] = {
+    [0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7f] = true};
+
 /* Returns how many bytes at the front need no escape; 0 when the first one does. */
 static size_t plain_size(const uint8_t *at, size_t left)
 {
-    if (*at < 0x80)
-        return *at >= 0x20 && *at != '"' && *at != '\\';
+    size_t ascii = 0;
+    while (ascii < left && is_plain[at[ascii]])
+        ascii++;
+    if (ascii || *at < 0x80)
+        return ascii;
     size_t size = utf8_size(*at);
     return size && size <= left && utf8_is_sound(at, size) ? size : 0;
 }

@@ -13,8 +13,12 @@ struct slice {
     size_t size;
 };
 
-/* Makes a slice of a string literal. */
-#define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
+/* Makes a slice of a string literal; SLICE_INIT is for the initializers of static data. */
+#define SLICE_INIT(literal)                                                                                  \
+    {                                                                                                        \
+        "" literal, sizeof(literal) - 1                                                                      \
+    }
+#define SLICE(literal) ((struct slice)SLICE_INIT(literal))
 
 /* Arguments for printf's "%.*s". */
 #define SLICE_ARG(slice) (int)(slice).size, (slice).data

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "job/job_members.h"
 #include "job/json.h"
 #include "job/member.h"
 
@@ -58,53 +59,9 @@ void job_fini(struct job *job)
     buffer_fini(&job->text);
 }
 
-static bool has_header(const struct job *job, const struct job_header *header)
-{
-    for (size_t i = 0; i < job->header_count; i++)
-        if (slice_equal(job->headers[i].name, header->name))
-            return slice_equal(job->headers[i].value, header->value);
-    return false;
-}
-
-/* Names are unique, so that as many headers, each found in the other, are the same ones. */
-static bool same_headers(const struct job *a, const struct job *b)
-{
-    if (a->has_headers != b->has_headers || a->header_count != b->header_count)
-        return false;
-    for (size_t i = 0; i < a->header_count; i++)
-        if (!has_header(b, &a->headers[i]))
-            return false;
-    return true;
-}
-
-static bool same_schedule(const struct job *a, const struct job *b)
-{
-    if (a->has_schedule != b->has_schedule || a->schedule.count != b->schedule.count)
-        return false;
-    for (size_t i = 0; i < a->schedule.count; i++)
-        if (a->schedule.wait_ms[i] != b->schedule.wait_ms[i])
-            return false;
-    return true;
-}
-
-static bool same_times(const struct job *a, const struct job *b)
-{
-    return a->has_delay == b->has_delay && a->delay_ms == b->delay_ms && a->has_due_at == b->has_due_at &&
-           a->due_at_ms == b->due_at_ms && a->has_ttl == b->has_ttl && a->ttl_ms == b->ttl_ms &&
-           a->has_expires_at == b->has_expires_at && a->expires_at_ms == b->expires_at_ms;
-}
-
-static bool same_patience(const struct job *a, const struct job *b)
-{
-    return a->has_timeout == b->has_timeout && a->timeout_ms == b->timeout_ms &&
-           a->has_retry == b->has_retry && a->retry == b->retry && same_schedule(a, b);
-}
-
 bool job_is_same(const struct job *a, const struct job *b)
 {
-    return slice_equal(a->topic, b->topic) && slice_equal(a->job_id, b->job_id) && a->lacks.size == 0 &&
-           b->lacks.size == 0 && slice_equal(a->url, b->url) && slice_equal(a->body, b->body) &&
-           same_times(a, b) && same_patience(a, b) && same_headers(a, b);
+    return a->lacks.size == 0 && b->lacks.size == 0 && members_are_same(&job_members, a, b);
 }
 
 int64_t job_due_ms(const struct job *job, int64_t created_ms)

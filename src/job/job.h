@@ -22,7 +22,7 @@ enum {
     JOB_ID_DERIVED_MAX = 320, /* bytes, where the server makes it for a job of a sibling topic */
     JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
     JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
-    JOB_URL_MAX = 2048,                           /* bytes */
+    JOB_URL_MAX = 2048,                                        /* bytes */
     JOB_RETRY_MAX = 100,
     JOB_HEADERS_MAX = 50,
     JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
@@ -84,6 +84,33 @@ struct attempt_result {
 
 struct job_header {
     struct slice name, value;
+};
+
+/* The rows of the table of members, job_members.c, in the order of a record. */
+enum job_member {
+    JOB_CREATED_AT,
+    JOB_TOPIC,
+    JOB_JOB_ID,
+    JOB_URL,
+    JOB_DELAY,
+    JOB_DUE_AT,
+    JOB_TTL,
+    JOB_EXPIRES_AT,
+    JOB_RETRY,
+    JOB_RETRY_SCHEDULE,
+    JOB_TIMEOUT,
+    JOB_HEADERS,
+    JOB_ATTEMPTS,
+    JOB_UNCOUNTED,
+    JOB_LAST_ATTEMPT,
+    JOB_WAIT,
+    JOB_REASON,
+    JOB_TRACE_PARENT,
+    JOB_TRACE_STATE,
+#ifdef DUEPOST_TEST_NEXT
+    JOB_NEXT,
+#endif
+    JOB_BODY,
 };
 
 /* Slices point into the text that was read and into text. */

@@ -1,10 +1,8 @@
-/* job_parse.h - what job_patch.c has in common with job_parse. */
+/* job_parse.h - what job_patch.c and topic_settings.c have in common with job_parse. */
 #ifndef DUEPOST_JOB_JOB_PARSE_H
 #define DUEPOST_JOB_JOB_PARSE_H
 
-#include "job/job.h"
-
-#define JOB_EXPIRES_TOO_SOON "must be later than the job is due"
+#include "job/job_members.h"
 
 /* Whether text is a sound JSON object within the limits of a job. INVALID: errors has one more. NO_MEMORY:
  * that cannot be told. */

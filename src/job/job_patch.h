@@ -23,9 +23,9 @@ struct job_patched {
     bool has_url;  /* the patch has one */
 };
 
-/* text: where the new members are put together. INVALID: errors says all that is wrong. UNREADABLE: somebody else
- * wrote the record. LACKING: it needs a later version. NO_MEMORY: errors says nothing. OK: the jobs borrow patch->record and text, and are for
- * job_patched_fini. */
+/* text: where the new members are put together. INVALID: errors says all that is wrong. UNREADABLE: somebody
+ * else wrote the record. LACKING: it needs a later version. NO_MEMORY: errors says nothing. OK: the jobs
+ * borrow patch->record and text, and are for job_patched_fini. */
 enum status job_patch(const struct job_patch *, struct buffer *text, struct job_patched *,
                       struct job_errors *) MUST_USE;
 

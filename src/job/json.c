@@ -18,13 +18,24 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
+/* Bytes that mean something in a string, and outside of one. */
+static const bool ends_text[256] = {['"'] = true, ['\\'] = true};
+static const bool is_bracket[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
+
+static const char *skip_to(const bool *wanted, const char *at, const char *end)
+{
+    while (at < end && !wanted[(uint8_t)*at])
+        at++;
+    return at;
+}
+
 /* Behind the string that begins at at; NULL where it does not end. */
 static const char *skip_string(const char *at, const char *end)
 {
-    for (at++; at < end; at++) {
+    for (at++; (at = skip_to(ends_text, at, end)) < end; at++) {
         if (*at == '"')
             return at + 1;
-        if (*at == '\\' && ++at == end)
+        if (++at == end)
             break;
     }
     return NULL;
@@ -33,7 +44,7 @@ static const char *skip_string(const char *at, const char *end)
 static const char *skip_container(const char *at, const char *end)
 {
     size_t depth = 0;
-    while (at && at < end) {
+    while (at && (at = skip_to(is_bracket, at, end)) < end) {
         char byte = *at;
         if (byte == '"') {
             at = skip_string(at, end);
@@ -42,7 +53,7 @@ static const char *skip_container(const char *at, const char *end)
         at++;
         if (byte == '{' || byte == '[')
             depth++;
-        else if ((byte == '}' || byte == ']') && --depth == 0)
+        else if (--depth == 0)
             return at;
     }
     return NULL;

@@ -15,7 +15,7 @@ static bool is_number(struct slice value)
     return value.data[0] == '-' || (value.data[0] >= '0' && value.data[0] <= '9');
 }
 
-static void add_range(struct job_errors *errors, const char *name, int64_t min_ms, int64_t max_ms)
+static bool refuse_range(struct job_errors *errors, const char *name, int64_t min_ms, int64_t max_ms)
 {
     char detail[DETAIL_MAX];
     struct buffer text = {.data = detail, .capacity = sizeof detail, .max = sizeof detail - 1};
@@ -24,6 +24,7 @@ static void add_range(struct job_errors *errors, const char *name, int64_t min_m
     buffer_append(&text, SLICE(" to "));
     seconds_append(&text, max_ms);
     job_errors_add(errors, name, buffer_text(&text));
+    return false;
 }
 
 bool member_url(struct job_errors *errors, const char *name, struct slice text)
@@ -37,7 +38,7 @@ bool member_url(struct job_errors *errors, const char *name, struct slice text)
     return !detail;
 }
 
-bool member_is_absent(struct slice value)
+bool member_is_null(struct slice value)
 {
     return slice_equal(value, SLICE("null"));
 }
@@ -56,51 +57,57 @@ static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
     return is_number(value) && seconds_parse(value, max_ms, ms);
 }
 
-void member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
+bool member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
                     int64_t max_ms, int64_t *ms)
 {
-    if (!is_number(value) && !is_duration(value))
+    if (!is_number(value) && !is_duration(value)) {
         job_errors_add(errors, name, "must be a number of seconds, or a duration such as \"15m\"");
-    else if (!read_seconds(value, max_ms, ms) || *ms < min_ms)
-        add_range(errors, name, min_ms, max_ms);
+        return false;
+    }
+    return (read_seconds(value, max_ms, ms) && *ms >= min_ms) || refuse_range(errors, name, min_ms, max_ms);
 }
 
-void member_integer(struct job_errors *errors, const char *name, struct slice value, int64_t min, int64_t max,
+bool member_integer(struct job_errors *errors, const char *name, struct slice value, int64_t min, int64_t max,
                     int64_t *number)
 {
     char detail[DETAIL_MAX];
     bool is_integer;
     if (is_number(value) && decimal_parse(value, 1, max, number, &is_integer) && is_integer && *number >= min)
-        return;
+        return true;
     snprintf(detail, sizeof detail, "must be an integer from %lld to %lld", (long long)min, (long long)max);
     job_errors_add(errors, name, detail);
+    return false;
 }
 
-static void read_wait(struct job_errors *errors, const char *name, struct slice value,
+static bool read_wait(struct job_errors *errors, const char *name, struct slice value,
                       struct retry_schedule *schedule)
 {
     int64_t *wait_ms = &schedule->wait_ms[schedule->count];
     char field[64];
-    if (!read_seconds(value, JOB_WAIT_MAX_MS, wait_ms)) {
-        *wait_ms = 0;
-        snprintf(field, sizeof field, "%s[%zu]", name, schedule->count);
-        add_range(errors, field, 0, JOB_WAIT_MAX_MS);
-    }
-    schedule->count++;
+    size_t index = schedule->count++;
+    if (read_seconds(value, JOB_WAIT_MAX_MS, wait_ms))
+        return true;
+    *wait_ms = 0;
+    snprintf(field, sizeof field, "%s[%zu]", name, index);
+    return refuse_range(errors, field, 0, JOB_WAIT_MAX_MS);
 }
 
-void member_schedule(struct job_errors *errors, const char *name, struct slice value,
+bool member_schedule(struct job_errors *errors, const char *name, struct slice value,
                      struct retry_schedule *schedule)
 {
     struct slice item;
     struct json_cursor cursor;
+    bool is_sound = true;
     schedule->count = 0;
     if (!json_open(value, &cursor) || cursor.close != ']') {
         job_errors_add(errors, name, "must be an array of seconds");
-        return;
+        return false;
     }
     while (schedule->count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
-        read_wait(errors, name, item, schedule);
-    if (schedule->count == RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
+        is_sound &= read_wait(errors, name, item, schedule);
+    if (schedule->count == RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item)) {
         job_errors_add(errors, name, "must have at most 100 waits");
+        return false;
+    }
+    return is_sound;
 }

@@ -20,6 +20,7 @@ struct reading {
     struct job_header *headers;
     size_t count, bytes;
     struct buffer *text;
+    bool has_fault;
 };
 
 /* What is wrong with one header, or NULL. */
@@ -57,6 +58,7 @@ static bool read_header(struct reading *reading, struct slice key, struct slice 
     if (is_text)
         header.value = read_string(reading, value);
     const char *detail = check_header(reading, &header, is_text);
+    reading->has_fault |= detail != NULL;
     if (detail)
         job_errors_add_named(reading->errors, "headers.", header.name, detail);
     else
@@ -65,26 +67,30 @@ static bool read_header(struct reading *reading, struct slice key, struct slice 
     return reading->bytes <= JOB_HEADER_BYTES_MAX;
 }
 
-size_t member_headers(struct job_errors *errors, const char *name, struct slice value,
-                      struct job_header *headers, struct buffer *text)
+static bool refuse(struct job_errors *errors, const char *name, const char *detail)
+{
+    job_errors_add(errors, name, detail);
+    return false;
+}
+
+bool member_headers(struct job_errors *errors, const char *name, struct slice value,
+                    struct job_header *headers, size_t *count, struct buffer *text)
 {
     struct reading reading = {.errors = errors, .headers = headers, .text = text};
     struct json_cursor cursor;
     struct slice key, item;
     bool is_small = true;
-    if (!json_open(value, &cursor) || cursor.close != '}') {
-        job_errors_add(errors, name, "must be an object of strings");
-        return 0;
-    }
-    if (json_count_members(value) > JOB_HEADERS_MAX) {
-        job_errors_add(errors, name, "must have at most 50 headers");
-        return 0;
-    }
+    *count = 0;
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return refuse(errors, name, "must be an object of strings");
+    if (json_count_members(value) > JOB_HEADERS_MAX)
+        return refuse(errors, name, "must have at most 50 headers");
     while (is_small && json_next_member(&cursor, &key, &item))
-        is_small = member_is_absent(item) || read_header(&reading, key, item);
+        is_small = member_is_null(item) || read_header(&reading, key, item);
+    *count = reading.count;
     if (!is_small)
-        job_errors_add(errors, name, "must have at most 8192 bytes in all");
-    return reading.count;
+        return refuse(errors, name, "must have at most 8192 bytes in all");
+    return !reading.has_fault;
 }
 
 bool member_header_is_shown(struct slice name)

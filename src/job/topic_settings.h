@@ -11,6 +11,7 @@
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
 #include "job/job.h"
+#include "job/members.h"
 #include "job/signature.h"
 
 enum {
@@ -18,7 +19,7 @@ enum {
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
     TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* of a text */
-    TOPIC_PATCH_BYTES_MAX = 64 * 1024, /* spaces and all; it becomes a tree, which costs more than the text */
+    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* spaces and all */
 };
 #define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
 #define TOPIC_RATE_PER_MAX_MS  (INT64_C(86400) * 1000)
@@ -48,8 +49,8 @@ struct topic_settings {
     struct carried carried, rate_carried; /* members that this version does not know */
 };
 
-/* Once, before any thread: what topic_settings_merge uses is not thread-safe at its first use. */
-void topic_settings_startup(void);
+/* The table of settings, see members.h. */
+extern const struct members topic_settings_members;
 
 /* Reads what a client sends. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing.
  * The settings need no fini then. OK: they borrow text. */
@@ -59,22 +60,18 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *, str
  * did not write that. The settings need no fini then. OK: they borrow text. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
-/* Reads what a job of this topic gets of the text, as topic_settings_read does. A sibling topic gets parts of its
- * owner's settings: the signing secrets, the retention, and the headers with the url that says where these may
- * go. */
-enum status topic_settings_read_for(struct slice topic, struct slice text,
-                                    struct topic_settings *) MUST_USE;
+/* Reads what a job of this topic gets of the text, as topic_settings_read does. A sibling topic gets parts of
+ * its owner's settings: the signing secrets, the retention, and the headers with the url that says where
+ * these may go. */
+enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
 
 /* The text; nothing where nothing is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
-/* The same without what is carried, for topic_settings_merge; "{}" where nothing is set. */
+/* The known settings alone; "{}" where nothing is set. */
 void topic_settings_write_known(const struct topic_settings *, struct buffer *);
-
-/* Copies what old carries, where a change of its settings has made these. Borrows what old borrows. */
-void topic_settings_carry(struct topic_settings *, const struct topic_settings *old);
 
 /* The same for people, without what may be secret: values of headers, queries of urls. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
@@ -88,10 +85,11 @@ enum topic_service {
 };
 enum topic_service topic_settings_service(struct slice text);
 
-/* The text with a JSON merge patch (RFC 7396) applied, into out. INVALID: the patch is no JSON object, or
- * over TOPIC_PATCH_BYTES_MAX. NO_MEMORY: out may hold a part of it. */
-enum status topic_settings_merge(struct slice text, struct slice patch, struct buffer *out,
-                                 struct job_errors *) MUST_USE;
+/* Applies a JSON merge patch (RFC 7396) to old. text: where the new settings are put together. INVALID:
+ * errors says all that is wrong. NO_MEMORY: errors says nothing. The settings need no fini then. OK: they
+ * borrow text, and what old carries. */
+enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* A wait with its jitter; random: any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);

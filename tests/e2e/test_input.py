@@ -51,8 +51,8 @@ def test_an_unknown_field_says_which_one_was_meant(server, receiver, topic):
     assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]] == [
         ("job_id", "unknown field; did you mean jobId?"), ("retrys", "unknown field; did you mean retry?"), ("colour", "unknown field")]
     reply = server.request("PUT", f"/topics/{topic}", json.dumps({"max_in_flight": 1, "rate": {"job": 1, "per": 1}}), JSON)
-    assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]][:2] == [
-        ("max_in_flight", "unknown setting; did you mean maxInFlight?"), ("rate.job", "unknown setting; did you mean jobs?")]
+    assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]] == [
+        ("rate.job", "unknown setting; did you mean jobs?"), ("max_in_flight", "unknown setting; did you mean maxInFlight?")]
     reply = server.get(f"/jobs?state=dead&url_host=a&due_befor=b&x=1")
     assert [error["detail"] for error in reply.expect(400)["errors"]] == [
         "unknown query parameter; did you mean urlHost?", "unknown query parameter; did you mean dueBefore?", "unknown query parameter"]

@@ -1,0 +1,142 @@
+#include "job/job_members.h"
+
+#include "base/timestamp.h"
+#include "job/header.h"
+#include "job/job_id.h"
+#include "job/trace.h"
+
+/* ---- what the kinds do not know, of a client's job ---- */
+
+static void refuse(struct member_parse *parse, const struct member *member, const char *detail)
+{
+    job_errors_add(parse->errors, member->path, detail);
+}
+
+static void check_topic(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (topic_is_sibling(job->topic))
+        refuse(parse, member, "must not have ~: only the server schedules jobs in such topics");
+    else if (!topic_is_valid(job->topic))
+        refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
+    else if (rules->topic.size && !slice_equal(job->topic, rules->topic))
+        refuse(parse, member, "must be that of the path");
+}
+
+static void check_job_id(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (!job_id_is_valid(job->job_id))
+        refuse(parse, member, "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
+    else if (rules->job_id.size && !slice_equal(job->job_id, rules->job_id))
+        refuse(parse, member, "must be that of the path");
+}
+
+static void check_due_at(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (job->due_at_ms > rules->now_ms + JOB_DELAY_MAX_MS)
+        refuse(parse, member, "must be at most 10 years ahead");
+}
+
+static void check_expiry(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (!rules->is_changed && job_expires_ms(job, rules->now_ms) <= job_due_ms(job, rules->now_ms))
+        refuse(parse, member, JOB_EXPIRES_TOO_SOON);
+}
+
+static void check_schedule(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (job->schedule.count == 0 && job->retry > 0)
+        refuse(parse, member, "must not be empty when retry is over 0");
+}
+
+/* ---- of a record ---- */
+
+/* Visible ASCII, as far as that goes. */
+static bool is_url_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->url.size <= JOB_URL_MAX && header_value_is_valid(job->url);
+}
+
+static bool is_uncounted_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->uncounted <= job->attempts;
+}
+
+static bool is_trace_parent_sound(const void *of)
+{
+    const struct job *job = of;
+    char ignored[TRACE_PARENT_BYTES];
+    return job->trace_parent.size == TRACE_PARENT_BYTES && trace_parent_read(job->trace_parent, ignored);
+}
+
+static bool is_trace_state_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->trace_state.size <= TRACE_STATE_MAX && header_value_is_valid(job->trace_state);
+}
+
+/* ---- the table ---- */
+
+#define NAMED(text)   MEMBER_NAMED("", text)
+#define FIELD(member) MEMBER_FIELD(struct job, member)
+#define HAS(member)   MEMBER_HAS(struct job, member)
+#define EVERYWHERE    .flags = MEMBER_EVERYWHERE
+#define STORED        .flags = MEMBER_STORED
+#define STORED_SHOWN  .flags = MEMBER_STORED | MEMBER_SHOWN
+
+static const struct member rows[] = {
+    [JOB_CREATED_AT] = {NAMED("createdAt"), MEMBER_INTEGER, STORED_SHOWN, FIELD(created_ms), HAS(created_ms),
+                        .max = TIMESTAMP_MAX_MS},
+    [JOB_TOPIC] = {NAMED("topic"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_SHOWN | MEMBER_REQUIRED,
+                   FIELD(topic), HAS(topic.size), .min = 1, .max = JOB_TOPIC_MAX, .check = check_topic},
+    [JOB_JOB_ID] = {NAMED("jobId"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_SHOWN, FIELD(job_id),
+                    HAS(job_id.size), .min = 1, .max = JOB_ID_MAX, .check = check_job_id},
+    [JOB_URL] = {NAMED("url"), MEMBER_URL, .flags = MEMBER_EVERYWHERE, FIELD(url), .max = JOB_URL_MAX,
+                 .is_sound = is_url_sound},
+    [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, EVERYWHERE, FIELD(delay_ms), HAS(has_delay),
+                   .max = JOB_DELAY_MAX_MS},
+    [JOB_DUE_AT] = {NAMED("dueAt"), MEMBER_TIME, EVERYWHERE, FIELD(due_at_ms), HAS(has_due_at),
+                    .rival = JOB_DELAY, .check = check_due_at},
+    [JOB_TTL] = {NAMED("ttl"), MEMBER_SECONDS, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
+                 FIELD(ttl_ms), HAS(has_ttl), .min = 1, .max = JOB_TTL_MAX_MS, .check = check_expiry},
+    [JOB_EXPIRES_AT] = {NAMED("expiresAt"), MEMBER_TIME, EVERYWHERE, FIELD(expires_at_ms),
+                        HAS(has_expires_at), .rival = JOB_TTL, .check = check_expiry},
+    [JOB_RETRY] = {NAMED("retry"), MEMBER_INTEGER, EVERYWHERE, FIELD(retry), HAS(has_retry),
+                   .max = JOB_RETRY_MAX},
+    [JOB_RETRY_SCHEDULE] = {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule),
+                            HAS(has_schedule), .max = JOB_WAIT_MAX_MS, .check = check_schedule},
+    [JOB_TIMEOUT] = {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
+                     .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
+    [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, EVERYWHERE, FIELD(headers), HAS(has_headers),
+                     .count = offsetof(struct job, header_count), .max = JOB_HEADERS_MAX},
+    [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, STORED_SHOWN, FIELD(attempts), HAS(attempts),
+                      .max = JOB_ATTEMPTS_MAX},
+    [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),
+                       .max = INT32_MAX, .is_sound = is_uncounted_sound},
+    [JOB_LAST_ATTEMPT] = {NAMED("lastAttempt"), MEMBER_ATTEMPT, STORED_SHOWN, FIELD(last_attempt),
+                          HAS(last_attempt.at_ms)},
+    [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),
+                  .max = TIMESTAMP_MAX_MS},
+    [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, STORED_SHOWN, FIELD(reason), HAS(reason.size)},
+    [JOB_TRACE_PARENT] = {NAMED("traceparent"), MEMBER_TEXT, STORED, FIELD(trace_parent),
+                          HAS(trace_parent.size), .is_sound = is_trace_parent_sound},
+    [JOB_TRACE_STATE] = {NAMED("tracestate"), MEMBER_TEXT, STORED, FIELD(trace_state), HAS(trace_state.size),
+                         .is_sound = is_trace_state_sound},
+#ifdef DUEPOST_TEST_NEXT
+    [JOB_NEXT] = {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
+                  FIELD(next), HAS(next.size)},
+#endif
+    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, EVERYWHERE, FIELD(body), HAS(body.size)},
+};
+
+const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix = ""};

@@ -1,0 +1,61 @@
+/* job_record.c - a job into its record, and a record into a job.
+ *
+ * A record is text that duepost wrote, this version or another one. Text of other origin is detected by its
+ * shape, and what it would do as a job by the rules for clients. */
+#include "job/carried.h"
+#include "job/job.h"
+#include "job/job_id.h"
+#include "job/job_members.h"
+#include "job/json.h"
+#include "job/needs.h"
+#include "job/trace.h"
+
+/* For a new job the opening brace and createdAt are missing. Members that are carried stand before the body.
+ */
+void job_write(const struct job *job, struct buffer *out)
+{
+    const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY};
+    struct json_writer json = json_writer_to(out);
+    if (job->created_ms)
+        json_put_object(&json);
+    members_write(&before_body, job, MEMBERS_FOR_REDIS, &json);
+#ifdef DUEPOST_TEST_NEXT
+    if (slice_starts_with(job->next, SLICE("needed")))
+        json_add_raw(&json, "needs", SLICE("[\"next\"]"));
+#endif
+    carried_write(&job->carried, &json);
+    members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_REDIS, &json);
+    json_end_object(&json);
+}
+
+/* Returns whether a record needs what this version does not know. */
+static bool find_lack(struct slice record, struct slice *lacks)
+{
+    struct json_cursor cursor;
+    struct slice name, value;
+    bool is_object = json_open(record, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &name, &value))
+        if (slice_equal(name, SLICE("\"needs\"")) && !needs_read(value, lacks))
+            return false;
+    return is_object && cursor.is_ended && lacks->size > 0;
+}
+
+/* A later version may give known members other values, too. Then only the lack is read. */
+static enum status read_lacking(struct slice id, struct slice record, struct job *job)
+{
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    job_key_parse(id, &job->topic, &job->job_id);
+    return find_lack(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+}
+
+enum status job_read(struct slice id, struct slice record, struct job *job)
+{
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX);
+    bool is_id = job_key_parse(id, &job->topic, &job->job_id);
+    bool is_read = members_read(&job_members, record, job, &job->text, &job->carried, &job->lacks);
+    if (is_id && is_read && job->created_ms && job->url.data) /* a url is there, though it may be empty */
+        return STATUS_OK;
+    job_fini(job);
+    return read_lacking(id, record, job);
+}

@@ -1,0 +1,83 @@
+/* members_merge.c - JSON merge patches (RFC 7396), by a table. They work on texts: values are never parsed,
+ * because parsers change numbers. */
+#include "job/json.h"
+#include "job/json_merge.h"
+#include "job/member.h"
+#include "job/members.h"
+
+enum { PATCH_HEADERS_MAX = 100, PATCH_HEADER_BYTES_MAX = 16 * 1024 };
+
+bool member_is_changed(const struct member_values *old, const struct member_values *patch, size_t row)
+{
+    struct slice value = patch->of[row];
+    return value.size && (!member_is_null(value) || old->of[row].size);
+}
+
+/* The old headers are looked up in the patch one by one. It may name all of them, and as many new ones. */
+static bool has_room(struct slice patch)
+{
+    return patch.size <= PATCH_HEADER_BYTES_MAX && json_count_members(patch) <= PATCH_HEADERS_MAX;
+}
+
+/* A record's word for no url. */
+static bool is_none(const struct member *member, struct slice value)
+{
+    return member->kind == MEMBER_URL && slice_equal(value, SLICE("\"\""));
+}
+
+/* Returns the row that a row replaces, or that replaces it; 0: none. */
+static size_t rival_of(const struct members *table, size_t row)
+{
+    if (table->rows[row].rival)
+        return table->rows[row].rival;
+    for (size_t i = row + 1; i < table->count; i++)
+        if (table->rows[i].rival == row && row)
+            return i;
+    return 0;
+}
+
+/* Empty: the member is taken away, or was never there. */
+static struct slice choose(const struct members *table, size_t row, const struct member_values *old,
+                           const struct member_values *patch)
+{
+    const struct slice none = {NULL, 0};
+    struct slice value = patch->of[row];
+    size_t rival = rival_of(table, row);
+    if (value.size)
+        return member_is_null(value) ? none : value;
+    if (is_none(&table->rows[row], old->of[row]))
+        return none;
+    return rival && patch->of[rival].size && !member_is_null(patch->of[rival]) ? none : old->of[row];
+}
+
+/* Takes headers over their bounds out of the patch. */
+static void bound_headers(const struct members *table, struct member_values *patch, struct job_errors *errors)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->rows[i].kind != MEMBER_HEADERS || patch->of[i].size == 0 || has_room(patch->of[i]))
+            continue;
+        job_errors_add(errors, table->rows[i].path, "must name at most 100 headers, in at most 16384 bytes");
+        patch->of[i] = (struct slice){NULL, 0};
+    }
+}
+
+void members_merge(const struct members *table, const struct member_values *old, struct member_values *patch,
+                   struct buffer *out, struct job_errors *errors)
+{
+    struct json_writer json = json_writer_to(out);
+    bound_headers(table, patch, errors);
+    json_put_object(&json);
+    for (size_t i = 0; i < table->count; i++) {
+        struct slice value = choose(table, i, old, patch);
+        if (value.size == 0)
+            continue;
+        json_put_plain_name(&json, table->rows[i].name);
+        if (patch->of[i].size && table->rows[i].kind == MEMBER_HEADERS)
+            json_merge(old->of[i], value, JSON_NAMES_NO_CASE, &json);
+        else if (patch->of[i].size && table->rows[i].kind == MEMBER_OBJECT)
+            json_merge(old->of[i], value, JSON_NAMES_EXACT, &json);
+        else
+            json_put_raw(&json, value);
+    }
+    json_end_object(&json);
+}

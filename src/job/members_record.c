@@ -1,0 +1,533 @@
+/* members_record.c - records by a table: in, out, compared, described.
+ *
+ * Reading and writing a record happens for each delivery, so each goes through its text or table once, and
+ * builds no tree. */
+#include <assert.h>
+
+#include "base/decimal.h"
+#include "base/duration.h"
+#include "base/timestamp.h"
+#include "job/header.h"
+#include "job/json.h"
+#include "job/member.h"
+#include "job/members.h"
+#include "job/needs.h"
+#include "job/signature.h"
+#include "job/url.h"
+
+/* ---- fields ---- */
+
+static const void *field_of(const void *of, const struct member *member)
+{
+    return (const char *)of + member->field;
+}
+
+static size_t count_at(const void *of, uint16_t offset)
+{
+    return *(const size_t *)((const char *)of + offset);
+}
+
+static int64_t number_of(const struct member *member, const void *field)
+{
+    return member->bytes == sizeof(int) ? *(const int *)field : *(const int64_t *)field;
+}
+
+static inline bool is_there(const struct member *member, const void *of)
+{
+    const char *at = (const char *)of + member->has;
+    switch (member->has_bytes) {
+    case sizeof(bool):
+        return *at;
+    case sizeof(int32_t):
+        return *(const int32_t *)at;
+    case sizeof(int64_t):
+        return *(const int64_t *)at;
+    default:
+        return true;
+    }
+}
+
+/* ---- in ---- */
+
+struct reading {
+    const struct members *table;
+    void *of;
+    struct buffer *text;
+    struct carried *carried;
+    struct slice *lacks;
+    size_t next;      /* behind the row that was read last */
+    uint32_t is_read; /* bits */
+    bool has_needs;
+};
+
+static bool read_number(struct slice value, int64_t max, int64_t *number)
+{
+    uint64_t got;
+    if (!slice_to_number(value, (uint64_t)max, &got))
+        return false;
+    *number = (int64_t)got;
+    return true;
+}
+
+static bool read_integer(const struct member *member, struct slice value, void *field)
+{
+    int64_t number;
+    if (!read_number(value, member->max, &number))
+        return false;
+    if (member->bytes == sizeof(int))
+        *(int *)field = (int)number;
+    else
+        *(int64_t *)field = number;
+    return true;
+}
+
+/* Strings with escapes, rare in records, are put into text, which has room for all of them and therefore
+ * never moves. */
+static bool read_text(struct reading *reading, struct slice value, struct slice *text)
+{
+    if (!json_is_text(value))
+        return false;
+    if (json_has_escapes(value) && !reading->text->data)
+        buffer_reserve(reading->text, reading->text->max);
+    *text = json_text(value, reading->text);
+    return !reading->text->failed;
+}
+
+static bool read_time(struct reading *reading, struct slice value, int64_t *ms)
+{
+    struct slice text;
+    return read_text(reading, value, &text) && timestamp_parse(text, ms);
+}
+
+static bool read_bool(struct slice value, bool *is_true)
+{
+    *is_true = slice_equal(value, SLICE("true"));
+    return *is_true || slice_equal(value, SLICE("false"));
+}
+
+static bool read_waits(const struct member *member, struct slice value, struct retry_schedule *waits)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    waits->count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    while (json_next_item(&cursor, &item)) {
+        if (waits->count == RETRY_SCHEDULE_MAX ||
+            !seconds_parse(item, member->max, &waits->wait_ms[waits->count]))
+            return false;
+        waits->count++;
+    }
+    return cursor.is_ended;
+}
+
+static bool read_headers(struct reading *reading, struct slice value, struct job_header *headers,
+                         size_t *count)
+{
+    struct json_cursor cursor;
+    struct slice name, text;
+    size_t bytes = 0;
+    *count = 0;
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &text)) {
+        struct job_header *header = &headers[*count];
+        if (*count == JOB_HEADERS_MAX || !read_text(reading, name, &header->name) ||
+            !read_text(reading, text, &header->value) || !header_name_is_valid(header->name) ||
+            header_is_refused(header->name) || !header_value_is_valid(header->value))
+            return false;
+        bytes += header->name.size + header->value.size;
+        ++*count;
+    }
+    return cursor.is_ended && bytes <= JOB_HEADER_BYTES_MAX;
+}
+
+static bool read_attempt_member(struct reading *reading, struct slice name, struct slice value,
+                                struct attempt_result *result)
+{
+    struct slice word;
+    int64_t status;
+    if (slice_equal(name, SLICE("\"at\"")))
+        return read_number(value, TIMESTAMP_MAX_MS, &result->at_ms);
+    if (slice_equal(name, SLICE("\"durationMs\"")))
+        return read_number(value, TIMESTAMP_MAX_MS, &result->duration_ms);
+    if (slice_equal(name, SLICE("\"status\""))) {
+        bool is_read = read_number(value, 999, &status);
+        result->status = is_read ? (int)status : 0;
+        return is_read;
+    }
+    if (slice_equal(name, SLICE("\"error\"")))
+        return read_text(reading, value, &word) && attempt_error_parse(word, &result->error);
+    if (slice_equal(name, SLICE("\"errorDetail\"")))
+        result->detail = attempt_detail(value);
+    return true; /* or of a later version */
+}
+
+static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)
+{
+    struct json_cursor cursor;
+    struct slice name, member;
+    *result = (struct attempt_result){.text = value};
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &member))
+        if (!read_attempt_member(reading, name, member, result))
+            return false;
+    return cursor.is_ended;
+}
+
+static bool read_value(struct reading *reading, const struct member *member, struct slice value)
+{
+    void *field = (char *)reading->of + member->field;
+    switch (member->kind) {
+    case MEMBER_TEXT:
+    case MEMBER_URL:
+        return read_text(reading, value, field);
+    case MEMBER_JSON:
+        *(struct slice *)field = value;
+        return true;
+    case MEMBER_BOOL:
+        return read_bool(value, field);
+    case MEMBER_INTEGER:
+        return read_integer(member, value, field);
+    case MEMBER_SECONDS:
+        return seconds_parse(value, member->max, field);
+    case MEMBER_TIME:
+        return read_time(reading, value, field);
+    case MEMBER_SHARE:
+        return decimal_parse(value, member->max, member->max, field, NULL);
+    case MEMBER_WAITS:
+        return read_waits(member, value, field);
+    case MEMBER_HEADERS:
+        return read_headers(reading, value, field, (size_t *)((char *)reading->of + member->count));
+    case MEMBER_ATTEMPT:
+        return read_attempt(reading, value, field);
+    case MEMBER_KEYS:
+    case MEMBER_OBJECT:
+        break; /* only settings have them, which members_parse reads */
+    }
+    return false;
+}
+
+static size_t find_between(const struct members *table, size_t first, size_t end, struct slice name)
+{
+    const struct member *row = table->rows + first;
+    for (size_t i = first; i < end; i++, row++)
+        if (row->name.size == name.size && memcmp(row->name.data, name.data, name.size) == 0 &&
+            row->flags & MEMBER_STORED)
+            return i;
+    return table->count;
+}
+
+/* Returns the row, or the table's count. Records are in the order of their table, so the search begins at
+ * next. key has its quotes. */
+static size_t find_row(const struct members *table, size_t next, struct slice key)
+{
+    struct slice name = slice_from(key.data + 1, key.size - 2);
+    size_t row = find_between(table, next, table->count, name);
+    return row < table->count ? row : find_between(table, 0, next, name);
+}
+
+/* Needs are carried if one of them is not known; otherwise this version writes them anew. */
+static bool read_needs(struct reading *reading, struct slice key, struct slice value)
+{
+    bool is_first = !reading->has_needs;
+    reading->has_needs = true;
+    return is_first && needs_read(value, reading->lacks) &&
+           (reading->lacks->size == 0 || carried_add(reading->carried, key, value));
+}
+
+/* Each that is known stands there at most once. */
+static bool read_member(struct reading *reading, struct slice key, struct slice value)
+{
+    size_t at = find_row(reading->table, reading->next, key);
+    if (at == reading->table->count)
+        return slice_equal(key, SLICE("\"needs\"")) ? read_needs(reading, key, value)
+                                                    : carried_add(reading->carried, key, value);
+    const struct member *member = &reading->table->rows[at];
+    bool is_first = !(reading->is_read & UINT32_C(1) << at);
+    reading->is_read |= UINT32_C(1) << at;
+    reading->next = at + 1;
+    if (member->has_bytes == sizeof(bool))
+        *(bool *)((char *)reading->of + member->has) = true;
+    return is_first && read_value(reading, member, value) &&
+           (!member->is_sound || member->is_sound(reading->of));
+}
+
+bool members_read(const struct members *table, struct slice record, void *of, struct buffer *text,
+                  struct carried *carried, struct slice *lacks)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    struct reading reading = {.table = table, .of = of, .text = text, .carried = carried, .lacks = lacks};
+    if (!json_open(record, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &key, &value))
+        if (!read_member(&reading, key, value))
+            return false;
+    return cursor.is_ended && cursor.at + 1 == cursor.end;
+}
+
+/* ---- out ---- */
+
+static void put_attempt(struct json_writer *json, const struct attempt_result *result)
+{
+    if (result->text.size) {
+        json_put_raw(json, result->text);
+        return;
+    }
+    json_put_object(json);
+    json_add_number(json, "at", result->at_ms);
+    json_add_number(json, "durationMs", result->duration_ms);
+    if (result->error == ATTEMPT_ERROR_NONE)
+        json_add_number(json, "status", result->status);
+    else
+        json_add_text(json, "error", slice_of(attempt_error_word(result->error)));
+    if (result->error != ATTEMPT_ERROR_NONE && result->detail.size)
+        json_add_text(json, "errorDetail", result->detail);
+    json_end_object(json);
+}
+
+static void put_keys(struct json_writer *json, const struct signing_keys *keys, bool is_hidden)
+{
+    json_put_array(json);
+    for (size_t i = 0; i < keys->count; i++) {
+        struct buffer *out = json_put(json);
+        buffer_append_byte(out, '"');
+        if (is_hidden)
+            signing_key_show(&keys->items[i], out);
+        else
+            signing_key_write(&keys->items[i], out);
+        buffer_append_byte(out, '"');
+    }
+    json_end_array(json);
+}
+
+static void put_share(struct json_writer *json, const struct member *member, int64_t millionths)
+{
+    buffer_printf(json_put(json), "%g", (double)millionths / (double)member->max);
+}
+
+static void put_object(struct json_writer *json, const struct member *member, const void *of,
+                       enum members_for whom)
+{
+    json_put_object(json);
+    members_write(member->object, of, whom, json);
+    if (whom == MEMBERS_FOR_REDIS)
+        carried_write((const struct carried *)((const char *)of + member->carried), json);
+    json_end_object(json);
+}
+
+static void put_value(const struct member *member, const void *of, enum members_for whom,
+                      struct json_writer *json)
+{
+    bool is_hidden = whom == MEMBERS_FOR_PEOPLE;
+    const void *field = field_of(of, member);
+    switch (member->kind) {
+    case MEMBER_TEXT:
+        return json_put_text(json, *(const struct slice *)field);
+    case MEMBER_URL:
+        if (is_hidden)
+            return url_show(*(const struct slice *)field, json_put(json));
+        return json_put_text(json, *(const struct slice *)field);
+    case MEMBER_JSON:
+        return json_put_raw(json, *(const struct slice *)field);
+    case MEMBER_BOOL:
+        return json_put_bool(json, *(const bool *)field);
+    case MEMBER_INTEGER:
+        return json_put_number(json, number_of(member, field));
+    case MEMBER_SECONDS:
+        return json_put_seconds(json, *(const int64_t *)field);
+    case MEMBER_TIME:
+        return json_put_time(json, *(const int64_t *)field);
+    case MEMBER_SHARE:
+        return put_share(json, member, *(const int64_t *)field);
+    case MEMBER_WAITS:
+        return retry_schedule_write(field, json_put(json));
+    case MEMBER_HEADERS:
+        return member_write_headers(json_put(json), field, count_at(of, member->count), is_hidden);
+    case MEMBER_KEYS:
+        return put_keys(json, field, is_hidden);
+    case MEMBER_ATTEMPT:
+        return put_attempt(json, field);
+    case MEMBER_OBJECT:
+        return put_object(json, member, of, whom);
+    }
+}
+
+static void put_member(const struct member *member, const void *of, enum members_for whom,
+                       struct json_writer *json)
+{
+    json_put_plain_name(json, member->name);
+    put_value(member, of, whom, json);
+}
+
+void members_put(const struct member *member, const void *of, enum members_for whom, struct json_writer *json)
+{
+    if (is_there(member, of))
+        put_member(member, of, whom, json);
+}
+
+void members_write(const struct members *table, const void *of, enum members_for whom,
+                   struct json_writer *json)
+{
+    unsigned flag = whom == MEMBERS_FOR_PEOPLE ? MEMBER_SHOWN : MEMBER_STORED;
+    const struct member *end = table->rows + table->count;
+    for (const struct member *member = table->rows; member < end; member++)
+        if (member->flags & flag && is_there(member, of))
+            put_member(member, of, whom, json);
+}
+
+/* ---- compared, copied ---- */
+
+static bool same_waits(const struct retry_schedule *a, const struct retry_schedule *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->wait_ms[i] != b->wait_ms[i])
+            return false;
+    return true;
+}
+
+static bool has_header(const struct job_header *headers, size_t count, const struct job_header *wanted)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(headers[i].name, wanted->name))
+            return slice_equal(headers[i].value, wanted->value);
+    return false;
+}
+
+/* Names are unique, so that as many headers, each found in the other, are the same ones. */
+static bool same_headers(const struct member *member, const void *a, const void *b)
+{
+    size_t count = count_at(a, member->count);
+    const struct job_header *headers = field_of(a, member);
+    if (count != count_at(b, member->count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!has_header(field_of(b, member), count, &headers[i]))
+            return false;
+    return true;
+}
+
+static bool same_value(const struct member *member, const void *a, const void *b)
+{
+    const void *left = field_of(a, member), *right = field_of(b, member);
+    switch (member->kind) {
+    case MEMBER_TEXT:
+    case MEMBER_URL:
+    case MEMBER_JSON:
+        return slice_equal(*(const struct slice *)left, *(const struct slice *)right);
+    case MEMBER_BOOL:
+        return *(const bool *)left == *(const bool *)right;
+    case MEMBER_INTEGER:
+    case MEMBER_SECONDS:
+    case MEMBER_TIME:
+    case MEMBER_SHARE:
+        return number_of(member, left) == number_of(member, right);
+    case MEMBER_WAITS:
+        return same_waits(left, right);
+    case MEMBER_HEADERS:
+        return same_headers(member, a, b);
+    case MEMBER_KEYS:
+    case MEMBER_ATTEMPT:
+    case MEMBER_OBJECT:
+        break;
+    }
+    assert(!"kinds that nothing compares");
+    return false;
+}
+
+bool members_are_same(const struct members *table, const void *a, const void *b)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct member *member = &table->rows[i];
+        if (!(member->flags & MEMBER_SENT))
+            continue;
+        bool is_in_a = is_there(member, a), is_in_b = is_there(member, b);
+        if (is_in_a != is_in_b || (is_in_a && !same_value(member, a, b)))
+            return false;
+    }
+    return true;
+}
+
+void members_keep(const struct members *table, void *of, const void *old)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct member *member = &table->rows[i];
+        if (member->flags & MEMBER_STORED && !(member->flags & MEMBER_SENT))
+            memcpy((char *)of + member->field, field_of(old, member), member->bytes);
+    }
+}
+
+void members_limit(const struct members *table, void *of, unsigned flag)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct member *member = &table->rows[i];
+        if (!(member->flags & flag))
+            memset((char *)of + member->has, 0, member->has_bytes);
+    }
+}
+
+/* ---- described ---- */
+
+static const char *const kind_words[] = {
+    [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",         [MEMBER_JSON] = "json",
+    [MEMBER_BOOL] = "bool",       [MEMBER_INTEGER] = "integer", [MEMBER_SECONDS] = "seconds",
+    [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",     [MEMBER_WAITS] = "waits",
+    [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",       [MEMBER_ATTEMPT] = "attempt",
+    [MEMBER_OBJECT] = "object",
+};
+
+static void describe_bounds(const struct member *member, struct json_writer *json)
+{
+    switch (member->kind) {
+    case MEMBER_SECONDS:
+    case MEMBER_WAITS:
+        json_add_seconds(json, "min", member->min);
+        json_add_seconds(json, "max", member->max);
+        if (member->fallback)
+            json_add_seconds(json, "default", member->fallback);
+        break;
+    case MEMBER_SHARE:
+        json_add_number(json, "min", 0);
+        json_add_number(json, "max", 1);
+        break;
+    default:
+        if (member->max) {
+            json_add_number(json, "min", member->min);
+            json_add_number(json, "max", member->max);
+        }
+        if (member->fallback)
+            json_add_number(json, "default", member->fallback);
+    }
+}
+
+static void describe(const struct members *table, const struct member *member, struct json_writer *json)
+{
+    json_put_object(json);
+    json_add_text(json, "name", member->name);
+    json_add_text(json, "kind", slice_of(kind_words[member->kind]));
+    describe_bounds(member, json);
+    if (member->rival)
+        json_add_text(json, "rival", table->rows[member->rival].name);
+    json_add_bool(json, "required", member->flags & MEMBER_REQUIRED);
+    json_add_bool(json, "sent", member->flags & MEMBER_SENT);
+    json_add_bool(json, "patched", member->flags & MEMBER_PATCHED);
+    json_add_bool(json, "stored", member->flags & MEMBER_STORED);
+    json_add_bool(json, "shown", member->flags & MEMBER_SHOWN);
+    if (member->kind == MEMBER_OBJECT) {
+        json_put_name(json, "members");
+        members_describe(member->object, json);
+    }
+    json_end_object(json);
+}
+
+void members_describe(const struct members *table, struct json_writer *json)
+{
+    json_put_array(json);
+    for (size_t i = 0; i < table->count; i++)
+        describe(table, &table->rows[i], json);
+    json_end_array(json);
+}
