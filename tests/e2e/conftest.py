@@ -73,6 +73,16 @@ def data():
     return scratch.directory("data")
 
 
+# The files that take longest. They are begun first, so that none of them runs alone at the end.
+LONG = ("dead_names", "hostile", "receivers", "cluster", "docs", "sentinel", "redis", "partitions", "process", "many", "upkeep", "delivery",
+        "http_raw", "in_flight", "corrupt", "cancel", "topics")
+
+
+def pytest_collection_modifyitems(items):
+    order = {f"test_{name}.py": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(pathlib.Path(item.fspath).name, len(order)))
+
+
 def _is_whole_suite(session):
     here = pathlib.Path(__file__).parent
     collected = {pathlib.Path(item.fspath).name for item in getattr(session, "items", ())}
