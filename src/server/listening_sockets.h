@@ -1,4 +1,8 @@
-/* listening_sockets.h - asks the kernel which sockets listen on a port (NETLINK_SOCK_DIAG). */
+/* listening_sockets.h - asks the kernel which sockets listen on a port (NETLINK_SOCK_DIAG).
+ *
+ * On SIGTERM the listening sockets are closed at once, so that clients are refused rather than left waiting.
+ * When another process listens on the same address and port (--share-port), they stay open until the last
+ * attempt has ended: the kernel gives this process connections for as long as they are open. */
 #ifndef DUEPOST_SERVER_LISTENING_SOCKETS_H
 #define DUEPOST_SERVER_LISTENING_SOCKETS_H
 

@@ -1,4 +1,7 @@
-/* durability.h - what a change has reached when it is confirmed. */
+/* durability.h - what a change has reached when it is confirmed.
+ *
+ * A change is confirmed when its script has replied: with fsync always, Redis replies after the disk has it.
+ * With replicas, WAIT is sent on the connection that made the change, and has to count enough of them. */
 #ifndef DUEPOST_STORE_DURABILITY_H
 #define DUEPOST_STORE_DURABILITY_H
 

@@ -1,7 +1,11 @@
 /* shard.h - one shard: what the roles that deliver its jobs ask of it.
  *
  * The promises of store.h hold here, too. Each shard has connections, a carry lock and a doorbell of its own;
- * nothing of one waits for another. */
+ * nothing of one waits for another.
+ *
+ * A shard has five connections, so that a slow or blocked one delays no other: changes (by the owners of
+ * jobs, with WAIT after them where replicas are asked for: WAIT holds back all later replies), reads, worker
+ * (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber (wake-ups). */
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 

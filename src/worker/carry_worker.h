@@ -6,7 +6,12 @@
  *
  * A standby takes over when it saw the owner's beat stand still for CARRY_STUCK_US of its own clock. The lock
  * moves by beat, not by expiry, because clocks jump. Carrying itself needs no lock, as it is harmless twice:
- * a standby carries jobs that are overdue by CARRY_PATIENCE_MS, so that no job waits for the lock to move. */
+ * a standby carries jobs that are overdue by CARRY_PATIENCE_MS, so that no job waits for the lock to move.
+ *
+ * Lost leases return only after a quiet time: one lease without a disturbance, that is, without clocks that
+ * step and without a Redis that is away. Live consumers renew their leases in that time. It counts from the
+ * last disturbance that this process saw, not from the takeover of the lock. A process with a private Redis
+ * has none at its start: no other process can renew the leases that it finds. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
