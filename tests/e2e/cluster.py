@@ -81,7 +81,7 @@ class Cluster:
 
     @staticmethod
     def slots_of(node):
-        """What the node says of itself: ranges of slots."""
+        """The slots that the node reports as its own: ranges."""
         mine = next((line for line in node.text("CLUSTER", "NODES").splitlines() if "myself" in line), "")
         return [word for word in mine.split()[8:] if not word.startswith("[")]
 

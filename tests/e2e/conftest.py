@@ -1,4 +1,4 @@
-"""What every test may ask for; and the check that the whole contract was seen."""
+"""Fixtures for every test; and the check that the tests have covered the whole contract."""
 
 import itertools
 import pathlib
@@ -20,8 +20,8 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server():
-    """One duepost with its own Redis that tests share; each uses a topic of its own. What one test has its receiver
-    answer must not hold the jobs of the others."""
+    """One duepost with its own Redis that tests share; each test uses a topic of its own. Breakers are off, because
+    the answers of one test's receiver must not hold the jobs of the others."""
     started = Duepost("--breaker", "off")
     yield started
     started.stop()

@@ -1,7 +1,7 @@
-"""api/openapi.yaml, as something that answers can be held against.
+"""Checks answers against api/openapi.yaml.
 
-check() fails on an answer that the contract does not describe, and remembers
-which (route, status) it has seen; unseen() names those that nobody has."""
+check() fails on an answer that the contract does not describe, and notes each (route, status). unseen() returns those
+that no test has seen."""
 
 import json
 import pathlib

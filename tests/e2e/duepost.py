@@ -39,7 +39,7 @@ class Reply:
         return self.json if self.body else None
 
     def fields(self):
-        """Of a 400: the field names, in order."""
+        """The field names of a 400, in order."""
         return [error["field"] for error in self.expect(400)["errors"]]
 
 
@@ -187,7 +187,8 @@ def run(*options, extra=None, seconds=10):
 
 
 class Duepost(Client):
-    """A running server. With redis None it has its embedded one in data. What through is, runs it, and becomes it."""
+    """A running server. With redis None it has its embedded one in data. A command in through is run first and then
+    becomes duepost."""
 
     def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None, tls=None,
                  through=(), binary=BINARY):

@@ -1,5 +1,5 @@
-"""A network of the test's own in which every address there is answers: whoever connects to one, of whatever range,
-is heard. What was sent is written down by packet."""
+"""A network namespace in which every address answers. Each connection, to any address range, arrives and is counted by
+packet."""
 
 import collections
 import ipaddress
@@ -17,7 +17,7 @@ import scratch
 OWN = ("9.9.9.9", "2620:fe::9")  # what packets come from
 API = ("127.0.0.1", 7700)
 
-# What is not public, written once more beside the product's list, on purpose.
+# Addresses that are not public, on purpose written independently of the product's list.
 FORBIDDEN = [ipaddress.ip_network(text) for text in """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16
 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
 ::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 3fff::/20""".split()]

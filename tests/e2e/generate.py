@@ -82,7 +82,7 @@ def _kinds(schema):
 
 
 def of(schema):
-    """What the schema says, or nearly: what only a validator sees (if, not) may be wrong."""
+    """Values that match the schema, or nearly: parts that only a validator can check (if, not) may be wrong."""
     schema = _merge(schema)
     if "const" in schema:
         return st.just(schema["const"])

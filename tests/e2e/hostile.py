@@ -150,7 +150,7 @@ async def tls_close(writer):
     pass
 
 
-# Behind https://, after a handshake that is as it should be: HTTP/2, which nobody asked for.
+# After a correct TLS handshake: HTTP/2, which the client did not offer.
 
 def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
@@ -173,7 +173,7 @@ async def http_2_continuations(writer):
     await repeat(writer, frame(9, 0, 1, b"\x00\x01x\x7f\x80\x07" + bytes(135)) * 10)
 
 
-# What its attempt is recorded as.
+# The expected record of the attempt.
 PLAIN = {
     endless_body: 500, endless_chunks: 500, endless_chunk_extension: 500, endless_trailers: 500, body_a_byte_a_second: 500, gzip_bomb: 500,
     endless_headers: "answer_too_large", endless_line: "answer_too_large", interim_for_ever: "answer_too_large",

@@ -16,7 +16,7 @@ CONFIRMED, CANCELLED, UNKNOWN = "confirmed", "cancelled", "unknown"
 
 @dataclasses.dataclass
 class Sent:
-    """A job, and what the client knows of it."""
+    """A job, and the client's knowledge about it."""
     is_held: bool     # far from due: it lies in Redis until the account
     at: float         # monotonic
     earliest_ms: int  # no copy of it is due before
@@ -32,7 +32,7 @@ class Load:
         self.pause, self.held_every = pause, held_every
         self.jobs = {topic: {} for topic in topics}  # by number; those that were put ahead are negative
         self.ahead = 0
-        self.wrong = []  # answers that nobody may give
+        self.wrong = []  # answers that are never allowed
         self.stopped = threading.Event()
         self.threads = [threading.Thread(target=self._run, args=(topic,)) for topic in topics]
         for thread in self.threads:
@@ -53,7 +53,7 @@ class Load:
                 self._cancel(topic, cancelled)
 
     def _ask(self, allowed, method, target, job=None):
-        """None: nobody knows what came of it."""
+        """None: the outcome is unknown."""
         body, headers = (json.dumps(job), {"Content-Type": "application/json"}) if job else (None, None)
         try:
             reply = self.server.request(method, target, body, headers, check=False)

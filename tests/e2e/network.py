@@ -1,8 +1,8 @@
-"""Hosts of the test's own, in network namespaces, and a router between them that loses packets as it is told.
+"""Hosts of the test's own, in network namespaces, connected by a router that drops packets on demand.
 
-The namespaces have no names: they are there as long as somebody holds or lives in them, so nothing of this is
-ever in the machine's own network, and nothing is left behind, however the test ends. Each host has one link, to
-the router. What is lost is lost there, without a word to either side, packets of open connections, too."""
+The namespaces have no names: they exist as long as a process holds or uses them. So nothing of this appears in the
+machine's own network, and nothing is left behind, however the test ends. Each host has one link, to the router. The
+router drops packets without notice to either side, also those of open connections."""
 
 import ctypes
 import os
@@ -83,7 +83,7 @@ class Host(Namespace):
 
     @staticmethod
     def port(usual):
-        """Nobody else is here who might have it."""
+        """No other process in this namespace can have the port."""
         return usual
 
 

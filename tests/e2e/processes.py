@@ -1,4 +1,4 @@
-"""What was started gets stopped, by its pid."""
+"""Stops the processes that tests have started, by pid."""
 
 import os
 import pathlib

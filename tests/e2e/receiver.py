@@ -1,8 +1,7 @@
-"""A receiver of callbacks that writes down what comes and answers as it is told.
+"""A receiver of callbacks that logs each request and answers as scripted.
 
-One asyncio loop in a thread of its own, no HTTP library: it does a few thousand
-requests a second, and a test sees what was on the wire. By default it answers 200 and
-keeps the connection."""
+One asyncio loop in a thread of its own, without an HTTP library: it serves a few thousand requests a second, and a
+test sees the bytes on the wire. By default it answers 200 and keeps the connection."""
 
 import asyncio
 import collections
@@ -118,7 +117,7 @@ class _Connection(asyncio.Protocol):
             self.take_requests()
 
     def close_idle(self):
-        """A request that the kernel has, but nobody has read, is lost."""
+        """A request that the kernel has received, but the receiver has not read, is lost."""
         if not self.transport.is_closing():
             self.transport.abort()
 
@@ -150,11 +149,11 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def script(self, topic, *actions, job_id=None):
-        """What the next POSTs of a topic, or of one job of it, are answered with; the last action repeats."""
+        """Sets the answers to the next POSTs of a topic, or of one job; the last action repeats."""
         self._scripts[topic, job_id] = list(actions)
 
     def of(self, topic, job_id=None):
-        """What came for a topic, or for one job of it, in order."""
+        """The requests for a topic, or for one job, in order."""
         return [a for a in list(self._by_topic[topic]) if job_id is None or a.job_id == job_id]
 
     def count(self, topic):

@@ -14,8 +14,8 @@ _held = {}
 
 
 def free_port():
-    """It stays ours: whoever is to listen there may die and come back, and meanwhile nobody else's connection gets
-    this port for its own end. A bound socket that does not listen is in no listener's way."""
+    """The port stays reserved: the server that listens there may die and come back, and meanwhile no other connection
+    gets the port as its own end. A bound socket that does not listen does not disturb a listener."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -26,7 +26,7 @@ def free_port():
 
 
 def release_port(port):
-    """Whoever listened there does not come back."""
+    """Gives the port up: its listener does not come back."""
     _held.pop(port).close()
 
 

@@ -13,7 +13,7 @@ QUORUM = 2
 
 
 class Sentinel:
-    """Beside a node, on its host."""
+    """A Sentinel next to a node, on its host."""
 
     def __init__(self, host, primary, down_after_ms):
         directory = scratch.directory("sentinel")
@@ -31,7 +31,7 @@ class Sentinel:
         return f"{self.host.address}:{self.port}"
 
     def ask(self, *words):
-        """From its own host: it answers whoever else can be reached."""
+        """Runs on the Sentinel's own host, so it works even when other hosts cannot be reached."""
         with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as link:
             link.sendall(RedisServer.encode(*words))
             return link.recv(1 << 20)

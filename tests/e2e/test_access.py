@@ -1,4 +1,4 @@
-"""Who may do what: tokens, their scopes, topics and rates, on every route that the contract has."""
+"""Access: tokens, their scopes, topics and rates, on every route of the contract."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tokens import SCOPES, TokenFile
 MINE, THEIRS = "mine-1", "theirs"
 TOKEN_TOPICS = ["job", "topic", "query", "each", "shown", "all"]
 
-# What the path alone does not say of a request.
+# Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead", "redriveJobs": "state=dead"}
 BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True}}
 
@@ -172,7 +172,7 @@ def test_with_just_its_scopes_it_is_done(place, operation):
     for name in names:
         place.server.request("PUT", f"/jobs/{MINE}/there", '{"url": "http://127.0.0.1:9/", "delay": 3600}', {"Content-Type": "application/json"})
         reply = operation.ask(place.client(name))
-        # Of a receiver that is well nothing is known.
+        # A receiver that is not impaired has no record.
         assert reply.status in (200, 201, 202) or operation.name == "closeReceiver" and reply.status == 404, reply.body
 
 
@@ -192,7 +192,7 @@ def test_how_a_token_is_sent(place):
 
 
 def test_a_body_is_not_waited_for(place):
-    """Who may not gets the answer before the body has come, and the connection ends."""
+    """A client without the right gets the answer before it has sent the body, and the connection is closed."""
     head = b"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     assert b" 401 " in place.server.with_token(None).raw(head, "POST", "/jobs")
 

@@ -188,7 +188,7 @@ def test_of_a_names_addresses_only_public_ones_are_connected_to(case, topic):
 
 
 def test_a_public_address_that_does_not_answer_leads_to_no_private_one(topic):
-    """The next address of the name is tried, and there is none that may be."""
+    """The next address of the name is tried; none of them is allowed."""
     with network({"a.example": [[GOOD4, *V4, *V6]]}) as (field, receiver):
         server = field.start(allow=None)
         schedule(server, topic, "a", b"http://a.example:81/").expect(201)

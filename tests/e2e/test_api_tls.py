@@ -57,7 +57,7 @@ def server(authority, trust):
 
 
 def name_of(server):
-    """Of the certificate that a new connection sees."""
+    """The name in the certificate that a new connection sees."""
     with server.connect() as link:
         return dict(part[0] for part in link.getpeercert()["subject"])["commonName"]
 
@@ -85,7 +85,7 @@ def test_bodies_of_every_size(server, topic):
 
 
 def test_requests_that_come_together_are_all_answered(server):
-    """What TLS has decrypted already no longer wakes the loop by its socket."""
+    """Data that TLS has already decrypted does not make the socket readable again."""
     with server.connect() as link:
         link.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
         received = b""

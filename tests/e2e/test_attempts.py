@@ -1,4 +1,4 @@
-"""What is known of a job's last attempts."""
+"""The last attempts of a job."""
 
 import json
 

@@ -136,7 +136,7 @@ def test_ten_thousand_jobs_and_not_one_more(start, receiver, topic):
 
 
 def sized(members, size):
-    """The JSON of a job, so many bytes long."""
+    """The JSON of a job with this size in bytes."""
     text = json.dumps({**members, "body": ""})
     return text.replace('"body": ""', '"body": "' + "x" * (size - len(text)) + '"')
 
@@ -215,7 +215,7 @@ def test_while_redis_is_away_each_job_is_refused(start, redis, receiver, topic):
 
 
 def test_redis_dies_in_the_middle(start, redis, receiver, topic):
-    """What was confirmed is there afterwards, what was refused is not, and the rest is called unknown."""
+    """Confirmed jobs exist afterwards, refused ones do not, and the rest is reported as unknown."""
     behind = redis()
     server = start(redis=behind)
     jobs = [job_of(receiver, topic, i) for i in range(MOST)]
@@ -261,7 +261,7 @@ def test_a_batch_goes_on_without_its_client(server, receiver, topic):
 
 
 def test_a_large_batch_lets_others_pass(server, receiver, topic):
-    """Beside batches of 10,000 a single job is answered long before they are."""
+    """During batches of 10,000, a single job is answered long before they are."""
     batches = [json.dumps([job_of(receiver, topic, f"{n}-{i}") for i in range(MOST)]) for n in range(3)]
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         replies = [pool.submit(server.post, text, False) for text in batches]

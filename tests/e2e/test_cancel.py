@@ -96,7 +96,7 @@ def test_an_id_scheduled_anew_just_before_it_is_due_is_never_early(server, recei
 
 
 def test_cancels_that_race_with_deliveries_are_exact(server, receiver, topic):
-    """What was answered false never arrives; what was answered 404 arrived."""
+    """A job whose cancel answered attemptInFlight false never arrives; one whose cancel answered 404 has arrived."""
     answers = {}
     for i in range(200):
         server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.01)

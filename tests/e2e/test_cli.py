@@ -14,7 +14,7 @@ from receiver import GARBAGE, Answer
 
 
 def ask(server, *words, code=0, token=""):
-    """What a command prints."""
+    """Returns a command's output."""
     environment = {**os.environ, "DUEPOST_SERVER": server.url, "DUEPOST_TOKEN": token}
     done = subprocess.run([duepost.BINARY, *words], env=environment, capture_output=True, text=True, timeout=30 * SLOW)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
@@ -22,7 +22,7 @@ def ask(server, *words, code=0, token=""):
 
 
 def tell(server, *words, feed=None, code=0):
-    """What a command prints to stdout and stderr, with feed as its stdin."""
+    """Returns what a command prints to stdout and stderr. feed is its stdin."""
     done = subprocess.run([duepost.BINARY, *words], env={**os.environ, "DUEPOST_SERVER": server.url}, input=feed,
                           capture_output=True, text=True, timeout=30 * SLOW)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)

@@ -71,7 +71,7 @@ def freeze(cluster, number):
 def fail_over(cluster, number):
     heir = cluster.follower(primary_of(cluster, number))
     if number >= 3:
-        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # nobody votes for another heir of the same slots before that
+        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # no node votes for another replica of the same slots before that
     since = time.monotonic()
     heir.ok("CLUSTER", "FAILOVER")
     until(heir.is_primary, 10, "a new primary")
@@ -214,7 +214,7 @@ def test_shards_without_a_cluster_are_refused(redis):
 
 def test_no_node_is_a_target(start, cluster, topic):
     """Replicas, too, which no option names."""
-    # Of localhost's addresses only this one; and no other process delivers.
+    # Only this address of localhost; and no other process delivers.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
         for host in "127.0.0.1", "localhost":  # each reactor learns of the nodes by itself
@@ -239,7 +239,7 @@ def partial(cluster):
 
 
 def await_delivery(server, receiver, names, seconds):
-    """Of a new job in each of these topics."""
+    """Waits for the delivery of a new job in each of these topics."""
     before = {name: receiver.count(name) for name in names}
     for name in names:
         server.schedule(topic=name, url=receiver.url())

@@ -48,7 +48,7 @@ def schedule(server, jobs):
 
 
 def lateness(server, receiver, name, dead):
-    """Of the live jobs, in ms, in order. The dead ones come due half a second before them."""
+    """The lateness of the live jobs in ms, in order. The dead ones are due half a second earlier."""
     begin = time.time() * 1000 + 6000 * SLOW
     due = [begin + i * 1000 / PER_SECOND for i in range(LIVE)]
     schedule(server, [{"topic": f"{name}-dead.{i % 4}", "jobId": str(i), "url": f"http://dead{i}.example/", "retry": 0,

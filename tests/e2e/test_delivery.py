@@ -1,4 +1,4 @@
-"""What a receiver gets, and what counts as delivered."""
+"""The requests that a receiver gets, and the answers that count as delivered."""
 
 import collections
 import json

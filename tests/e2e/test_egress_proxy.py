@@ -1,5 +1,5 @@
-"""--egress-proxy: connections go to the proxy only, which resolves names and says where they may lead. What else
-might lead past it, or make duepost use another one, has no effect."""
+"""--egress-proxy: duepost connects to the proxy only, which resolves names and decides where they may lead. Other
+settings that could bypass or replace the proxy have no effect."""
 
 import base64
 
@@ -57,7 +57,8 @@ def test_https_goes_through_a_tunnel_that_sees_nothing(proxy, receiver, topic):
 
 
 def test_what_the_proxy_denies_is_a_failed_attempt(start, proxy, topic):
-    """To CONNECT it is no answer of the receiver; to a request it cannot be told from one."""
+    """The proxy's answer to CONNECT is not the receiver's answer. An answer to a plain request looks the same as the
+    receiver's."""
     between = proxy({})
     server = start("--egress-proxy", between.url(), allow=None)
     server.schedule(topic=topic, jobId="tunnel", url="https://hook.example/", retry=0)

@@ -1,4 +1,4 @@
-"""What a filter finds: listed, counted, cancelled, run again."""
+"""Jobs that match a filter: listed, counted, cancelled, run again."""
 
 import json
 import time

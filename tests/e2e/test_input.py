@@ -1,4 +1,5 @@
-"""What clients send as they are used to: null, durations, wide ids, a slash at the end, and names that are almost right."""
+"""Input in forms that clients commonly use: null, durations, ids with any characters, a slash at the end, and misspelt
+names."""
 
 import json
 import urllib.parse

@@ -1,4 +1,4 @@
-"""What clients may take: connections, time, memory. Whoever takes all of it leaves enough to ask how duepost is."""
+"""Limits for clients: connections, time, memory. Clients at the limits leave room for health probes."""
 
 import http.client
 import re
@@ -74,7 +74,7 @@ class Link:
 
 @pytest.fixture
 def links():
-    """links(server, count, ...) opens so many connections."""
+    """links(server, count, ...) opens count connections."""
     opened = []
 
     def some(server, count, *args, **named):
@@ -88,7 +88,7 @@ def links():
 
 @pytest.fixture
 def fresh(start):
-    """fresh(...) starts a duepost of its own that nobody is connected to."""
+    """fresh(...) starts a separate duepost without any connections."""
     def one(*options, **named):
         server = start("--health-listen", "127.0.0.1:0", *options, **named)
         server.close()

@@ -84,7 +84,8 @@ GROUPS = {"sentinel": SentinelGroup, "cluster": ClusterGroup}
 
 
 class World:
-    """A group of Redis nodes, and duepost under load, on hosts of their own. Whoever makes it is on duepost's host."""
+    """A group of Redis nodes, and duepost under load, each on a host of its own. The test itself runs on duepost's
+    host."""
 
     def __init__(self, kind, net, durability, topic):
         self.net, self.here = net, net.hosts[-1]
@@ -147,7 +148,7 @@ def cut_off(world, number):
 
 @contextlib.contextmanager
 def control(world, victim, number):
-    """Beside it, a duepost that waits for no replica has to lose something."""
+    """For comparison: a duepost that waits for no replica must lose something."""
     prefix = f"control{number}"
     careless = Duepost("--durability", "fsync", "--prefix", prefix + ":", redis=world.group.address)
     try:

@@ -233,7 +233,7 @@ def test_who_may_read_the_password_is_told(start, redis):
     password = behind.directory / "password"
     password.write_text("s3cretpassword\n")
     password.chmod(0o644)
-    assert "may read the file of redis-password-file: chmod o-r" in start("--redis-password-file", str(password), redis=behind).log()
+    assert "may read the file of redis-password-file; chmod o-r" in start("--redis-password-file", str(password), redis=behind).log()
 
 
 @pytest.mark.parametrize("form", ["logfmt", "json"])
@@ -273,7 +273,7 @@ def test_without_a_redis_server_to_run_it_says_so(tmp_path):
 
 
 def test_a_hangup_reads_the_options_again(start, receiver, topic, tmp_path):
-    """What may change changes for all reactors; what may not is named, and so is a mistake."""
+    """Options that may change take effect in all reactors. The log names those that may not, and mistakes."""
     config = tmp_path / "duepost.conf"
     config.write_text("allow-target = 127.0.0.0/8\n")
     server = start("--config", str(config), allow=None)

@@ -1,6 +1,8 @@
-"""Whatever is asked, the answer is one that the contract knows: made from the contract's own schemas, and spoiled.
+"""Every answer is one that the contract describes, for requests generated from the contract's own schemas, both valid
+and damaged.
 
-The same requests each time; with DUEPOST_TEST_EXAMPLES=1000 so many others for each method of each path."""
+The requests are the same in each run. DUEPOST_TEST_EXAMPLES=1000 sends 1,000 other ones for each method of each
+path."""
 
 import json
 import re
@@ -79,7 +81,8 @@ def as_text(value):
 
 
 def as_meant(draw, operation, value):
-    """What the schema leaves open, mostly as it makes sense: a url, and the names of the path only there."""
+    """Fills in what the schema leaves open, mostly with sensible values: a url, and the names of the path only where
+    they belong."""
     if isinstance(value, list):
         return [as_meant(draw, operation, item) for item in value]
     if operation["operationId"] not in ("scheduleJob", "replaceJob") or not isinstance(value, dict) or rarely(draw):
@@ -137,7 +140,7 @@ DURATION = re.compile(r"(\d+(\.\d+)?(d|h|m|s|ms))+")
 
 
 def in_plain(value):
-    """What the contract says in words: null is absent (but in body), and a duration stands where seconds do."""
+    """Rules that the contract states in words: null is absent (except in body), and a duration may replace seconds."""
     if not isinstance(value, dict):
         return value
     seconds = {name: 60 for name in ("delay", "ttl", "timeout", "retention", "per")
@@ -165,7 +168,8 @@ def taken(reply, operation, value):
 
 @pytest.fixture(scope="module")
 def asked():
-    """A duepost of its own: what is made here is not for others to meet. Its jobs lead to a port where nobody listens."""
+    """A separate duepost, because other tests must not meet the generated jobs. They lead to a port without a
+    listener."""
     started = Duepost("--reactors", "2")
     yield started
     log = started.log()

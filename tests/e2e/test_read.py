@@ -1,4 +1,4 @@
-"""What a job looks like from outside, one at a time and in lists."""
+"""The API's view of a job, single and in lists."""
 
 import json
 import time

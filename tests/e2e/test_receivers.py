@@ -64,7 +64,7 @@ def close(server, name):
 
 
 def fail(server, receiver, topic, count=FAILURES, status=503, name="f"):
-    """So many failures in a row; each job is dead after its own."""
+    """Makes count failures in a row; each job is dead after its own."""
     before = receiver.count(topic)
     receiver.script(topic, status)
     for i in range(count):

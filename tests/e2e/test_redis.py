@@ -86,7 +86,7 @@ def test_a_killed_process_leaves_its_work_to_the_other(start, redis, receiver, t
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):
-    """Each second, more often than leases that nobody renews need to be seen as lost."""
+    """Each second, more often than lost leases need to be noticed."""
     behind = redis()
     one = start(redis=behind)
     receiver.script(topic, HANG)

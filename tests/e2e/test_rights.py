@@ -57,7 +57,7 @@ def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
 
 
 def test_rights_that_are_taken_away_are_named_until_they_are_back(start, redis, topic):
-    """What Redis refuses then has changed nothing."""
+    """A command that Redis refuses has changed nothing."""
     behind = redis(tcp=True)
     make_user(behind, *DOCUMENTED.split())
     server = start(extra=address(behind), data=None)

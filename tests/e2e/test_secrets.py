@@ -84,7 +84,7 @@ class Talker:
 
 
 def be_unknown(ask):
-    """Who has no token that would do."""
+    """A client without a sufficient token."""
     for value in (f"Bearer {canary('request-authorization')}", f"Bearer {TOKENS}{1:055x}x", f"Basic {canary('request-authorization')}",
                   canary("request-authorization")):
         ask("GET", "/jobs?topic=secrets", headers={"Authorization": value}).expect(401)
@@ -157,7 +157,7 @@ def change(ask, url):
 
 
 def be_delivered(ask, receiver, port_of_nobody):
-    """Attempts that end in every way; those that fail are dead soon, and onDead is told."""
+    """Attempts that end in every way; those that fail are dead soon, and onDead gets a notice."""
     receiver.script("secrets", 200, job_id="fine")
     receiver.script("secrets", Answer(500, body=canary("answer").encode()), job_id="failed")
     receiver.script("secrets", 410, job_id="gone")

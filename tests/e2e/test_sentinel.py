@@ -36,8 +36,8 @@ def fail_over(group):
     until(lambda: group.primary() is not old, 20, "another primary")
 
 
-# An old primary that lives on writes beside a replica that still follows it: there only all replicas prove
-# anything, and a promise takes until the old one has joined them.
+# An old primary that keeps running accepts writes together with a replica that still follows it. There only WAIT for
+# all replicas proves anything, and a promise takes until the old one has joined them.
 @pytest.mark.parametrize("fault, replicas, seconds", [
     (kill, 1, RESUMED_WITHIN_S), (freeze, 2, REJOINED_WITHIN_S), (fail_over, 2, REJOINED_WITHIN_S)])
 def test_what_was_confirmed_survives_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):

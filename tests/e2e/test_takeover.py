@@ -10,7 +10,7 @@ DEAD, JOBS = 70, 70
 
 @pytest.fixture
 def old(redis, receiver, topic):
-    """What 0.1 wrote: dead jobs in the pool, no numbers, no names."""
+    """Data as 0.1 wrote it: dead jobs in the pool, no numbers, no names."""
     behind = redis()
 
     def write(command, key, *words):

@@ -54,7 +54,7 @@ def test_a_name_that_leads_to_a_private_address_is_dead_at_once(strict, receiver
     assert job["reason"] == "target_refused" and job["lastAttempt"]["error"] == "target_refused" and job["attempts"] == 1
     watch(0.5, lambda: not receiver.count(topic), "it was contacted all the same")
 
-    # Whoever asks is told which address, which rule, which option, and that a run alone does not help.
+    # The error names the address, the rule and the option, and says that running the job again does not help.
     assert job["lastAttempt"]["errorDetail"] == LOOPBACK_RULE
     assert strict.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"][0]["errorDetail"] == LOOPBACK_RULE
     why = strict.get(f"/jobs/{topic}/a/why").expect(200)["detail"]

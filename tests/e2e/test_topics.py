@@ -276,7 +276,7 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
 
 
 def test_a_body_is_delivered_but_not_shown_under_the_id_of_a_notice(server, receiver, topic):
-    """Whoever gave the id: a notice's body holds what is not shown of a dead job."""
+    """A notice's body holds values that are not shown of a dead job, even when a client chose its id."""
     answers = [server.post({"topic": topic, "jobId": "dead~1", "url": receiver.url(), "body": "mine", "delay": 60}).expect(201),
                server.job(topic, "dead~1"),
                server.request("PATCH", f"/jobs/{topic}/dead~1", '{"body": "ours"}', JSON).expect(200),
@@ -312,7 +312,7 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
 
 
 def test_the_headers_of_a_topic_go_only_where_its_url_leads(server, receiver, topic):
-    """Who may schedule may not read what an admin has put there."""
+    """A client that may schedule must not read headers that an admin has set."""
     elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
     put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
     for job_id, url in (("other", elsewhere), ("same", receiver.url("/same"))):

@@ -1,5 +1,5 @@
-"""What one process does for all: carrying what is due, and sweeping up behind those that were lost. Another one takes
-over from a process that dies."""
+"""Work that one process does for all: carrying due jobs, and cleaning up after lost processes. Another process takes
+over from one that dies."""
 
 import signal
 import socket
@@ -27,7 +27,7 @@ def two(start, redis):
 
 
 def schedule_from(server, receiver, topic, first, count):
-    """Jobs that are due 25 ms apart, the first one so many seconds from now; their due times."""
+    """Schedules jobs 25 ms apart, the first due in first seconds; returns their due times."""
     begin = int(time.time() * 1000 + first * 1000)
     due = {str(i): begin + 25 * i for i in range(count)}
     server.schedule_many([{"topic": topic, "jobId": name, "url": receiver.url(), "dueAt": from_ms(at)} for name, at in due.items()])
@@ -63,7 +63,7 @@ def test_sigterm_hands_over_at_once(start, redis, receiver, topic):
 
 
 def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, topic):
-    """Nor carries: what becomes due then is told to all."""
+    """A draining process does not carry either: jobs that become due then are announced to all."""
     owner, other, _ = two(start, redis)
     receiver.script(topic, Answer(200, delay=2), job_id="long")
     owner.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
@@ -85,7 +85,7 @@ def redis_of(data, *words):
 
 
 def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver, topic):
-    """With the private Redis nobody else can renew a lease that has run out."""
+    """With the private Redis, no other process can renew a lease that has run out."""
     receiver.script(topic, HANG, 200)
     server = start(data=data)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
@@ -105,7 +105,7 @@ def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
     assert not owns_lock(other)
 
 
-# Of a consumer that was lost with all its attempts: their leases have just run out.
+# The state that a lost consumer leaves behind: its leases have just run out.
 ORPHANS = """
 local base, now = ARGV[1], redis.call('TIME')[1] * 1000
 for i = 1, ARGV[2] do

@@ -61,7 +61,7 @@ def test_headers_that_are_not_the_clients_are_refused(server, name):
 
 
 def test_what_was_shown_is_not_taken_for_what_was_hidden(server, topic):
-    """Who reads a job, edits it and sends it back would have *** delivered."""
+    """A client that reads a job, edits it and sends it back would deliver ***."""
     secret = {"url": "http://127.0.0.1:9/?key=1", "headers": {"Authorization": "Bearer secret", "Content-Type": "a/b"}}
     server.schedule(topic=topic, jobId="a", delay=3600, **secret)
     shown = server.job(topic, "a")

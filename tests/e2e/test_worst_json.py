@@ -27,7 +27,7 @@ def fill(before, text, behind=""):
 
 
 def keys(make, count, sets=1):
-    """A body that is an array of so many objects with so many keys."""
+    """A body that is an array of count objects with many keys."""
     one = "{" + ",".join(f'"{make(i)}":0' for i in range(count)) + "}"
     return "{" + GOOD + ',"body":[' + ",".join([one] * sets) + "]}"
 
@@ -100,7 +100,7 @@ LINES = {
 
 
 def busy_ms(server):
-    """What all its threads have used of a processor so far."""
+    """The processor time that all its threads have used so far."""
     tasks = pathlib.Path(f"/proc/{server.pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 

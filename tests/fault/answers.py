@@ -1,5 +1,6 @@
-"""What Redis may answer, made by real servers where they can be made to: src/store/README.md's table, held against
-what duepost does. Each answer has its status for new jobs; afterwards everything goes on, and nothing is lost."""
+"""Tests duepost's reaction to each answer of Redis in the table of src/store/README.md. Real servers make the answers
+where possible. Each answer has an expected status for new jobs. Afterwards everything works again, and no job is
+lost."""
 
 import os
 import re
@@ -20,12 +21,12 @@ from redis_server import free_port
 import scratch
 from verdict import Fault
 
-GONE = 1  # a port of 127.0.0.1 that nobody listens on
+GONE = 1  # a port of 127.0.0.1 without a listener
 
 
 class Answer:
-    """begin makes Redis answer so, end cures it. status: of a new job meanwhile. delivers: what is due comes
-    nevertheless. words: in what the owner is told or duepost logs."""
+    """begin makes Redis give this answer, end stops that. status: the status of a new job meanwhile. delivers: due
+    jobs are still delivered. words: part of the problem's detail or of duepost's log."""
     status, delivers, words, options, seconds = 503, False, "", (), 1.5
 
     def __init__(self, redis):
@@ -174,7 +175,7 @@ class Unblocked(Answer):
 
 
 class ProtocolError(Answer):
-    """What comes is no Redis."""
+    """The bytes that arrive are not the Redis protocol."""
     status, words = None, "rotocol error"  # status: the connection that it hits may be another one
 
     def begin(self):
@@ -286,8 +287,8 @@ def one(kind, judge):
 
 
 def moved_name(report, judge):
-    """What duepost knows Redis by leads to another one now, and the old one is a replica: every connection that
-    writes leaves it, the doorbell's too."""
+    """The name of Redis now leads to another Redis, and the old one is a replica: every connection that writes leaves
+    it, including the doorbell's."""
     old, new = Redis(), Redis()
     proxy = Proxy(old.port)
     lane = Lane(new, judge, "moved", redis=f"redis://127.0.0.1:{proxy.port}/0")

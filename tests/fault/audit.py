@@ -1,6 +1,6 @@
-"""Reads Redis at rest and says what is not as DESIGN's table of keys promises.
+"""Reads Redis at rest and reports each difference from DESIGN's table of keys.
 
-The product's own audit.lua is run beside it: both must find the same numbers."""
+It also runs the product's own audit.lua: both must find the same numbers."""
 
 import collections
 import math

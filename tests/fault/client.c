@@ -1,16 +1,16 @@
-/* client.c - owners of jobs: schedules and cancels as a plan says, and writes down what it was told.
+/* client.c - owners of jobs: schedules and cancels by a plan, and logs the answers.
  *
  *   fault_client PLAN LOG GAUGES RECEIVER CONNECTIONS PORT...
  *
  * A line of PLAN: ms from the start, topic, jobId, delay in ms, ms until the cancel or -1, path, more members
- * of the job or "-". The job's url is RECEIVER and the path. Each of the CONNECTIONS has one request under way;
- * they share the PORTs. A request that breaks is lost, and never repeated.
+ * of the job or "-". The job's url is RECEIVER and the path. Each of the CONNECTIONS has one request under
+ * way; they share the PORTs. A request that breaks is lost, and never repeated.
  *
- * In LOG for each schedule: P, us since 1970 when it left and when it was answered, number of the port, status
- * (0: lost), n when the answer says that nothing changed, else -, due time in ms or 0, topic/jobId. For each
- * cancel: C, the two times, number, status, y when an attempt was under way, n as before, else -, topic/jobId.
- * GAUGES is a
- * map of 64-bit numbers: how many schedules to each port have no answer yet. */
+ * LOG gets a line for each schedule: P, us since 1970 when it was sent and when it was answered, number of
+ * the port, status (0: lost), n when the answer says that nothing changed, else -, due time in ms or 0,
+ * topic/jobId. For each cancel: C, the two times, number, status, y when an attempt was under way, n as
+ * before, else -, topic/jobId. GAUGES is a map of 64-bit numbers: the number of unanswered schedules for each
+ * port. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -91,9 +91,9 @@ static _Noreturn void fail(const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* ---- cancels to come ---- */
+/* ---- future cancels ---- */
 
-static void swap(struct client *client, size_t a, size_t b)
+static void swap_cancels(struct client *client, size_t a, size_t b)
 {
     struct cancel cancel = client->cancels[a];
     client->cancels[a] = client->cancels[b];
@@ -104,14 +104,13 @@ static void add_cancel(struct client *client, int64_t at_us, const char *id)
 {
     if (client->cancel_count == client->cancel_capacity) {
         client->cancel_capacity = client->cancel_capacity ? client->cancel_capacity * 2 : 1024;
-        client->cancels =
-            memory_resize(client->cancels, client->cancel_capacity * sizeof *client->cancels);
+        client->cancels = memory_resize(client->cancels, client->cancel_capacity * sizeof *client->cancels);
     }
     size_t i = client->cancel_count++;
     client->cancels[i].at_us = at_us;
     memcpy(client->cancels[i].id, id, ID_MAX);
     for (; i > 0 && client->cancels[i].at_us < client->cancels[(i - 1) / 2].at_us; i = (i - 1) / 2)
-        swap(client, i, (i - 1) / 2);
+        swap_cancels(client, i, (i - 1) / 2);
 }
 
 static void take_cancel(struct client *client, char *id)
@@ -124,11 +123,11 @@ static void take_cancel(struct client *client, char *id)
             child++;
         if (cancels[i].at_us <= cancels[child].at_us)
             break;
-        swap(client, i, child);
+        swap_cancels(client, i, child);
     }
 }
 
-/* ---- what it was told ---- */
+/* ---- answers ---- */
 
 static int64_t due_ms_of(struct slice body)
 {
@@ -153,7 +152,9 @@ static void write_down(struct client *client, struct connection *connection, int
             (long long)connection->sent_us, (long long)at_us, connection->port, status);
     if (connection->is_cancel)
         fprintf(client->record, "%c",
-                says(body, "\"attemptInFlight\":true") ? 'y' : says(body, "nothing changed") ? 'n' : '-');
+                says(body, "\"attemptInFlight\":true") ? 'y'
+                : says(body, "nothing changed")        ? 'n'
+                                                       : '-');
     else
         fprintf(client->record, "%c %lld", says(body, "nothing changed") || status == 507 ? 'n' : '-',
                 (long long)due_ms_of(body));
@@ -188,7 +189,7 @@ static void on_readable(struct client *client, struct connection *connection)
     }
     connection->used += (size_t)got;
     connection->room[connection->used] = '\0';
-    if (!connection->is_busy) /* nobody asked */
+    if (!connection->is_busy) /* an answer without a request */
         fail("an answer without a request");
     if (!message_read(slice_from(connection->room, connection->used), &message))
         return;
@@ -218,11 +219,10 @@ static void send_schedule(struct client *client, struct connection *connection)
     const struct order *order = &client->next;
     char job[ROOM / 2], text[ROOM];
     bool has_more = strcmp(order->more, "-") != 0;
-    int job_size = snprintf(job, sizeof job,
-                            "{\"topic\":\"%s\",\"jobId\":\"%s\",\"url\":\"%s%s\",\"delay\":%lld.%03lld%s%s}",
-                            order->topic, order->job_id, client->receiver, order->path,
-                            order->delay_ms / 1000, order->delay_ms % 1000, has_more ? "," : "",
-                            has_more ? order->more : "");
+    int job_size = snprintf(
+        job, sizeof job, "{\"topic\":\"%s\",\"jobId\":\"%s\",\"url\":\"%s%s\",\"delay\":%lld.%03lld%s%s}",
+        order->topic, order->job_id, client->receiver, order->path, order->delay_ms / 1000,
+        order->delay_ms % 1000, has_more ? "," : "", has_more ? order->more : "");
     int size = snprintf(text, sizeof text,
                         "POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                         "Content-Length: %d\r\n\r\n%s",
@@ -237,7 +237,8 @@ static void send_cancel(struct client *client, struct connection *connection)
 {
     char text[ROOM];
     take_cancel(client, connection->id);
-    int size = snprintf(text, sizeof text, "DELETE /jobs/%s HTTP/1.1\r\nHost: localhost\r\n\r\n", connection->id);
+    int size =
+        snprintf(text, sizeof text, "DELETE /jobs/%s HTTP/1.1\r\nHost: localhost\r\n\r\n", connection->id);
     connection->is_cancel = true;
     send_request(client, connection, text, size);
 }
@@ -250,7 +251,7 @@ static void read_order(struct client *client)
                order->job_id, &order->delay_ms, &order->cancel_after_ms, order->path, order->more) == 7;
 }
 
-/* Sends what it is time for, as far as there are idle connections. */
+/* Sends the requests that are due, as far as there are idle connections. */
 static void send_what_is_due(struct client *client)
 {
     int64_t at_us = now_us();

@@ -1,4 +1,4 @@
-"""Owners of jobs (client.c): what they are to do, and what they were told."""
+"""Owners of jobs (client.c): their plan, and the answers that they got."""
 
 import dataclasses
 import mmap
@@ -11,7 +11,7 @@ import scratch
 
 PORTS_MAX = 16
 
-# Share, path, members of the job. What the receiver does is in the path: see judge.c.
+# Share, path and members of the job. The path defines the receiver's behaviour: see judge.c.
 QUICK = '"retrySchedule":[0.5,0.5,0.5]'
 MIX = (
     (66, "/200", QUICK),
@@ -43,7 +43,7 @@ class Order:
 
 
 def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix=MIX):
-    """jobs over so many seconds, of all kinds."""
+    """Jobs of all kinds, scheduled within this number of seconds."""
     chance = random.Random(f"orders {seed}")
     shares = [share for share, _, _ in mix]
     for number in range(jobs):
@@ -59,7 +59,7 @@ def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix
 
 @dataclasses.dataclass(slots=True)
 class Told:
-    """What the client knows of one job. A status of 0 is a lost answer."""
+    """The client's record of one job. A status of 0 is a lost answer."""
     scheduled: int = None        # status of the schedule
     sent_us: int = 0
     answered_us: int = 0
@@ -69,7 +69,7 @@ class Told:
     cancel_sent_us: int = 0
     cancelled_us: int = 0        # when the cancel was answered
     was_running: bool = False    # an attempt, at the cancel
-    may_be_cancelled: bool = False  # nobody told, or that the outcome is unknown
+    may_be_cancelled: bool = False  # no answer came, or the outcome is unknown
 
 
 class Client:

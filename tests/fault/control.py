@@ -1,6 +1,6 @@
-"""Dueposts without one of their safeguards: what a run proves is worth what it finds in these.
+"""Dueposts without one of their safeguards. A test is only worth as much as the faults that it finds in these.
 
-The scripts stand in the binary as text, beside their digests; a copy gets other texts of the same length."""
+The binary contains the scripts as text, together with their digests; a copy gets other texts of the same length."""
 
 import functools
 import hashlib
@@ -12,9 +12,9 @@ import scratch
 
 # Name: (script's file, old, new).
 CONTROLS = {
-    # What is claimed is in the claiming process only.
+    # Claimed jobs exist in the claiming process only.
     "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, some[k])\n")],
-    # Whoever comes may end a lease.
+    # Any process may end a lease.
     "no nonce check": [("lib/fence", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
     # A failed attempt is the last one.
     "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end",

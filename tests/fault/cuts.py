@@ -20,8 +20,8 @@ UNHEARD_US = 2_500_000  # until what was claimed unheard comes: before its lease
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
-    """One job's way with a cut behind so many bytes between duepost and Redis, or before the reply that holds
-    cut_before. Without a cut: how many bytes there are."""
+    """One job's life, with a cut after this number of bytes between duepost and Redis, or before the reply that
+    contains cut_before. Without a cut it returns the number of bytes."""
     proxy = Proxy(redis.port)
     lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{proxy.port}/0", binary=binary)
     try:
@@ -130,7 +130,8 @@ CONTROL_TRIES = 3
 
 
 def in_mode_or_without(seed, mode, binary):
-    """Of a control, whether a claim with something to lose is under way when its connection falls silent is chance."""
+    """In a control it depends on chance whether a claim with something to lose is under way when its connection falls
+    silent."""
     for i in range(CONTROL_TRIES if binary else 1):
         verdict = in_mode(seed + i, mode, binary)
         if verdict.broken:

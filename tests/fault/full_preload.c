@@ -1,6 +1,6 @@
-/* full_preload.c - a disk that is full, for programs started with this in LD_PRELOAD: while the file
- * FULL_BALLAST is there, regular files grow to FULL_BYTES and no further. As on a real disk, of the write
- * that comes to the end as much is written as fits, and the next one gets ENOSPC. */
+/* full_preload.c - a full disk, for programs started with this in LD_PRELOAD. While the file FULL_BALLAST
+ * exists, regular files cannot grow beyond FULL_BYTES. As on a real disk, the write that reaches the end is
+ * partial, and the next one gets ENOSPC. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

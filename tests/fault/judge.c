@@ -1,15 +1,15 @@
-/* judge.c - a receiver that does as each url says, and writes down what came.
+/* judge.c - a receiver that follows instructions in the urls, and logs the requests.
  *
  *   fault_judge LOG GAUGES
  *
  * A url's path has one action for each attempt, the last one repeats: /500/200w300 fails the first and
  * answers the others with 200 after 300 ms.
  *
- *   200w300  a status, w: after so many ms     reset  ends the connection by RST
+ *   200w300  a status, w: after this many ms    reset  ends the connection by RST
  *   hang     no answer                         drip   200, its body a byte at a time, for ever; w as above
  *
- * In LOG a line for each POST, when it is complete: A, us since 1970, address of the peer, attempt, action,
- * topic/jobId; and one when its status has left: R, us, attempt, topic/jobId. GAUGES is a map of 65,536
+ * LOG gets a line for each complete POST: A, us since 1970, address of the peer, attempt, action,
+ * topic/jobId; and a line when its status was sent: R, us, attempt, topic/jobId. GAUGES is a map of 65,536
  * 64-bit numbers: how many POSTs of 127.x.y.z, at 256 y + z, have no answer yet. */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ enum {
 enum { BEGIN_DRIP = -1, GO_ON_DRIPPING = 0 };
 
 struct peer {
-    uint64_t number; /* tells it from others that had its descriptor */
+    uint64_t number; /* distinguishes it from earlier peers with its descriptor */
     uint32_t address;
     bool is_open; /* its POST has no answer yet */
     int attempt;
@@ -48,7 +48,7 @@ struct peer {
     char room[ROOM];
 };
 
-/* What is to be done for a peer later: a heap, the earliest first. */
+/* An action for a peer at a later time: a heap, the earliest first. */
 struct wait {
     int64_t at_us;
     int fd;
@@ -72,7 +72,7 @@ static int64_t now_us(void)
 
 /* ---- waits ---- */
 
-static void swap(size_t a, size_t b)
+static void swap_waits(size_t a, size_t b)
 {
     struct wait wait = waits[a];
     waits[a] = waits[b];
@@ -88,7 +88,7 @@ static void add_wait(int fd, int64_t after_ms, int status)
     size_t i = wait_count++;
     waits[i] = (struct wait){now_us() + after_ms * 1000, fd, peers[fd]->number, status};
     for (; i > 0 && waits[i].at_us < waits[(i - 1) / 2].at_us; i = (i - 1) / 2)
-        swap(i, (i - 1) / 2);
+        swap_waits(i, (i - 1) / 2);
 }
 
 static struct wait take_wait(void)
@@ -100,7 +100,7 @@ static struct wait take_wait(void)
             child++;
         if (waits[i].at_us <= waits[child].at_us)
             break;
-        swap(i, child);
+        swap_waits(i, child);
     }
     return first;
 }
@@ -141,8 +141,7 @@ static void answer(int fd, int status)
 static void begin_drip(int fd)
 {
     char text[128];
-    int size =
-        snprintf(text, sizeof text, "HTTP/1.1 200 Whatever\r\nContent-Length: %d\r\n\r\n", DRIP_BYTES);
+    int size = snprintf(text, sizeof text, "HTTP/1.1 200 Whatever\r\nContent-Length: %d\r\n\r\n", DRIP_BYTES);
     fprintf(record, "R %lld %d %s\n", (long long)now_us(), peers[fd]->attempt, peers[fd]->id);
     set_open(peers[fd], false);
     add_wait(fd, DRIP_MS, GO_ON_DRIPPING);
@@ -201,7 +200,7 @@ static struct slice value_of(struct slice head, const char *name)
     return value;
 }
 
-/* The attempt's part of the path; the last one when there are fewer. */
+/* Returns the attempt's part of the path; the last part when there are fewer. */
 static struct slice action_of(struct slice head, int attempt)
 {
     struct slice path, rest, action = SLICE("200");
@@ -285,7 +284,7 @@ static void open_files(char **argv)
 {
     struct rlimit files = {FDS_MAX, FDS_MAX};
     int fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    setrlimit(RLIMIT_NOFILE, &files); /* as far as it may */
+    setrlimit(RLIMIT_NOFILE, &files); /* as high as it may */
     signal(SIGPIPE, SIG_IGN);
     record = fopen(argv[1], "ae");
     if (!record || fd < 0 || ftruncate(fd, GAUGES * sizeof *gauges) != 0) {
@@ -303,7 +302,7 @@ static int until_next_wait_ms(void)
     return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 }
 
-/* Says its port on stdout; serves until its stdin ends. The log is whole whenever it waits. */
+/* Prints its port on stdout and serves until its stdin ends. The log is complete whenever it waits. */
 int main(int argc, char **argv)
 {
     struct epoll_event events[EVENTS_MAX];

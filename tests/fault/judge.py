@@ -1,4 +1,4 @@
-"""The receiver that logs and does as it is told (judge.c), and its log."""
+"""The receiver (judge.c), which logs each request and follows its instructions; and its log."""
 
 import collections
 import dataclasses
@@ -27,7 +27,7 @@ class Arrival:
 
     @property
     def is_failure(self):
-        """What the receiver did fails the attempt, if it was a duepost in its right mind that waited for it."""
+        """The receiver's behaviour fails the attempt, provided that a duepost without faults waited for it."""
         return not (self.action[0] == "2" or self.action.startswith("drip"))
 
 

@@ -1,6 +1,6 @@
-"""A small site of its own in a Redis that many share: one prefix, one owner's memory, its own nodes.
+"""An isolated site in a Redis that many share: its own prefix, one owner's memory, and its own nodes.
 
-For runs in which many short stories happen beside each other."""
+For runs in which many short stories happen at the same time."""
 
 import concurrent.futures
 import datetime
@@ -104,7 +104,7 @@ def request(node, method, target, body=None):
 
 
 def side_by_side(work, items, at_once):
-    """work(item) for each, so many at once; the results in order."""
+    """Calls work(item) for each item, at_once at a time; returns the results in order."""
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(work, items))
 

@@ -1,11 +1,11 @@
-"""The n-th allocation of a duepost at work fails, for each n: of ours, and of the libraries.
+"""Makes the n-th allocation of a working duepost fail, for each n: allocations of duepost itself and of the libraries.
 
-What is small and ours ends the process with a line that says so; what a client sizes is refused. Never is an
-answer wrong, and after a restart every job is there that was accepted. A story is told once for each n, until it
-needs fewer allocations than that.
+A small allocation of duepost that fails ends the process with a message; an allocation that a client sizes leads to a
+refusal. No answer is ever wrong, and after a restart every accepted job exists. A story runs once for each n, until
+it needs fewer allocations than n.
 
-Then the same for large allocations only, whose size somebody else chose, once and for good: nothing of ours may
-end the process for one of those."""
+Then the same for large allocations only, whose size a client or receiver chose; they all fail from then on. None of
+them may end the process."""
 
 import http.client
 import itertools
@@ -24,13 +24,13 @@ from tokens import TokenFile
 import place
 import scratch
 
-LARGE = 64 * 1024  # from here on it counts as chosen by somebody else
+LARGE = 64 * 1024  # from this size on, a client or receiver chose the size
 MAX = 3000  # allocations of a story, far more than there are
 DEAD = 20
 
 
 class Plan:
-    """What memory_preload.c reads."""
+    """The file that memory_preload.c reads."""
 
     FORMAT = "qqqqq"
 
@@ -118,13 +118,13 @@ class Site:
         self.report.expect(condition, what)
 
     def expect_json(self, method, target, statuses=(200,), body=None):
-        """What the answer says, which is one of these."""
+        """Returns the JSON of an answer whose status must be one of these."""
         status, data = self.ask(method, target, body)
         self.expect(status in statuses, f"{method} {target}: {status} {data[:300]!r}")
         return json.loads(data)
 
     def tell(self, story, number, lasting=False):
-        """False: the story is over before its allocation number so many."""
+        """False: the story ended before its allocation with this number."""
         if not self.dead:
             self.prepare_dead()
         before = len(self.node.log())
@@ -164,7 +164,7 @@ class Site:
         self.node.start()
         self.node.await_ready()
 
-    # What a check needs.
+    # Helpers of the checks.
 
     def retried(self, ask):
         """Asked until there is an answer: the last failure may still be felt."""
@@ -202,7 +202,7 @@ class Site:
             self.await_dead(topic)
 
     def prepare(self):
-        """What the stories find."""
+        """The jobs that exist when the stories begin."""
         self.schedule("known", body=self.known)
         for i in range(LISTED):
             self.schedule(f"{i}", topic="listed", body=self.known)

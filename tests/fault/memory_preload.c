@@ -1,9 +1,9 @@
 /* memory_preload.c - memory that runs out, for programs started with this in LD_PRELOAD.
  *
- * The file MEMORY_PLAN holds five numbers, which the test changes while the program runs: how many
- * allocations there were since it last set this to 0, which of them fails (0: none), how many failed, of how
- * many bytes at least those are that count, and whether (1) all behind that one fail, too. Who called one
- * that fails is told on stderr. libc's own go by other names and are not seen. */
+ * The file MEMORY_PLAN holds five numbers, which the test changes while the program runs: the number of
+ * allocations since the test last set it to 0; which of them fails (0: none); how many have failed; the
+ * smallest size in bytes that counts; and whether (1) all later ones fail, too. The caller of a failing
+ * allocation is printed to stderr. libc's own allocations use other names and are not seen. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>

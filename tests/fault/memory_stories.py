@@ -1,5 +1,5 @@
-"""What a duepost does while an allocation fails, for memory.py: each story asks for something, and may give a check for
-afterwards. Who gets no answer, or a refusal, is not wrong; whoever gets another answer has to get the right one."""
+"""Stories for memory.py: each sends requests while an allocation fails, and may give a check for afterwards. No
+answer, or a refusal, is fine; any other answer must be right."""
 
 import json
 

@@ -64,7 +64,7 @@ class Nemesis:
         return self.done["killed"]
 
     def run(self, steps):
-        """Ends when all is done and whoever was frozen runs."""
+        """Ends when all steps are done and all frozen processes run again."""
         begin = time.monotonic()
         for step in steps:
             self.wait_until(begin + step.at)
@@ -93,7 +93,8 @@ class Nemesis:
         return self.site.client.open_schedules(node.index) > 0 or self.site.judge.open_posts(node.source) > 0
 
     def stop_in_the_middle(self, pid, nodes):
-        """Of a schedule or an attempt of one of nodes, if one comes within two seconds. Counts the kill."""
+        """Stops a node in the middle of scheduling or of an attempt, if that happens within two seconds. Counts the
+        kill."""
         deadline = time.monotonic() + 2
         while True:
             freeze(pid)
@@ -157,7 +158,7 @@ class Nemesis:
         fault.end_us = now_us() + 1_000_000
 
     def forget_thaw(self, node):
-        """Who is to be killed runs."""
+        """A process that will be killed must run."""
         for thaw in [t for t in self.thaws if t[1] is node]:
             self.thaw(thaw)
 
@@ -169,7 +170,7 @@ class Nemesis:
         redis.thaw()
         fault.end_us = now_us() + RECONNECT_US
 
-    # ---- what Redis does when it is told to ----
+    # ---- how Redis reacts to its orders ----
 
     def flush(self, _):
         self.site.redis.ask("SCRIPT", "FLUSH")

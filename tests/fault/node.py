@@ -22,7 +22,7 @@ _processes = []
 
 
 def next_source():
-    """127.1.0.1, 127.1.0.2 and so on: what comes from 127.0.0.1 is somebody else."""
+    """127.1.0.1, 127.1.0.2 and so on: traffic from 127.0.0.1 belongs to other processes."""
     number = next(_sources)
     return f"127.1.{number // 250}.{number % 250 + 1}"
 

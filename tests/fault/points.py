@@ -76,8 +76,8 @@ class Story:
             self.lane.stop()
 
     def leave_litter(self):
-        """What only mend and sweeps find: a place without a job, a job that was to be kept and a key that was to be known until long
-        ago."""
+        """Leaves data that only mend and sweeps find: a place without a job, a job that was to be kept and a key that
+        was to be known until long ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
         self.lane.ask("ZADD", self.lane.keys + "kept_until", 1, f"{self.lane.name}/nobody")
@@ -183,7 +183,7 @@ def stories_of(redis, judge, names, action, binary=None, label=""):
 
 
 def tell(report, stories):
-    """All beside each other; each one's verdict, or why there is none."""
+    """Tells all stories at the same time; returns each one's verdict, or why it has no verdict."""
     def one(story):
         try:
             return story.run()

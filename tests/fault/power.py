@@ -73,7 +73,8 @@ def await_work(site, seconds):
 
 
 def cut_power(site, disk, chance, faults):
-    """Redis first: what it was about to confirm, nobody hears. Then the disk is what it was at that instant."""
+    """Redis goes first, so no client hears of confirmations that were about to be sent. Then the disk is as it was at
+    that instant."""
     freeze(site.redis.pid)
     for node in site.nodes:
         freeze(node.pid)

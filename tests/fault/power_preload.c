@@ -1,8 +1,9 @@
-/* power_preload.c - what of a program's files is on disk, for programs started with this in LD_PRELOAD.
+/* power_preload.c - records which parts of a program's files are on disk, for programs started with this in
+ * LD_PRELOAD.
  *
- * After each fsync or fdatasync of a regular file the file POWER_LOG gets a line: the inode, and the size that
- * the file had before the call. What lies behind it would be gone after a power cut. POWER_SLOW_US makes each
- * such call take longer, as a disk would. */
+ * After each fsync or fdatasync of a regular file, the file POWER_LOG gets a line: the inode, and the size
+ * that the file had before the call. Bytes behind that size would be lost in a power cut. POWER_SLOW_US makes
+ * each such call take longer, as a disk would. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ from verdict import Fault
 
 
 class Stage:
-    """What all stories share: a Redis, a judge; each has a lane of its own."""
+    """Shared by all stories: a Redis and a judge. Each story has a lane of its own."""
 
     def __init__(self):
         self.redis, self.judge = Redis(), Judge()
@@ -273,7 +273,7 @@ def moved(seed, binary=None):
         clock.move_by(seconds)
 
     def clock_ms(at_us):
-        """What it said at most in the seconds before."""
+        """The highest time that it has shown in the seconds before."""
         began = [i for i, (when, _) in enumerate(steps) if when <= at_us - 6_000_000][-1]
         return at_us / 1000 + max(seconds for when, seconds in steps[began:] if when <= at_us) * 1000
     try:
@@ -432,7 +432,7 @@ STORIES = (orphans, five_losses, drain, frozen_and_cancelled, late_outcome, cloc
 
 
 def run(report):
-    """Beside each other, for most only wait."""
+    """The stories run at the same time, because most of them only wait."""
     stage = Stage()
 
     def one(story):

@@ -1,9 +1,9 @@
-"""TCP with faults: what stands between duepost and Redis, or between duepost and a receiver.
+"""A TCP proxy with faults, between duepost and Redis or between duepost and a receiver.
 
-One asyncio loop in a thread of its own serves all proxies. A proxy's mode holds for what it passes on from now on:
+One asyncio loop in a thread of its own serves all proxies. A change of a proxy's mode applies to the bytes that follow:
 
-    pass        as it comes             delay       each piece 20 ms later
-    slice       a byte at a time        blackhole   nothing, and nobody is told
+    pass        unchanged               delay       each piece 20 ms later
+    slice       a byte at a time        blackhole   nothing, without notice to either side
     half-open   as blackhole, but the far side's connections are closed
     one-way     requests arrive, and no reply to them"""
 
@@ -27,7 +27,8 @@ def loop():
 
 
 class Proxy:
-    """cut_after: the first connection ends by RST on both sides once so many bytes have passed, both ways."""
+    """cut_after: the first connection ends by RST on both sides after this number of bytes, both directions
+    together."""
 
     def __init__(self, port, cut_after=None):
         self.target = port

@@ -1,5 +1,6 @@
-/* source_preload.c - an address of its own for a program's connections, when it is started with this in
- * LD_PRELOAD: those to 127.0.0.0/8 come from TEST_SOURCE, so that a receiver knows who sent what. */
+/* source_preload.c - a source address for a program's connections, when it is started with this in
+ * LD_PRELOAD. Connections to 127.0.0.0/8 come from TEST_SOURCE, so that a receiver can tell the senders
+ * apart. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>

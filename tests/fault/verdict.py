@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import re
 
-STORIES = 5  # broken promises that are told with everything that is known
+STORIES = 5  # broken promises that are reported with all details
 LEASE_US = 5_000_000
 RETRY_MS = 500  # of most jobs here: see client.MIX
 RECORD_US = 3_000_000  # from an answer to its record in Redis, at most, on a busy host
@@ -72,7 +72,7 @@ class Case:
         yield from self.spent()
 
     def story(self):
-        """For whoever looks for the reason."""
+        """For developers who look for the reason."""
         near = [fault for fault in self.faults for a in self.arrivals if fault.explains(a, a.at_us + 10_000_000)]
         return "".join(f"\n      {what}" for what in (self.told, *self.arrivals, *near[:5]))
 
@@ -148,7 +148,7 @@ class Context:
 
 
 def hurried(logs):
-    """What Context takes, of the text of logs."""
+    """The part of the logs that Context uses."""
     found = re.compile(r'event=attempt_failed job=(\S+) receiver=\S+ attempt=(\d+) error=timeout (?:error_detail="[^"]*" )?ms=(\d+)')
     return {(job, int(number)) for log in logs for job, number, ms in found.findall(log) if int(ms) < HURRY_MS}
 

@@ -149,7 +149,7 @@ class World:
         self.check_keyspace(f"{script} {arguments}")
 
     def call_items(self, script, shared, items):
-        """A script of items, beside the model."""
+        """A script of items, run together with the model."""
         flat = [word for item in items for word in item]
         answer = self.call(script, *shared, *flat)
         self.check(script, flat, answer, getattr(self.pool, script)(*shared[:1], items))
@@ -252,7 +252,7 @@ class World:
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
-        """What was published reaches the carry workers."""
+        """Published messages reach the carry workers."""
         self.listener.send("PING")
         while (message := self.listener.receive())[0] == "message":
             for worker in self.workers:
@@ -309,7 +309,7 @@ class World:
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and self.pool.is_due(waiting[0][0]):
-                # What a rate holds goes on in the next whole ms.
+                # A topic that a rate holds goes on in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes, topic, "is stuck")
 
@@ -451,7 +451,7 @@ class World:
         self.lives[job_id] = self.deaths.pop(job_id)[0]
 
     def forget_deaths(self):
-        """Of those that are kept no longer."""
+        """Forgets deaths that are no longer kept."""
         dead = self.pool.dead
         for job_id, (life, at) in list(self.deaths.items()):
             if dead.get(job_id) != at:
@@ -485,7 +485,7 @@ class World:
         return f'{expires}"r":{self.chance.randrange(1000)}}}'
 
     def some_tags(self, job_id):
-        """What an owner may want the job to be."""
+        """The states that an owner may require of the job."""
         seen = self.pool.tag(job_id) if job_id in self.pool.jobs else "-"
         dead = self.pool.dead_tag(job_id) if job_id in self.pool.dead else seen
         return self.chance.choice(("", "", "*", seen, dead, f"- {seen}", "0" * 40))
@@ -567,7 +567,7 @@ class World:
         return found
 
     def step_look(self):
-        """What only reads, or mends what is whole."""
+        """Steps that only read, or that repair an intact keyspace."""
         if self.is_away:
             return
         ids = self.some_ids()
@@ -638,7 +638,7 @@ class World:
         self.claim(self.some_consumer(), self.chance.random() < 0.2)
 
     def step_bell(self):
-        """Who takes the bell may die before it claims."""
+        """The process that takes the bell may die before it claims."""
         if self.is_away:
             return
         popped = self.link("LPOP", BASE + "ready")
@@ -648,7 +648,7 @@ class World:
             self.step_claim()
 
     def begin(self, consumer):
-        """What waits is POSTed, or dropped when its lease may be over."""
+        """Claimed jobs are POSTed, or dropped when their lease may have run out."""
         consumer.attempts = [attempt for attempt in consumer.attempts
                              if attempt.is_posting or self.may_post(attempt)]
         for attempt in consumer.attempts:
@@ -685,7 +685,7 @@ class World:
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
     def step_release(self):
-        """What is held goes back at once, mostly."""
+        """Held jobs go back, usually at once."""
         consumer = self.some_consumer()
         if self.chance.random() < 0.7:
             self.claim(consumer, False)
@@ -791,7 +791,8 @@ class World:
             expect(total <= self.pool.most_in_second(topic), topic, "is over its rate:", begun)
 
     def unbegin(self, topic, nonce):
-        """What is held back has not begun. What another rate, or clock, let begin may get more back than this one took."""
+        """A job that is given back has not begun. If another rate or clock let it begin, more may be given back than
+        was taken."""
         begun = self.begun.get(topic, {})
         if nonce in begun:
             at, number = begun[nonce]
@@ -864,7 +865,7 @@ class Bench:
         self.digests = {name: link("SCRIPT", "LOAD", text) for name, text in scripts.items()}
 
     def run(self, steps):
-        """What broke, or None."""
+        """Returns the fault, or None."""
         world = World(self.redis, self.link, self.digests)
         try:
             for number, (kind, seed) in enumerate(steps):

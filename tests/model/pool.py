@@ -448,7 +448,7 @@ class Pool:
         self.finish()
 
     def told_settings(self, topic):
-        """What a consumer hears: whether all topics keep what ends, too."""
+        """A consumer's view of the settings: whether all topics keep ended jobs, too."""
         own, common = self.settings.get(topic, {}), self.settings.get("*", {}).get("retention")
         if not common or "retention" in own:
             return json.dumps(own) if own else ""

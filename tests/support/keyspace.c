@@ -55,8 +55,8 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) ||
            is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
-                                                 "topics", "patterns", "rates", "begun:", "hour:", "receivers", "idempotency",
-                                                 "numbers", "survey", NULL});
+                                                 "topics", "patterns", "rates", "begun:", "hour:",
+                                                 "receivers", "idempotency", "numbers", "survey", NULL});
 }
 
 static bool has_words(struct slice name)
@@ -64,7 +64,7 @@ static bool has_words(struct slice name)
     return is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", NULL});
 }
 
-/* What follows them in kept is a record, which may have commas. */
+/* In kept, the first commas end fields; a record follows, which may contain commas. */
 static int blanks_of(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) ? KEPT_WORDS : INT_MAX;
@@ -81,7 +81,7 @@ static bool has_places(struct slice name)
     return slice_starts_with(name, SLICE("holders:")) || slice_equal(name, SLICE("lingering"));
 }
 
-/* The first of them, as many as most. */
+/* Replaces the first most occurrences. */
 static void swap(struct slice text, char from, char to, int most)
 {
     char *at = (char *)(uintptr_t)text.data;
@@ -119,10 +119,10 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
     }
 }
 
-/* ---- what follows from the rest ---- */
+/* ---- derived keys ---- */
 
-/* ARGV[1] prefix   [2] 1: writes what follows, unless its key is there; else tells which of it is as it
- * should be */
+/* ARGV[1] prefix   [2] 1: writes derived keys that do not exist; otherwise returns which of them are
+ * correct */
 static const char derive[] =
     "local base, writes = ARGV[1], ARGV[2] == '1'\n"
     "local names, is_named, waiting, held = {}, {}, 0, 0\n"
@@ -165,7 +165,7 @@ static const char derive[] =
     "if held > 0 then redis.call('HSETNX', base .. 'numbers', 'held', held) end\n"
     "return {}\n";
 
-/* In the order in which derive tells of them. */
+/* In the order of derive's answer. */
 static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "names",
                                         KEYSPACE_PREFIX "numbers"};
 enum { FOLLOWING = sizeof following / sizeof *following };

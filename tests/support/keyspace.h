@@ -12,8 +12,8 @@
  * lines, and in the places of holders and lingering, a bar for the newline. hour:<topic>, which each outcome
  * touches, is not dumped.
  *
- * behind, names and numbers follow from the rest: they are loaded so that they fit, unless the text has them, and
- * dumped only where they do not fit. */
+ * behind, names and numbers follow from the rest: they are loaded so that they fit, unless the text has them,
+ * and dumped only where they do not fit. */
 #ifndef DUEPOST_TESTS_KEYSPACE_H
 #define DUEPOST_TESTS_KEYSPACE_H
 
@@ -28,7 +28,7 @@
 void times_to_numbers(struct buffer *, const char *text, int64_t now_ms);
 void numbers_to_times(struct buffer *, const char *text, int64_t now_ms);
 
-/* Replaces all that is in Redis. */
+/* Replaces all data in Redis. */
 void keyspace_load(redisContext *, const char *text, int64_t now_ms);
 void keyspace_dump(redisContext *, struct buffer *, int64_t now_ms);
 

@@ -38,7 +38,7 @@ static void tear_down(void)
     redisFree(subscriber);
 }
 
-/* What was published since the last time. */
+/* Appends the wake-ups published since the last call. */
 static void append_wakes(struct buffer *text)
 {
     redisReply *reply;
@@ -62,7 +62,7 @@ static int compare_lines(const void *a, const void *b)
     return order ? order : (left->size > right->size) - (left->size < right->size);
 }
 
-/* The keyspace as it is dumped: examples are put together of parts. */
+/* Appends the keyspace in its order when dumped: examples are composed of parts. */
 static void append_sorted(struct buffer *out, const char *text)
 {
     struct slice lines[KEYS_MAX], rest = slice_of(text);

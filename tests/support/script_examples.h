@@ -1,6 +1,6 @@
-/* script_examples.h - a script on a literal keyspace: its answer, the wake-ups that it publishes, and all
- * that is in Redis afterwards, as text (see keyspace.h). Redis's clock stands still 456 us behind a whole ms,
- * so that what counts from the next one shows as now+1. */
+/* script_examples.h - tests a script on a literal keyspace. An example has the script's answer, the wake-ups
+ * that it publishes, and all data in Redis afterwards, as text (see keyspace.h). Redis's clock stands still
+ * 456 us after a whole ms, so a time that counts from the next one shows as now+1. */
 #ifndef DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 #define DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 
@@ -11,7 +11,7 @@
 #define NOW_MS INT64_C(1700000000123)
 #define NOW_US (NOW_MS * 1000 + 456)
 
-/* ---- the states of t/a; n1 is the nonce that held it last ---- */
+/* ---- the states of t/a; n1 is the nonce of its last lease ---- */
 
 #define ABSENT ""
 
@@ -20,7 +20,7 @@
     "due: t@now+60000\n"                                                                                     \
     "jobs: t/a={r}\n"
 
-/* Its time has come, but nobody has carried its topic. */
+/* Due, but its topic has not been carried. */
 #define COME                                                                                                 \
     "bucket:t: t/a@now-1000\n"                                                                               \
     "due: t@now-1000\n"                                                                                      \
@@ -37,14 +37,14 @@
     "jobs: t/a={r}\n"                                                                                        \
     "leases: t/a@now+3000\n"
 
-/* n1 lost it; now n2 has it. */
+/* n1 lost the lease; n2 has it now. */
 #define LEASED_AGAIN                                                                                         \
     "crashes: t/a=1,n1\n"                                                                                    \
     "holders:t: t/a=n2,now-1000\n"                                                                           \
     "jobs: t/a={r}\n"                                                                                        \
     "leases: t/a@now+3000\n"
 
-/* The lease ran out; not recovered yet. */
+/* The lease has run out and is not recovered yet. */
 #define EXPIRED                                                                                              \
     "holders:t: t/a=n1,now-1000\n"                                                                           \
     "jobs: t/a={r}\n"                                                                                        \
@@ -63,7 +63,7 @@
     "due: t@now+7000\n"                                                                                      \
     "jobs: t/a={r}\n"
 
-/* It has left the pool. */
+/* The job has left the pool. */
 #define DIED(at, rest)                                                                                       \
     "dead: t/a@" at "\n"                                                                                     \
     "dead:t: t/a@" at "\n"                                                                                   \
@@ -78,7 +78,7 @@
     "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
 
-/* The doorbell that nobody has answered yet may stay: it is only ever one claim for nothing. */
+/* An unanswered doorbell may stay: it costs one claim that finds nothing. */
 #define BELL "ready: t\n"
 
 #define DUE_NOW(record)                                                                                      \
@@ -90,7 +90,7 @@
 struct example {
     const char *before;
     const char *call;
-    const char *answer; /* and what is published */
+    const char *answer; /* and the published wake-ups */
     const char *after;  /* in any order of the keys; NULL: nothing has changed */
 };
 
@@ -103,12 +103,12 @@ void check_example(const struct example *);
             check_example(&examples[i]);                                                                     \
     } while (0)
 
-/* The private Redis of the examples, for what else a test wants of it. */
+/* The private Redis of the examples, for other uses by a test. */
 struct redis_server;
 struct redis_server *examples_server(void);
 redisContext *examples_redis(void);
 
-/* A test case whose tests have that Redis. */
+/* Creates a test case whose tests have that Redis. */
 TCase *examples_case(const char *name);
 
 #endif

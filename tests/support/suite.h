@@ -1,4 +1,4 @@
-/* suite.h - what a test program defines; support/main.c runs it. */
+/* suite.h - the function that each test program defines; support/main.c runs it. */
 #ifndef DUEPOST_TESTS_SUITE_H
 #define DUEPOST_TESTS_SUITE_H
 

@@ -1,7 +1,6 @@
-/* wire.h - the bare bytes of a connection, for tests that speak HTTP by hand.
+/* wire.h - raw bytes of a connection, for tests that speak HTTP by hand.
  *
- * Blocking sockets on 127.0.0.1; every wait ends after WIRE_DEADLINE_MS with a
- * failed test. */
+ * Blocking sockets on 127.0.0.1. Every wait ends after WIRE_DEADLINE_MS with a failed test. */
 #ifndef DUEPOST_TESTS_WIRE_H
 #define DUEPOST_TESTS_WIRE_H
 
@@ -13,30 +12,32 @@ enum { WIRE_DEADLINE_MS = 50 * 1000 };
 enum { WIRE_DEADLINE_MS = 10 * 1000 };
 #endif
 
-/* What has been read from a connection, with a NUL behind it. */
+/* Bytes read from a connection, followed by a NUL. */
 struct wire_text {
     char data[256 * 1024];
     size_t size;
 };
 
-/* A listening socket on a port of the kernel's choice. */
+/* Opens a listening socket on a port that the kernel chooses. */
 int wire_listen(uint16_t *port);
 int wire_accept(int listen_fd);
 int wire_connect(uint16_t port);
 
-/* A peer that is gone is no failure: what it answered is read afterwards. */
+/* Sends. A peer that is gone is not a failure: its answer is read afterwards. */
 void wire_send(int fd, struct slice bytes);
 
-/* Until the peer closes (or resets). */
+/* Reads until the peer closes or resets. */
 void wire_read_to_end(int fd, struct wire_text *);
 
-/* Until text has come, from the beginning of what was read; false when the peer closed before. */
+/* Reads until text has arrived, counted from the beginning of what was read; returns false when the peer
+ * closed before. */
 bool wire_read_for(int fd, struct wire_text *, const char *text);
 
-/* A request or an answer with Content-Length (none: 0) whole; false when the peer closed before. */
+/* Reads a whole request or answer with a Content-Length (none: 0); returns false when the peer closed
+ * before. */
 bool wire_read_message(int fd, struct wire_text *);
 
-/* How often text is in it. */
+/* Returns how often text occurs. */
 size_t wire_count(const struct wire_text *, const char *text);
 
 #endif
