@@ -8,7 +8,7 @@
  *   http_call_fill_outcome  the outcome, in http_call_outcome.c
  *
  * on_send refuses a connection that was closed while idle; the call then begins again on a fresh one. */
-#include "io/http_call.h"
+#include "io/http_call_private.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -19,7 +19,6 @@
 
 #include "base/memory.h"
 #include "base/test_point.h"
-#include "io/freeze_guard.h"
 #include "io/retry_after.h"
 
 enum {
@@ -38,7 +37,7 @@ static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_call *call = arg;
-    freeze_guard_leave(http_client_guard(call->client)); /* this is about another call than the one inside */
+    freeze_guard_leave(call->owner->guard); /* this is about another call than the one inside */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
     /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
@@ -48,14 +47,19 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     }
     if (!call->request.may_connect(call->request.arg, &address->addr)) {
         call->was_refused = true;
-        http_client_push(call->client, call);
+        call->owner->on_refused(call->owner->arg, call);
         return CURL_SOCKET_BAD;
     }
     call->was_opened = true;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd >= 0)
-        http_client_add_connection(call->client, fd);
+        http_sockets_add_connection(call->owner->sockets, fd);
     return fd;
+}
+
+static int on_close(void *sockets, curl_socket_t fd)
+{
+    return http_sockets_close(sockets, fd);
 }
 
 static bool parse_address(const char *ip, int port, struct sockaddr_storage *address)
@@ -81,13 +85,13 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     const struct http_call_request *request = &call->request;
     struct sockaddr_storage address;
     call->local_port = local_port;
-    freeze_guard_leave(http_client_guard(call->client)); /* this is about another call than the one inside */
-    call->is_stale =
-        !call->was_opened && !call->outcome.was_sent && http_client_is_stale(call->client, local_port);
+    freeze_guard_leave(call->owner->guard); /* this is about another call than the one inside */
+    call->is_stale = !call->was_opened && !call->outcome.was_sent &&
+                     http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)
         return CURL_PREREQFUNC_ABORT;
     TEST_POINT("before", "may_send");
-    freeze_guard_enter(http_client_guard(call->client), call); /* until libcurl has sent */
+    freeze_guard_enter(call->owner->guard, call); /* until libcurl has sent */
     if (call->outcome.was_sent)
         call->verdict = HTTP_ERROR_RESET; /* a repetition, over another kept-alive connection */
     else if (!parse_address(remote_ip, remote_port, &address) ||
@@ -100,7 +104,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     call->outcome.is_reused = call->outcome.was_sent && !call->was_opened;
     if (call->verdict == HTTP_ERROR_NONE)
         return CURL_PREREQFUNC_OK;
-    freeze_guard_leave(http_client_guard(call->client));
+    freeze_guard_leave(call->owner->guard);
     return CURL_PREREQFUNC_ABORT;
 }
 
@@ -156,7 +160,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         call->has_head = call->status >= 200;
         if (call->has_head)
-            http_client_drain(call->client, call);
+            call->owner->on_head(call->owner->arg, call);
     }
     return line.size;
 }
@@ -192,8 +196,8 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
     SET(easy, CURLOPT_OPENSOCKETDATA, call);
     /* A connection outlives the call that opened it. */
-    SET(easy, CURLOPT_CLOSESOCKETFUNCTION, http_client_close_socket);
-    SET(easy, CURLOPT_CLOSESOCKETDATA, call->client);
+    SET(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    SET(easy, CURLOPT_CLOSESOCKETDATA, call->owner->sockets);
     SET(easy, CURLOPT_PREREQFUNCTION, on_send);
     SET(easy, CURLOPT_PREREQDATA, call);
     SET(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -232,10 +236,10 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
         SET(easy, CURLOPT_CAINFO, ca_file);
 }
 
-struct http_call *http_call_new(struct http_client *client, const char *ca_file, const char *proxy)
+struct http_call *http_call_new(const struct http_call_owner *owner)
 {
     struct http_call *call = NEW(struct http_call);
-    call->client = client;
+    call->owner = owner;
     list_init(&call->link);
     list_init(&call->drain_link);
     list_init(&call->push_link);
@@ -244,7 +248,7 @@ struct http_call *http_call_new(struct http_client *client, const char *ca_file,
     call->method = HTTP_METHOD_POST;
     call->has_body = true;
     set_callbacks(call);
-    set_constants(call, ca_file, proxy);
+    set_constants(call, owner->ca_file, owner->proxy);
     return call;
 }
 

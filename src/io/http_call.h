@@ -1,75 +1,74 @@
-/* http_call.h - inside the HTTP client: one call as libcurl sees it, from its options to its outcome.
- *
- * Only http_client.c and http_call*.c include this. A call is used again and
- * again: its easy handle keeps what is the same for each. */
+/* http_call.h - one HTTP request and its outcome, for the users of http_client.h. */
 #ifndef DUEPOST_IO_HTTP_CALL_H
 #define DUEPOST_IO_HTTP_CALL_H
 
-#include <curl/curl.h>
+#include <sys/socket.h>
 
-#include "base/list.h"
-#include "io/http_client.h"
+#include "base/slice.h"
+#include "base/status.h"
 
-struct http_call {
-    struct list link;
-    struct list drain_link;
-    struct list push_link;
-    int64_t drain_until_us;
-    struct http_client *client;
-    CURL *easy;
-    struct http_call_request request;
-    enum http_method method; /* as the easy handle has it, with or without a body */
-    bool has_body;
-    struct http_outcome outcome;
-    enum http_error verdict; /* why a callback ended it */
-    struct curl_slist *lines;
-    size_t line_capacity;
-    char *text; /* url and lines, each with a NUL behind it */
-    size_t text_capacity;
-    size_t head_bytes;
-    size_t body_bytes;
-    char answer[HTTP_ANSWER_MAX];     /* the first of them */
-    char error_text[CURL_ERROR_SIZE]; /* what libcurl says of a failure, or empty */
-    int status;                       /* of the head that is being read */
-    bool has_head;                    /* the final one, whole */
-    bool is_ended;                    /* on_done is due */
-    bool has_retry_after;
-    int64_t retry_after_s;
-    int local_port;   /* of the connection that it is about to be sent over */
-    bool was_opened;  /* a socket, for an allowed address */
-    bool was_refused; /* an address, before connecting */
-    bool is_stale;    /* the connection that it was about to be sent over: it begins again, on a fresh one */
+struct http_call;
+
+enum {
+    HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are told */
+    HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and blanks, without quotes and backslashes */
 };
 
-/* ca_file and proxy are borrowed, and may be NULL. */
-struct http_call *http_call_new(struct http_client *, const char *ca_file, const char *proxy);
-void http_call_free(struct http_call *);
+enum http_error {
+    HTTP_ERROR_NONE, /* an answer came; its status counts as soon as its head is complete */
+    HTTP_ERROR_DNS,
+    HTTP_ERROR_CONNECT,
+    HTTP_ERROR_TLS,
+    HTTP_ERROR_TIMEOUT,
+    HTTP_ERROR_RESET,       /* the connection ended without an answer */
+    HTTP_ERROR_IDLE_CLOSED, /* the same of a reused one, before any line of an answer: most likely it was
+                               closed for being idle while the request was on its way */
+    HTTP_ERROR_REFUSED,     /* may_connect refused every address, or the address of the reused connection */
+    HTTP_ERROR_TOO_LARGE,   /* head over its cap; a body over its cap does not change the status */
+    HTTP_ERROR_PROTOCOL,    /* what came is no HTTP */
+    HTTP_ERROR_UNSENT,      /* may_send said no: nothing was handed to the network */
+    HTTP_ERROR_CROWDED,     /* too many names are being looked for; nothing was begun */
+};
 
-/* Makes it ready to be given to the multi handle. */
-void http_call_prepare(struct http_call *, const struct http_call_request *);
+struct http_outcome {
+    enum http_error error;
+    int status;             /* when error is NONE */
+    int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
+    int64_t duration_ms;    /* name lookup to end */
+    bool was_sent;          /* the request was handed to the network, if only in part */
+    bool is_reused;         /* over a connection that an earlier call had opened */
+    struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
+    bool is_answer_cut;     /* there was more of it, or it did not come whole */
+    struct slice
+        detail; /* when error is another one: what libcurl says of it, if it does; borrowed likewise */
+};
 
-/* The same once more, on a fresh connection, with what is left of its time. */
-void http_call_prepare_again(struct http_call *);
+enum http_method {
+    HTTP_METHOD_POST, /* where none is given */
+    HTTP_METHOD_GET,
+    HTTP_METHOD_PUT,
+    HTTP_METHOD_PATCH,
+    HTTP_METHOD_DELETE,
+    HTTP_METHOD_HEAD,
+};
 
-/* After its end, while the easy handle still has the answer; in http_call_outcome.c. */
-void http_call_fill_outcome(struct http_call *, CURLcode);
-
-/* Of http_client.c: the status is known, the body may take a little longer. */
-void http_client_drain(struct http_client *, struct http_call *);
-
-/* Of http_client.c: an address was refused; libcurl is to try the next one at once. */
-void http_client_push(struct http_client *, struct http_call *);
-
-/* Of http_client.c: a new connection's socket, which the freeze guard may shut. */
-void http_client_add_connection(struct http_client *, curl_socket_t);
-
-/* Of http_client.c: whether the kept-alive connection with this port at our end is of no use any more. */
-bool http_client_is_stale(struct http_client *, int local_port);
-
-/* Of http_client.c; arg is the client. */
-int http_client_close_socket(void *arg, curl_socket_t);
-
-/* Of http_client.c. */
-struct freeze_guard *http_client_guard(struct http_client *);
+struct http_call_request {
+    enum http_method method;
+    struct slice url;            /* http or https */
+    const struct slice *headers; /* "Name: value" lines, checked by the caller */
+    size_t header_count;
+    /* An empty body of a POST, PUT or PATCH is sent as Content-Length: 0. Other methods without a body have
+     * no Content-Length. A HEAD never has a body. */
+    struct slice body;
+    int64_t timeout_ms; /* name lookup to end of answer */
+    bool needs_fresh;   /* kept-alive connections are not used */
+    /* The two questions must not call back into the client.
+     * Before a packet goes to address, for new and reused connections alike. */
+    bool (*may_connect)(void *arg, const struct sockaddr *address);
+    /* Just before the request is handed to the network. */
+    bool (*may_send)(void *arg);
+    void (*on_done)(void *arg, const struct http_outcome *);
+    void *arg;
+};
 
 #endif

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/freeze_guard.h"
-#include "io/http_call.h"
+#include "io/http_call_private.h"
 
 enum { CURL_TOO_LARGE = 100 };
 
@@ -35,8 +34,7 @@ static enum http_error error_of(const struct http_call *call, CURLcode code)
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
-        return http_client_has_proxy(call->client) && !call->outcome.was_sent ? HTTP_ERROR_CONNECT
-                                                                              : HTTP_ERROR_RESET;
+        return call->owner->proxy && !call->outcome.was_sent ? HTTP_ERROR_CONNECT : HTTP_ERROR_RESET;
     /* A header line over libcurl's own limit of 100 KiB: the first code up to 8.5, the second from 8.6 on. A
      * number instead of CURLE_TOO_LARGE, so that a program built with an older libcurl recognizes it, too. */
     case CURLE_OUT_OF_MEMORY:
@@ -112,7 +110,7 @@ void http_call_fill_outcome(struct http_call *call, CURLcode code)
         if (outcome->error == HTTP_ERROR_RESET && outcome->is_reused && call->head_bytes == 0)
             outcome->error = HTTP_ERROR_IDLE_CLOSED;
     }
-    if (freeze_guard_has_struck(http_client_guard(call->client), call) && !call->has_head) {
+    if (freeze_guard_has_struck(call->owner->guard, call) && !call->has_head) {
         outcome->error = HTTP_ERROR_UNSENT;
         outcome->was_sent = false;
     }

@@ -11,9 +11,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/test_point.h"
-#include "io/freeze_guard.h"
-#include "io/http_call.h"
-#include "io/http_sockets.h"
+#include "io/http_call_private.h"
 #include "io/name_lookups.h"
 
 enum {
@@ -28,11 +26,10 @@ struct http_client {
     struct timer *curl_timer; /* libcurl's */
     struct timer *own_timer;  /* for ended and draining */
     struct hook *hook;
-    struct freeze_guard *guard;
+    struct http_call_owner owner;
     struct name_lookups *lookups;
     char *ca_file;
     char *proxy;
-    struct http_sockets *sockets;
     struct list running;
     struct list draining; /* of the running: those whose status is known, oldest first */
     struct list pushed;   /* of the running: those with an address that was refused in this turn */
@@ -42,12 +39,17 @@ struct http_client {
     bool has_new; /* calls that libcurl has not begun */
 };
 
+static struct http_client *client_of(const struct http_call *call)
+{
+    return call->owner->arg;
+}
+
 /* --- How a call ends --- */
 
 /* Out of libcurl's hands; must not be called inside a libcurl callback. */
 static void detach(struct http_call *call)
 {
-    curl_multi_remove_handle(call->client->multi, call->easy);
+    curl_multi_remove_handle(client_of(call)->multi, call->easy);
     list_remove(&call->link);
     list_remove(&call->drain_link);
     list_remove(&call->push_link);
@@ -56,7 +58,7 @@ static void detach(struct http_call *call)
 /* What is known now of the name in its url. */
 static void note_lookup(const struct http_call *call)
 {
-    struct http_client *client = call->client;
+    struct http_client *client = client_of(call);
     int64_t now_us = loop_now_us(client->loop);
     if (call->was_opened || call->was_refused)
         name_lookups_found(client->lookups, call->request.url, now_us);
@@ -67,7 +69,7 @@ static void note_lookup(const struct http_call *call)
 /* Nothing has been sent yet. */
 static void begin_again(struct http_call *call)
 {
-    struct http_client *client = call->client;
+    struct http_client *client = client_of(call);
     detach(call);
     http_call_prepare_again(call);
     list_append(&client->running, &call->link);
@@ -86,11 +88,12 @@ static void end_call(struct http_call *call, CURLcode code)
     note_lookup(call);
     detach(call);
     call->is_ended = true;
-    list_append(&call->client->ended, &call->link);
+    list_append(&client_of(call)->ended, &call->link);
 }
 
-void http_client_drain(struct http_client *client, struct http_call *call)
+static void on_head(void *arg, struct http_call *call)
 {
+    struct http_client *client = arg;
     call->drain_until_us = loop_now_us(client->loop) + BODY_GRACE_US;
     list_append(&client->draining, &call->drain_link);
     if (!timer_is_running(client->own_timer))
@@ -99,7 +102,7 @@ void http_client_drain(struct http_client *client, struct http_call *call)
 
 static void recycle(struct http_call *call)
 {
-    struct http_client *client = call->client;
+    struct http_client *client = client_of(call);
     if (client->idle_count >= IDLE_CALLS_MAX) {
         http_call_free(call);
         return;
@@ -131,8 +134,9 @@ static void collect(struct http_client *client)
     }
 }
 
-void http_client_push(struct http_client *client, struct http_call *call)
+static void on_refused(void *arg, struct http_call *call)
 {
+    struct http_client *client = arg;
     if (list_is_empty(&call->push_link))
         list_append(&client->pushed, &call->push_link);
 }
@@ -152,7 +156,7 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
     curl_multi_socket_action(client->multi, fd, events, &running);
-    freeze_guard_leave(client->guard);
+    freeze_guard_leave(client->owner.guard);
     collect(client);
     push(client);
 }
@@ -219,14 +223,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 {
     (void)easy, (void)unused;
     struct http_client *client = arg;
-    freeze_guard_leave(client->guard); /* libcurl tells this after it has sent */
-    http_sockets_watch(client->sockets, fd, what & CURL_POLL_IN, what & CURL_POLL_OUT); /* neither: REMOVE */
+    freeze_guard_leave(client->owner.guard); /* libcurl tells this after it has sent */
+    http_sockets_watch(client->owner.sockets, fd, what & CURL_POLL_IN,
+                       what & CURL_POLL_OUT); /* neither: REMOVE */
     return 0;
-}
-
-void http_client_add_connection(struct http_client *client, curl_socket_t fd)
-{
-    http_sockets_add_connection(client->sockets, fd);
 }
 
 /* In a signal handler: this thread was frozen for longer than the right to send what lasts. libcurl cannot be
@@ -235,23 +235,7 @@ static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
     const struct http_call *call = what;
-    http_sockets_shut(client->sockets, call->local_port);
-}
-
-struct freeze_guard *http_client_guard(struct http_client *client)
-{
-    return client->guard;
-}
-
-bool http_client_is_stale(struct http_client *client, int local_port)
-{
-    return http_sockets_is_stale(client->sockets, local_port);
-}
-
-int http_client_close_socket(void *arg, curl_socket_t fd)
-{
-    const struct http_client *client = arg;
-    return http_sockets_close(client->sockets, fd);
+    http_sockets_shut(client->owner.sockets, call->local_port);
 }
 
 /* --- Calls --- */
@@ -260,7 +244,7 @@ static struct http_call *take_call(struct http_client *client)
 {
     struct list *link = list_take(&client->idle);
     if (!link)
-        return http_call_new(client, client->ca_file, client->proxy);
+        return http_call_new(&client->owner);
     client->idle_count--;
     return LIST_ENTRY(link, struct http_call, link);
 }
@@ -291,7 +275,7 @@ bool http_call_hurry(struct http_call *call)
     if (!call->has_head)
         return false;
     end_call(call, CURLE_PARTIAL_FILE);
-    timer_start(call->client->own_timer, 0);
+    timer_start(client_of(call)->own_timer, 0);
     return true;
 }
 
@@ -330,9 +314,14 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->curl_timer = timer_new(loop, on_curl_timer, client);
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
-    client->sockets = http_sockets_new(loop, on_ready, client);
+    client->owner.ca_file = client->ca_file;
+    client->owner.proxy = client->proxy;
+    client->owner.on_head = on_head;
+    client->owner.on_refused = on_refused;
+    client->owner.arg = client;
+    client->owner.sockets = http_sockets_new(loop, on_ready, client);
     client->lookups = name_lookups_new();
-    client->guard = freeze_guard_new(shut_connection, client);
+    client->owner.guard = freeze_guard_new(shut_connection, client);
     client->multi = curl_multi_init();
     assert(client->multi);
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -359,8 +348,8 @@ void http_client_free(struct http_client *client)
         http_call_free(LIST_ENTRY(link, struct http_call, link));
     curl_multi_cleanup(
         client->multi); /* closes the kept-alive connections through http_client_close_socket */
-    http_sockets_free(client->sockets);
-    freeze_guard_free(client->guard);
+    http_sockets_free(client->owner.sockets);
+    freeze_guard_free(client->owner.guard);
     name_lookups_free(client->lookups);
     hook_free(client->hook);
     timer_free(client->curl_timer);
