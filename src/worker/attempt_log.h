@@ -5,7 +5,7 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_LOG_H
 #define DUEPOST_WORKER_ATTEMPT_LOG_H
 
-#include "worker/attempt.h"
+#include "worker/attempt_data.h"
 
 /* Writes attempt_failed or job_dead. The job's last_attempt is this one. */
 void attempt_log_failure(const struct attempt *);

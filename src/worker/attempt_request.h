@@ -2,7 +2,7 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_REQUEST_H
 #define DUEPOST_WORKER_ATTEMPT_REQUEST_H
 
-#include "worker/attempt.h"
+#include "worker/attempt_data.h"
 
 /* Starts it. may_send and on_done get the attempt. NULL: there is no memory for it. */
 struct http_call *attempt_request_send(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),

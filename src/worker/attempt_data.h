@@ -1,0 +1,70 @@
+/* attempt_data.h - one attempt: its context, its states and its data.
+ *
+ * attempt.c moves an attempt from state to state; attempt_request.c and attempt_log.c have parts of that. */
+#ifndef DUEPOST_WORKER_ATTEMPT_DATA_H
+#define DUEPOST_WORKER_ATTEMPT_DATA_H
+
+#include "base/list.h"
+#include "io/http_client.h"
+#include "job/ending.h"
+#include "job/topic_defaults.h"
+#include "store/shard.h"
+#include "worker/attempt_policy.h"
+#include "worker/hold.h"
+#include "worker/permit.h"
+
+struct attempt;
+
+/* All attempts of a consumer on one shard share this. Borrowed. */
+struct attempt_context {
+    struct store *store;
+    struct shard *shard;
+    struct http_client *client;
+    const struct attempt_policy *policy;
+    struct receivers *receivers;
+    struct unserved *unserved;
+    struct metrics *metrics;
+    /* The attempt is over: Redis has taken its ending, or the lease is another's. The callback frees it. */
+    void (*on_end)(void *arg, struct attempt *);
+    /* Redis did not take the ending; attempt_record tries again. */
+    void (*on_unrecorded)(void *arg, struct attempt *);
+    void *arg;
+};
+
+enum attempt_state {
+    ATTEMPT_READING,
+    ATTEMPT_ASKING,
+    ATTEMPT_SENDING,
+    ATTEMPT_RECORDING,
+    ATTEMPT_UNRECORDED,
+    ATTEMPT_OVER,
+    ATTEMPT_STATES,
+};
+
+enum attempt_lease_state { ATTEMPT_LEASE_HELD, ATTEMPT_LEASE_LINGERING, ATTEMPT_LEASE_LOST };
+
+/* Times are CLOCK_BOOTTIME. */
+struct attempt {
+    struct list link; /* of the consumer's */
+    const struct attempt_context *context;
+    enum attempt_state state;
+    struct lease lease;
+    enum attempt_lease_state lease_state;
+    int64_t renewed_us;   /* before the claim or renewal that Redis confirmed last was sent */
+    int64_t renewing_us;  /* before the renewal under way was sent; 0: none is */
+    struct buffer record; /* as claimed */
+    struct buffer payload, header_text;
+    struct job job;
+    struct topic_settings *settings; /* of the topic; owned; NULL: none */
+    char *settings_text;             /* owned: settings borrow it */
+    struct slice host;               /* of the url */
+    int64_t claimed_ms;              /* by Redis's clock */
+    int64_t late_ms;                 /* from its due time to the claim */
+    struct permit permit;
+    struct http_call *call;        /* while SENDING */
+    char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
+    struct ending ending;          /* from RECORDING on */
+    struct ending_texts texts;
+};
+
+#endif
