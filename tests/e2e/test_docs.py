@@ -110,3 +110,15 @@ def test_the_kubernetes_manifest_starts_a_duepost_that_its_probes_like(redis, st
         target = container[probe]["httpGet"]
         assert target["port"] == port["name"]
         assert server.get(target["path"]).status == 200
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.name)
+def test_each_output_that_a_page_shows_is_compared(path):
+    """A text or json block is the output of the commands before it, or of a server that is named."""
+    before = None
+    for block in documents.blocks(path):
+        if block.language in ("text", "json"):
+            is_output = before and before.language == "sh" and before.section == block.section and not before.directive
+            assert is_output or block.directive.startswith("output of "), f"{path.name}:{block.line}"
+        assert block.language in {"sh", "text", "json", "http", *documents.COMMANDS}, f"{path.name}:{block.line}"
+        before = block
