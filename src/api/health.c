@@ -1,53 +1,73 @@
-/* health.c - GET /healthz and GET /readyz */
-#include "api/handlers.h"
-#include "api/problem.h"
+/* health.c - GET /healthz, /readyz and /metrics */
+#include "app/health.h"
 
-void health_handle(struct exchange *exchange)
+#include "api/handler.h"
+#include "api/problem.h"
+#include "app/exposition.h"
+
+HANDLER(health_handle)
 {
     exchange_answer(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
 }
 
-static void write_redis(struct buffer *body, const struct store_facts *facts)
+static void add_redis(struct json_writer *json, const struct app_health *health)
 {
-    buffer_append(body, SLICE(",\"redis\":{\"version\":"));
-    buffer_append_json(body, slice_of(facts->version));
-    buffer_append(body, SLICE(",\"role\":"));
-    buffer_append_json(body, slice_of(facts->role));
-    buffer_append(body, SLICE(",\"evictionPolicy\":"));
-    buffer_append_json(body, slice_of(facts->eviction));
-    buffer_append_byte(body, '}');
+    json_add_object(json, "redis");
+    json_add_text(json, "version", slice_of(health->version));
+    json_add_text(json, "role", slice_of(health->role));
+    json_add_text(json, "evictionPolicy", slice_of(health->eviction));
+    json_end_object(json);
 }
 
-void ready_handle(struct exchange *exchange)
+static void add_durability(struct json_writer *json, const struct app_health *health)
 {
-    const struct api_options *options = &api_of(exchange)->options;
-    const struct store_facts *facts = store_facts(options->store);
+    json_add_object(json, "durability");
+    json_add_text(json, "configured", slice_of(health->durability));
+    if (health->is_redis_known)
+        json_add_text(json, "inForce", slice_of(health->in_force));
+    json_end_object(json);
+}
+
+/* The process as a whole may be unready while this reactor is ready. */
+static void check_process(const struct api *api, struct app_health *health)
+{
+    const atomic_size_t *awaited = api->awaited;
+    if (health->is_ready && awaited && atomic_load(awaited) > 0) {
+        problem_set(&health->why, "duepost is starting");
+        health->is_ready = false;
+    }
+    if (api->is_draining) {
+        problem_set(&health->why, "duepost is stopping");
+        health->is_ready = false;
+    }
+}
+
+HANDLER(ready_handle)
+{
     struct buffer *body = exchange_scratch(exchange);
-    struct problem why;
-    bool is_ready = store_is_ready(options->store, &why);
-    if (is_ready && options->awaited && atomic_load(options->awaited) > 0) {
-        problem_set(&why, "duepost is starting");
-        is_ready = false;
-    }
-    if (api_of(exchange)->is_draining) {
-        problem_set(&why, "duepost is stopping");
-        is_ready = false;
-    }
-    if (is_ready) {
-        buffer_append(body, SLICE("{\"ready\":true"));
-    } else {
-        problem_write_head(body, 503, slice_of(why.text));
-        buffer_append(body, SLICE(",\"ready\":false"));
-    }
-    if (facts->is_known)
-        write_redis(body, facts);
-    char word[DURABILITY_TEXT_MAX];
-    store_durability_configured(options->store, word);
-    buffer_printf(body, ",\"durability\":{\"configured\":\"%s\"", word);
-    if (facts->is_known) {
-        store_facts_durability(facts, word);
-        buffer_printf(body, ",\"inForce\":\"%s\"", word);
-    }
-    buffer_append(body, SLICE("}}"));
-    exchange_answer(exchange, is_ready ? 200 : 503, &exchange_retry_after, !is_ready, buffer_slice(body));
+    struct app_health health;
+    app_health(app_of(exchange), &health);
+    check_process(api_of(exchange), &health);
+    if (health.is_ready)
+        buffer_append_byte(body, '{');
+    else
+        problem_write_head(body, 503, slice_of(health.why.text));
+    struct json_writer json = health.is_ready ? json_writer_to(body) : json_writer_behind(body);
+    json_add_bool(&json, "ready", health.is_ready);
+    if (health.is_redis_known)
+        add_redis(&json, &health);
+    add_durability(&json, &health);
+    json_end_object(&json);
+    exchange_answer(exchange, health.is_ready ? 200 : 503, &exchange_retry_after, !health.is_ready,
+                    buffer_slice(body));
+}
+
+static void on_exposed(void *arg, struct slice text)
+{
+    exchange_answer_text(arg, SLICE("text/plain; version=0.0.4; charset=utf-8"), text);
+}
+
+HANDLER(metrics_handle)
+{
+    app_expose(app_of(exchange), exchange_scratch(exchange), on_exposed, exchange);
 }

@@ -3,19 +3,19 @@
  *   job_batch_begin   it waits until so few are open that it may be, too
  *   cut_some          text becomes jobs, piece by piece; what is not sound is answered 400
  *   send_some         jobs go to the store, as long as that has room
- *   on_verdict        what is said of one of them
- *   answer            when it was said of all
+ *   on_submitted      one of them has its verdict
+ *   answer            when all have theirs
  */
 #include "api/job_batch.h"
 
 #include <assert.h>
 
-#include "http/access.h"
 #include "api/problem.h"
 #include "api/submission.h"
-#include "http/trace_context.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "http/access.h"
+#include "http/trace_context.h"
 #include "job/job_cutter.h"
 
 enum {
@@ -57,9 +57,9 @@ struct job_batch {
 
 /* A job between its sending and its verdict. */
 struct batch_item {
-    struct submission submission;
+    struct app_submission submission;
     struct job_batch *batch;
-    size_t index;
+    size_t index, text_bytes;
 };
 
 /* ---- its answer ---- */
@@ -73,11 +73,11 @@ static void note(struct job_batch *batch, size_t index, unsigned status, struct 
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
     job->said_at = said->size;
-    buffer_append(said, SLICE("{\"status\":"));
-    buffer_append_number(said, status);
-    buffer_append_byte(said, ',');
-    buffer_append(said, members);
-    buffer_append_byte(said, '}');
+    struct json_writer json = json_writer_to(said);
+    json_put_object(&json);
+    json_add_number(&json, "status", status);
+    json_put_raw(&json, members);
+    json_end_object(&json);
     job->said_bytes = said->size - job->said_at;
 }
 
@@ -86,14 +86,15 @@ static void answer(struct job_batch *batch)
     struct exchange *exchange = batch->exchange;
     struct buffer *body = exchange_scratch(exchange);
     buffer_reserve(body, batch->said.size + batch->count + PIECE_BYTES);
-    buffer_append(body, SLICE("{\"results\":["));
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_array(&json, "results");
     for (size_t i = 0; i < batch->count; i++) {
         const struct batch_job *job = &batch->jobs[i];
-        if (i)
-            buffer_append_byte(body, ',');
-        buffer_append(body, slice_from(batch->said.data + job->said_at, job->said_bytes));
+        json_put_raw(&json, slice_from(batch->said.data + job->said_at, job->said_bytes));
     }
-    buffer_append(body, SLICE("]}"));
+    json_end_array(&json);
+    json_end_object(&json);
     if (batch->said.failed || body->failed)
         exchange_refuse(exchange, 503, "There is no memory for the answer; jobs may be scheduled or not.");
     else
@@ -121,43 +122,67 @@ static void wake(struct job_batches *batches)
 
 static void free_item(struct batch_item *item)
 {
-    submission_fini(&item->submission);
+    app_submission_fini(&item->submission);
     free(item);
 }
 
-static void on_verdict(void *arg, const struct verdict *verdict)
+static void on_submitted(void *arg, const struct app_verdict *verdict)
 {
     struct batch_item *item = arg;
     struct job_batch *batch = item->batch;
+    struct buffer *members = exchange_members(batch->exchange);
+    unsigned status = submission_write(members, batch->exchange, &item->submission, verdict);
     batch->batches->sent_jobs--;
-    batch->batches->sent_bytes -= item->submission.text.size;
+    batch->batches->sent_bytes -= item->text_bytes;
     batch->pending--;
-    note(batch, item->index, verdict->status, verdict->members);
+    note(batch, item->index, status, buffer_slice(members));
     free_item(item);
     wake(batch->batches);
     answer_if_ended(batch);
 }
 
+static void note_unparsed(struct job_batch *batch, size_t index, enum status status,
+                          const struct job_errors *errors)
+{
+    struct buffer *members = exchange_members(batch->exchange);
+    struct app_verdict verdict = {.end = status == STATUS_INVALID ? APP_INVALID : APP_NO_MEMORY,
+                                  .errors = errors};
+    unsigned http_status =
+        problem_write_verdict(members, batch->exchange, &verdict, &(struct problem_words){"job", ""});
+    note(batch, index, http_status, buffer_slice(members));
+}
+
+/* Parses a job. False: it was noted as refused. A function of its own, because the errors are large. */
+static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
+{
+    struct job_errors errors;
+    enum status status = job_parse(batch->jobs[index].text, clock_wall_ms(), job, &errors);
+    if (status != STATUS_OK)
+        note_unparsed(batch, index, status, &errors);
+    return status == STATUS_OK;
+}
+
+/* The callback may come during the call. */
 static void send_job(struct job_batch *batch, size_t index)
 {
-    struct batch_item *item = NEW(struct batch_item);
-    struct verdict verdict;
+    struct exchange *exchange = batch->exchange;
     struct trace_context trace;
     struct job job;
+    if (!parse_job(batch, index, &job))
+        return;
+    struct batch_item *item = NEW(struct batch_item);
     item->batch = batch;
     item->index = index;
-    submission_init(&item->submission, batch->exchange, batch->jobs[index].text, on_verdict, item);
-    if (!submission_check(&item->submission, &job, &verdict)) {
-        note(batch, index, verdict.status, verdict.members);
-        free_item(item);
-        return;
-    }
-    trace_context_take(batch->exchange->request, &trace, &job);
-    submission_send(&item->submission, &job);
-    job_fini(&job);
+    item->text_bytes = batch->jobs[index].text.size;
     batch->pending++;
     batch->batches->sent_jobs++;
-    batch->batches->sent_bytes += item->submission.text.size;
+    batch->batches->sent_bytes += item->text_bytes;
+    app_submission_init(&item->submission, app_of(exchange), on_submitted, item);
+    if (app_submission_admit(&item->submission, &exchange->caller, &job, item->text_bytes)) {
+        trace_context_take(exchange->request, &trace, &job);
+        app_submission_send(&item->submission, &job);
+    }
+    job_fini(&job);
 }
 
 static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_bytes)
@@ -170,6 +195,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
+    batch->pending++; /* so that no verdict among these is the last one */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)
@@ -178,6 +204,7 @@ static void send_some(struct job_batch *batch)
             send_job(batch, index);
         bytes += job_bytes + PIECE_BYTES;
     }
+    batch->pending--;
     if (batch->next < batch->count)
         list_append(&batch->batches->sending, &batch->link);
     answer_if_ended(batch);
@@ -210,7 +237,7 @@ static void cut_some(struct job_batch *batch)
             status = add_job(batch, text);
     }
     if (status == STATUS_INVALID || status == STATUS_NO_MEMORY) {
-        problem_answer_invalid(batch->exchange, status, "request", &errors);
+        problem_answer_unparsed(batch->exchange, status, "request", &errors);
     } else if (status == STATUS_NOT_FOUND) {
         access_charge(batch->exchange, batch->count);
         list_remove(&batch->link);

@@ -11,7 +11,7 @@
 #ifndef DUEPOST_API_JOB_BATCH_H
 #define DUEPOST_API_JOB_BATCH_H
 
-#include "api/handlers.h"
+#include "api/handler.h"
 
 enum { JOB_BATCH_BYTES_MAX = 16 * 1024 * 1024 };
 

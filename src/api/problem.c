@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "api/view.h"
-#include "job/job_id.h"
+#include "http/etag.h"
 
 enum { DETAIL_MAX = 768 };
 
@@ -40,12 +40,16 @@ static const char *title_of(unsigned status)
     }
 }
 
-/* ---- what is said ---- */
+/* ---- members ---- */
 
 static void write_opening(struct buffer *body, unsigned status)
 {
-    buffer_printf(body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,", title_of(status),
-                  status);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "type", SLICE("about:blank"));
+    json_add_text(&json, "title", slice_of(title_of(status)));
+    json_add_number(&json, "status", status);
+    json_put(&json);
 }
 
 void problem_write_head(struct buffer *body, unsigned status, struct slice detail)
@@ -61,81 +65,117 @@ void problem_write(struct buffer *members, const char *format, ...)
     va_start(values, format);
     vsnprintf(detail, sizeof detail, format, values);
     va_end(values);
-    buffer_append(members, SLICE("\"detail\":"));
-    buffer_append_json(members, slice_of(detail));
+    struct json_writer json = json_writer_to(members);
+    json_add_text(&json, "detail", slice_of(detail));
 }
 
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *errors)
 {
     problem_write(members, "The %s has %zu error%s.", what, errors->count, errors->count == 1 ? "" : "s");
-    buffer_append(members, SLICE(",\"errors\":["));
+    struct json_writer json = json_writer_behind(members);
+    json_add_array(&json, "errors");
     for (size_t i = 0; i < errors->count; i++) {
-        buffer_append(members, i ? SLICE(",{\"field\":") : SLICE("{\"field\":"));
-        buffer_append_json(members, slice_of(errors->items[i].field));
-        buffer_append(members, SLICE(",\"detail\":"));
-        buffer_append_json(members, slice_of(errors->items[i].detail));
-        buffer_append_byte(members, '}');
+        json_put_object(&json);
+        json_add_text(&json, "field", slice_of(errors->items[i].field));
+        json_add_text(&json, "detail", slice_of(errors->items[i].detail));
+        json_end_object(&json);
     }
-    buffer_append_byte(members, ']');
+    json_end_array(&json);
 }
 
-void problem_write_conflict(struct buffer *members, const char *detail, const struct store_job *job)
+const struct problem_words problem_of_read = {"request", "Nothing was to be changed; ask again."};
+
+static unsigned write_conflict(struct buffer *members, const char *detail, const struct app_job *job)
 {
     problem_write(members, "%s", detail);
-    view_write_place(members, job->state, job->at_ms);
+    struct json_writer json = json_writer_behind(members);
+    view_add_place(&json, job->state, job->at_ms);
+    return 409;
 }
 
-static void write_full(struct buffer *members, int64_t max_jobs)
+static unsigned write_full(struct buffer *members, int64_t max_jobs)
 {
     if (max_jobs > 0)
         problem_write(members, "There are %lld jobs already (--max-jobs), or Redis has no memory left.",
                       (long long)max_jobs);
     else
         problem_write(members, "Redis has no memory left for more jobs.");
+    return 507;
 }
 
-/* Out of the way of all others, because the errors are large. */
-static __attribute__((noinline)) void write_no_url(struct buffer *members)
+static unsigned write_forbidden(struct buffer *members, const struct exchange *exchange,
+                                const struct app_verdict *verdict)
 {
-    struct job_errors errors = {.count = 1, .items = {{"url", "is required, since the topic has none"}}};
-    problem_write_errors(members, "job", &errors);
+    if (verdict->end == APP_NOT_REACHED)
+        problem_write(members, "Token %s does not reach topic %.*s.", exchange->caller.name,
+                      SLICE_ARG(verdict->topic));
+    else
+        problem_write(
+            members,
+            "Only the server writes to topics with ~ in their names. Jobs of this one can be read, cancelled "
+            "and run again; jobs and settings of your own go to topic %.*s.",
+            SLICE_ARG(verdict->topic));
+    return 403;
 }
 
-/* One shard where it is about one. */
-static bool is_ready(const struct store *store, struct slice key, struct problem *why)
+static unsigned write_unavailable(struct buffer *members, const struct app_verdict *verdict,
+                                  const struct problem_words *words)
 {
-    return key.size ? store_is_ready_for(store, key, why) : store_is_ready(store, why);
+    if (verdict->end == APP_CONTENDED)
+        problem_write(members, "The %s changes all the time; nothing changed.", words->what);
+    else if (verdict->end == APP_NO_MEMORY)
+        problem_write(members, "There is no memory for that; nothing changed.");
+    else if (verdict->end == APP_UNKNOWN)
+        problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
+    else
+        problem_write(members, "%.*s; nothing changed.", SLICE_ARG(verdict->why));
+    return 503;
 }
 
-unsigned problem_write_status(struct buffer *members, const struct api *api, struct slice key,
-                              enum status status, const char *consequence)
+unsigned problem_write_verdict(struct buffer *members, const struct exchange *exchange,
+                               const struct app_verdict *verdict, const struct problem_words *words)
 {
-    struct problem why = {.text = ""};
-    switch (status) {
-    case STATUS_NOT_FOUND:
+    switch (verdict->end) {
+    case APP_INVALID:
+        problem_write_errors(members, words->what, verdict->errors);
+        return 400;
+    case APP_NOT_REACHED:
+    case APP_SIBLING:
+        return write_forbidden(members, exchange, verdict);
+    case APP_NOT_FOUND:
         problem_write(
             members,
             "There is no such job. It may have been delivered or cancelled, which leaves nothing here "
             "unless its topic has a retention, or it never was there. The log has a line of each "
             "end (job_delivered, job_dead, job_cancelled).");
         return 404;
-    case STATUS_NO_URL:
-        write_no_url(members);
-        return 400;
-    case STATUS_FULL:
-        write_full(members, api->options.max_jobs);
-        return 507;
-    case STATUS_NO_MEMORY:
-        problem_write(members, "There is no memory for that; nothing changed.");
-        return 503;
-    case STATUS_UNKNOWN:
-        problem_write(members, "The outcome is unknown: Redis did not answer. %s", consequence);
-        return 503;
+    case APP_EXISTS:
+        return write_conflict(members, "Another job has this id.", &verdict->job);
+    case APP_LEASED:
+        return write_conflict(members, "The job is being delivered.", &verdict->job);
+    case APP_ID_TAKEN:
+        return write_conflict(members, "The job is dead, and meanwhile another job has its id.",
+                              &verdict->job);
+    case APP_EXPIRED:
+        return write_conflict(members, "The job has expired, and would be dead at once again.",
+                              &verdict->job);
+    case APP_UNREADABLE:
+        return write_conflict(
+            members, "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
+            &verdict->job);
+    case APP_LACKING:
+        return write_conflict(
+            members,
+            "The job needs a later version of duepost than this process is: send the request to "
+            "one of that version.",
+            &verdict->job);
+    case APP_KEY_REUSED:
+        problem_write(members, "This Idempotency-Key was used for another request.");
+        return 422;
+    case APP_FULL:
+        return write_full(members, app_of(exchange)->max_jobs);
     default:
-        if (is_ready(api->options.store, key, &why))
-            problem_set(&why, "Redis does not serve at the moment");
-        problem_write(members, "%s; nothing changed.", why.text);
-        return 503;
+        return write_unavailable(members, verdict, words);
     }
 }
 
@@ -160,46 +200,23 @@ void problem_answer_members(struct exchange *exchange, unsigned status, struct s
     exchange_answer(exchange, status, &exchange_retry_after, status == 503, buffer_slice(body));
 }
 
-void problem_answer_invalid(struct exchange *exchange, enum status status, const char *what,
-                            const struct job_errors *errors)
-{
-    if (status == STATUS_INVALID)
-        exchange_refuse_errors(exchange, what, errors);
-    else
-        problem_answer_status(exchange, status, "");
-}
-
-void problem_answer_conflict(struct exchange *exchange, const char *detail, const struct store_job *job)
+void problem_answer_verdict(struct exchange *exchange, const struct app_verdict *verdict,
+                            const struct problem_words *words)
 {
     struct buffer *members = exchange_members(exchange);
-    problem_write_conflict(members, detail, job);
-    problem_answer_members(exchange, 409, buffer_slice(members));
+    if (verdict->end == APP_MISMATCH) {
+        etag_refuse(exchange);
+        return;
+    }
+    unsigned status = problem_write_verdict(members, exchange, verdict, words);
+    problem_answer_members(exchange, status, buffer_slice(members));
 }
 
-void problem_answer_status(struct exchange *exchange, enum status status, const char *consequence)
+void problem_answer_unparsed(struct exchange *exchange, enum status status, const char *what,
+                             const struct job_errors *errors)
 {
-    struct buffer *members = exchange_members(exchange);
-    unsigned http_status = problem_write_status(members, api_of(exchange), exchange->key, status, consequence);
-    problem_answer_members(exchange, http_status, buffer_slice(members));
-}
-
-bool problem_answer_unready(struct exchange *exchange)
-{
-    struct problem why;
-    if (is_ready(api_of(exchange)->options.store, exchange->key, &why))
-        return false;
-    exchange_refuse(exchange, 503, "%s; nothing changed.", why.text);
-    return true;
-}
-
-bool problem_answer_sibling(struct exchange *exchange)
-{
-    struct slice owner = topic_owner(exchange->topic);
-    if (!topic_is_sibling(exchange->topic))
-        return false;
-    exchange_refuse(exchange, 403,
-                    "Only the server writes to topics with ~ in their names. Jobs of this one can be read, cancelled "
-                    "and run again; jobs and settings of your own go to topic %.*s.",
-                    SLICE_ARG(owner));
-    return true;
+    struct problem_words words = {what, ""};
+    struct app_verdict verdict = {.end = status == STATUS_INVALID ? APP_INVALID : APP_NO_MEMORY,
+                                  .errors = errors};
+    problem_answer_verdict(exchange, &verdict, &words);
 }

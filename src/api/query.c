@@ -21,7 +21,7 @@ static const char *read_state(void *into, struct slice value)
     struct list_query *query = into;
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
-            query->jobs.states = 1U << i;
+            query->bulk.list.states = 1U << i;
             return NULL;
         }
     }
@@ -31,20 +31,22 @@ static const char *read_state(void *into, struct slice value)
 static const char *read_topic(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->jobs.topic = value;
+    query->bulk.list.topic = value;
     return topic_is_valid(value) ? NULL : "is no topic";
 }
 
 static const char *read_after(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return timestamp_parse(value, &query->jobs.after_ms) && query->jobs.after_ms > 0 ? NULL : bad_time;
+    return timestamp_parse(value, &query->bulk.list.after_ms) && query->bulk.list.after_ms > 0 ? NULL
+                                                                                               : bad_time;
 }
 
 static const char *read_before(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return timestamp_parse(value, &query->jobs.before_ms) && query->jobs.before_ms > 0 ? NULL : bad_time;
+    return timestamp_parse(value, &query->bulk.list.before_ms) && query->bulk.list.before_ms > 0 ? NULL
+                                                                                                 : bad_time;
 }
 
 /* Reads a host, perhaps with its port, in lower case. */
@@ -54,15 +56,16 @@ static const char *read_host(void *into, struct slice value)
     char *text = query->text + (value.data - query->text);
     for (size_t i = 0; i < value.size; i++)
         text[i] = (char)tolower((unsigned char)text[i]);
-    query->jobs.host = value;
-    return value.size > 0 && !memchr(value.data, '/', value.size) ? NULL
-                                                                   : "must be a host, with or without its port";
+    query->bulk.list.host = value;
+    return value.size > 0 && !memchr(value.data, '/', value.size)
+               ? NULL
+               : "must be a host, with or without its port";
 }
 
 static const char *read_id_prefix(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->jobs.id_prefix = value;
+    query->bulk.list.id_prefix = value;
     return value.size && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
 }
 
@@ -99,26 +102,27 @@ static bool are_words(struct slice words, bool (*is_one)(struct slice))
 static const char *read_reason(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->jobs.reasons = value;
+    query->bulk.list.reasons = value;
     return are_words(value, is_reason) ? NULL : "must be a reason such as gone, or several with commas";
 }
 
 static const char *read_last_status(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->jobs.statuses = value;
-    return are_words(value, is_status) ? NULL : "must be a status such as 503, or 5xx, or several with commas";
+    query->bulk.list.statuses = value;
+    return are_words(value, is_status) ? NULL
+                                       : "must be a status such as 503, or 5xx, or several with commas";
 }
 
 static void set_limit(struct list_query *query, size_t limit)
 {
-    query->jobs.max = query->topics.max = query->receivers.max = limit;
+    query->max = query->bulk.list.max = limit;
 }
 
 static const char *read_limit(void *into, struct slice value)
 {
     uint64_t limit;
-    if (!slice_to_number(value, STORE_LIST_MAX, &limit) || limit == 0)
+    if (!slice_to_number(value, APP_PAGE_MAX, &limit) || limit == 0)
         return "must be 1 to 1000";
     set_limit(into, limit);
     return NULL;
@@ -127,26 +131,28 @@ static const char *read_limit(void *into, struct slice value)
 static const char *read_order(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->jobs.is_newest_first = slice_equal(value, SLICE("newest"));
-    return query->jobs.is_newest_first || slice_equal(value, SLICE("oldest")) ? NULL : "must be oldest or newest";
+    query->bulk.list.is_newest_first = slice_equal(value, SLICE("newest"));
+    return query->bulk.list.is_newest_first || slice_equal(value, SLICE("oldest"))
+               ? NULL
+               : "must be oldest or newest";
 }
 
 static const char *read_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return cursor_parse(value, query->shards, query->cursor, &query->jobs.from, &query->begin_ms) ? NULL : bad_cursor;
+    return app_cursor_parse(query->app, value, &query->bulk.list.from) ? NULL : bad_cursor;
 }
 
 static const char *read_topic_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return cursor_parse_topic(value, query->shards, &query->topics.from) ? NULL : bad_cursor;
+    return app_topic_cursor_parse(query->app, value, &query->topic) ? NULL : bad_cursor;
 }
 
 static const char *read_receiver_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return cursor_parse_receiver(value, query->shards, &query->receivers.from) ? NULL : bad_cursor;
+    return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : bad_cursor;
 }
 
 /* Reads jobs a second, with up to three decimals. */
@@ -158,15 +164,15 @@ static const char *read_per_second(void *into, struct slice value)
     if (!decimal_parse(value, 1000, PER_SECOND_MAX * INT64_C(1000), &per_1000_s, &is_exact) || !is_exact ||
         per_1000_s == 0)
         return "must be 0.001 to 1000000";
-    query->step_us = INT64_C(1000000000) / per_1000_s;
+    query->bulk.step_us = INT64_C(1000000000) / per_1000_s;
     return NULL;
 }
 
 static const char *read_dry_run(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->is_dry_run = slice_equal(value, SLICE("true"));
-    return query->is_dry_run || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
+    query->bulk.is_dry_run = slice_equal(value, SLICE("true"));
+    return query->bulk.is_dry_run || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
 }
 
 /* ---- parameters ---- */
@@ -236,18 +242,19 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
 {
     struct list_query *query = NEW(struct list_query);
     struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
-    *reading =
-        (struct query_reading){.exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
-    query->shards = store_shards(api_of(exchange)->options.store);
+    *reading = (struct query_reading){
+        .exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
+    query->app = app_of(exchange);
+    query->bulk.filter = exchange->query;
     set_limit(query, LIMIT_DEFAULT);
     exchange_keep(exchange, query, free);
     query_read(reading, query, &text);
 }
 
-/* One of another list leads nowhere in this one. */
+/* A cursor of another list means nothing in this one. */
 static void check_cursor(struct query_reading *reading)
 {
-    const struct store_list *list = &list_query(reading->exchange)->jobs;
+    const struct app_list *list = &list_query(reading->exchange)->bulk.list;
     if (reading->errors.count == 0 && reading->given & 1U << PARAMETER_CURSOR &&
         !(list->states & 1U << list->from.state))
         query_add_error(reading, SLICE("cursor"), "is from another list");
@@ -260,8 +267,8 @@ enum {
         WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* that a list without state has */
 };
 
-/* Each state has a time of its own, leased jobs none that stays. Without a state these say which ones are
- * meant. */
+/* Each state has a time of its own, but for leased jobs, whose time moves. Without a state the given times
+ * decide which states are meant. */
 static void check_times(struct query_reading *reading)
 {
     static const struct {
@@ -272,7 +279,7 @@ static void check_times(struct query_reading *reading)
         {DIED_PARAMETERS | 1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
         {ENDED_PARAMETERS, KEPT_STATES, "is for delivered and cancelled jobs only"},
     };
-    struct store_list *list = &list_query(reading->exchange)->jobs;
+    struct app_list *list = &list_query(reading->exchange)->bulk.list;
     bool has_state = list->states != 0;
     if (!has_state)
         list->states = ALL_STATES;
@@ -289,14 +296,14 @@ static void check_times(struct query_reading *reading)
 static bool read_list(struct exchange *exchange, unsigned known)
 {
     struct query_reading reading;
-    struct store_list *list;
+    struct app_list *list;
     read_parameters(&reading, exchange, known);
-    list = &list_query(exchange)->jobs;
+    list = &list_query(exchange)->bulk.list;
     if (known == CANCEL_PARAMETERS && !(reading.given & 1U << PARAMETER_STATE))
         query_add_error(&reading, SLICE("state"), "is required: delayed, ready, leased or dead");
     else if (known == CANCEL_PARAMETERS && list->states & KEPT_STATES)
         query_add_error(&reading, SLICE("state"),
-                  "must be delayed, ready, leased or dead: these jobs have ended");
+                        "must be delayed, ready, leased or dead: these jobs have ended");
     else if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
         query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
@@ -315,13 +322,13 @@ bool query_read_cancel(struct exchange *exchange)
     return read_list(exchange, CANCEL_PARAMETERS);
 }
 
-/* Only dead ones are run again; to mean all of them, say so. */
+/* Only dead jobs are run again. A client that means all of them has to say so. */
 bool query_read_redrive(struct exchange *exchange)
 {
     struct query_reading reading;
-    struct store_list *list;
+    struct app_list *list;
     read_parameters(&reading, exchange, REDRIVE_PARAMETERS);
-    list = &list_query(exchange)->jobs;
+    list = &list_query(exchange)->bulk.list;
     if (reading.given & 1U << PARAMETER_STATE && list->states != 1U << JOB_STATE_DEAD)
         query_add_error(&reading, SLICE("state"), "must be dead");
     if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))

@@ -1,16 +1,22 @@
 /* routes.c - the table of the API: paths, methods, handlers, and what a token needs for them. */
-#include "api/handlers.h"
+#include "api/handler.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
+#include "http/route.h"
 #include "job/token.h"
 
 #define MERGE_PATCH "application/merge-patch+json" /* RFC 7396 */
 #define LINES       "application/x-ndjson"
 
+exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redrive_handle, read_handle,
+    replace_handle, patch_handle, cancel_handle, run_handle, why_handle, attempts_handle, topics_handle,
+    topic_read_handle, topic_put_handle, topic_patch_handle, topic_delete_handle, receivers_handle,
+    receiver_close_handle, health_handle, ready_handle, metrics_handle;
+
 static const struct route routes[] = {
     {
         .path = "/jobs",
-        .methods = {{"POST", "POST /jobs", schedule_handle, REACH_ASKED, SCOPE_SCHEDULE, .body = BODY_JSON,
+        .methods = {{"POST", "POST /jobs", submit_handle, REACH_ASKED, SCOPE_SCHEDULE, .body = BODY_JSON,
                      .or_media = LINES, .is_large = job_batch_is_meant, .large_bytes = JOB_BATCH_BYTES_MAX},
                     {"GET", "GET /jobs", list_handle, REACH_ASKED, SCOPE_READ, .takes_query = true},
                     {"DELETE", "DELETE /jobs", cancel_many_handle, REACH_ASKED, SCOPE_CANCEL,
@@ -94,7 +100,7 @@ static const struct route routes[] = {
 
 static void refuse_job(struct exchange *exchange)
 {
-    problem_answer_status(exchange, STATUS_NOT_FOUND, "");
+    problem_answer_verdict(exchange, &(struct app_verdict){.end = APP_NOT_FOUND}, &problem_of_read);
 }
 
 const struct dialect api_dialect = {

@@ -1,172 +1,140 @@
-/* GET /topics and /topics/<topic> */
-#include "http/access.h"
-#include "api/cursor.h"
-#include "api/handlers.h"
+/* topics.c - GET /topics, and GET, PUT, PATCH and DELETE /topics/<topic> */
+#include "app/topics.h"
+
+#include "api/page.h"
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
-#include "base/memory.h"
-#include "base/timestamp.h"
-#include "job/topic_patterns.h"
-#include "job/topic_settings.h"
 
-enum { PAGE_MAX = 64 * 1024 * 1024, AFTER_MAX = JOB_TOPIC_NAME_MAX + 2 };
+/* ---- GET ---- */
 
-static const char *hold_of(const struct store_topic *topic)
+/* Adds why due jobs are not delivered. */
+static void add_hold(struct json_writer *json, const struct app_topic *topic)
 {
-    switch (topic_settings_service(topic->settings)) {
-    case TOPIC_PAUSED:
-        return "paused";
-    case TOPIC_UNREADABLE:
-        return "settings";
-    default:
-        return topic->held_ms == STORE_TOPIC_HELD ? "maxInFlight" : "rate";
-    }
-}
-
-/* Why due jobs of it are not delivered. */
-static void write_hold(struct buffer *body, const struct store_topic *topic)
-{
-    if (topic->held_ms == STORE_TOPIC_FREE)
+    static const char *const words[] = {
+        [APP_HOLD_PAUSED] = "paused",
+        [APP_HOLD_SETTINGS] = "settings",
+        [APP_HOLD_IN_FLIGHT] = "maxInFlight",
+        [APP_HOLD_RATE] = "rate",
+    };
+    if (topic->hold == APP_HOLD_NONE)
         return;
-    buffer_printf(body, ",\"heldBy\":\"%s\"", hold_of(topic));
-    if (topic->held_ms != STORE_TOPIC_HELD)
-        view_write_time(body, "heldUntil", topic->held_ms);
+    json_add_text(json, "heldBy", slice_of(words[topic->hold]));
+    if (topic->held_until_ms)
+        json_add_time(json, "heldUntil", topic->held_until_ms);
 }
 
-static void write_topic(struct buffer *body, const struct store_topic *topic)
+static void add_numbers(struct json_writer *json, const struct app_topic *topic)
 {
-    buffer_append(body, SLICE("{\"topic\":"));
-    buffer_append_json(body, topic->name);
-    view_write_settings(body, topic->settings);
-    buffer_printf(body,
-                  ",\"jobs\":{\"delayed\":%lld,\"ready\":%lld,\"held\":%lld,\"leased\":%lld,\"dead\":%lld}"
-                  ",\"overdue\":%lld",
-                  (long long)topic->delayed, (long long)topic->ready, (long long)topic->held,
-                  (long long)topic->leased, (long long)topic->dead, (long long)(topic->ready + topic->held));
-    buffer_printf(body, ",\"lastHour\":{\"delivered\":%lld,\"retried\":%lld,\"dead\":%lld}",
-                  (long long)topic->hour.delivered, (long long)topic->hour.retried,
-                  (long long)topic->hour.dead);
+    json_add_object(json, "jobs");
+    json_add_number(json, "delayed", topic->delayed);
+    json_add_number(json, "ready", topic->ready);
+    json_add_number(json, "held", topic->held);
+    json_add_number(json, "leased", topic->leased);
+    json_add_number(json, "dead", topic->dead);
+    json_end_object(json);
+    json_add_number(json, "overdue", topic->ready + topic->held);
+    json_add_object(json, "lastHour");
+    json_add_number(json, "delivered", topic->hour.delivered);
+    json_add_number(json, "retried", topic->hour.retried);
+    json_add_number(json, "dead", topic->hour.dead);
+    json_end_object(json);
+}
+
+static void put_topic(struct json_writer *json, const struct app_topic *topic)
+{
+    json_put_object(json);
+    json_add_text(json, "topic", topic->name);
+    view_add_settings(json, topic->settings);
+    add_numbers(json, topic);
     if (topic->due_ms >= 0)
-        view_write_time(body, "oldestDueAt", topic->due_ms);
+        json_add_time(json, "oldestDueAt", topic->due_ms);
     if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
-        view_write_time(body, "oldestOverdueAt", topic->due_ms);
-    write_hold(body, topic);
-    buffer_append_byte(body, '}');
+        json_add_time(json, "oldestOverdueAt", topic->due_ms);
+    add_hold(json, topic);
+    json_end_object(json);
 }
 
-/* A page of GET /topics, which is put together of what several calls of Redis tell: each is short. A token that is bound to some topics is shown those only, and the walk goes from one
- * to the next without telling what lies between: also not in a cursor, which names the last topic of its
- * page. */
-struct page {
-    struct exchange *exchange;
-    struct buffer body;
-    struct buffer after; /* where the walk goes on */
-    size_t count;
-};
-
-static void read_page(struct page *, struct store_topic_cursor from);
-
-static void page_end(struct page *page)
-{
-    buffer_fini(&page->body);
-    buffer_fini(&page->after);
-    free(page);
-}
-
-static void answer_page(struct page *page, struct store_topic_cursor next)
-{
-    struct buffer *body = &page->body;
-    buffer_append_byte(body, ']');
-    if (next.name.size || next.shard) {
-        buffer_append(body, SLICE(",\"cursor\":\""));
-        cursor_write_topic(body, &next);
-        buffer_append_byte(body, '"');
-    }
-    buffer_append_byte(body, '}');
-    if (body->failed)
-        exchange_refuse(page->exchange, 503, "There is no memory for so many; ask for fewer.");
-    else
-        exchange_answer(page->exchange, 200, NULL, 0, buffer_slice(body));
-    page_end(page);
-}
-
-static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      struct store_topic_cursor next)
+static void on_topic_of_page(void *arg, const struct app_topic *topic)
 {
     struct page *page = arg;
-    if (status != STATUS_OK) {
-        problem_answer_status(page->exchange, status, PROBLEM_READ_ONLY);
-        page_end(page);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!access_has_topic(page->exchange, topics[i].name))
-            continue;
-        if (page->count++)
-            buffer_append_byte(&page->body, ',');
-        write_topic(&page->body, &topics[i]);
-    }
-    if (next.name.size && page->count < list_query(page->exchange)->topics.max)
-        read_page(page, next);
-    else
-        answer_page(page, next);
+    put_topic(&page->json, topic);
 }
 
-/* The next page's topics of this shard, or of one behind it. */
-static void read_page(struct page *page, struct store_topic_cursor from)
-{
-    struct exchange *exchange = page->exchange;
-    struct store *store = api_of(exchange)->options.store;
-    struct store_topics topics = {.max = list_query(exchange)->topics.max - page->count};
-    struct slice patterns = access_topics(exchange);
-    bool has_more = true;
-    if (patterns.size) {
-        has_more = topic_patterns_seek(patterns, from.name, &page->after);
-    } else {
-        buffer_clear(&page->after);
-        buffer_append(&page->after, from.name);
-    }
-    if (!has_more && from.shard + 1 < store_shards(store)) {
-        read_page(page, (struct store_topic_cursor){.shard = from.shard + 1});
-        return;
-    }
-    if (!has_more) {
-        answer_page(page, (struct store_topic_cursor){.shard = 0});
-        return;
-    }
-    topics.from = (struct store_topic_cursor){from.shard, buffer_slice(&page->after)};
-    store_topics(store, &topics, on_topics, page);
-}
-
-void topics_handle(struct exchange *exchange)
+HANDLER(topics_handle)
 {
     if (!query_read_topics(exchange))
         return;
-    struct page *page = NEW(struct page);
-    page->exchange = exchange;
-    buffer_init_fallible(&page->body, PAGE_MAX);
-    buffer_init(&page->after, AFTER_MAX);
-    buffer_append(&page->body, SLICE("{\"topics\":["));
-    read_page(page, list_query(exchange)->topics.from);
+    const struct list_query *query = list_query(exchange);
+    app_topics(app_of(exchange), &exchange->caller, query->max, query->topic, on_topic_of_page, page_end,
+               page_new(exchange, "topics"));
 }
 
-static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                     struct store_topic_cursor next)
+static void on_topic(void *arg, const struct app_topic *topic)
+{
+    struct json_writer json = json_writer_to(exchange_scratch(arg));
+    put_topic(&json, topic);
+}
+
+static void on_topic_end(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    (void)count, (void)next;
-    if (status != STATUS_OK) {
-        problem_answer_status(exchange, status, PROBLEM_READ_ONLY);
-        return;
-    }
-    struct buffer *body = exchange_scratch(exchange);
-    write_topic(body, topic);
-    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    if (verdict->end == APP_DONE)
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
+    else
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
 }
 
-void topic_read_handle(struct exchange *exchange)
+HANDLER(topic_read_handle)
 {
-    struct store_topics topics = {.topic = exchange->topic, .max = 1};
-    store_topics(api_of(exchange)->options.store, &topics, on_topic, exchange);
+    app_topic(app_of(exchange), exchange->topic, on_topic, on_topic_end, exchange);
+}
+
+/* ---- PUT, PATCH, DELETE ---- */
+
+static void on_changed(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"topic", "Repeating the request is safe."};
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_DONE) {
+        struct buffer *body = exchange_scratch(exchange);
+        struct json_writer json = json_writer_to(body);
+        json_put_object(&json);
+        json_add_text(&json, "topic", exchange->topic);
+        view_add_settings(&json, verdict->settings);
+        json_end_object(&json);
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    } else if (verdict->end == APP_UNREADABLE) {
+        exchange_refuse(exchange, 409, "The topic's settings in Redis cannot be read; PUT replaces them.");
+    } else if (verdict->end == APP_LACKING) {
+        exchange_refuse(
+            exchange, 409,
+            "The topic's settings need \"%.*s\", which this process does not know: a later version of "
+            "duepost can change them, and DELETE resets them.",
+            SLICE_ARG(verdict->why));
+    } else {
+        problem_answer_verdict(exchange, verdict, &words);
+    }
+}
+
+static void change_topic(struct exchange *exchange, enum app_change change)
+{
+    struct slice body = change == APP_CHANGE_RESET ? SLICE("") : http_request_body(exchange->request);
+    app_topic_change(app_of(exchange), &exchange->caller, exchange->topic, change, body, on_changed,
+                     exchange);
+}
+
+HANDLER(topic_put_handle)
+{
+    change_topic(exchange, APP_CHANGE_REPLACE);
+}
+
+HANDLER(topic_patch_handle)
+{
+    change_topic(exchange, APP_CHANGE_MERGE);
+}
+
+HANDLER(topic_delete_handle)
+{
+    change_topic(exchange, APP_CHANGE_RESET);
 }

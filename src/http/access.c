@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "http/origin.h"
 #include "job/token_table.h"
-#include "job/topic_patterns.h"
 
 #define SECOND_NS INT64_C(1000000000)
 
@@ -38,16 +37,18 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
     struct slice text;
     if (!read_bearer(exchange, &text)) {
         refuse_unauthenticated(exchange, "Bearer realm=\"duepost\"",
-                        "This needs a token: send it as \"Authorization: Bearer ...\".");
+                               "This needs a token: send it as \"Authorization: Bearer ...\".");
         return false;
     }
     exchange->token = token_table_find(tokens, text);
     if (!exchange->token) {
         refuse_unauthenticated(exchange, "Bearer realm=\"duepost\", error=\"invalid_token\"",
-                        "This token is not known here.");
+                               "This token is not known here.");
         return false;
     }
     exchange->tokens = token_table_share(tokens);
+    exchange->caller.name = exchange->token->name;
+    exchange->caller.topics = slice_of(exchange->token->topics);
     return true;
 }
 
@@ -83,42 +84,31 @@ static bool has_scopes(struct exchange *exchange)
     struct http_header header = {SLICE("WWW-Authenticate"),
                                  SLICE("Bearer realm=\"duepost\", error=\"insufficient_scope\"")};
     exchange_refuse_with(exchange, 403, &header, "Token %s lacks the scope %s.", exchange->token->name,
-                        scopes);
+                         scopes);
     return false;
-}
-
-struct slice access_topics(const struct exchange *exchange)
-{
-    return exchange->token ? slice_of(exchange->token->topics) : (struct slice){NULL, 0};
-}
-
-/* A token without topics reaches all. */
-bool access_has_topic(const struct exchange *exchange, struct slice topic)
-{
-    struct slice patterns = access_topics(exchange);
-    return patterns.size == 0 || topic_patterns_match(patterns, topic);
 }
 
 /* The answer is the same whether the topic exists or not. */
 static bool refuse_reach(struct exchange *exchange, const char *what, struct slice topic)
 {
-    exchange_refuse(exchange, 403, "Token %s does not reach %s%.*s.", exchange->token->name, what, SLICE_ARG(topic));
+    exchange_refuse(exchange, 403, "Token %s does not reach %s%.*s.", exchange->token->name, what,
+                    SLICE_ARG(topic));
     return false;
 }
 
 bool access_admit_topic(struct exchange *exchange, struct slice topic)
 {
     if (topic.size == 0)
-        return access_topics(exchange).size == 0 ||
+        return exchange->caller.topics.size == 0 ||
                refuse_reach(exchange, "all topics; name one that it does", topic);
-    return access_has_topic(exchange, topic) || refuse_reach(exchange, "topic ", topic);
+    return app_caller_reaches(&exchange->caller, topic) || refuse_reach(exchange, "topic ", topic);
 }
 
 static bool is_in_reach(struct exchange *exchange)
 {
     switch (exchange->method->reach) {
     case REACH_ALL:
-        return access_topics(exchange).size == 0 || refuse_reach(exchange, "all topics", SLICE(""));
+        return exchange->caller.topics.size == 0 || refuse_reach(exchange, "all topics", SLICE(""));
     case REACH_TOPIC:
         return access_admit_topic(exchange, exchange->topic);
     default:
@@ -135,18 +125,14 @@ bool access_admit(struct exchange *exchange)
         return true;
     if (!tokens)
         return origin_admit(exchange);
-    return authenticate(exchange, tokens) && is_in_time(exchange) && has_scopes(exchange) && is_in_reach(exchange);
+    return authenticate(exchange, tokens) && is_in_time(exchange) && has_scopes(exchange) &&
+           is_in_reach(exchange);
 }
 
 bool access_admit_job(struct exchange *exchange)
 {
-    if (exchange->method->reach != REACH_JOB || access_has_topic(exchange, exchange->topic))
+    if (exchange->method->reach != REACH_JOB || app_caller_reaches(&exchange->caller, exchange->topic))
         return true;
     exchange->dialect->refuse_job(exchange);
     return false;
-}
-
-const char *access_name(const struct exchange *exchange)
-{
-    return exchange->token ? exchange->token->name : "-";
 }

@@ -1,8 +1,9 @@
 /* access.h - authenticates a request and decides whether it may do what it asks for.
  *
- * With tokens (see token.h) each request names one, "Authorization: Bearer ...", unless its route is free. The scopes
- * and topics of the token bound what the request may do; the dialect's table has what each method needs. Without
- * tokens, which is possible on loopback only, every request may do everything, except those from web pages (origin.h).
+ * With tokens (see token.h) each request names one, "Authorization: Bearer ...", unless its route is free.
+ * The scopes and topics of the token bound what the request may do; the dialect's table has what each method
+ * needs. Without tokens, which is possible on loopback only, every request may do everything, except those
+ * from web pages (origin.h).
  *
  * The checks come first: a request that is refused has changed nothing. */
 #ifndef DUEPOST_HTTP_ACCESS_H
@@ -16,19 +17,11 @@ bool access_admit(struct exchange *);
 /* Checks the whole request. False: it has answered 404, because the token does not reach the path's job. */
 bool access_admit_job(struct exchange *);
 
-/* For REACH_ASKED: checks the topic that the query names, or empty for all topics. False: it has answered 403. */
+/* For REACH_ASKED: checks the topic that the query names, or empty for all topics. False: it has answered
+ * 403. */
 bool access_admit_topic(struct exchange *, struct slice topic);
-
-/* For REACH_ASKED: whether the token reaches the topic. */
-bool access_has_topic(const struct exchange *, struct slice topic);
-
-/* For REACH_ASKED: the patterns of the token's topics (see topic_patterns.h); empty: all topics. */
-struct slice access_topics(const struct exchange *);
 
 /* Takes the further jobs of a request with this many from its token's rate. */
 void access_charge(struct exchange *, size_t jobs);
-
-/* Returns the name of the token, for logs; "-" without tokens. */
-const char *access_name(const struct exchange *);
 
 #endif

@@ -1,8 +1,8 @@
 /* dialect.h - an HTTP API as tables: its routes, and its way to write an error.
  *
- * A dialect is registered with site_add. Its handlers read the request, call a use case of app/, and answer their
- * exchange exactly once. Everything before the handler is the same for all dialects: paths, methods, tokens, limits,
- * media types. */
+ * A dialect is registered with site_add. Its handlers read the request, call a use case of app/, and answer
+ * their exchange exactly once. Everything before the handler is the same for all dialects: paths, methods,
+ * tokens, limits, media types. */
 #ifndef DUEPOST_HTTP_DIALECT_H
 #define DUEPOST_HTTP_DIALECT_H
 
@@ -42,8 +42,8 @@ struct method {
     enum body_kind body;
     const char *or_media; /* a further media type, with BODY_JSON; NULL: none */
     bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
-    /* A body may be over the site's max_body_bytes, up to large_bytes, if is_large says so of its beginning. NULL: no
-     * body may. */
+    /* A body may be over the site's max_body_bytes, up to large_bytes, if is_large says so of its beginning.
+     * NULL: no body may. */
     bool (*is_large)(const struct exchange *);
     size_t large_bytes;
 };
@@ -54,8 +54,8 @@ struct route_names {
     struct slice key; /* topic/jobId, the topic, or the receiver */
 };
 
-/* Reads names from the decoded segments of a path, which stand in text with a slash between them. False: they are
- * not valid. */
+/* Reads names from the decoded segments of a path, which stand in text with a slash between them. False: they
+ * are not valid. */
 typedef bool route_names_fn(struct buffer *text, struct route_names *);
 
 enum { ROUTE_METHODS_MAX = 4 };
@@ -69,9 +69,9 @@ struct route {
 
 /* One error, before a dialect writes it. */
 struct exchange_error {
-    unsigned status;     /* of HTTP */
-    struct slice detail; /* a sentence for people; empty with errors */
-    const char *what;    /* has the errors: "job", "query"; NULL without */
+    unsigned status;                 /* of HTTP */
+    struct slice detail;             /* a sentence for people; empty with errors */
+    const char *what;                /* has the errors: "job", "query"; NULL without */
     const struct job_errors *errors; /* NULL: none */
 };
 

@@ -55,7 +55,8 @@ static bool read_header(struct exchange *exchange, const char *header)
 {
     if (read_tags(http_request_header(exchange->request, header), &exchange->seen))
         return true;
-    return refuse(exchange, header, "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
+    return refuse(exchange, header,
+                  "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
 }
 
 bool etag_read_match(struct exchange *exchange)

@@ -1,5 +1,5 @@
-/* etag.h - versions of a job: ETag in answers, If-Match and If-None-Match in requests (RFC 9110, 8.8.3, 13.1.1 and
- * 13.1.2). */
+/* etag.h - versions of a job: ETag in answers, If-Match and If-None-Match in requests (RFC
+ * 9110, 8.8.3, 13.1.1 and 13.1.2). */
 #ifndef DUEPOST_HTTP_ETAG_H
 #define DUEPOST_HTTP_ETAG_H
 

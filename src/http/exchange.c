@@ -1,5 +1,6 @@
 #include "http/exchange.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,6 +10,13 @@
 enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
 
 const struct http_header exchange_retry_after = {{"Retry-After", 11}, {"1", 1}};
+
+static_assert((int)APP_FROM_SIZE >= (int)HTTP_FROM_SIZE, "an address fits");
+
+static void write_from(const void *peer, char text[APP_FROM_SIZE])
+{
+    http_request_from(peer, text);
+}
 
 struct exchange *exchange_new(struct site *site, struct http_request *request)
 {
@@ -22,6 +30,7 @@ struct exchange *exchange_new(struct site *site, struct http_request *request)
     buffer_init(&exchange->seen, SEEN_MAX);
     buffer_init(&exchange->once, ONCE_MAX);
     list_init(&exchange->key_link);
+    exchange->caller = (struct app_caller){.name = "-", .write_from = write_from, .peer = request};
     http_request_set_context(request, exchange);
     return exchange;
 }
@@ -60,7 +69,8 @@ struct buffer *exchange_members(struct exchange *exchange)
 
 /* ---- answers ---- */
 
-/* A read can be refused with 503 and repeated. A change has happened by now, and a probe is always answered. */
+/* A read can be refused with 503 and repeated. A change has happened by now, and a probe is always answered.
+ */
 static bool has_room(const struct exchange *exchange, size_t bytes)
 {
     bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
@@ -89,12 +99,13 @@ static bool is_whole(struct exchange *exchange)
         return true;
     buffer_clear(&site->scratch);
     buffer_clear(&site->members);
-    exchange_refuse(exchange, 503, "There is no memory for the answer; what was asked for may have been done.");
+    exchange_refuse(exchange, 503,
+                    "There is no memory for the answer; what was asked for may have been done.");
     return false;
 }
 
-void exchange_answer(struct exchange *exchange, unsigned status, const struct http_header *headers, size_t count,
-                     struct slice body)
+void exchange_answer(struct exchange *exchange, unsigned status, const struct http_header *headers,
+                     size_t count, struct slice body)
 {
     struct http_answer answer = {
         .status = status,
@@ -116,7 +127,8 @@ void exchange_answer_text(struct exchange *exchange, struct slice content_type, 
 
 /* ---- errors ---- */
 
-static void refuse(struct exchange *exchange, const struct exchange_error *error, const struct http_header *header)
+static void refuse(struct exchange *exchange, const struct exchange_error *error,
+                   const struct http_header *header)
 {
     struct buffer *body = exchange_scratch(exchange);
     exchange->dialect->write_error(body, error);

@@ -1,10 +1,11 @@
 /* exchange.h - one request while it is being answered.
  *
- * It begins when the head has come and ends with its answer, which every handler gives exactly once, now or in a
- * callback of a use case. */
+ * It begins when the head has come and ends with its answer, which every handler gives exactly once, now or
+ * in a callback of a use case. */
 #ifndef DUEPOST_HTTP_EXCHANGE_H
 #define DUEPOST_HTTP_EXCHANGE_H
 
+#include "app/app.h"
 #include "base/list.h"
 #include "http/route.h"
 #include "http/site_state.h"
@@ -16,18 +17,19 @@ struct exchange {
     void *self; /* the dialect's own, see site_add */
     struct http_request *request;
     const struct method *method;
-    bool is_probe;                /* of its route */
-    int64_t began_us;             /* CLOCK_BOOTTIME */
-    struct token_table *tokens;   /* shared; holds token */
-    struct token *token;          /* NULL: no tokens, or a free route */
-    struct slice topic, job_id;   /* from the path, decoded; empty where the route has none */
-    struct slice key;             /* see route_names */
-    struct slice query;           /* without its '?' */
-    struct buffer path;           /* topic, job_id and key point into it */
-    bool is_other_media;          /* the body has the method's or_media */
-    bool is_large, is_crowded;    /* the body may be over max_body_bytes; or only too many others are already */
-    struct buffer seen;           /* tags of If-Match or If-None-Match, see etag.h; empty without */
-    struct buffer once;           /* fingerprint and idempotency key, see idempotency.h; empty without */
+    bool is_probe;              /* of its route */
+    int64_t began_us;           /* CLOCK_BOOTTIME */
+    struct token_table *tokens; /* shared; holds token */
+    struct token *token;        /* NULL: no tokens, or a free route */
+    struct app_caller caller;   /* as use cases take it; without tokens it reaches all topics */
+    struct slice topic, job_id; /* from the path, decoded; empty where the route has none */
+    struct slice key;           /* see route_names */
+    struct slice query;         /* without its '?' */
+    struct buffer path;         /* topic, job_id and key point into it */
+    bool is_other_media;        /* the body has the method's or_media */
+    bool is_large, is_crowded;  /* the body may be over max_body_bytes; or only too many others are already */
+    struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; empty without */
+    struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; empty without */
     struct list key_link;
     void *state; /* the handler's own, see exchange_keep */
     void (*free_state)(void *);
@@ -59,8 +61,8 @@ void exchange_refuse(struct exchange *, unsigned status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 
 /* The same with one more header. */
-void exchange_refuse_with(struct exchange *, unsigned status, const struct http_header *, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void exchange_refuse_with(struct exchange *, unsigned status, const struct http_header *, const char *format,
+                          ...) __attribute__((format(printf, 4, 5)));
 
 /* 400: what is "job", "query" or "request". */
 void exchange_refuse_errors(struct exchange *, const char *what, const struct job_errors *);

@@ -2,7 +2,8 @@
 
 #include "job/url.h"
 
-/* Returns the host of "host:port" or "[v6]:port", with its brackets. The header gate has checked the syntax. */
+/* Returns the host of "host:port" or "[v6]:port", with its brackets. The header gate has checked the syntax.
+ */
 static struct slice host_of(struct slice text)
 {
     struct slice host, port;

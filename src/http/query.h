@@ -22,8 +22,8 @@ struct query_reading {
     struct job_errors errors;
 };
 
-/* Reads the query. Every parameter that is unknown, repeated or wrong becomes an error. text holds the decoded values,
- * and must have room for QUERY_BYTES_MAX. */
+/* Reads the query. Every parameter that is unknown, repeated or wrong becomes an error. text holds the
+ * decoded values, and must have room for QUERY_BYTES_MAX. */
 void query_read(struct query_reading *, void *into, struct buffer *text);
 
 /* Adds an error. */

@@ -6,9 +6,9 @@
 
 enum { ROUTE_PATH_MAX = 1024 };
 
-/* Finds the route of a raw target (RFC 3986: path and query). Decodes the segments that name something into path, a
- * buffer of ROUTE_PATH_MAX, and reads the names. NULL: the dialect has no such path; a segment that cannot be a
- * topic, a jobId or a receiver is not a path either. */
+/* Finds the route of a raw target (RFC 3986: path and query). Decodes the segments that name something into
+ * path, a buffer of ROUTE_PATH_MAX, and reads the names. NULL: the dialect has no such path; a segment that
+ * cannot be a topic, a jobId or a receiver is not a path either. */
 const struct route *route_find(const struct dialect *, struct slice target, struct buffer *path,
                                struct route_names *, struct slice *query);
 

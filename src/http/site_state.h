@@ -26,9 +26,9 @@ struct site {
         void *self;
     } dialects[SITE_DIALECTS_MAX];
     size_t dialect_count;
-    struct buffer scratch; /* the body of one answer */
-    struct buffer members; /* a part of it that is written first */
-    size_t large_count;    /* exchanges that are is_large */
+    struct buffer scratch;              /* the body of one answer */
+    struct buffer members;              /* a part of it that is written first */
+    size_t large_count;                 /* exchanges that are is_large */
     struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
 };
 

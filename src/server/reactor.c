@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "app/app.h"
+#include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "http/site.h"
@@ -30,6 +32,8 @@ struct reactor {
     struct loop *loop;
     struct metrics *metrics;
     struct store *store;
+    struct tally *tally;
+    struct app app;
     struct site *site;
     struct api *api;
     struct http_server *server;
@@ -100,28 +104,30 @@ static struct site_options site_options(const struct reactor *reactor)
     };
 }
 
-static struct api_options api_options(const struct reactor *reactor)
+/* Fills in what the use cases work with; again after a reload. */
+static void set_app(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    return (struct api_options){
-        .loop = reactor->loop,
+    reactor->app = (struct app){
         .store = reactor->store,
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .is_breaker_on = options->is_breaker_on,
         .max_jobs = options->max_jobs,
-        .limits = reactor->options.limits,
-        .awaited = reactor->options.awaited,
-        .board = reactor->options.board,
-        .tally = reactor->options.tally,
         .metrics = reactor->metrics,
+        .board = reactor->options.board,
+        .limits = reactor->options.limits,
+        .tally = reactor->tally,
     };
 }
 
 static void start_api(struct reactor *reactor)
 {
     struct site_options site = site_options(reactor);
-    struct api_options api = api_options(reactor);
+    struct api_options api = {
+        .loop = reactor->loop, .app = &reactor->app, .awaited = reactor->options.awaited};
+    reactor->tally = tally_new(reactor->loop, reactor->options.tally);
+    set_app(reactor);
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
     site_add(reactor->site, &api_dialect, reactor->api);
@@ -258,9 +264,8 @@ static void reload(void *arg)
                                          .dead_max_age_ms = options->dead_max_age_ms,
                                      });
     struct site_options site = site_options(reactor);
-    struct api_options api = api_options(reactor);
     site_reload(reactor->site, &site);
-    api_reload(reactor->api, &api);
+    set_app(reactor);
     if (options->tls)
         http_server_set_tls(reactor->server, options->tls);
     if (options->tls && reactor->health_server)
@@ -369,6 +374,7 @@ void reactor_stop(struct reactor *reactor)
     http_server_free(reactor->health_server);
     site_free(reactor->site);
     api_free(reactor->api);
+    tally_free(reactor->tally);
     hook_free(reactor->drain_watch);
     loop_free(reactor->loop);
     free(reactor);

@@ -7,7 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "api/tally.h"
+#include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/http_trial.h"

@@ -3,12 +3,6 @@
 #include "base/log.h"
 #include "job/job_id.h"
 
-const char *job_state_word(enum job_state state)
-{
-    static const char *const words[] = {"delayed", "ready", "leased", "dead", "delivered", "cancelled"};
-    return words[state];
-}
-
 static bool read_state(struct slice word, enum job_state *state)
 {
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {

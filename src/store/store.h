@@ -23,6 +23,7 @@
 #include "io/loop.h"
 #include "io/redis.h"
 #include "job/address.h"
+#include "job/job_state.h"
 #include "job/job_tag.h"
 #include "store/durability.h"
 
@@ -102,19 +103,6 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-/* Those from dead on are of jobs that have left the pool and are kept for a while. */
-enum job_state {
-    JOB_STATE_DELAYED,
-    JOB_STATE_READY,
-    JOB_STATE_LEASED,
-    JOB_STATE_DEAD,
-    JOB_STATE_DELIVERED,
-    JOB_STATE_CANCELLED,
-};
-
-/* The word of the API. */
-const char *job_state_word(enum job_state);
-
 /* A job as it is. Slices are borrowed until the callback returns. */
 struct store_job {
     enum job_state state;
@@ -130,9 +118,9 @@ struct store_job {
 };
 
 /* Names a job as it is: see job_tag.h. Not its lease's end, which moves all the time. Calls that take tags
- * change the job only if one of them is its; empty: however it is; "*": any job. store_replace also takes them behind
- * JOB_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE: it is another one, or
- * none. */
+ * change the job only if one of them is its; empty: however it is; "*": any job. store_replace also takes
+ * them behind JOB_TAGS_EXCLUDED: it leaves a job of the pool alone if one of them is its, or with "*". STALE:
+ * it is another one, or none. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* OK: due_ms. EXISTS: job has the id. REPEATED: due_ms and job->id are those of the first answer.
@@ -277,10 +265,11 @@ struct store_topic {
     struct slice name;
     struct slice settings;                /* see topic_settings.h; empty: none */
     int64_t delayed, ready, leased, dead; /* jobs */
-    /* Jobs that are due, and were given back until their receiver is tried again: neither delayed nor ready. */
+    /* Jobs that are due, and were given back until their receiver is tried again: neither delayed nor ready.
+     */
     int64_t held;
     int64_t now_ms; /* when it was so */
-    int64_t due_ms;                       /* of the first job that waits; -1: none does */
+    int64_t due_ms; /* of the first job that waits; -1: none does */
     /* Until when that job is held though it is due: FREE not at all, HELD until something else ends. */
     int64_t held_ms;
     /* What became of attempts within the last hour, to 5 minutes: delivered, to be retried, given up. */
@@ -360,7 +349,7 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 struct store_report {
     struct slice name;
     struct slice cause; /* of the last failure, or of the probe that told nothing; else empty */
-    bool is_reachable; /* something came that is no failure, before the failures below */
+    bool is_reachable;  /* something came that is no failure, before the failures below */
     int64_t failures;   /* in a row */
     int64_t crowd;      /* attempts in flight there when it asked for fewer; 0: it did not */
     int64_t delivered;  /* 2xx */

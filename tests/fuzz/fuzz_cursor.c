@@ -1,4 +1,4 @@
-#include "api/cursor.h"
+#include "app/cursor.h"
 
 #include "fuzz.h"
 

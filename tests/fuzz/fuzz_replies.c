@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "api/view.h"
+#include "app/cursor.h"
+#include "app/use_case.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -216,12 +218,15 @@ static void check_job(const struct store_job *job)
     struct buffer text;
     char tag[JOB_TAG_SIZE];
     buffer_init(&text, 1 << 22);
-    view_write(&text, job, &retry_schedule_default);
+    struct app_job view = use_case_job(job);
+    struct json_writer json = json_writer_to(&text);
+    view_put_job(&json, &view, &retry_schedule_default);
     check_json(&text);
     buffer_clear(&text);
-    buffer_append_byte(&text, '{');
-    view_write_placed(&text, job->id, job->state, job->at_ms);
-    buffer_append_byte(&text, '}');
+    json = json_writer_to(&text);
+    json_put_object(&json);
+    view_add_placed(&json, &view);
+    json_end_object(&json);
     check_json(&text);
     store_job_tag(job, tag);
     touch(job->last_lines);
@@ -297,9 +302,9 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
     for (size_t i = 0; i < count; i++)
         check_job(&jobs[i]);
     buffer_init(&text, 1 << 20);
-    buffer_append(&text, SLICE("{\"jobs\":[]"));
-    view_write_cursor(&text, &next, 0);
-    buffer_append_byte(&text, '}');
+    buffer_append_byte(&text, '"');
+    cursor_write(&text, &next, 0);
+    buffer_append_byte(&text, '"');
     check_json(&text);
     buffer_fini(&text);
 }
@@ -331,12 +336,13 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
     touch(next.name);
     for (size_t i = 0; i < count; i++) {
         buffer_init(&text, 1 << 20);
-        buffer_append(&text, SLICE("{\"topic\":"));
-        buffer_append_json(&text, topics[i].name);
-        view_write_settings(&text, topics[i].settings);
-        view_write_time(&text, "oldestDueAt", topics[i].due_ms);
-        view_write_time(&text, "heldUntil", topics[i].held_ms);
-        buffer_append_byte(&text, '}');
+        struct json_writer json = json_writer_to(&text);
+        json_put_object(&json);
+        json_add_text(&json, "topic", topics[i].name);
+        view_add_settings(&json, topics[i].settings);
+        json_add_time(&json, "oldestDueAt", topics[i].due_ms);
+        json_add_time(&json, "heldUntil", topics[i].held_ms);
+        json_end_object(&json);
         check_json(&text);
         buffer_fini(&text);
     }

@@ -1,9 +1,9 @@
-/* tally.h - the numbers of Redis that GET /metrics shows, for all reactors of a process.
+/* tally.h - the numbers of Redis that the metrics show, for all reactors of a process.
  *
- * However many clients ask, a process counts at most once a second. Requests that come within that second get
- * the same numbers; requests that come while Redis is counting wait for the result. */
-#ifndef DUEPOST_API_TALLY_H
-#define DUEPOST_API_TALLY_H
+ * A process counts at most once a second, for any number of clients. Requests that come within that second
+ * get the same numbers; requests that come while Redis is counting wait for the result. */
+#ifndef DUEPOST_APP_TALLY_H
+#define DUEPOST_APP_TALLY_H
 
 #include "store/store.h"
 
@@ -19,8 +19,8 @@ struct tally *tally_new(struct loop *, struct tally_board *);
 /* Drops the requests that wait. Call it after the store is gone. NULL is fine. */
 void tally_free(struct tally *);
 
-/* Calls fn once, and never before it returns, with the numbers of the last count or of the next one. status is
- * not OK where Redis did not answer that count. */
+/* Calls fn once, and never before it returns, with the numbers of the last count or of the next one. status
+ * is not OK where Redis did not answer that count. */
 void tally_ask(struct tally *, struct store *, store_audit_fn *, void *arg);
 
 #endif

@@ -1,4 +1,4 @@
-#include "api/cursor.h"
+#include "app/cursor.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -32,16 +32,11 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
     return true;
 }
 
-bool cursor_is_end(const struct store_cursor *cursor)
-{
-    return !cursor->has_more;
-}
-
 void cursor_write(struct buffer *text, const struct store_cursor *cursor, int64_t due_ms)
 {
     char room[CURSOR_ROOM];
     struct buffer plain = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
-    if (cursor_is_end(cursor))
+    if (!cursor->has_more)
         return;
     buffer_printf(&plain, "%lld:%lld:%d:%zu:", (long long)cursor->began_ms, (long long)due_ms,
                   (int)cursor->state, cursor->shard);

@@ -1,4 +1,4 @@
-#include "api/tally.h"
+#include "app/tally.h"
 
 #include <pthread.h>
 

@@ -1,0 +1,198 @@
+/* jobs.c - /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and its run and attempts */
+#include "app/jobs.h"
+
+#include "api/handler.h"
+#include "api/problem.h"
+#include "api/view.h"
+#include "base/clock.h"
+#include "http/etag.h"
+#include "http/trace_context.h"
+#include "job/attempt_line.h"
+
+static struct http_header tag_header(const struct app_job *job, struct etag *etag)
+{
+    char tag[JOB_TAG_SIZE];
+    app_job_tag(job, tag);
+    return etag_header(tag, etag);
+}
+
+/* Answers with the whole job. */
+static void answer_job(struct exchange *exchange, const struct app_job *job)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    struct etag etag;
+    struct http_header header = tag_header(job, &etag);
+    view_put_job(&json, job, app_of(exchange)->schedule);
+    exchange_answer(exchange, 200, &header, 1, buffer_slice(body));
+}
+
+/* Answers with the name and the place of a job that waits. */
+static void answer_placed(struct exchange *exchange, unsigned status, const struct http_header *header,
+                          const struct app_job *job)
+{
+    struct app_job placed = {.id = job->id, .state = JOB_STATE_DELAYED, .at_ms = job->at_ms};
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    view_add_placed(&json, &placed);
+    json_end_object(&json);
+    exchange_answer(exchange, status, header, header != NULL, buffer_slice(body));
+}
+
+/* ---- GET ---- */
+
+static void on_read(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_DONE)
+        answer_job(exchange, &verdict->job);
+    else
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
+}
+
+HANDLER(read_handle)
+{
+    app_read(app_of(exchange), exchange->key, on_read, exchange);
+}
+
+/* ---- PUT ---- */
+
+static void on_replaced(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"job", "Repeating the request is safe: the job starts over."};
+    struct exchange *exchange = arg;
+    struct etag etag;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &words);
+        return;
+    }
+    struct http_header header = tag_header(&verdict->job, &etag);
+    answer_placed(exchange, verdict->was_there ? 200 : 201, &header, &verdict->job);
+}
+
+HANDLER(replace_handle)
+{
+    struct job job;
+    struct job_errors errors;
+    struct trace_context trace;
+    struct slice body = http_request_body(exchange->request);
+    enum status status = job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors);
+    if (status != STATUS_OK) {
+        problem_answer_unparsed(exchange, status, "job", &errors);
+        return;
+    }
+    if (etag_read_matches(exchange)) {
+        trace_context_take(exchange->request, &trace, &job);
+        struct app_replace call = {.id = exchange->key, .job = &job, .tags = buffer_slice(&exchange->seen)};
+        app_replace(app_of(exchange), &exchange->caller, &call, on_replaced, exchange);
+    }
+    job_fini(&job);
+}
+
+/* ---- PATCH ---- */
+
+static void on_patched(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"job", "Read the job to see, or repeat the request."};
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_DONE)
+        answer_job(exchange, &verdict->job);
+    else
+        problem_answer_verdict(exchange, verdict, &words);
+}
+
+HANDLER(patch_handle)
+{
+    if (!etag_read_matches(exchange))
+        return;
+    struct app_patch call = {.id = exchange->key,
+                             .text = http_request_body(exchange->request),
+                             .tags = buffer_slice(&exchange->seen)};
+    app_patch(app_of(exchange), &exchange->caller, &call, on_patched, exchange);
+}
+
+/* ---- DELETE ---- */
+
+static void on_cancelled(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"job",
+                                               "Repeat the cancel: a 404 then says that the job is gone."};
+    struct exchange *exchange = arg;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &words);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "state", SLICE("cancelled"));
+    json_add_bool(&json, "attemptInFlight", verdict->was_leased);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(cancel_handle)
+{
+    if (etag_read_match(exchange))
+        app_cancel(app_of(exchange), &exchange->caller, exchange->key, buffer_slice(&exchange->seen),
+                   on_cancelled, exchange);
+}
+
+/* ---- POST .../run ---- */
+
+static void on_run(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"job", "Repeating the request is safe."};
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_DONE)
+        answer_placed(exchange, 202, NULL, &verdict->job);
+    else
+        problem_answer_verdict(exchange, verdict, &words);
+}
+
+HANDLER(run_handle)
+{
+    app_run(app_of(exchange), &exchange->caller, exchange->key, on_run, exchange);
+}
+
+/* ---- GET .../attempts ---- */
+
+static void put_line(struct json_writer *json, const struct attempt_line *line)
+{
+    json_put_object(json);
+    json_add_number(json, "attempt", line->number);
+    view_add_result(json, &line->result);
+    if (line->answer.size)
+        json_add_raw(json, "answer", line->answer);
+    if (line->is_answer_cut)
+        json_add_bool(json, "answerTruncated", true);
+    json_end_object(json);
+}
+
+static void on_attempts(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    struct slice lines = verdict->lines;
+    struct attempt_line line;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "jobId", exchange->job_id);
+    json_add_text(&json, "topic", exchange->topic);
+    json_add_array(&json, "attempts");
+    while (attempt_line_take(&lines, &line))
+        put_line(&json, &line);
+    json_end_array(&json);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(attempts_handle)
+{
+    app_attempts(app_of(exchange), exchange->key, on_attempts, exchange);
+}

@@ -1,0 +1,42 @@
+#include "api/page.h"
+
+#include "api/problem.h"
+#include "base/memory.h"
+
+enum { PAGE_MAX = 64 * 1024 * 1024 };
+
+struct page *page_new(struct exchange *exchange, const char *name)
+{
+    struct page *page = NEW(struct page);
+    page->exchange = exchange;
+    buffer_init_fallible(&page->body, PAGE_MAX);
+    page->json = json_writer_to(&page->body);
+    json_put_object(&page->json);
+    json_add_array(&page->json, name);
+    return page;
+}
+
+void page_add_end(struct json_writer *json, const struct app_page *page)
+{
+    if (page->is_partial)
+        json_add_bool(json, "partial", true);
+    if (page->cursor.size)
+        json_add_text(json, "cursor", page->cursor);
+}
+
+void page_end(void *arg, const struct app_verdict *verdict)
+{
+    struct page *page = arg;
+    struct exchange *exchange = page->exchange;
+    json_end_array(&page->json);
+    page_add_end(&page->json, &verdict->page);
+    json_end_object(&page->json);
+    if (verdict->end != APP_DONE)
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
+    else if (page->body.failed)
+        exchange_refuse(exchange, 503, "There is no memory for so many; ask for fewer.");
+    else
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&page->body));
+    buffer_fini(&page->body);
+    free(page);
+}

@@ -1,0 +1,77 @@
+/* submit.c - POST /jobs */
+#include "api/job_batch.h"
+#include "api/problem.h"
+#include "api/submission.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/percent.h"
+#include "http/idempotency.h"
+#include "http/trace_context.h"
+
+enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_NAME_MAX + 1 + 3 * JOB_ID_MAX };
+
+static void answer_placed(struct exchange *exchange, unsigned status, struct slice id, struct slice members)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    char room[LOCATION_MAX + 1];
+    struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
+    struct slice topic, job_id;
+    slice_cut(id, '/', &topic, &job_id);
+    buffer_append(&location, SLICE("/jobs/"));
+    buffer_append(&location, topic);
+    buffer_append_byte(&location, '/');
+    percent_append(&location, job_id);
+    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
+    buffer_append_byte(body, '{');
+    buffer_append(body, members);
+    buffer_append_byte(body, '}');
+    exchange_answer(exchange, status, &header, 1, buffer_slice(body));
+}
+
+static void on_submitted(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    struct buffer *members = exchange_members(exchange);
+    unsigned status = submission_write(members, exchange, exchange->state, verdict);
+    if (status < 400)
+        answer_placed(exchange, status, verdict->job.id, buffer_slice(members));
+    else
+        problem_answer_members(exchange, status, buffer_slice(members));
+}
+
+static void free_submission(void *submission)
+{
+    app_submission_fini(submission);
+    free(submission);
+}
+
+static void submit_one(struct exchange *exchange)
+{
+    struct slice body = http_request_body(exchange->request);
+    struct trace_context trace;
+    struct job job;
+    struct job_errors errors;
+    enum status status = job_parse(body, clock_wall_ms(), &job, &errors);
+    if (status != STATUS_OK) {
+        problem_answer_unparsed(exchange, status, "job", &errors);
+        return;
+    }
+    struct app_submission *submission = NEW(struct app_submission);
+    app_submission_init(submission, app_of(exchange), on_submitted, exchange);
+    exchange_keep(exchange, submission, free_submission);
+    if (app_submission_admit(submission, &exchange->caller, &job, body.size) &&
+        idempotency_begin(exchange, job.topic)) {
+        trace_context_take(exchange->request, &trace, &job);
+        submission->once = buffer_slice(&exchange->once);
+        app_submission_send(submission, &job);
+    }
+    job_fini(&job);
+}
+
+HANDLER(submit_handle)
+{
+    if (job_batch_is_meant(exchange))
+        job_batch_begin(exchange);
+    else
+        submit_one(exchange);
+}

@@ -1,0 +1,22 @@
+/* audit.h - log lines that record who changed what: each cancel, run and change of a job, each page of a bulk
+ * action, each change of a topic's settings, and each breaker that is closed by hand.
+ *
+ * A line is written when Redis has confirmed the change (outcome=done), or when its outcome stays unknown
+ * (outcome=unknown); not for what was refused. It has the name of the caller's token and the address of its
+ * connection. */
+#ifndef DUEPOST_APP_AUDIT_H
+#define DUEPOST_APP_AUDIT_H
+
+#include "app/app.h"
+
+/* Logs an event such as "job_cancelled". kind is "job", "topic" or "receiver"; name is its name. */
+void audit(const struct app_caller *, const char *event, const char *kind, struct slice name, enum status);
+
+/* Logs one job of a bulk action, at level debug. */
+void audit_one_of_many(const struct app_caller *, const char *event, struct slice id, enum status);
+
+/* Logs a page of a bulk action: its filter, as the client spelt it, and its counts. */
+void audit_bulk(const struct app_caller *, const char *event, struct slice filter,
+                const struct app_bulk_counts *);
+
+#endif

@@ -1,0 +1,115 @@
+#include "app/exposition.h"
+
+#include "app/tally.h"
+#include "base/memory.h"
+#include "io/http_limits.h"
+
+static void write_seconds(struct buffer *text, const char *name, const char *help, int64_t ms)
+{
+    buffer_printf(text, "# HELP %s %s\n# TYPE %s gauge\n%s %lld.%03lld\n", name, help, name, name,
+                  (long long)(ms / 1000), (long long)(ms % 1000));
+}
+
+static void write_lateness(struct buffer *text, const struct store_counts *counts)
+{
+    if (counts->due_age_ms < 0)
+        return;
+    write_seconds(text, "duepost_oldest_overdue_seconds",
+                  "How long the job that has been due for longest has waited; 0 when none is due.",
+                  counts->late_ms);
+    write_seconds(
+        text, "duepost_survey_age_seconds",
+        "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",
+        counts->due_age_ms);
+}
+
+static void write_jobs(struct buffer *text, const struct store_counts *counts)
+{
+    buffer_append(text, SLICE("# HELP duepost_jobs Jobs of all processes, by state.\n"
+                              "# TYPE duepost_jobs gauge\n"));
+    if (counts->due_age_ms >= 0) {
+        int64_t waiting = counts->waiting - counts->held;
+        int64_t ready = counts->ready < waiting ? counts->ready : waiting;
+        buffer_printf(text, "duepost_jobs{state=\"delayed\"} %lld\n", (long long)(waiting - ready));
+        buffer_printf(text, "duepost_jobs{state=\"ready\"} %lld\n", (long long)ready);
+    }
+    buffer_printf(text, "duepost_jobs{state=\"held\"} %lld\n", (long long)counts->held);
+    buffer_printf(text, "duepost_jobs{state=\"leased\"} %lld\n", (long long)counts->leased);
+    buffer_printf(text, "duepost_jobs{state=\"dead\"} %lld\n", (long long)counts->dead);
+    buffer_printf(text,
+                  "# HELP duepost_kept_jobs Delivered and cancelled jobs that can still be read.\n"
+                  "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
+                  (long long)(counts->kept - counts->dead));
+    write_lateness(text, counts);
+}
+
+static void write_build(struct buffer *text)
+{
+    buffer_append(text, SLICE("# HELP duepost_build_info Which version this process is.\n"
+                              "# TYPE duepost_build_info gauge\n"
+                              "duepost_build_info{version=\"" DUEPOST_VERSION "\"} 1\n"));
+}
+
+static void write_up(struct buffer *text, bool is_up)
+{
+    buffer_printf(
+        text,
+        "# HELP duepost_redis_up Whether Redis answered when it was asked last, at most about a second ago.\n"
+        "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
+        is_up);
+}
+
+static void write_connections(struct buffer *text, struct http_limits *limits)
+{
+    struct http_limits_counts counts = http_limits_count(limits);
+    buffer_printf(text,
+                  "# HELP duepost_connections Connections of clients, without those for health alone.\n"
+                  "# TYPE duepost_connections gauge\nduepost_connections %zu\n"
+                  "# HELP duepost_connections_refused_total Connections that there was no room for.\n"
+                  "# TYPE duepost_connections_refused_total counter\n"
+                  "duepost_connections_refused_total %llu\n",
+                  counts.connections, (unsigned long long)counts.refused);
+}
+
+static void write_durability(struct buffer *text, const struct store *store)
+{
+    char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
+    store_durability_configured(store, configured);
+    store_facts_durability(store_facts(store), in_force);
+    buffer_printf(text,
+                  "# HELP duepost_durability_info What confirmed changes are to have reached.\n"
+                  "# TYPE duepost_durability_info gauge\n"
+                  "duepost_durability_info{configured=\"%s\",in_force=\"%s\"} 1\n",
+                  configured, in_force);
+}
+
+struct exposition {
+    struct app *app;
+    struct buffer *text;
+    app_exposed_fn *fn;
+    void *arg;
+};
+
+static void on_counted(void *arg, enum status status, const struct store_counts *counts)
+{
+    struct exposition *exposition = arg;
+    struct app *app = exposition->app;
+    struct buffer *text = exposition->text;
+    buffer_clear(text);
+    metrics_write(app->board, text);
+    write_connections(text, app->limits);
+    write_build(text);
+    write_up(text, status == STATUS_OK);
+    write_durability(text, app->store);
+    if (status == STATUS_OK)
+        write_jobs(text, counts);
+    exposition->fn(exposition->arg, buffer_slice(text));
+    free(exposition);
+}
+
+void app_expose(struct app *app, struct buffer *text, app_exposed_fn *fn, void *arg)
+{
+    struct exposition *exposition = NEW(struct exposition);
+    *exposition = (struct exposition){app, text, fn, arg};
+    tally_ask(app->tally, app->store, on_counted, exposition);
+}

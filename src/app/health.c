@@ -1,0 +1,21 @@
+#include "app/health.h"
+
+#include <assert.h>
+
+#include "store/store.h"
+
+static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "a word of the store fits");
+
+void app_health(const struct app *app, struct app_health *health)
+{
+    const struct store_facts *facts = store_facts(app->store);
+    *health = (struct app_health){.is_redis_known = facts->is_known};
+    health->is_ready = store_is_ready(app->store, &health->why);
+    store_durability_configured(app->store, health->durability);
+    if (!facts->is_known)
+        return;
+    health->version = facts->version;
+    health->role = facts->role;
+    health->eviction = facts->eviction;
+    store_facts_durability(facts, health->in_force);
+}

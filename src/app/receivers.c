@@ -1,0 +1,84 @@
+#include "app/receivers.h"
+
+#include "app/audit.h"
+#include "app/cursor.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+
+enum { RECEIVER_CURSOR_MAX = 64 };
+
+bool app_receiver_cursor_parse(const struct app *app, struct slice text, struct app_receiver_cursor *cursor)
+{
+    struct store_receiver_cursor found;
+    bool is_one = cursor_parse_receiver(text, store_shards(app->store), &found);
+    *cursor = (struct app_receiver_cursor){found.shard, found.version};
+    return is_one;
+}
+
+struct receiver_call {
+    struct app *app;
+    const struct app_caller *caller; /* NULL where nothing changes */
+    struct slice name;
+    app_receiver_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static struct receiver_call *receiver_call_new(struct app *app, const struct app_caller *caller,
+                                               struct slice name, app_receiver_fn *each, app_verdict_fn *fn,
+                                               void *arg)
+{
+    struct receiver_call *call = NEW(struct receiver_call);
+    *call = (struct receiver_call){app, caller, name, each, fn, arg};
+    return call;
+}
+
+static void give_receiver(const struct receiver_call *call, const struct store_receiver *receiver)
+{
+    struct app_receiver view = use_case_receiver(receiver);
+    call->each(call->arg, &view);
+}
+
+static void on_receivers(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
+                         struct store_receiver_cursor next)
+{
+    struct receiver_call *call = arg;
+    char room[RECEIVER_CURSOR_MAX + 1];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = RECEIVER_CURSOR_MAX};
+    if (status == STATUS_OK) {
+        for (size_t i = 0; i < count; i++)
+            give_receiver(call, &receivers[i]);
+        if (next.version || next.shard)
+            cursor_write_receiver(&text, &next);
+        call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});
+    } else {
+        use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
+    }
+    free(call);
+}
+
+void app_receivers(struct app *app, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
+                   app_verdict_fn *fn, void *arg)
+{
+    struct store_receivers receivers = {.max = max, .from = {from.shard, from.version}};
+    store_receivers(app->store, &receivers, on_receivers,
+                    receiver_call_new(app, NULL, SLICE(""), each, fn, arg));
+}
+
+static void on_closed(void *arg, enum status status, const struct store_receiver *receiver)
+{
+    struct receiver_call *call = arg;
+    audit(call->caller, "receiver_closed", "receiver", call->name, status);
+    if (status == STATUS_OK)
+        give_receiver(call, receiver);
+    use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
+    free(call);
+}
+
+void app_receiver_close(struct app *app, const struct app_caller *caller, struct slice name,
+                        app_receiver_fn *each, app_verdict_fn *fn, void *arg)
+{
+    if (!use_case_is_unready(app, name, fn, arg))
+        store_close_receiver(app->store, name, on_closed,
+                             receiver_call_new(app, caller, name, each, fn, arg));
+}

@@ -1,0 +1,39 @@
+#include "app/record.h"
+
+#include "job/job_id.h"
+#include "job/json.h"
+#include "job/url.h"
+
+/* Parts of a record are shown as they are spelt, which must not break the answer. Without memory for the
+ * check, a record counts as sound: a job must not look unreadable because memory is short. */
+static bool is_sound(struct slice record)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    return json_check(record, &limits, &ignored) != STATUS_INVALID;
+}
+
+static bool is_deliverable(const struct job *job)
+{
+    struct url url;
+    const char *ignored;
+    return job->url.size == 0 || job->lacks.size || url_parse(job->url, &url, &ignored) == STATUS_OK;
+}
+
+bool app_job_read(const struct app_job *stored, struct job *job)
+{
+    if (is_sound(stored->record) && job_read(stored->id, stored->record, job) == STATUS_OK) {
+        if (is_deliverable(job))
+            return true;
+        job_fini(job);
+    }
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .reason = SLICE("unreadable")};
+    job_key_parse(stored->id, &job->topic, &job->job_id);
+    return false;
+}
+
+/* recover.lua cannot write the reason into the record; everything else that buries a job does. */
+struct slice app_job_reason(const struct job *job)
+{
+    return job->reason.size ? job->reason : SLICE("consumer_lost");
+}

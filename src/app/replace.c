@@ -1,0 +1,98 @@
+#include <assert.h>
+#include <stdio.h>
+
+#include "app/audit.h"
+#include "app/jobs.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+
+enum { OPENING_MAX = 40 };
+
+struct replacement {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice id;
+    struct buffer record; /* behind OPENING_MAX bytes for its opening, which the script writes */
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void replacement_free(struct replacement *replacement)
+{
+    buffer_fini(&replacement->record);
+    free(replacement);
+}
+
+/* Returns the record as it is in Redis now. */
+static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
+{
+    char opening[OPENING_MAX + 1];
+    int size = snprintf(opening, sizeof opening, "{\"createdAt\":%lld,", (long long)created_ms);
+    assert(size > 0 && size <= OPENING_MAX);
+    size_t first = OPENING_MAX - (size_t)size;
+    memcpy(replacement->record.data + first, opening, (size_t)size);
+    return slice_skip(buffer_slice(&replacement->record), first);
+}
+
+static void end_placed(const struct replacement *replacement, const struct store_replaced *place)
+{
+    struct app_verdict verdict = {
+        .end = APP_DONE,
+        .was_there = place->was_there,
+        .job = {.id = replacement->id,
+                .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
+                .at_ms = place->due_ms,
+                .record = complete_record(replacement, place->created_ms)},
+    };
+    if (!place->was_there) {
+        struct slice topic, rest;
+        slice_cut(replacement->id, '/', &topic, &rest);
+        metrics_accepted(replacement->app->metrics, topic);
+    }
+    replacement->fn(replacement->arg, &verdict);
+}
+
+static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
+{
+    struct replacement *replacement = arg;
+    if (status != STATUS_OK || place->was_there) /* a new job is not a change */
+        audit(replacement->caller, "job_replaced", "job", replacement->id, status);
+    if (status == STATUS_OK)
+        end_placed(replacement, place);
+    else
+        use_case_end(replacement->app, replacement->id, status,
+                     &(struct store_job){.state = JOB_STATE_LEASED}, replacement->fn, replacement->arg);
+    replacement_free(replacement);
+}
+
+static void replace(struct replacement *replacement, const struct app_replace *call)
+{
+    static const char opening[OPENING_MAX];
+    const struct job *job = call->job;
+    buffer_init_fallible(&replacement->record, JOB_RECORD_MAX);
+    buffer_append(&replacement->record, slice_from(opening, OPENING_MAX));
+    job_write(job, &replacement->record);
+    if (replacement->record.failed) {
+        use_case_refuse(APP_NO_MEMORY, replacement->fn, replacement->arg);
+        replacement_free(replacement);
+        return;
+    }
+    struct store_replace stored = {
+        .id = call->id,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .record = slice_skip(buffer_slice(&replacement->record), OPENING_MAX),
+        .tags = call->tags,
+    };
+    store_replace(replacement->app->store, &stored, on_replaced, replacement);
+}
+
+void app_replace(struct app *app, const struct app_caller *caller, const struct app_replace *call,
+                 app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_sibling(call->id, fn, arg) || use_case_is_target_refused(app, call->job->url, fn, arg) ||
+        use_case_is_unready(app, call->id, fn, arg))
+        return;
+    struct replacement *replacement = NEW(struct replacement);
+    *replacement = (struct replacement){.app = app, .caller = caller, .id = call->id, .fn = fn, .arg = arg};
+    replace(replacement, call);
+}

@@ -1,0 +1,138 @@
+#include "app/submission.h"
+
+#include <assert.h>
+
+#include "app/use_case.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "job/job_id.h"
+
+enum { SPELLING_MAX = 4096, OPENING_MAX = 40 };
+
+void app_submission_init(struct app_submission *submission, struct app *app, app_verdict_fn *fn, void *arg)
+{
+    *submission = (struct app_submission){.app = app, .fn = fn, .arg = arg};
+    buffer_init_fallible(&submission->stored, JOB_RECORD_MAX);
+}
+
+void app_submission_fini(struct app_submission *submission)
+{
+    buffer_fini(&submission->stored);
+}
+
+/* ---- before it is sent ---- */
+
+bool app_submission_admit(struct app_submission *submission, const struct app_caller *caller,
+                          const struct job *job, size_t text_bytes)
+{
+    if (!app_caller_reaches(caller, job->topic)) {
+        submission->fn(submission->arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
+        return false;
+    }
+    if (use_case_is_target_refused(submission->app, job->url, submission->fn, submission->arg) ||
+        use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
+        return false;
+    /* For the id and the record, in which numbers and times may be longer than the client spelt them. */
+    buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
+    if (submission->stored.failed) {
+        use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
+        return false;
+    }
+    return true;
+}
+
+/* ---- its outcome ---- */
+
+static struct slice record_of(const struct app_submission *submission)
+{
+    return slice_skip(buffer_slice(&submission->stored), submission->id.size);
+}
+
+/* Reads the job that was sent from its own record, which lacks the opening that the script writes. */
+static enum status read_sent(const struct app_submission *submission, struct buffer *text, struct job *job)
+{
+    struct slice record = record_of(submission);
+    buffer_init_fallible(text, record.size + OPENING_MAX);
+    buffer_append(text, SLICE("{\"createdAt\":1,"));
+    buffer_append(text, record);
+    return text->failed ? STATUS_NO_MEMORY : job_read(submission->id, buffer_slice(text), job);
+}
+
+/* The id is taken: by the same job (OK), or by another one (EXISTS). */
+static enum status compare(const struct app_submission *submission, struct slice record)
+{
+    struct job sent, there;
+    struct buffer text;
+    bool is_same = false;
+    enum status status = read_sent(submission, &text, &sent);
+    if (status == STATUS_OK) {
+        if (job_read(submission->id, record, &there) == STATUS_OK) {
+            is_same = job_is_same(&sent, &there);
+            job_fini(&there);
+        }
+        job_fini(&sent);
+    }
+    buffer_fini(&text);
+    return status == STATUS_NO_MEMORY ? status : is_same ? STATUS_OK : STATUS_EXISTS;
+}
+
+static void end_exists(const struct app_submission *submission, const struct store_job *job)
+{
+    enum status status = compare(submission, job->record);
+    if (status == STATUS_OK)
+        submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = use_case_job(job)});
+    else
+        use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
+}
+
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+{
+    const struct app_submission *submission = arg;
+    struct store_job placed = {.state = JOB_STATE_DELAYED, .id = submission->id, .at_ms = due_ms};
+    struct slice topic, job_id;
+    if (status == STATUS_EXISTS) {
+        end_exists(submission, job);
+        return;
+    }
+    if (status == STATUS_OK) {
+        job_key_parse(submission->id, &topic, &job_id);
+        metrics_accepted(submission->app->metrics, topic);
+    } else if (status == STATUS_REPEATED) {
+        placed.id = job->id;
+    }
+    use_case_end(submission->app, submission->id, status, &placed, submission->fn, submission->arg);
+}
+
+/* ---- sending it ---- */
+
+static void name_job(struct app_submission *submission, struct job *job, char new_id[JOB_ID_NEW_SIZE])
+{
+    uint8_t random[10];
+    submission->is_id_new = job->job_id.size == 0;
+    if (!submission->is_id_new)
+        return;
+    random_fill(random, sizeof random);
+    job_id_make(clock_wall_ms(), random, new_id);
+    job->job_id = slice_from(new_id, JOB_ID_NEW_SIZE);
+}
+
+void app_submission_send(struct app_submission *submission, struct job *job)
+{
+    char new_id[JOB_ID_NEW_SIZE];
+    struct buffer *stored = &submission->stored;
+    name_job(submission, job, new_id);
+    size_t id_size = job->topic.size + 1 + job->job_id.size;
+    buffer_append(stored, job->topic);
+    buffer_append_byte(stored, '/');
+    buffer_append(stored, job->job_id);
+    job_write(job, stored);
+    assert(!stored->failed); /* app_submission_admit has reserved enough */
+    submission->id = slice_from(stored->data, id_size);
+    struct store_schedule call = {
+        .id = submission->id,
+        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .record = record_of(submission),
+        .once = submission->once,
+    };
+    store_schedule(submission->app->store, &call, on_scheduled, submission);
+}

@@ -1,0 +1,173 @@
+#include "app/audit.h"
+#include "app/target_check.h"
+#include "app/topics.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "job/job_errors.h"
+#include "job/topic_settings.h"
+
+enum { TRIES_MAX = 5 };
+
+static const char *const change_events[] = {"settings_replaced", "settings_changed", "settings_reset"};
+
+struct change {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice name;
+    enum app_change kind;
+    struct slice text; /* what the client sent */
+    app_verdict_fn *fn;
+    void *arg;
+    struct buffer old_settings, new_settings;
+    int tries;
+};
+
+static void read_settings(struct change *);
+
+static void change_free(struct change *change)
+{
+    buffer_fini(&change->old_settings);
+    buffer_fini(&change->new_settings);
+    free(change);
+}
+
+static void on_set(void *arg, enum status status)
+{
+    struct change *change = arg;
+    if (status == STATUS_STALE && ++change->tries < TRIES_MAX) {
+        read_settings(change);
+        return;
+    }
+    audit(change->caller, change_events[change->kind], "topic", change->name, status);
+    if (status == STATUS_STALE)
+        use_case_refuse(APP_CONTENDED, change->fn, change->arg);
+    else if (status == STATUS_OK)
+        change->fn(change->arg,
+                   &(struct app_verdict){.end = APP_DONE, .settings = buffer_slice(&change->new_settings)});
+    else
+        use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
+    change_free(change);
+}
+
+static void check_target(const struct app *app, const char *name, struct slice url, struct job_errors *errors)
+{
+    char why[TARGET_WHY_SIZE];
+    if (!target_is_allowed(app, url, why))
+        job_errors_add(errors, name, why);
+}
+
+/* Makes *settings, which borrow from what the client sent, from old, or from text. */
+static enum status read_change(const struct change *change, const struct topic_settings *old,
+                               struct buffer *text, struct topic_settings *settings,
+                               struct job_errors *errors)
+{
+    if (change->kind == APP_CHANGE_REPLACE)
+        return topic_settings_parse(change->text, settings, errors);
+    return topic_settings_patch(old, change->text, text, settings, errors);
+}
+
+/* Settings of all topics count where a topic has none of its own; so far there are these two. */
+static void check_for_all(const struct topic_settings *settings, struct job_errors *errors)
+{
+    struct topic_settings known = {.retention_ms = settings->retention_ms, .on_dead = settings->on_dead};
+    struct buffer all, some;
+    buffer_init(&all, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&some, TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_write_known(settings, &all);
+    topic_settings_write_known(&known, &some);
+    if (!slice_equal(buffer_slice(&all), buffer_slice(&some)))
+        job_errors_add(errors, "",
+                       "all topics (*) can have retention and onDead only; set the others topic by topic");
+    buffer_fini(&all);
+    buffer_fini(&some);
+}
+
+/* Writes the new settings. INVALID: errors has what is wrong. */
+static enum status make_settings(struct change *change, const struct topic_settings *old,
+                                 struct job_errors *errors)
+{
+    struct topic_settings settings;
+    struct buffer text;
+    buffer_init_fallible(&text, TOPIC_SETTINGS_BYTES_MAX + change->text.size);
+    enum status status = read_change(change, old, &text, &settings, errors);
+    buffer_clear(&change->new_settings);
+    if (status == STATUS_OK) {
+        check_target(change->app, "url", settings.url, errors);
+        check_target(change->app, "onDead", settings.on_dead, errors);
+        if (slice_equal(change->name, SLICE("*")))
+            check_for_all(&settings, errors);
+        topic_settings_write(&settings, &change->new_settings);
+        topic_settings_fini(&settings);
+    }
+    buffer_fini(&text);
+    return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
+}
+
+/* Makes the new settings from the old ones. False: the use case has ended. */
+static bool make_change(struct change *change)
+{
+    struct topic_settings old;
+    struct job_errors errors;
+    enum status status = topic_settings_read(buffer_slice(&change->old_settings), &old);
+    bool is_readable = status == STATUS_OK;
+    if (status == STATUS_INVALID && change->kind == APP_CHANGE_REPLACE)
+        status = topic_settings_read(SLICE(""), &old);
+    if (status == STATUS_INVALID) {
+        use_case_refuse(APP_UNREADABLE, change->fn, change->arg);
+        return false;
+    }
+    if (status == STATUS_OK && is_readable && old.lacks.size) {
+        change->fn(change->arg, &(struct app_verdict){.end = APP_LACKING, .why = old.lacks});
+        topic_settings_fini(&old);
+        return false;
+    }
+    if (status == STATUS_OK) {
+        status = make_settings(change, &old, &errors);
+        topic_settings_fini(&old);
+    }
+    if (status == STATUS_INVALID)
+        change->fn(change->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+    else if (status != STATUS_OK)
+        use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
+    return status == STATUS_OK;
+}
+
+static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
+                        struct store_topic_cursor next)
+{
+    struct change *change = arg;
+    (void)count, (void)next;
+    if (status != STATUS_OK) {
+        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status; /* it was a read */
+        use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
+        change_free(change);
+        return;
+    }
+    buffer_clear(&change->old_settings);
+    buffer_append(&change->old_settings, topic->settings);
+    if (change->kind != APP_CHANGE_RESET && !make_change(change)) {
+        change_free(change);
+        return;
+    }
+    store_set_topic(change->app->store, change->name, buffer_slice(&change->old_settings),
+                    buffer_slice(&change->new_settings), on_set, change);
+}
+
+static void read_settings(struct change *change)
+{
+    struct store_topics topics = {.topic = change->name, .max = 1};
+    store_topics(change->app->store, &topics, on_settings, change);
+}
+
+void app_topic_change(struct app *app, const struct app_caller *caller, struct slice name,
+                      enum app_change kind, struct slice text, app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_sibling(name, fn, arg) || use_case_is_unready(app, name, fn, arg))
+        return;
+    struct change *change = NEW(struct change);
+    *change = (struct change){
+        .app = app, .caller = caller, .name = name, .kind = kind, .text = text, .fn = fn, .arg = arg};
+    buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
+    read_settings(change);
+}

@@ -1,0 +1,169 @@
+#include "app/topics.h"
+
+#include "app/cursor.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "job/topic_patterns.h"
+#include "job/topic_settings.h"
+
+enum { AFTER_MAX = JOB_TOPIC_NAME_MAX + 2, TOPIC_CURSOR_MAX = JOB_TOPIC_NAME_MAX + 32 };
+
+bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app_topic_cursor *cursor)
+{
+    struct store_topic_cursor found;
+    bool is_one = cursor_parse_topic(text, store_shards(app->store), &found);
+    *cursor = (struct app_topic_cursor){found.shard, found.name};
+    return is_one;
+}
+
+static enum app_hold hold_of(const struct store_topic *topic)
+{
+    if (topic->held_ms == STORE_TOPIC_FREE)
+        return APP_HOLD_NONE;
+    switch (topic_settings_service(topic->settings)) {
+    case TOPIC_PAUSED:
+        return APP_HOLD_PAUSED;
+    case TOPIC_UNREADABLE:
+        return APP_HOLD_SETTINGS;
+    default:
+        return topic->held_ms == STORE_TOPIC_HELD ? APP_HOLD_IN_FLIGHT : APP_HOLD_RATE;
+    }
+}
+
+static struct app_topic app_topic_of(const struct store_topic *topic)
+{
+    return (struct app_topic){
+        .name = topic->name,
+        .settings = topic->settings,
+        .delayed = topic->delayed,
+        .ready = topic->ready,
+        .held = topic->held,
+        .leased = topic->leased,
+        .dead = topic->dead,
+        .due_ms = topic->due_ms,
+        .now_ms = topic->now_ms,
+        .hold = hold_of(topic),
+        .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
+        .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},
+    };
+}
+
+/* ---- a page ---- */
+
+/* A caller that reaches some topics only gets those: the walk goes from one to the next, and neither the page
+ * nor its cursor, which is the last topic of the page, discloses what lies between. */
+struct topics_call {
+    struct app *app;
+    const struct app_caller *caller;
+    app_topic_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+    size_t max, count;
+    struct buffer after; /* where the walk goes on */
+};
+
+static void read_page(struct topics_call *, struct store_topic_cursor from);
+
+static void topics_call_free(struct topics_call *call)
+{
+    buffer_fini(&call->after);
+    free(call);
+}
+
+static void end_page(struct topics_call *call, struct store_topic_cursor next)
+{
+    char room[TOPIC_CURSOR_MAX + 1];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = TOPIC_CURSOR_MAX};
+    if (next.name.size || next.shard)
+        cursor_write_topic(&text, &next);
+    call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});
+    topics_call_free(call);
+}
+
+static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                      struct store_topic_cursor next)
+{
+    struct topics_call *call = arg;
+    if (status != STATUS_OK) {
+        use_case_end(call->app, SLICE(""), status, NULL, call->fn, call->arg);
+        topics_call_free(call);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!app_caller_reaches(call->caller, topics[i].name))
+            continue;
+        struct app_topic topic = app_topic_of(&topics[i]);
+        call->each(call->arg, &topic);
+        call->count++;
+    }
+    if (next.name.size && call->count < call->max)
+        read_page(call, next);
+    else
+        end_page(call, next);
+}
+
+/* Reads the next topics of this shard, or of one behind it. */
+static void read_page(struct topics_call *call, struct store_topic_cursor from)
+{
+    struct store *store = call->app->store;
+    struct store_topics topics = {.max = call->max - call->count};
+    struct slice patterns = call->caller->topics;
+    bool has_more = true;
+    if (patterns.size) {
+        has_more = topic_patterns_seek(patterns, from.name, &call->after);
+    } else {
+        buffer_clear(&call->after);
+        buffer_append(&call->after, from.name);
+    }
+    if (!has_more && from.shard + 1 < store_shards(store)) {
+        read_page(call, (struct store_topic_cursor){.shard = from.shard + 1});
+        return;
+    }
+    if (!has_more) {
+        end_page(call, (struct store_topic_cursor){.shard = 0});
+        return;
+    }
+    topics.from = (struct store_topic_cursor){from.shard, buffer_slice(&call->after)};
+    store_topics(store, &topics, on_topics, call);
+}
+
+void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
+                app_topic_fn *each, app_verdict_fn *fn, void *arg)
+{
+    struct topics_call *call = NEW(struct topics_call);
+    *call =
+        (struct topics_call){.app = app, .caller = caller, .each = each, .fn = fn, .arg = arg, .max = max};
+    buffer_init(&call->after, AFTER_MAX);
+    read_page(call, (struct store_topic_cursor){from.shard, from.name});
+}
+
+/* ---- one ---- */
+
+struct topic_call {
+    struct app *app;
+    struct slice name;
+    app_topic_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void on_topic(void *arg, enum status status, const struct store_topic *found, size_t count,
+                     struct store_topic_cursor next)
+{
+    struct topic_call *call = arg;
+    (void)count, (void)next;
+    if (status == STATUS_OK) {
+        struct app_topic topic = app_topic_of(found);
+        call->each(call->arg, &topic);
+    }
+    use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
+    free(call);
+}
+
+void app_topic(struct app *app, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg)
+{
+    struct topic_call *call = NEW(struct topic_call);
+    struct store_topics topics = {.topic = name, .max = 1};
+    *call = (struct topic_call){app, name, each, fn, arg};
+    store_topics(app->store, &topics, on_topic, call);
+}

@@ -1,0 +1,54 @@
+/* topics.h - use cases of topics: lists, one topic, and changes of its settings. */
+#ifndef DUEPOST_APP_TOPICS_H
+#define DUEPOST_APP_TOPICS_H
+
+#include "app/app.h"
+
+/* Why due jobs of a topic are not delivered. */
+enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_FLIGHT, APP_HOLD_RATE };
+
+struct app_topic {
+    struct slice name;
+    struct slice settings;                      /* see topic_settings.h; empty: none */
+    int64_t delayed, ready, held, leased, dead; /* jobs; held ones are due and wait for their receiver */
+    int64_t due_ms;                             /* of the first job that waits; -1: there is none */
+    int64_t now_ms;
+    enum app_hold hold;
+    int64_t held_until_ms; /* 0: until something else ends */
+    struct {
+        int64_t delivered, retried, dead;
+    } hour; /* attempts within the last hour, to 5 minutes */
+};
+
+typedef void app_topic_fn(void *arg, const struct app_topic *);
+
+/* Where a list of topics goes on; all zeros: at its beginning. */
+struct app_topic_cursor {
+    size_t shard;
+    struct slice name;
+};
+
+/* Reads a cursor from a page; borrows its text. False: it is not one. */
+bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_topic_cursor *);
+
+/* Calls each for each topic of a page that the caller reaches, and then fn. max: 1 to APP_PAGE_MAX. Several
+ * calls of the store may be needed, between which other requests are served. */
+void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+                app_topic_fn *each, app_verdict_fn *fn, void *arg);
+
+/* Calls each with the topic, which may have no jobs and no settings, and then fn. */
+void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
+
+/* What becomes of the settings. */
+enum app_change {
+    APP_CHANGE_REPLACE, /* they become the text */
+    APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to them */
+    APP_CHANGE_RESET,   /* they are removed */
+};
+
+/* Changes the settings of a topic, or with "*" of all topics. It reads the settings, makes the new ones, and
+ * writes them unless they have changed meanwhile; then it begins again. DONE: settings. */
+void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
+                      struct slice text, app_verdict_fn *, void *arg);
+
+#endif

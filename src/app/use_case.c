@@ -1,0 +1,148 @@
+#include "app/use_case.h"
+
+#include "app/target_check.h"
+#include "job/job_errors.h"
+#include "job/job_id.h"
+#include "job/topic_patterns.h"
+
+bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
+{
+    return caller->topics.size == 0 || topic_patterns_match(caller->topics, topic);
+}
+
+struct app_job use_case_job(const struct store_job *job)
+{
+    return (struct app_job){
+        .id = job->id,
+        .state = job->state,
+        .at_ms = job->at_ms,
+        .record = job->record,
+        .settings = job->settings,
+        .until_ms = job->until_ms,
+        .last_lines = job->last_lines,
+    };
+}
+
+struct app_receiver use_case_receiver(const struct store_receiver *receiver)
+{
+    return (struct app_receiver){
+        .name = receiver->name,
+        .failures = receiver->failures,
+        .opened_ms = receiver->opened_ms,
+        .probe_ms = receiver->probe_ms,
+        .is_probing = receiver->probe != 0,
+        .limit = receiver->limit,
+        .failed_ms = receiver->failed_ms,
+        .cause = receiver->cause,
+        .reported_ms = receiver->reported_ms,
+    };
+}
+
+void app_job_tag(const struct app_job *job, char tag[JOB_TAG_SIZE])
+{
+    struct store_job stored = {.state = job->state, .at_ms = job->at_ms, .record = job->record};
+    store_job_tag(&stored, tag);
+}
+
+static enum app_end end_of(enum status status)
+{
+    switch (status) {
+    case STATUS_OK:
+        return APP_DONE;
+    case STATUS_EXISTS:
+        return APP_EXISTS;
+    case STATUS_REPEATED:
+        return APP_REPEATED;
+    case STATUS_REUSED:
+        return APP_KEY_REUSED;
+    case STATUS_NOT_FOUND:
+        return APP_NOT_FOUND;
+    case STATUS_LEASED:
+        return APP_LEASED;
+    case STATUS_EXPIRED:
+        return APP_EXPIRED;
+    case STATUS_NO_URL:
+        return APP_INVALID;
+    case STATUS_UNREADABLE:
+        return APP_UNREADABLE;
+    case STATUS_LACKING:
+        return APP_LACKING;
+    case STATUS_STALE:
+        return APP_MISMATCH;
+    case STATUS_FULL:
+        return APP_FULL;
+    case STATUS_NO_MEMORY:
+        return APP_NO_MEMORY;
+    case STATUS_UNKNOWN:
+        return APP_UNKNOWN;
+    default:
+        return APP_UNAVAILABLE;
+    }
+}
+
+void use_case_refuse(enum app_end end, app_verdict_fn *fn, void *arg)
+{
+    fn(arg, &(struct app_verdict){.end = end});
+}
+
+/* A function of its own, because the errors are large. */
+static __attribute__((noinline)) void refuse_field(const char *field, const char *detail, app_verdict_fn *fn,
+                                                   void *arg)
+{
+    struct job_errors errors;
+    errors.count = 0;
+    job_errors_add(&errors, field, detail);
+    fn(arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+}
+
+static bool is_ready(const struct store *store, struct slice id, struct problem *why)
+{
+    return id.size ? store_is_ready_for(store, id, why) : store_is_ready(store, why);
+}
+
+void use_case_end(const struct app *app, struct slice id, enum status status, const struct store_job *job,
+                  app_verdict_fn *fn, void *arg)
+{
+    struct app_verdict verdict = {.end = end_of(status)};
+    struct problem why;
+    if (status == STATUS_NO_URL) {
+        refuse_field("url", "is required, since the topic has none", fn, arg);
+        return;
+    }
+    if (job)
+        verdict.job = use_case_job(job);
+    if (verdict.end == APP_UNAVAILABLE) {
+        if (is_ready(app->store, id, &why))
+            problem_set(&why, "Redis does not serve at the moment");
+        verdict.why = slice_of(why.text);
+    }
+    fn(arg, &verdict);
+}
+
+bool use_case_is_unready(const struct app *app, struct slice id, app_verdict_fn *fn, void *arg)
+{
+    struct problem why;
+    if (is_ready(app->store, id, &why))
+        return false;
+    fn(arg, &(struct app_verdict){.end = APP_UNAVAILABLE, .why = slice_of(why.text)});
+    return true;
+}
+
+bool use_case_is_target_refused(const struct app *app, struct slice url, app_verdict_fn *fn, void *arg)
+{
+    char why[TARGET_WHY_SIZE];
+    if (target_is_allowed(app, url, why))
+        return false;
+    refuse_field("url", why, fn, arg);
+    return true;
+}
+
+bool use_case_is_sibling(struct slice id, app_verdict_fn *fn, void *arg)
+{
+    struct slice topic, job_id;
+    slice_cut(id, '/', &topic, &job_id);
+    if (!topic_is_sibling(topic))
+        return false;
+    fn(arg, &(struct app_verdict){.end = APP_SIBLING, .topic = topic_owner(topic)});
+    return true;
+}

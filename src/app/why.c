@@ -1,0 +1,253 @@
+#include "app/why.h"
+
+#include <stdio.h>
+
+#include "app/record.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "job/receiver.h"
+#include "job/topic_settings.h"
+
+struct why {
+    struct app *app;
+    struct slice id;
+    app_finding_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+    /* Of the job, until its topic and its receiver are known. */
+    int64_t at_ms, now_ms; /* see app_job */
+    int64_t due_ms;        /* of its first attempt, as its owner said */
+    bool has_schedule;
+    struct retry_schedule schedule;            /* its own */
+    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* of its last attempt */
+    int64_t wait_ms;                           /* after that; 0: unknown */
+    bool lacks;                                /* it needs a later version */
+    char reason[64];
+    char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
+    bool is_path_known;                /* the path does not hold the job */
+    struct app_finding finding;
+};
+
+/* ---- the job and its topic ---- */
+
+static bool needs_later_version(const struct why *why, const struct store_topic *topic)
+{
+    return why->due_ms <= why->now_ms &&
+           (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
+}
+
+static enum app_why find_hold(struct why *why, const struct store_topic *topic)
+{
+    if (needs_later_version(why, topic))
+        return APP_WHY_LATER_VERSION;
+    if (topic->held_ms == STORE_TOPIC_FREE)
+        return APP_WHY_IN_TURN;
+    if (topic_settings_service(topic->settings) == TOPIC_UNREADABLE)
+        return APP_WHY_SETTINGS;
+    if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
+        return APP_WHY_PAUSED;
+    if (topic->held_ms == STORE_TOPIC_HELD)
+        return APP_WHY_MAX_IN_FLIGHT;
+    why->finding.next_ms = topic->held_ms;
+    return APP_WHY_RATE;
+}
+
+static void find_delay(struct why *why, const struct store_topic *topic)
+{
+    struct app_finding *finding = &why->finding;
+    if (why->lacks && needs_later_version(why, topic)) {
+        finding->why = APP_WHY_LATER_VERSION;
+    } else {
+        finding->why = finding->attempts == 0 ? APP_WHY_NOT_DUE : APP_WHY_RETRY;
+        finding->next_ms = why->at_ms;
+    }
+    finding->is_topic_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED;
+}
+
+static void find_cause(struct why *why, const struct store_topic *topic)
+{
+    struct app_finding *finding = &why->finding;
+    finding->ready = topic->ready;
+    finding->leased = topic->leased;
+    finding->is_record = why->lacks;
+    switch (finding->state) {
+    case JOB_STATE_DELAYED:
+        find_delay(why, topic);
+        break;
+    case JOB_STATE_READY:
+        finding->why = find_hold(why, topic);
+        break;
+    case JOB_STATE_LEASED:
+        finding->why = APP_WHY_UNDER_WAY;
+        finding->next_ms = why->at_ms;
+        break;
+    case JOB_STATE_DEAD:
+        finding->why = APP_WHY_DEAD;
+        break;
+    case JOB_STATE_DELIVERED:
+    case JOB_STATE_CANCELLED:
+        break; /* has left the pool, where store_read looks */
+    }
+}
+
+/* ---- its receiver ---- */
+
+/* text: the job's own url, or then its topic's. */
+static void name_receiver(struct why *why, struct slice text)
+{
+    struct url url;
+    const char *detail;
+    if (!why->receiver[0] && url_parse(text, &url, &detail) == STATUS_OK)
+        receiver_path_name(&url, why->receiver);
+}
+
+/* Returns when the job would be due, or later, without a hold. Where its record does not have that, the
+ * current schedule counts, which may have become empty. */
+static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
+{
+    const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
+    const struct attempt_result *last = &why->finding.last_attempt;
+    int64_t end_ms = last->at_ms + last->duration_ms;
+    if (why->finding.attempts == 0)
+        return why->due_ms;
+    if (why->wait_ms)
+        return end_ms + why->wait_ms;
+    return schedule->count > 0 ? end_ms + retry_schedule_wait_ms(schedule, why->finding.attempts) : end_ms;
+}
+
+/* A held job is in its bucket, and due a little later than it was. */
+static bool may_be_held(const struct why *why, const struct topic_settings *settings)
+{
+    const struct app *app = why->app;
+    enum job_state state = why->finding.state;
+    bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : app->is_breaker_on;
+    const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : app->schedule;
+    bool is_late = state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
+                   why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
+    bool is_in_turn = state == JOB_STATE_READY && why->finding.why == APP_WHY_IN_TURN;
+    return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
+}
+
+static void find_receiver(struct why *why, const struct app_receiver *receiver)
+{
+    struct app_finding *finding = &why->finding;
+    if (receiver->opened_ms > 0) {
+        finding->why = APP_WHY_BREAKER;
+        finding->next_ms = receiver->probe_ms > why->at_ms ? receiver->probe_ms : why->at_ms;
+    } else if (receiver->limit > 0) {
+        finding->why = APP_WHY_RECEIVER_LIMIT;
+        finding->next_ms = why->at_ms;
+    } else {
+        return;
+    }
+    finding->receiver = receiver;
+}
+
+/* ---- the steps ---- */
+
+static void give_finding(struct why *why)
+{
+    why->each(why->arg, &why->finding);
+    why->fn(why->arg, &(struct app_verdict){.end = APP_DONE});
+    free(why);
+}
+
+static void ask_receiver(struct why *, struct slice name);
+
+/* Its shard may be away while the job's is not: then it is not known to hold anything. */
+static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
+                        struct store_receiver_cursor next)
+{
+    struct why *why = arg;
+    (void)next;
+    bool is_last = why->is_path_known;
+    struct app_receiver receiver = {.opened_ms = 0};
+    if (status == STATUS_OK && count == 1 && (is_last || found->opened_ms > 0)) { /* limits are the host's */
+        receiver = use_case_receiver(found);
+        find_receiver(why, &receiver);
+    }
+    why->is_path_known = true;
+    if (is_last || why->finding.receiver)
+        give_finding(why);
+    else
+        ask_receiver(why, receiver_host_of(slice_of(why->receiver)));
+}
+
+/* The path comes first, as in an attempt. */
+static void ask_receiver(struct why *why, struct slice name)
+{
+    struct store_receivers receivers = {.name = name, .max = 1};
+    store_receivers(why->app->store, &receivers, on_receiver, why);
+}
+
+static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
+                     struct store_topic_cursor next)
+{
+    struct why *why = arg;
+    struct topic_settings settings;
+    (void)count, (void)next;
+    if (status != STATUS_OK) {
+        use_case_end(why->app, why->id, status, NULL, why->fn, why->arg);
+        free(why);
+        return;
+    }
+    find_cause(why, topic);
+    if (topic_settings_read(topic->settings, &settings) != STATUS_OK)
+        settings = (struct topic_settings){.is_paused = false};
+    name_receiver(why, settings.url);
+    bool may_be = may_be_held(why, &settings);
+    topic_settings_fini(&settings);
+    if (may_be)
+        ask_receiver(why, slice_of(why->receiver));
+    else
+        give_finding(why);
+}
+
+static void keep_record(struct why *why, const struct store_job *stored)
+{
+    struct app_job view = use_case_job(stored);
+    struct app_finding *finding = &why->finding;
+    struct job job;
+    bool is_readable = app_job_read(&view, &job);
+    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job)));
+    finding->reason = why->reason;
+    if (!is_readable)
+        return;
+    snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
+    finding->attempts = job.attempts;
+    finding->last_attempt = job.last_attempt;
+    finding->last_attempt.detail = slice_of(why->error_detail); /* it pointed into the record */
+    finding->last_attempt.text = SLICE("");
+    why->due_ms = job_due_ms(&job, job.created_ms);
+    why->has_schedule = job.has_schedule;
+    why->schedule = job.schedule;
+    why->wait_ms = job.wait_ms;
+    why->lacks = job.lacks.size > 0;
+    name_receiver(why, job.url);
+    job_fini(&job);
+}
+
+static void on_read(void *arg, enum status status, const struct store_job *stored)
+{
+    struct why *why = arg;
+    struct slice job_id;
+    struct store_topics topics = {.max = 1};
+    if (status != STATUS_OK) {
+        use_case_end(why->app, why->id, status, NULL, why->fn, why->arg);
+        free(why);
+        return;
+    }
+    why->finding.state = stored->state;
+    why->at_ms = stored->at_ms;
+    why->now_ms = stored->now_ms;
+    keep_record(why, stored);
+    slice_cut(why->id, '/', &topics.topic, &job_id);
+    store_topics(why->app->store, &topics, on_topic, why);
+}
+
+void app_why(struct app *app, struct slice id, app_finding_fn *each, app_verdict_fn *fn, void *arg)
+{
+    struct why *why = NEW(struct why);
+    *why = (struct why){.app = app, .id = id, .each = each, .fn = fn, .arg = arg};
+    store_read(app->store, id, on_read, why);
+}

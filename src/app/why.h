@@ -1,0 +1,43 @@
+/* why.h - the use case that finds out why a job is not delivered yet.
+ *
+ * It asks for the job, for its topic, and for its receiver. Changes in between may make them disagree for a
+ * moment. */
+#ifndef DUEPOST_APP_WHY_H
+#define DUEPOST_APP_WHY_H
+
+#include "app/app.h"
+
+enum app_why {
+    APP_WHY_NOT_DUE,
+    APP_WHY_RETRY,         /* waits for the next attempt */
+    APP_WHY_LATER_VERSION, /* the record, or the topic's settings, need a later version */
+    APP_WHY_IN_TURN,       /* is due and waits for its turn */
+    APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
+    APP_WHY_PAUSED,
+    APP_WHY_MAX_IN_FLIGHT,
+    APP_WHY_RATE,
+    APP_WHY_BREAKER,
+    APP_WHY_RECEIVER_LIMIT,
+    APP_WHY_UNDER_WAY,
+    APP_WHY_DEAD,
+};
+
+struct app_finding {
+    enum app_why why;
+    enum job_state state;
+    int64_t next_ms; /* when that ends by itself; 0: unknown */
+    int attempts;    /* failed ones */
+    struct attempt_result last_attempt;
+    const char *reason;                  /* of its death */
+    bool is_record;                      /* LATER_VERSION: the record needs it, not the settings */
+    bool is_topic_paused;                /* which holds the job as well, once it is due */
+    int64_t ready, leased;               /* jobs of its topic */
+    const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT */
+};
+
+typedef void app_finding_fn(void *arg, const struct app_finding *);
+
+/* Calls each with the finding, and then fn. */
+void app_why(struct app *, struct slice id, app_finding_fn *each, app_verdict_fn *fn, void *arg);
+
+#endif

@@ -1,0 +1,18 @@
+/* job_state.h - where a job is. */
+#ifndef DUEPOST_JOB_JOB_STATE_H
+#define DUEPOST_JOB_JOB_STATE_H
+
+/* From dead on, the job has left the pool and is kept for a while. */
+enum job_state {
+    JOB_STATE_DELAYED,
+    JOB_STATE_READY,
+    JOB_STATE_LEASED,
+    JOB_STATE_DEAD,
+    JOB_STATE_DELIVERED,
+    JOB_STATE_CANCELLED,
+};
+
+/* Returns the word of the API: "delayed", "ready", ... */
+const char *job_state_word(enum job_state);
+
+#endif
