@@ -1,5 +1,8 @@
 """The documents: each command and program runs as it stands, and each link leads somewhere."""
 
+import base64
+import hashlib
+import hmac
 import os
 import re
 import shutil
@@ -122,3 +125,12 @@ def test_each_output_that_a_page_shows_is_compared(path):
             assert is_output or block.directive.startswith("output of "), f"{path.name}:{block.line}"
         assert block.language in {"sh", "text", "json", "http", *documents.COMMANDS}, f"{path.name}:{block.line}"
         before = block
+
+
+def test_the_request_that_the_guide_to_receivers_shows_is_signed():
+    text = (ROOT / "docs" / "receivers.md").read_text()
+    head, body = re.search(r"^```http\n(.*?)\n\n(.*?)\n```", text, re.M | re.S).groups()
+    headers = dict(line.split(": ", 1) for line in head.split("\n")[1:])
+    key = base64.b64decode(re.search(r"Here the key is `whsec_([^`]+)`", text)[1])
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}"
+    assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.digest(key, signed.encode(), hashlib.sha256)).decode()
