@@ -12,7 +12,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-static int fail(struct options *options, int code, const struct problem *problem)
+static int main_fail(struct options *options, int code, const struct problem *problem)
 {
     fprintf(stderr, "duepost: %s\n", problem->text);
     options_fini(options);
@@ -20,11 +20,11 @@ static int fail(struct options *options, int code, const struct problem *problem
     return code;
 }
 
-static int run(struct options *options, const struct options_input *input)
+static int main_run(struct options *options, const struct options_input *input)
 {
     struct problem problem;
     if (log_open(options->log, options->log_format, options->log_level, &problem) != STATUS_OK)
-        return fail(options, EXIT_FAILURE, &problem);
+        return main_fail(options, EXIT_FAILURE, &problem);
     options_log_warnings(options);
     return server_run(options, input);
 }
@@ -38,9 +38,9 @@ int main(int argc, char **argv)
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
     if (options_load(options, &input, &problem) != STATUS_OK ||
         options_check_start(options, &problem) != STATUS_OK)
-        return fail(options, EXIT_USAGE, &problem);
+        return main_fail(options, EXIT_USAGE, &problem);
     if (!options_answer(options, stdout))
-        return run(options, &input);
+        return main_run(options, &input);
     options_fini(options);
     free(options);
     return EXIT_SUCCESS;

@@ -32,12 +32,12 @@ enum {
 /* libcurl's own headers, suppressed: a name without a value. The caller's come first and win. */
 static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:", "Expect:"};
 
-/* --- What libcurl asks and tells; no libcurl function may be called in these --- */
+/* --- Callbacks of libcurl; none of them may call a function of libcurl --- */
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_call *call = arg;
-    freeze_guard_leave(call->owner->guard); /* this is about another call than the one inside */
+    freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
     /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
@@ -85,7 +85,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     const struct http_call_request *request = &call->request;
     struct sockaddr_storage address;
     call->local_port = local_port;
-    freeze_guard_leave(call->owner->guard); /* this is about another call than the one inside */
+    freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
     call->is_stale = !call->was_opened && !call->outcome.was_sent &&
                      http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)
@@ -93,7 +93,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     TEST_POINT("before", "may_send");
     freeze_guard_enter(call->owner->guard, call); /* until libcurl has sent */
     if (call->outcome.was_sent)
-        call->verdict = HTTP_ERROR_RESET; /* a repetition, over another kept-alive connection */
+        call->verdict = HTTP_ERROR_RESET; /* a repetition on another kept-alive connection */
     else if (!parse_address(remote_ip, remote_port, &address) ||
              !request->may_connect(request->arg, (struct sockaddr *)&address))
         call->verdict = HTTP_ERROR_REFUSED;
@@ -119,8 +119,8 @@ static int parse_status(struct slice line)
     return (int)status;
 }
 
-/* The time until a date; 0 for one in the past and for nonsense. curl_getdate, because CURLINFO_RETRY_AFTER
- * has a maximum of six hours in newer versions. */
+/* Returns the seconds until a date; 0 for a date in the past or an invalid one. Uses curl_getdate, because
+ * CURLINFO_RETRY_AFTER has a maximum of six hours in newer versions. */
 static int64_t call_seconds_until(struct slice date)
 {
     char text[64];
@@ -179,9 +179,9 @@ static size_t on_body(char *data, size_t unit, size_t count, void *arg)
     return 0;
 }
 
-/* --- What each call is given --- */
+/* --- The options of each call --- */
 
-/* Out of memory is the only way in which these options fail. */
+/* These options fail only when there is no memory. */
 #define SET(handle, option, value)                                                                           \
     do {                                                                                                     \
         CURLcode set_code = curl_easy_setopt((handle), (option), (value));                                   \
@@ -206,31 +206,32 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_WRITEDATA, call);
 }
 
-/* What is the same for each call is set once: resetting a handle costs more than a small call. */
+/* Sets the options that are the same for each call, once: resetting a handle costs more than a small call. */
 static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
 {
     CURL *easy = call->easy;
     SET(easy, CURLOPT_POST, 1L);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
-    SET(easy, CURLOPT_NOPROXY, "");                  /* else the environment's would lead past the proxy */
+    SET(easy, CURLOPT_NOPROXY, "");                  /* ignores the environment's list */
     SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* the proxy answers CONNECT, not the request */
     SET(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    /* Of HTTP/2, libcurl 7.88 reads frames for as long as there are any: one receiver could keep the loop. */
+    /* HTTP/1.1 only: libcurl 7.88 reads HTTP/2 frames for as long as they arrive, so one receiver could block
+     * the loop. */
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(easy, CURLOPT_PATH_AS_IS, 1L);
     SET(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
-    SET(easy, CURLOPT_QUICK_EXIT, 1L); /* a dead name's lookup is left behind, not waited for */
+    SET(easy, CURLOPT_QUICK_EXIT, 1L); /* an unfinished name lookup is abandoned, not waited for */
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    /* The default bundle alone is parsed once and kept; beside a directory it would be parsed for each
-     * connection. A directory is searched for one name at a time. */
+    /* The default bundle alone is parsed once and cached; together with a directory it would be parsed for
+     * each connection. In a directory, libcurl looks up single names. */
     SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
     if (ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
@@ -283,7 +284,7 @@ static char *put_text(char *at, struct slice text)
     return at + text.size + 1;
 }
 
-/* To libcurl "Name:" means to leave a header out, and "Name;" to send it empty. */
+/* For libcurl "Name:" removes a header, and "Name;" sends it empty. */
 static size_t put_line(char *at, struct slice line)
 {
     struct slice name, value;
@@ -297,7 +298,7 @@ static size_t put_line(char *at, struct slice line)
     return line.size + 1;
 }
 
-/* libcurl only reads the list, so it can lie in memory that is used again. */
+/* libcurl only reads the list, so its memory can be reused. */
 static void put_lines(struct http_call *call, char *at, const struct http_call_request *request)
 {
     size_t count = request->header_count + DEFAULT_LINES;
@@ -311,14 +312,13 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
     }
 }
 
-/* libcurl knows three kinds of request: with a body, without one, and HEAD, which waits for no answer's body.
- * The method's name goes over that of the kind. The order matters: each of the three options resets the
- * others. */
+/* libcurl has three kinds of request: with a body, without one, and HEAD, which expects no answer body. The
+ * method's name replaces that of the kind. The order matters: each of the three options resets the others. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {
         const char *name;
-        bool has_body; /* even an empty one */
+        bool has_body; /* even for an empty body */
     } methods[] = {
         [HTTP_METHOD_POST] = {NULL, true},        [HTTP_METHOD_GET] = {"GET", false},
         [HTTP_METHOD_PUT] = {"PUT", true},        [HTTP_METHOD_PATCH] = {"PATCH", true},
@@ -359,7 +359,7 @@ static void set_request(struct http_call *call, const struct http_call_request *
         (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
 }
 
-/* What the call before left behind. */
+/* Resets the state of the previous call. */
 static void forget(struct http_call *call)
 {
     call->outcome = (struct http_outcome){0};

@@ -10,8 +10,8 @@
 struct http_call;
 
 enum {
-    HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are told */
-    HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and blanks, without quotes and backslashes */
+    HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are reported */
+    HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 
 enum http_error {
@@ -20,14 +20,15 @@ enum http_error {
     HTTP_ERROR_CONNECT,
     HTTP_ERROR_TLS,
     HTTP_ERROR_TIMEOUT,
-    HTTP_ERROR_RESET,       /* the connection ended without an answer */
-    HTTP_ERROR_IDLE_CLOSED, /* the same of a reused one, before any line of an answer: most likely it was
-                               closed for being idle while the request was on its way */
-    HTTP_ERROR_REFUSED,     /* may_connect refused every address, or the address of the reused connection */
-    HTTP_ERROR_TOO_LARGE,   /* head over its cap; a body over its cap does not change the status */
-    HTTP_ERROR_PROTOCOL,    /* what came is no HTTP */
-    HTTP_ERROR_UNSENT,      /* may_send said no: nothing was handed to the network */
-    HTTP_ERROR_CROWDED,     /* too many names are being looked for; nothing was begun */
+    HTTP_ERROR_RESET, /* the connection ended without an answer */
+    /* the same for a reused connection, before any part of an answer: most likely it was closed as idle while
+     * the request was on its way */
+    HTTP_ERROR_IDLE_CLOSED,
+    HTTP_ERROR_REFUSED,   /* may_connect refused every address, or the address of the reused connection */
+    HTTP_ERROR_TOO_LARGE, /* the head exceeds its limit; an oversized body does not change the status */
+    HTTP_ERROR_PROTOCOL,  /* the answer is not HTTP */
+    HTTP_ERROR_UNSENT,    /* may_send refused: nothing was passed to the network */
+    HTTP_ERROR_CROWDED,   /* too many name lookups are under way; nothing was sent */
 };
 
 struct http_outcome {
@@ -35,16 +36,15 @@ struct http_outcome {
     int status;             /* when error is NONE */
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
     int64_t duration_ms;    /* name lookup to end */
-    bool was_sent;          /* the request was handed to the network, if only in part */
-    bool is_reused;         /* over a connection that an earlier call had opened */
+    bool was_sent;          /* at least a part of the request was passed to the network */
+    bool is_reused;         /* on a connection that an earlier call had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
-    bool is_answer_cut;     /* there was more of it, or it did not come whole */
-    struct slice
-        detail; /* when error is another one: what libcurl says of it, if it does; borrowed likewise */
+    bool is_answer_cut;     /* the body was longer, or incomplete */
+    struct slice detail;    /* for other errors: libcurl's message if it has one; borrowed likewise */
 };
 
 enum http_method {
-    HTTP_METHOD_POST, /* where none is given */
+    HTTP_METHOD_POST, /* the default */
     HTTP_METHOD_GET,
     HTTP_METHOD_PUT,
     HTTP_METHOD_PATCH,
@@ -62,10 +62,10 @@ struct http_call_request {
     struct slice body;
     int64_t timeout_ms; /* name lookup to end of answer */
     bool needs_fresh;   /* kept-alive connections are not used */
-    /* The two questions must not call back into the client.
-     * Before a packet goes to address, for new and reused connections alike. */
+    /* may_connect and may_send must not call back into the client. may_connect is called before a packet goes
+     * to address, for new and reused connections alike. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);
-    /* Just before the request is handed to the network. */
+    /* Called just before the request is passed to the network. */
     bool (*may_send)(void *arg);
     void (*on_done)(void *arg, const struct http_outcome *);
     void *arg;

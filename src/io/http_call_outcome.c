@@ -1,4 +1,4 @@
-/* How a call ends: what libcurl says becomes an outcome. */
+/* The end of a call: turns libcurl's results into an outcome. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static enum http_error error_of(const struct http_call *call, CURLcode code)
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
-    case CURLE_PARTIAL_FILE: /* unsent: what the proxy had instead of a tunnel */
+    case CURLE_PARTIAL_FILE: /* unsent: the proxy's answer instead of a tunnel */
         return call->owner->proxy && !call->outcome.was_sent ? HTTP_ERROR_CONNECT : HTTP_ERROR_RESET;
     /* A header line over libcurl's own limit of 100 KiB: the first code up to 8.5, the second from 8.6 on. A
      * number instead of CURLE_TOO_LARGE, so that a program built with an older libcurl recognizes it, too. */
@@ -64,7 +64,7 @@ static void clean(char *text)
     }
 }
 
-/* libcurl does not name the system's error of a connection that failed. */
+/* libcurl's message lacks the system's error for a failed connection. */
 static void add_system_error(struct http_call *call)
 {
     long number = 0;

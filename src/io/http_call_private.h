@@ -1,7 +1,7 @@
-/* http_call_private.h - inside the HTTP client: one call as libcurl sees it, from its options to its outcome.
+/* http_call_private.h - inside the HTTP client: one call in libcurl, from its options to its outcome.
  *
- * Only http_client.c and http_call*.c include this. A call is used again and again: its easy handle keeps the
- * options that are the same for each. */
+ * Only http_client.c and http_call*.c include this. A call is reused: its easy handle keeps the options that
+ * are the same for each call. */
 #ifndef DUEPOST_IO_HTTP_CALL_PRIVATE_H
 #define DUEPOST_IO_HTTP_CALL_PRIVATE_H
 
@@ -12,14 +12,14 @@
 #include "io/http_call.h"
 #include "io/http_sockets.h"
 
-/* The client that runs the calls. Borrowed. No function of libcurl may be called in the callbacks. */
+/* The client that runs the calls. Borrowed. Its callbacks must not call functions of libcurl. */
 struct http_call_owner {
     struct freeze_guard *guard;
     struct http_sockets *sockets;
     const char *ca_file, *proxy; /* may be NULL */
     /* The status is known; the body may take a little longer. */
     void (*on_head)(void *arg, struct http_call *);
-    /* An address was refused; libcurl has to try the next one at once. */
+    /* An address was refused; libcurl must try the next one at once. */
     void (*on_refused)(void *arg, struct http_call *);
     void *arg;
 };
@@ -32,39 +32,39 @@ struct http_call {
     const struct http_call_owner *owner;
     CURL *easy;
     struct http_call_request request;
-    enum http_method method; /* as the easy handle has it, with or without a body */
+    enum http_method method; /* as set in the easy handle, with or without a body */
     bool has_body;
     struct http_outcome outcome;
-    enum http_error verdict; /* why a callback ended it */
+    enum http_error verdict; /* why a callback ended the call */
     struct curl_slist *lines;
     size_t line_capacity;
-    char *text; /* url and lines, each with a NUL behind it */
+    char *text; /* url and lines, each followed by a NUL */
     size_t text_capacity;
     size_t head_bytes;
     size_t body_bytes;
-    char answer[HTTP_ANSWER_MAX];     /* the first of them */
-    char error_text[CURL_ERROR_SIZE]; /* what libcurl says of a failure, or empty */
+    char answer[HTTP_ANSWER_MAX];     /* the first bytes of the body */
+    char error_text[CURL_ERROR_SIZE]; /* libcurl's message for a failure, or empty */
     int status;                       /* of the head that is being read */
-    bool has_head;                    /* the final one, whole */
+    bool has_head;                    /* the final head is complete */
     bool is_ended;                    /* on_done is due */
     bool has_retry_after;
     int64_t retry_after_s;
-    int local_port;   /* of the connection that it is about to be sent over */
-    bool was_opened;  /* a socket, for an allowed address */
+    int local_port;   /* of the connection chosen for sending */
+    bool was_opened;  /* a socket to an allowed address */
     bool was_refused; /* an address, before connecting */
-    bool is_stale;    /* the connection that it was about to be sent over: it begins again, on a fresh one */
+    bool is_stale;    /* the connection chosen for sending: the call begins again on a fresh one */
 };
 
 struct http_call *http_call_new(const struct http_call_owner *);
 void http_call_free(struct http_call *);
 
-/* Makes it ready to be given to the multi handle. */
+/* Prepares a call for the multi handle. */
 void http_call_prepare(struct http_call *, const struct http_call_request *);
 
-/* The same once more, on a fresh connection, with what is left of its time. */
+/* Prepares it again, for a fresh connection and its remaining time. */
 void http_call_prepare_again(struct http_call *);
 
-/* After its end, while the easy handle still has the answer; in http_call_outcome.c. */
+/* Fills in the outcome after the end, while the easy handle still has the answer; in http_call_outcome.c. */
 void http_call_fill_outcome(struct http_call *, CURLcode);
 
 #endif

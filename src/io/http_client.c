@@ -1,6 +1,6 @@
-/* libcurl in our loop: it says which sockets and which time to wait for, and is told what came. It is never
- * called inside its own callbacks: what has ended is gathered behind it, and told then. http_call.c has what
- * happens to one call. */
+/* libcurl in our loop. libcurl names the sockets and the timeout to wait for, and is called when they are
+ * ready. No function of libcurl is called inside its own callbacks: ended calls are collected there and
+ * reported afterwards. http_call.c has the steps of one call. */
 #include "io/http_client.h"
 
 #include <assert.h>
@@ -15,9 +15,9 @@
 #include "io/name_lookups.h"
 
 enum {
-    BODY_GRACE_US = 2 * 1000 * 1000, /* what a body may take once the status is known */
+    BODY_GRACE_US = 2 * 1000 * 1000, /* time for a body once the status is known */
     IDLE_CALLS_MAX = 1024,
-    TURN_MAX_US = 50 * 1000, /* after which libcurl waits for the next turn */
+    TURN_MAX_US = 50 * 1000, /* after this time libcurl's other sockets wait for the next turn */
 };
 
 struct http_client {
@@ -31,10 +31,10 @@ struct http_client {
     char *ca_file;
     char *proxy;
     struct list running;
-    struct list draining; /* of the running: those whose status is known, oldest first */
-    struct list pushed;   /* of the running: those with an address that was refused in this turn */
+    struct list draining; /* running calls whose status is known, oldest first */
+    struct list pushed;   /* running calls with an address that was refused in this turn */
     struct list ended;    /* on_done is due */
-    struct list idle;     /* to be used again */
+    struct list idle;     /* for reuse */
     size_t idle_count;
     bool has_new; /* calls that libcurl has not begun */
 };
@@ -44,9 +44,9 @@ static struct http_client *client_of(const struct http_call *call)
     return call->owner->arg;
 }
 
-/* --- How a call ends --- */
+/* --- The end of a call --- */
 
-/* Out of libcurl's hands; must not be called inside a libcurl callback. */
+/* Takes a call away from libcurl. Must not be called inside a libcurl callback. */
 static void detach(struct http_call *call)
 {
     curl_multi_remove_handle(client_of(call)->multi, call->easy);
@@ -55,7 +55,7 @@ static void detach(struct http_call *call)
     list_remove(&call->push_link);
 }
 
-/* What is known now of the name in its url. */
+/* Notes whether the name in the call's url was found. */
 static void note_lookup(const struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -66,7 +66,7 @@ static void note_lookup(const struct http_call *call)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
-/* Nothing has been sent yet. */
+/* Starts a call again of which nothing was sent. */
 static void begin_again(struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -128,7 +128,7 @@ static void collect(struct http_client *client)
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
         void *call = NULL;
-        CURLcode code = message->data.result; /* message dies with the handle's removal */
+        CURLcode code = message->data.result; /* the message is freed when the handle is removed */
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
         end_call(call, code);
     }
@@ -141,8 +141,9 @@ static void on_refused(void *arg, struct http_call *call)
         list_append(&client->pushed, &call->push_link);
 }
 
-/* libcurl 7.88 would wait for an event on the socket that it did not get, or half the time that is left,
- * before it tries the next address. What has been paused for no time at all is looked at again at once. */
+/* Makes libcurl try the next address at once. libcurl 7.88 would wait for an event on a socket that it did
+ * not get, or for half of the remaining time. After pausing and continuing a handle, libcurl handles it at
+ * once. */
 static void push(struct http_client *client)
 {
     for (struct list *link; (link = list_take(&client->pushed));) {
@@ -161,8 +162,9 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
     push(client);
 }
 
-/* A thousand handshakes whose turn has come together take seconds. Their sockets stay ready: those that are
- * left are told of again in the next turn, and Redis and our clients come in between. */
+/* Handles one ready socket. A thousand handshakes that are ready at the same time take seconds. So libcurl
+ * works for a limited time in each turn; remaining sockets stay ready and are reported again in the next
+ * turn, after Redis and our clients. */
 static void on_ready(void *arg, int fd, bool readable, bool writable)
 {
     struct http_client *client = arg;
@@ -195,8 +197,8 @@ static void on_own_timer(void *arg)
     deliver(client);
 }
 
-/* The calls of a turn start together. What ends at once is told in the next turn, because the roles have
- * gathered already what this one brought. */
+/* Starts the calls of this turn together. Calls that end at once are reported in the next turn, because the
+ * roles have already collected the work of this one. */
 static void on_turn_end(void *arg)
 {
     struct http_client *client = arg;
@@ -223,13 +225,13 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 {
     (void)easy, (void)unused;
     struct http_client *client = arg;
-    freeze_guard_leave(client->owner.guard); /* libcurl tells this after it has sent */
+    freeze_guard_leave(client->owner.guard); /* libcurl calls this after it has sent */
     http_sockets_watch(client->owner.sockets, fd, what & CURL_POLL_IN,
                        what & CURL_POLL_OUT); /* neither: REMOVE */
     return 0;
 }
 
-/* In a signal handler: this thread was frozen for longer than the right to send what lasts. libcurl cannot be
+/* Runs in a signal handler: this thread was frozen for longer than the right to send lasts. libcurl cannot be
  * asked here which connection it is about to write to. */
 static void shut_connection(void *arg, const void *what)
 {
@@ -328,8 +330,8 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    /* Nothing may queue inside libcurl: a call that waits there would spend its lease. 0 is no limit here,
-     * but for the kept-alive connections 0 would mean libcurl's own choice. */
+    /* Calls must not queue inside libcurl, where they would use up their leases. 0 means no limit here; for
+     * kept-alive connections 0 would mean libcurl's own limit. */
     curl_multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)(options->max_idle ? options->max_idle : 1));

@@ -207,7 +207,7 @@ static enum MHD_Result send_answer(struct http_request *request)
 }
 
 /* Ends a callback, which may answer now or later. */
-static enum MHD_Result settle(struct http_request *request)
+static enum MHD_Result request_settle(struct http_request *request)
 {
     if (request->response)
         return send_answer(request);
@@ -266,7 +266,7 @@ static enum MHD_Result refuse_malformed(struct http_request *request, const char
     request->is_called = true;
     handler->on_malformed(handler->arg, request, why);
     request->is_called = false;
-    return settle(request);
+    return request_settle(request);
 }
 
 static enum MHD_Result refuse_body(struct http_request *request)
@@ -274,7 +274,7 @@ static enum MHD_Result refuse_body(struct http_request *request)
     const struct http_handler *handler = &request->requests->handler;
     request->must_close = true;
     call(request, request->has_no_room ? handler->on_over_limit : handler->on_too_large);
-    return settle(request);
+    return request_settle(request);
 }
 
 static enum MHD_Result take_head(struct http_request *request, const char *method, const char *version)
@@ -356,7 +356,7 @@ static enum MHD_Result take_end(struct http_request *request)
     if (request->is_discarded)
         return refuse_body(request);
     call(request, request->requests->handler.on_request);
-    return settle(request);
+    return request_settle(request);
 }
 
 enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *connection, const char *url,

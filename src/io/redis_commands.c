@@ -105,7 +105,7 @@ void redis_subscribe(struct redis_link *link, struct slice channel, redis_messag
     send_argv(link, on_message, subscription, 2, (struct slice[]){SLICE("SUBSCRIBE"), channel});
 }
 
-static void fail(struct pending *pending)
+static void command_fail(struct pending *pending)
 {
     redis_reply_fn *fn = pending->fn;
     void *arg = pending->arg;
@@ -120,7 +120,7 @@ void redis_link_fail_unsent(void *arg)
     struct list unsent;
     list_move(&link->unsent, &unsent);
     while (!list_is_empty(&unsent))
-        fail(LIST_ENTRY(unsent.next, struct pending, link));
+        command_fail(LIST_ENTRY(unsent.next, struct pending, link));
 }
 
 void redis_link_drop_subscriptions(struct redis_link *link)

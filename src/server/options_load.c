@@ -162,7 +162,7 @@ static enum status read_signing_keys(const struct loading *loading)
 }
 
 /* Records a computed value, so that it is shown like a given one. */
-static void settle(struct option_setting *setting, int64_t value)
+static void option_settle(struct option_setting *setting, int64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
@@ -180,7 +180,7 @@ static enum status settle_shards(const struct loading *loading)
     if (setting->text)
         return STATUS_OK;
     options->shards = is_cluster ? CLUSTER_SHARDS : 1;
-    settle(setting, options->shards);
+    option_settle(setting, options->shards);
     return STATUS_OK;
 }
 
@@ -222,7 +222,7 @@ static void settle_connections(struct options *options)
         return;
     options->max_connections_per_address = (options->max_connections + 3) / 4;
     options->spares_loopback = true;
-    settle(setting, options->max_connections_per_address);
+    option_settle(setting, options->max_connections_per_address);
 }
 
 /* Checks options against each other and against the system. */
