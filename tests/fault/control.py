@@ -13,15 +13,15 @@ import scratch
 # Name: (script's file, old, new).
 CONTROLS = {
     # Claimed jobs exist in the claiming process only.
-    "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, some[k])\n")],
+    "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, id)\n")],
     # Any process may end a lease.
-    "no nonce check": [("lib/fence", "if string.match(found[k], '^%S+') == nonce then pass(", "if true then pass(")],
+    "no nonce check": [("lib/fence", "if string.match(claim, '^%S+') == nonce then", "if true then")],
     # A failed attempt is the last one.
     "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
-    "no due time": [("claim", "'-inf', DUE_NOW, 'WITHSCORES'", "'-inf', 'inf', 'WITHSCORES'"),
-                    ("lib/offer", "local is_ready = is_due(first[2])", "local is_ready = true")],
+    "no due time": [("claim", " and is_due(places[2 * number + 2])", ""),
+                    ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
     # A cancelled job's lease lives on.
     "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],

@@ -26,8 +26,8 @@ START_TEST(a_sibling_is_not_served_without_its_owners_settings)
 #define NEEDING    "topics: t={\"needs\":[\"later\"]}\n"
 #define UNREADABLE "topics: t=x\n"
     CHECK_EXAMPLES( //
-        {DUE TURN NEEDING, CLAIM, "0 0 0 t~c {\"needs\":[\"later\"]}", DUE NEEDING "turns: t~c@21\n"},
-        {DUE TURN UNREADABLE, CLAIM, "0 0 0 t~c x", DUE UNREADABLE "turns: t~c@21\n"}, );
+        {DUE TURN NEEDING, CLAIM, "0 0 0 t~c {\"needs\":[\"later\"]}", DUE NEEDING "turns: t~c@1\n"},
+        {DUE TURN UNREADABLE, CLAIM, "0 0 0 t~c x", DUE UNREADABLE "turns: t~c@1\n"}, );
 }
 END_TEST
 
@@ -50,8 +50,10 @@ START_TEST(another_retention_of_the_owner_dates_its_siblings_dead)
     "dead: t~c/a@now-9\ndead:t~c: t~c/a@now-9\ndead_due: t~c@inf\nkept: t~c/a=dead,now-9,0,3,{d}\n"
     CHECK_EXAMPLES( //
         {DEAD_SIBLING, "settings t '' {\"retention\":10}", "1", DEAD_SIBLING KEEPS "meta: redate=0\n"},
-        {DEAD_SIBLING, "settings s '' {\"retention\":10}", "1", DEAD_SIBLING "topics: s={\"retention\":10}\n"},
-        {DEAD_SIBLING, "settings t~ '' {\"retention\":10}", "1", DEAD_SIBLING "topics: t~={\"retention\":10}\n"}, );
+        {DEAD_SIBLING, "settings s '' {\"retention\":10}", "1",
+         DEAD_SIBLING "topics: s={\"retention\":10}\n"},
+        {DEAD_SIBLING, "settings t~ '' {\"retention\":10}", "1",
+         DEAD_SIBLING "topics: t~={\"retention\":10}\n"}, );
 }
 END_TEST
 

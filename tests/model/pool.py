@@ -55,7 +55,8 @@ class Pool:
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
         self.bell = []
-        self.touched = {}
+        self.touched = {}  # topic -> whether anything but new places has changed, in order
+        self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
 
     @property
     def now(self):
@@ -154,12 +155,20 @@ class Pool:
 
     def finish(self):
         self.date_dead()
-        for topic in self.touched:
-            self.offer(topic)
+        for topic, has_changed in self.touched.items():
+            if has_changed or not self.are_behind(topic, self.places[topic]):
+                self.offer(topic)
         if self.touched:
             self.ring()
-        self.touched = {}
+        self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}
+
+    def are_behind(self, topic, places):
+        """Whether these jobs are new, and behind all others of their topic: then its turn is as it was."""
+        others = [score for other, score in self.shown.items() if topic_of(other) == topic]
+        ids = [job_id for job_id, _ in places]
+        are_new = len(set(ids)) == len(ids) and not any(job_id in self.shown for job_id in ids)
+        return others and are_new and min(score for _, score in places) >= max(others)
 
     def is_due(self, score):
         return score < self.now + 1
@@ -172,7 +181,8 @@ class Pool:
     def put_back(self, job_id, score):
         """Where it was."""
         self.show()
-        self.touched[topic_of(job_id)] = True
+        self.touched.setdefault(topic_of(job_id), False)
+        self.places.setdefault(topic_of(job_id), []).append((job_id, score))
         self.held.pop(job_id, None)
         self.bucket[job_id] = score
 

@@ -31,19 +31,21 @@ if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
   beat = beat + 1
   call('HSET', CARRY, 'owner', me, 'beat', integer(beat), 'at', integer(now))
 end
-local topics = call('ZRANGEBYSCORE', DUE, '-inf', is_owner and now or now - patience_ms, 'LIMIT', 0, most)
-for i = 1, #topics do touch(topics[i]) end
+local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
+local next_due, until_ms = first_due(), is_owner and now or now - patience_ms
+local topics = next_due <= until_ms and call('ZRANGEBYSCORE', DUE, '-inf', until_ms, 'LIMIT', '0', most) or {}
+for i = 1, #topics do touch(topics[i], 'left') end
 finish()
 if #topics == 0 and is_tick and is_owner then ring() end
-local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
-if not next_due or next_due == 'inf' then next_due = -1 end
-if not is_owner then return {now_us, owner, beat, tonumber(next_due), -1, #topics, 0} end
+if #topics > 0 then next_due = first_due() end
+if next_due == math.huge then next_due = -1 end
+if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0} end
 
 local function until_lost(key)
-  if lost_of(key, lease_ms, 1)[1] then return 0 end
-  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  return first and tonumber(first) - now or math.huge
+  local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
+  if not first then return math.huge end
+  return lost_of(key, lease_ms, 1)[1] and 0 or first - now
 end
 local first_lost = math.min(until_lost(LEASES), has(LINGERING) and until_lost(LINGERING) or math.huge)
 local has_keys = #call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, 1)
-return {now_us, owner, beat, tonumber(next_due), first_lost < math.huge and first_lost or -1, #topics, has_keys}
+return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys}

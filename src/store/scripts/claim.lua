@@ -16,77 +16,11 @@ local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
 
--- Leases what fits of ids (id, due, id, due ...); an id without a record, or what is no id, loses its place and past. Returns how many of
--- them spend the rate: a job that has expired is buried without an attempt.
-local function lease(topic, ids)
-  local places_left, holders = {}, {}
-  local has_rate, spending = settings_of(topic).rate ~= nil, 0
-  for i = 1, #ids, 2 * READ_AT_ONCE do
-    local some = {}
-    for k = i, math.min(i + 2 * READ_AT_ONCE - 1, #ids), 2 do some[#some + 1] = ids[k] end
-    local records, dues = call('HMGET', JOBS, unpack(some)), held_dues(topic, some)
-    for k = 1, #some do
-      local record, due = records[k], dues[k] or ids[i + 2 * k - 1]
-      if record and #record > bytes_left and #replies > HEAD then
-        bytes_left = 0
-        break
-      end
-      places_left[#places_left + 1] = some[k]
-      if not record or #some[k] < #topic + 2 then
-        forget_crashes(some[k])
-        forget_attempts({some[k]})
-      else
-        bytes_left = bytes_left - #record
-        leases[#leases + 1] = deadline
-        leases[#leases + 1] = some[k]
-        holders[#holders + 1] = some[k]
-        holders[#holders + 1] = nonce .. ' ' .. due
-        replies[#replies + 1] = some[k]
-        replies[#replies + 1] = tonumber(due)
-        replies[#replies + 1] = record
-        left = left - 1
-        if has_rate and not is_expired(record) then spending = spending + 1 end
-      end
-    end
-    if bytes_left <= 0 then break end
-  end
-  if #places_left > 0 then leave_bucket(topic, places_left) end
-  if #holders > 0 then
-    call('HSET', holders_of(topic), unpack(holders))
-    keep_name(topic)
-  end
-  return spending
-end
-
--- The first places of a topic's due jobs. Where it is far behind, a quarter of them are those that fell due last,
--- so that a new job does not wait for all the retries before it: id, due, id, due ... A topic that lets only a few run at
--- once keeps its order.
-local BEHIND_MS, NEWEST_LIMIT = 500, 8
-local function first_places(topic, most)
-  local places = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', DUE_NOW, 'WITHSCORES', 'LIMIT', 0, most)
-  local quarter = limit_of(topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
-  local kept = 2 * (most - quarter)
-  if quarter == 0 or #places < 2 * most or tonumber(places[2]) > now - BEHIND_MS then return places end
-  local last = call('ZREVRANGEBYSCORE', bucket_of(topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
-  if kept > 0 and tonumber(last[#last]) <= tonumber(places[kept]) then return places end
-  for i = 1, #last do places[kept + i] = last[i] end
-  return places
-end
-
-local served, is_served = {}, {}
-local function serve(topic, most)
-  local places = first_places(topic, most)
-  spend_tokens(topic, lease(topic, places), tonumber(places[2]))
-  if not is_served[topic] then
-    is_served[topic] = true
-    served[#served + 1] = topic
-  end
-end
-
 -- Topics that are not served here. A claim that finds no others waits for the next bell or second, as if there were none.
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 local function may_serve(topic)
+  if not has(TOPICS) then return true end
   local owner = owner_of(topic)
   if settings_of(owner) ~= UNREADABLE and knows_needs(owner) then return true end
   if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end
@@ -94,31 +28,144 @@ local function may_serve(topic)
   return false
 end
 
--- Each round gives a job, except where places have no records, the clock stepped back or the limit was
--- lowered: that is cleared away in bounded steps, too.
-local rounds = 2 * left
-local function take_turn(topic, is_alone)
-  if is_alone then share = left end -- nobody else waits for a turn
-  local free = limit_of(topic) - call('HLEN', holders_of(topic))
-  local most = math.min(left, share, free, (tokens_of(topic)))
-  if settings_of(topic).paused or not may_serve(topic) then most = 0 end
-  if most > 0 then serve(topic, most) end
+-- How many jobs of a topic may be leased now, of so many.
+local function most_of(topic, most)
+  if settings_of(topic).paused or not may_serve(topic) then return 0 end
+  in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
+  most = math.min(most, limit_of(topic) - in_flight[topic])
+  return settings_of(topic).rate and math.min(most, (tokens_of(topic))) or most
+end
+
+-- Of a topic that is far behind, a quarter of the places are those that fell due last, so that a new job does not wait for all the
+-- retries before it. A topic that lets only a few run at once keeps its order.
+local BEHIND_MS, NEWEST_LIMIT = 500, 8
+local function take_newest(turn, most)
+  local quarter = limit_of(turn.topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
+  if quarter == 0 then return end
+  local last = call('ZREVRANGEBYSCORE', bucket_of(turn.topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
+  local kept = most - quarter
+  if kept > 0 and tonumber(last[#last]) <= tonumber(turn.scores[kept]) then return end
+  for i = 1, #last / 2 do turn.ids[kept + i], turn.scores[kept + i] = last[2 * i - 1], last[2 * i] end
+  turn.is_front = false
+end
+
+-- The first places of a topic's due jobs, at most so many. next: the score of the place behind them, false where there is none.
+local function plan_turn(topic, most)
+  local turn = {topic = topic, ids = {}, scores = {}, taken = 0, holders = {}, spending = 0, is_front = true}
+  most = most_of(topic, most)
+  if most < 1 then return turn end
+  local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
+  while number < most and places[2 * number + 2] and is_due(places[2 * number + 2]) do
+    number = number + 1
+    turn.ids[number], turn.scores[number] = places[2 * number - 1], places[2 * number]
+  end
+  turn.first, turn.next = places[2], places[2 * number + 2] or false
+  if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
+  turn.dues = number > 0 and held_dues(topic, turn.ids) or {}
+  return turn
+end
+
+-- Leases the next job of a turn. An id without a record, or what is no id, loses its place and past. A job that has expired is
+-- buried without an attempt: it does not spend the rate. False: this call has given enough bytes.
+local function lease(turn, record)
+  if record and #record > bytes_left and #replies > HEAD then return false end
+  local at = turn.taken + 1
+  local id, due = turn.ids[at], turn.dues[at] or turn.scores[at]
+  turn.taken = at
+  if not record or #id < #turn.topic + 2 then
+    forget_crashes(id)
+    forget_attempts({id})
+    return true
+  end
+  bytes_left, left = bytes_left - #record, left - 1
+  leases[#leases + 1] = deadline
+  leases[#leases + 1] = id
+  turn.holders[#turn.holders + 1] = id
+  turn.holders[#turn.holders + 1] = nonce .. ' ' .. due
+  replies[#replies + 1] = id
+  replies[#replies + 1] = tonumber(due)
+  replies[#replies + 1] = record
+  if settings_of(turn.topic).rate and not is_expired(record) then turn.spending = turn.spending + 1 end
+  return true
+end
+
+-- Reads the records of many topics together, a few at a time. Returns how many turns it came to.
+local function lease_all(turns)
+  local ids, owners = {}, {}
+  for t = 1, #turns do
+    for i = 1, #turns[t].ids do
+      ids[#ids + 1] = turns[t].ids[i]
+      owners[#ids] = t
+    end
+  end
+  for from = 1, #ids, READ_AT_ONCE do
+    local to = math.min(from + READ_AT_ONCE - 1, #ids)
+    local records = call('HMGET', JOBS, unpack(ids, from, to))
+    for i = from, to do
+      if bytes_left <= 0 and owners[i] > owners[i - 1] then return owners[i - 1] end
+      if not lease(turns[owners[i]], records[i - from + 1]) then
+        bytes_left = 0
+        return owners[i]
+      end
+    end
+    if bytes_left <= 0 then return owners[to] end
+  end
+  return #turns
+end
+
+local served, is_served = {}, {}
+local function end_turn(turn)
+  local topic, is_whole = turn.topic, turn.taken == #turn.ids
+  if turn.taken > 0 then
+    local ids = is_whole and turn.ids or {unpack(turn.ids, 1, turn.taken)}
+    if turn.is_front and is_whole then leave_front(topic, ids, not turn.next) else leave_bucket(topic, ids) end
+  end
+  if turn.first and not is_served[topic] then
+    is_served[topic] = true
+    served[#served + 1] = topic
+  end
+  if #turn.holders > 0 then
+    call('HSET', holders_of(topic), unpack(turn.holders))
+    in_flight[topic] = in_flight[topic] + #turn.holders / 2
+    keep_name(topic)
+  end
+  if turn.spending > 0 then spend_tokens(topic, turn.spending, tonumber(turn.first)) end
+  first_scores[topic] = nil
+  if turn.is_front and is_whole then first_scores[topic] = turn.next end
   offer(topic)
 end
 
--- The first topics in turns have their turn one after the other; then those that are still ready go to the end.
+-- Topics that nobody serves now have no holders: for many topics, that is one question.
+local function look_at_holders(topics)
+  local keys = {}
+  for i = 1, math.min(#topics, left) do keys[i] = holders_of(topics[i]) end
+  if #keys < 2 or call('EXISTS', unpack(keys)) > 0 then return end
+  for i = 1, #keys do in_flight[topics[i]] = 0 end
+end
+
+-- The first topics in turns have their turn one after the other; then those that are still ready go to the end. Each round
+-- gives a job, except where places have no records, the clock stepped back or the limit was lowered: that is cleared away in
+-- bounded steps, too. Topics that a claim full of bytes does not come to keep their turns.
 local TURNS_AT_ONCE = 64
+local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
 local function take_turns()
-  local topics = call('ZRANGE', TURNS, 0, TURNS_AT_ONCE - 1)
-  local beyond = #topics == TURNS_AT_ONCE and call('ZCARD', TURNS) - TURNS_AT_ONCE or 0
+  local topics, turns, planned = call('ZRANGE', TURNS, '0', math.min(TURNS_AT_ONCE - 1, left)), {}, 0
+  local is_alone = #topics == 1 -- nobody else waits for a turn
+  fetch_settings(topics)
+  look_at_holders(topics)
   for i = 1, #topics do
-    if not has_work() then break end
+    if planned >= left or rounds < 1 then break end
     rounds = rounds - 1
-    take_turn(topics[i], #topics - i + #turns_added + beyond == 0)
+    turns[i] = plan_turn(topics[i], is_alone and left or math.min(share, left - planned))
+    planned = planned + #turns[i].ids
   end
+  for i = 1, lease_all(turns) do end_turn(turns[i]) end
+  delete_buckets()
+  local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
+  if is_alone then turns_added = {} end -- it has its turn already
   write_offers(true)
-  return #topics > 0
+  return #topics > 0 and not is_stuck
 end
 
 probe()
@@ -127,10 +174,10 @@ if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
 write_held()
 write_names()
-local is_idle = #passed > 0 and #replies == HEAD
-if not is_idle then ring() end
+local is_idle, ready = #passed > 0 and #replies == HEAD, call('ZCARD', TURNS)
+if ready > 0 and not is_idle then ring() end
 wake()
-replies[2] = is_idle and 0 or call('ZCARD', TURNS)
+replies[2] = is_idle and 0 or ready
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
@@ -142,7 +189,7 @@ local function text_for_consumer(topic)
   if not all or settings.retention or settings == UNREADABLE then return own end
   return string.format('{"retention":%.14g', all) .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
 end
-for i = 1, #served do
+for i = 1, (has(TOPICS) or has(PATTERNS)) and #served or 0 do
   local text = text_for_consumer(served[i])
   if text ~= '' then
     replies[#replies + 1] = served[i]

@@ -6,17 +6,17 @@
 -- uses: check fence hour keep linger revive take
 check(2, 3)
 local verdicts = fence(2, 3)
+local may_keep = has(TOPICS) or has(PATTERNS)
 local replies = {now_us}
 local gone, leased, by_topic = {}, {}, {}
 
 local function complete(id, verdict, line)
   local topic = topic_of(id)
   if not verdict then return 0 end
-  if retention_of(topic) and has_read_enough() then return -2 end
+  if may_keep and retention_of(topic) and has_read_enough() then return -2 end
   if verdict == 'dead' then bring_back(id) end
-  keep_job(id, 'delivered', line)
+  if may_keep then keep_job(id, 'delivered', line) end
   gone[#gone + 1] = id
-  forget_crashes(id)
   if verdict ~= 'lease' then
     take(id)
     count(topic, 'd', 1)
@@ -41,6 +41,7 @@ end
 if #leased > 0 then call('ZREM', LEASES, unpack(leased)) end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
+  if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end
   forget_attempts(gone)
 end
 write_counts()

@@ -6,6 +6,13 @@
 # A line "-- uses: a b" at the head of a script or a helper file names lib/a.lua and lib/b.lua; each comes once, behind the
 # files that it uses itself. Of such a file a script carries the declarations that it reaches: a declaration is a "local" at
 # the start of a line, with the comment above it. Writes FOLDER/<script>.lua.
+#
+# A line "-- rare: <group>" above a helper says that most calls do not need it. The first call of a rare helper makes all of its
+# group, with the declarations that only the group reaches.
+#
+# For each variable that a closure captures, Lua walks through all that are captured from the same function, the latest first;
+# what comes from further out, it copies. So the declarations stand in NESTED functions, one within the other.
+BEGIN { split("15 40", NESTED, " ") }
 
 FNR == 1 {
     file = FILENAME
@@ -31,6 +38,17 @@ FNR == 1 {
     part = ++parts
     files[file] = files[file] " " part
     declare($0)
+    if (group != "") {
+        rare[part] = group
+        rare_name[part] = $3
+        sub(/\(.*/, "", rare_name[part])
+        group = ""
+    }
+}
+
+/^-- rare: / {
+    group = $3
+    next
 }
 
 # Comments and blank lines belong to what follows them.
@@ -53,16 +71,27 @@ function declare(line,    names, i, count) {
             owner[names[i]] = part
 }
 
-# Marks the parts that a text reaches by their names.
-function reach(code,    words, count, i, found) {
+# Marks the parts that a text reaches by their names. Parts of one group that only the group reaches are its own; users: how
+# many groups reach a part, and "" stands for the script itself.
+function reach(code, group,    words, count, i, found) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
     count = split(code, words, /[^A-Za-z0-9_]+/)
     for (i = 1; i <= count; i++) {
         found = owner[words[i]]
-        if (found && !is_reached[found]) {
-            is_reached[found] = 1
-            reach(body[found])
+        if (!found || (group, found) in is_reached)
+            continue
+        is_reached[group, found] = 1
+        if (found in rare) {
+            if (!(rare[found] in is_group)) {
+                is_group[rare[found]] = 1
+                groups[++group_count] = rare[found]
+            }
+            is_used[found] = 1
+        } else {
+            users[found]++
+            reached_by[found] = group
+            reach(body[found], group)
         }
     }
 }
@@ -82,12 +111,57 @@ function put_in_order(names,    used, count, i) {
     }
 }
 
-function compose(name,    flags, rest, whole, i, k, count, its) {
+# Where a part is: "" with all others, else in the function that makes its group.
+function home(part) {
+    if (part in rare)
+        return is_used[part] ? rare[part] : "-"
+    if (!users[part])
+        return "-"
+    return users[part] > 1 ? "" : reached_by[part]
+}
+
+# Rare functions that a script uses, behind the last of their group: at its first call, each makes all of them.
+function rare_group(group, parts_in_order, count,    i, its, makers, names, name) {
+    for (i = 1; i <= count; i++) {
+        if (home(parts_in_order[i]) != group)
+            continue
+        its = body[parts_in_order[i]]
+        if (parts_in_order[i] in rare) {
+            name = rare_name[parts_in_order[i]]
+            sub("local function " name, "function " name, its)
+            makers = makers "function " name "(...) make_" group "() return " name "(...) end\n"
+        }
+        names = names its
+    }
+    return "local function make_" group "()\n" names "end\n" makers
+}
+
+function compose(name,    flags, rest, whole, i, k, count, its, all, last, declared, emitted, ends) {
     split("", is_reached)
     split("", is_placed)
-    placed = 0
+    split("", is_group)
+    split("", is_used)
+    split("", users)
+    split("", reached_by)
+    split("", all)
+    placed = group_count = count = 0
     put_in_order(uses[0, name])
-    reach(text[name])
+    reach(text[name], "")
+    for (i = 1; i <= group_count; i++)
+        for (k in is_used)
+            if (rare[k] == groups[i])
+                reach(body[k], groups[i])
+    for (i = 1; i <= placed; i++) {
+        k = split(files[order[i]], its, " ")
+        for (k = 1; k in its; k++)
+            all[++count] = its[k]
+    }
+    for (i = 1; i <= count; i++) {
+        if (!(all[i] in rare) || !is_used[all[i]])
+            continue
+        last[rare[all[i]]] = i
+        declared[rare[all[i]]] = declared[rare[all[i]]] (declared[rare[all[i]]] ? ", " : "") rare_name[all[i]]
+    }
     rest = text[name]
     flags = "#!lua\n"
     if (match(rest, /^#![^\n]*\n/)) {
@@ -95,13 +169,25 @@ function compose(name,    flags, rest, whole, i, k, count, its) {
         rest = substr(rest, RLENGTH + 1)
     }
     whole = flags
-    for (i = 1; i <= placed; i++) {
-        count = split(files[order[i]], its, " ")
-        for (k = 1; k <= count; k++)
-            if (is_reached[its[k]])
-                whole = whole body[its[k]]
+    for (i = 1; i <= count; i++) {
+        k = home(all[i])
+        if (k == "") {
+            whole = whole body[all[i]]
+            emitted++
+            if (emitted == NESTED[1] || emitted == NESTED[2]) {
+                whole = whole "return (function()\n"
+                ends = ends "end)()\n"
+            }
+        } else if (k != "-" && all[i] in rare) {
+            if (declared[k]) {
+                whole = whole "local " declared[k] "\n"
+                declared[k] = ""
+            }
+            if (last[k] == i)
+                whole = whole rare_group(k, all, count)
+        }
     }
-    whole = whole rest
+    whole = whole rest ends
     gsub(/@KNOWN_NEEDS@/, needs, whole)
     printf "%s", whole > (out "/" name ".lua")
     close(out "/" name ".lua")

@@ -37,7 +37,7 @@ local function mend_job(id)
     remove_foreign(id)
     return
   end
-  touch(topic_of(id))
+  touch(topic_of(id), 'all')
   local state = locate(id)
   local death = not state and call('HEXISTS', KEPT, id) == 0 and call('ZSCORE', DEAD, id)
   if death then
@@ -57,7 +57,7 @@ local function mend_place(key, id, topic)
     call('HDEL', holders_of(topic_of(id)), id)
     forget_crashes(id)
     forget_attempts({id})
-    touch(topic_of(id))
+    touch(topic_of(id), 'all')
     mended('empty ' .. id)
   end
 end
@@ -91,7 +91,7 @@ local function mend_kept(id, text)
   if not is_whole then call('ZADD', is_dead and DEAD or KEPT_UNTIL, is_dead and at or integer(now), id) end
   if call('ZREM', is_dead and KEPT_UNTIL or DEAD, id) == 1 or not is_whole then mended('kept ' .. id) end
   if is_dead then touch_dead(topic) end
-  doubt_name(topic)
+  add_name(topic)
 end
 
 local function mend_index(key, id)
@@ -139,7 +139,7 @@ elseif walk == 'names' then
   if #topics == STEP then replies[2] = '(' .. topics[STEP] end
 elseif walk == 'topics' then
   local fields = scan('HSCAN', TOPICS)
-  for i = 1, #fields, 2 do touch(fields[i]) end
+  for i = 1, #fields, 2 do touch(fields[i], 'all') end
 elseif walk == 'waiting' then
   local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
@@ -164,7 +164,7 @@ else
     local entries = scan('ZSCAN', bucket_of(topic))
     for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i], topic) end
     left = left - math.max(1, #entries / 2)
-    touch(topic)
+    touch(topic, 'all')
     if replies[2] == '0' then
       mend_holders(topic)
       rank, inner = tostring(rank + 1), ''

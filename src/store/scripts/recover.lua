@@ -8,7 +8,7 @@
 -- ARGV[5] a seed
 -- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to
 -- renew first. Else {now_us, number, id, ..., id of one of them that is dead, ...}.
--- uses: bury crashes lingering lost probe take
+-- uses: bury crashes lingering lost places probe take
 local lease_ms = tonumber(ARGV[2])
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
@@ -26,6 +26,7 @@ for i = 1, #ids do
   if not tonumber(due) then nonce, due = '-', integer(now) end -- somebody else wrote it
   local losses = losses_of(id) + 1
   take(id)
+  touch(topic_of(id), 'all')
   call('HSET', CRASHES, id, losses .. ' ' .. nonce)
   if losses >= LOSSES_MAX then
     bury(id, call('HGET', JOBS, id) or 'null', losses .. '/' .. nonce, '')

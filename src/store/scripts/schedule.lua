@@ -14,6 +14,7 @@
 -- uses: check idempotency locate places record url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
+local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 local replies, scheduled = {now_us}, {}
 
 -- A job that has the id. One of this very batch is in no bucket yet; one that is nowhere, the janitor
@@ -32,6 +33,7 @@ local function add(id, when, record)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
     return existing(id)
   end
+  room = room - 1
   scheduled[id] = put(id, at)
   return scheduled[id]
 end
@@ -56,12 +58,19 @@ end
 local function schedule(id, when, record, once)
   local answer = once ~= '-' and repeated(once)
   if answer then return answer end
-  if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs and call('HEXISTS', JOBS, id) == 0 then return -1 end
+  if room < 1 and call('HEXISTS', JOBS, id) == 0 then return -1 end
   local result = add(id, when, record)
   if once ~= '-' and type(result) == 'number' and result > 0 then keep(once, id, result) end
   return result
 end
 
+local topics, is_known = {}, {}
+for i = 4, #ARGV, 4 do
+  local topic = topic_of(ARGV[i])
+  if not is_known[topic] then topics[#topics + 1] = topic end
+  is_known[topic] = true
+end
+look_at_buckets(topics)
 for i = 4, #ARGV, 4 do
   replies[#replies + 1] = schedule(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end

@@ -11,7 +11,7 @@ local function apply(topic, new)
     call('HDEL', RATES, topic)
     call('DEL', begun_of(topic))
   end
-  touch(topic)
+  touch(topic, 'all')
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
   if first_sibling then call('HSET', META, 'redate', '0') end -- its dead jobs go by the same retention
@@ -28,6 +28,7 @@ for i = 2, #ARGV, 3 do
       call('HDEL', key, topic)
     else
       call('HSET', key, topic, new)
+      is_there[key] = true
     end
     if topic == '*' then
       call('HSET', META, 'redate', '0')

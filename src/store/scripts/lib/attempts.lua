@@ -1,8 +1,6 @@
 -- attempts.lua - the last attempts of jobs.
 -- uses: has
 
-local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
-
 -- The last attempts of a job, the oldest first. An empty line is none.
 local ATTEMPTS_MAX = 10
 local function with_attempt(lines, line)
@@ -16,7 +14,9 @@ end
 local function lines_of(id) return has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '' end
 
 local function note_attempt(id, line)
-  if line ~= '' then call('HSET', ATTEMPTS, id, with_attempt(call('HGET', ATTEMPTS, id) or '', line)) end
+  if line == '' then return end
+  call('HSET', ATTEMPTS, id, with_attempt(lines_of(id), line))
+  is_there[ATTEMPTS] = true
 end
 
 -- These jobs are gone, or begin anew.

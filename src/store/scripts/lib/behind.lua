@@ -1,8 +1,6 @@
 -- behind.lua - topics with due jobs that may not be served now, by name. Those that may be stand in turns.
 -- uses: has
 
-local BEHIND = base .. 'behind'
-
 -- What changes; written by write_behind.
 local behind_added, behind_removed = {}, {}
 local function note_behind(topic, is_behind)

@@ -5,8 +5,6 @@ local READY = base .. 'ready'
 
 -- At most one name waits in ready: it wakes one consumer, whose claim rings for the next one.
 local function ring()
-  if call('LLEN', READY) == 0 then
-    local first = call('ZRANGE', TURNS, 0, 0)[1]
-    if first then call('RPUSH', READY, first) end
-  end
+  local first = call('ZRANGE', TURNS, '0', '0')[1]
+  if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end
 end

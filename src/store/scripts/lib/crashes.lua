@@ -1,8 +1,6 @@
 -- crashes.lua - lost consumers of jobs.
 -- uses: has
 
-local CRASHES = base .. 'crashes' -- id -> how often its consumer was lost, and the last nonce
-
 -- How often the consumer of a job was lost since its last outcome.
 local function losses_of(id)
   local crash = call('HGET', CRASHES, id)

@@ -8,6 +8,7 @@ local META = base .. 'meta' -- redate -> where the walk stands that dates all to
 
 -- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
 -- has none. So another retention acts on all of them by this one entry.
+-- rare: ended
 local function date_dead(topic)
   local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]
   if not first then
@@ -52,6 +53,7 @@ local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
   if call('HEXISTS', KEPT, id) == 1 then drop_kept(id) end
   record_bytes_left = record_bytes_left - #record - #lines
+  is_there[KEPT] = true
   call('HSET', KEPT, id, table.concat({state, integer(at), losses, #record}, ' ') .. ' ' .. record .. lines)
   call('ZADD', index_of(state, topic), integer(at), id)
   if state == 'dead' then

@@ -8,6 +8,14 @@ local function died_with(id, nonce)
   return last == nonce
 end
 
+-- What an outcome without a lease may do, see fence.
+-- rare: ended
+local function late_verdict(id, nonce)
+  local crash = call('HGET', CRASHES, id)
+  if crash then return string.match(crash, '%S+$') == nonce and 'late' or nil end
+  return died_with(id, nonce) and 'dead' or nil
+end
+
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
 -- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost
 -- but nobody holds or has changed the job since; 'dead' when the job died of that loss and was not changed
@@ -18,35 +26,30 @@ local function fence(first, size, keeps_lease)
   for i = first, #ARGV, size do
     local id = ARGV[i]
     local topic = topic_of(id)
-    if not ids[topic] then
+    local its_ids, its_numbers = ids[topic], numbers[topic]
+    if not its_ids then
+      its_ids, its_numbers = {}, {}
+      ids[topic], numbers[topic] = its_ids, its_numbers
       topics[#topics + 1] = topic
-      ids[topic], numbers[topic] = {}, {}
     end
-    local list = ids[topic]
-    list[#list + 1] = id
-    numbers[topic][#list] = (i - first) / size + 1
+    its_ids[#its_ids + 1] = id
+    its_numbers[#its_ids] = (i - first) / size + 1
   end
   local verdicts, claims, has_ended = {}, {}, {}
-  local function pass(number, id, verdict, claim)
-    if has_ended[id] then return end
-    verdicts[number], claims[number] = verdict, claim
-    has_ended[id] = not keeps_lease
-  end
   for t = 1, #topics do
-    local topic = topics[t]
-    local found = call('HMGET', holders_of(topic), unpack(ids[topic]))
+    local its_ids, its_numbers = ids[topics[t]], numbers[topics[t]]
+    local found = call('HMGET', holders_of(topics[t]), unpack(its_ids))
     for k = 1, #found do
-      local number, id = numbers[topic][k], ids[topic][k]
+      local number, id, claim, verdict = its_numbers[k], its_ids[k], found[k], nil
       local nonce = ARGV[first + (number - 1) * size + 1]
-      if found[k] then
-        if string.match(found[k], '^%S+') == nonce then pass(number, id, 'lease', found[k]) end
-      else
-        local crash = call('HGET', CRASHES, id)
-        if crash and string.match(crash, '%S+$') == nonce then
-          pass(number, id, 'late')
-        elseif not crash and died_with(id, nonce) then
-          pass(number, id, 'dead')
-        end
+      if claim then
+        if string.match(claim, '^%S+') == nonce then verdict = 'lease' end
+      elseif has(CRASHES) or has(KEPT) then
+        verdict = late_verdict(id, nonce)
+      end
+      if verdict and not has_ended[id] then
+        verdicts[number], claims[number] = verdict, claim
+        has_ended[id] = not keeps_lease
       end
     end
   end

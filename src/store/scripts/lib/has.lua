@@ -1,8 +1,18 @@
--- has.lua - whether a rarely used key exists.
+-- has.lua - rarely used keys, and whether they exist.
 -- uses: keys
 
--- Whether there is anything in a key that most pools do not have, asked once a call.
-local is_there = {}
+local TOPICS = base .. 'topics' -- topic -> settings
+local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
+local CRASHES = base .. 'crashes' -- id -> how often its consumer was lost, and the last nonce
+local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
+local BEHIND = base .. 'behind' -- see behind.lua
+local HELD = base .. 'held' -- see held.lua
+local LINGERING = base .. 'lingering' -- see lingering.lua
+local KEPT = base .. 'kept' -- id -> see ended.lua
+
+-- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe
+-- has asked for all of them and there is none.
+local is_there, has_rare_keys = {}, true
 local function has(key)
   if is_there[key] == nil then is_there[key] = call('EXISTS', key) == 1 end
   return is_there[key]

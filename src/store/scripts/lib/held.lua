@@ -3,7 +3,6 @@
 
 -- topic -> when its first held job was due; and by topic: id -> when it was due, while its place in the bucket says until when
 -- it is held. A held job is claimed with the time when it was due.
-local HELD = base .. 'held'
 local function held_of(topic) return base .. 'held:' .. topic end
 
 -- Topics whose held jobs this call has changed, and by how many there are more; written by write_held.

@@ -1,6 +1,7 @@
 -- keep.lua - keeps a job of the pool that ends, where its topic has a retention.
 -- uses: attempts crashes ended
 
+-- rare: ended
 local function keep_job(id, state, line)
   local record = retention_of(topic_of(id)) and call('HGET', JOBS, id)
   if not record then return end

@@ -4,11 +4,13 @@
 -- Takes a cancelled id from its place. If it was leased, the attempt keeps its place in flight.
 local function take_cancelled(id)
   local deadline = call('ZSCORE', LEASES, id)
-  local claim = deadline and call('HGET', holders_of(topic_of(id)), id)
+  if not deadline then return leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end
+  local claim = call('HGET', holders_of(topic_of(id)), id)
   local was = take(id)
   if claim then
     local place = place_of(id, string.match(claim, '^%S+'))
     call('ZADD', LINGERING, deadline, place)
+    is_there[LINGERING] = true
     call('HSET', holders_of(topic_of(id)), place, '')
   end
   return was

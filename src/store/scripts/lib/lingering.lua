@@ -3,7 +3,7 @@
 
 -- Each keeps its place in flight: a field in holders:<topic>, of this name too, until the attempt ends or the place
 -- expires. A renewal of the attempt moves the expiry.
-local LINGERING = base .. 'lingering' -- id, newline, nonce -> expiry of the place, ms
+-- LINGERING: id, newline, nonce -> expiry of the place, ms.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function is_lingering(place) return has(LINGERING) and call('ZSCORE', LINGERING, place) ~= false end

@@ -1,14 +1,9 @@
 -- names.lua - the index of topics by name. A topic is in it as long as it has jobs, jobs that are kept, or settings.
--- uses: kept_keys settings
+-- uses: kept_keys
 
 local NAMES = base .. 'names'
 
-local function has_more_than_jobs(topic, has_kept)
-  if has(TOPICS) and call('HEXISTS', TOPICS, topic) == 1 then return true end
-  return has_kept and call('EXISTS', index_of('dead', topic), index_of('delivered', topic), index_of('cancelled', topic)) > 0
-end
-
--- Topics with waiting jobs, and those that may have nothing any more; written by write_names, behind all else.
+-- Topics that may be new, and those that may have nothing any more; written by write_names, behind all else.
 local names_added, names_doubted, is_doubted = {}, {}, {}
 local function add_name(topic)
   names_added[#names_added + 1] = '0'
@@ -25,14 +20,33 @@ end
 -- A topic with leases keeps its name.
 local function keep_name(topic) is_doubted[topic] = true end
 
+-- Whether none of these topics has anything.
+local function have_nothing(topics)
+  local keys = {}
+  for i = 1, #topics do
+    local topic = topics[i]
+    keys[#keys + 1] = holders_of(topic)
+    keys[#keys + 1] = bucket_of(topic)
+    if has_rare_keys or is_there[KEPT] then
+      for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do keys[#keys + 1] = index_of(state, topic) end
+    end
+  end
+  if call('EXISTS', unpack(keys)) > 0 then return false end
+  for _, text in ipairs(has(TOPICS) and call('HMGET', TOPICS, unpack(topics)) or {}) do
+    if text then return false end
+  end
+  return true
+end
+
+-- Of many topics that this call has emptied, mostly all have nothing: that is one question. Returns the names that went.
 local function write_names()
-  local removed, has_kept = {}, #names_doubted > 0 and call('EXISTS', KEPT) == 1
-  for i = 1, #names_doubted do
-    local topic = names_doubted[i]
-    if call('EXISTS', holders_of(topic), bucket_of(topic)) > 0 or has_more_than_jobs(topic, has_kept) then
-      add_name(topic)
-    else
-      removed[#removed + 1] = topic
+  local removed = {}
+  if #names_doubted > 0 and have_nothing(names_doubted) then
+    removed = names_doubted
+  else
+    for i = 1, #names_doubted do
+      local topic = names_doubted[i]
+      if #names_doubted > 1 and have_nothing({topic}) then removed[#removed + 1] = topic end
     end
   end
   if #names_added > 0 then call('ZADD', NAMES, unpack(names_added)) end

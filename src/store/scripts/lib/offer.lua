@@ -6,11 +6,17 @@
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
 
+-- By topic, as far as this call knows: how many of its jobs are in flight, and the score of the first one in its bucket,
+-- false where there is none.
+local in_flight, first_scores = {}, {}
+
 -- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
 -- its number in flight is at its limit, else by its rate; nothing when it may. first_due: of its jobs, ms.
 local function held_until(topic, first_due)
-  if settings_of(topic).paused or settings_of(topic) == UNREADABLE then return 'inf' end
-  if call('HLEN', holders_of(topic)) >= limit_of(topic) then return 'inf' end
+  local own = settings_of(topic)
+  if own.paused or own == UNREADABLE then return 'inf' end
+  if (in_flight[topic] or call('HLEN', holders_of(topic))) >= limit_of(topic) then return 'inf' end
+  if not own.rate then return end
   local tokens, next_at = tokens_of(topic, first_due)
   return tokens < 1 and integer(next_at) or nil
 end
@@ -18,28 +24,30 @@ end
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
 -- may be served; else in due, with the time of its first job or that until which it is held. What offers change
 -- there is gathered, and written for many topics at once: a command for each costs more than its work.
+-- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
-local function offer(topic)
-  local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')
-  if not first[1] then
+local function offer(topic, is_new, is_kept)
+  local first = first_scores[topic]
+  if first == nil then first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2] end
+  if not first then
+    doubt_name(topic)
+    if is_new or is_kept then return end
     due_removed[#due_removed + 1] = topic
     turns_removed[#turns_removed + 1] = topic
     note_behind(topic, false)
-    doubt_name(topic)
     return
   end
-  add_name(topic)
-  local is_ready = is_due(first[2])
-  local at = not is_ready and integer(ms_of(first[2])) or held_until(topic, ms_of(first[2]))
-  note_behind(topic, is_ready and at)
+  local is_ready, first_due = is_due(first), ms_of(first)
+  local at = not is_ready and integer(first_due) or held_until(topic, first_due)
+  if not is_new or is_ready and at then note_behind(topic, is_ready and at) end
   if at then
     if at ~= 'inf' then note_due(at) end
     due_added[#due_added + 1] = at
     due_added[#due_added + 1] = topic
-    turns_removed[#turns_removed + 1] = topic
+    if not is_new then turns_removed[#turns_removed + 1] = topic end
   else
-    due_removed[#due_removed + 1] = topic
     turns_added[#turns_added + 1] = topic
+    if not is_new then due_removed[#due_removed + 1] = topic end
   end
 end
 

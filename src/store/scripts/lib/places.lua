@@ -1,13 +1,29 @@
 -- places.lua - the only writer of buckets.
 -- uses: bell held topic waiting
 
--- Topics that this call has touched, in order; each is offered once, by finish.
-local touched, is_touched = {}, {}
-local function touch(topic)
-  if not is_touched[topic] then
-    is_touched[topic] = true
-    touched[#touched + 1] = topic
+-- Topics that this call has touched, in order; finish offers each once, but for those of which has_changed is false. extent: what
+-- there may be to change beyond its turn. 'left': its bucket may have become empty; 'all': its entries in the indexes may be wrong.
+local touched, has_changed, extents = {}, {}, {}
+local function touch(topic, extent)
+  if has_changed[topic] == nil then touched[#touched + 1] = topic end
+  has_changed[topic] = true
+  if extent and extents[topic] ~= 'all' then extents[topic] = extent end
+end
+
+-- Topics that had no bucket when this call began: they are in neither due nor turns.
+local had_none = {}
+
+-- Asks for the buckets of many topics at once.
+local function look_at_buckets(topics)
+  local keys, asked = {}, {}
+  for i = 1, #topics do
+    if not had_none[topics[i]] and not extents[topics[i]] then
+      asked[#asked + 1] = topics[i]
+      keys[#keys + 1] = bucket_of(topics[i])
+    end
   end
+  if #keys < 2 or call('EXISTS', unpack(keys)) > 0 then return end
+  for i = 1, #asked do had_none[asked[i]] = true end
 end
 
 -- New places in buckets: score, id, score, id ... by topic, written by finish.
@@ -20,7 +36,10 @@ local function put_back(id, score)
   if not list then
     list = {}
     places[topic] = list
-    touch(topic)
+    if has_changed[topic] == nil then
+      has_changed[topic] = false
+      touched[#touched + 1] = topic
+    end
   end
   list[#list + 1] = score
   list[#list + 1] = id
@@ -31,8 +50,38 @@ end
 local function leave_bucket(topic, ids)
   local number = call('ZREM', bucket_of(topic), unpack(ids))
   waiting_change = waiting_change - number
+  touch(topic, 'left')
   unhold(topic, ids)
   return number
+end
+
+-- Takes the first ids of a topic's bucket, which is deleted by delete_buckets when that is all of it.
+local deleted = {}
+local function leave_front(topic, ids, is_all)
+  if is_all then
+    deleted[#deleted + 1] = bucket_of(topic)
+  else
+    call('ZREMRANGEBYRANK', bucket_of(topic), '0', #ids - 1)
+  end
+  waiting_change = waiting_change - #ids
+  unhold(topic, ids)
+end
+
+local function delete_buckets()
+  if #deleted > 0 then call('DEL', unpack(deleted)) end
+  deleted = {}
+end
+
+-- The last score in a topic's bucket, but for what this call puts there; false where there is none.
+local highest_scores = {}
+local function highest_score(topic)
+  if had_none[topic] then return false end
+  if highest_scores[topic] == nil then
+    local highest = call('ZRANGE', bucket_of(topic), '-1', '-1', 'WITHSCORES')[2]
+    had_none[topic] = not highest and not extents[topic]
+    highest_scores[topic] = highest and tonumber(highest) or false
+  end
+  return highest_scores[topic]
 end
 
 -- Of jobs that are due in one ms, the one that comes later gets the next of so many places.
@@ -45,7 +94,9 @@ local function last_score(topic, ms)
     last_scores[topic] = known
   end
   if known[ms] == nil then
-    local last = call('ZREVRANGEBYSCORE', bucket_of(topic), ms + (TIES - 1) / TIES, ms, 'WITHSCORES', 'LIMIT', '0', '1')[2]
+    local highest = highest_score(topic)
+    local last = highest and highest >= ms
+      and call('ZREVRANGEBYSCORE', bucket_of(topic), ms + (TIES - 1) / TIES, ms, 'WITHSCORES', 'LIMIT', '0', '1')[2]
     known[ms] = last and tonumber(last) or false
   end
   return known[ms]
@@ -56,9 +107,9 @@ local function is_full(topic, ms)
   return last and last >= ms + (TIES - 1) / TIES
 end
 
--- The first ms from this one on that has a place. As full ones follow each other, it is found by doubling and halving.
+-- The first ms behind a full one that has a place. As full ones follow each other, it is found by doubling and halving.
+-- rare: ties
 local function next_ms(topic, ms)
-  if not is_full(topic, ms) then return ms end
   local full, free = ms, ms + 1
   while is_full(topic, free) do full, free = free, free + 2 * (free - ms) end
   while free - full > 1 do
@@ -70,8 +121,8 @@ end
 
 -- Puts a job behind all others that are due in its ms, or a little later when that is full. Returns its ms.
 local function put(id, at)
-  local topic = topic_of(id)
-  local ms = next_ms(topic, tonumber(at))
+  local topic, ms = topic_of(id), tonumber(at)
+  if is_full(topic, ms) then ms = next_ms(topic, ms) end
   local last = last_score(topic, ms)
   local score = last and last + 1 / TIES or ms
   last_scores[topic][ms] = score
@@ -79,14 +130,37 @@ local function put(id, at)
   return ms
 end
 
+-- Writes the new places of a topic. Where they are behind all others, its first one is as it was. Of several places for one id, the
+-- last one counts.
+local function write_places(topic, list)
+  local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
+  local first = list[1]
+  waiting_change = waiting_change + number
+  for i = 3, #list, 2 do
+    if tonumber(list[i]) < tonumber(first) then first = list[i] end
+  end
+  local are_new = 2 * number == #list
+  if highest and are_new and tonumber(first) >= highest then return end
+  touch(topic)
+  if highest == false or had_none[topic] then add_name(topic) end
+  if had_none[topic] and are_new then first_scores[topic] = first end
+end
+
 -- The end of every script that changes places: writes buckets, offers topics, rings, wakes.
 local function finish()
-  for topic, list in pairs(places) do
-    waiting_change = waiting_change + call('ZADD', bucket_of(topic), unpack(list))
+  look_at_buckets(touched)
+  for i = 1, #touched do
+    if places[touched[i]] then write_places(touched[i], places[touched[i]]) end
   end
   write_waiting()
   write_held()
-  for i = 1, #touched do offer(touched[i]) end
+  fetch_settings(touched)
+  for i = 1, #touched do
+    local topic = touched[i]
+    if had_none[topic] and not places[topic] then first_scores[topic] = false end
+    if extents[topic] == 'all' then add_name(topic) end
+    if has_changed[topic] then offer(topic, had_none[topic], not extents[topic]) end
+  end
   if #touched > 0 then write_offers() end
   write_names()
   if #touched > 0 then ring() end

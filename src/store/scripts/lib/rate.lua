@@ -64,6 +64,7 @@ local function next_leaving(topic, first)
 end
 
 -- How many attempts may begin now by the rate, and when the next one may, ms.
+-- rare: rate
 local function tokens_of(topic, first_due)
   local step, ahead, spent = rate_of(topic)
   if not step then return math.huge end
@@ -77,6 +78,7 @@ local function tokens_of(topic, first_due)
 end
 
 -- first_due: as it was for tokens_of.
+-- rare: rate
 local function spend_tokens(topic, number, first_due)
   local step, _, spent = rate_of(topic)
   if not step or number == 0 then return end
@@ -90,6 +92,7 @@ local function spend_tokens(topic, number, first_due)
 end
 
 -- Of one claim, at since, ms, so many attempts have not begun.
+-- rare: rate
 local function return_tokens(topic, number, since)
   local step, _, spent = rate_of(topic)
   if not step then return end

@@ -2,6 +2,7 @@
 -- uses: attempts ended
 
 -- The job is in the pool again, with its own record or another one; the caller puts it into a place.
+-- rare: ended
 local function bring_back(id, record)
   local _, _, _, old, lines = kept_job(id)
   call('HSET', JOBS, id, record or old)

@@ -1,9 +1,6 @@
 -- settings.lua - what operators have set for topics.
 -- uses: has needs topic
 
-local TOPICS = base .. 'topics' -- topic -> settings
-local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
-
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
 -- Whether scripts can work with them; the rest of what they must be, C checks.
@@ -22,6 +19,7 @@ end
 -- nobody serves the topic.
 local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
+-- rare: settings
 local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
@@ -31,14 +29,25 @@ local function read_settings(text)
   return lacks and {needs = read.needs} or UNREADABLE
 end
 
+local function note_settings(topic, text)
+  settings_texts[topic] = text
+  settings[topic] = text and read_settings(text) or NO_SETTINGS
+end
+
 local function settings_of(topic)
-  local key = topic == '*' and PATTERNS or TOPICS
-  if not has(key) then return NO_SETTINGS end
   if not settings[topic] then
-    settings_texts[topic] = call('HGET', key, topic)
-    settings[topic] = settings_texts[topic] and read_settings(settings_texts[topic]) or NO_SETTINGS
+    local key = topic == '*' and PATTERNS or TOPICS
+    if not has(key) then return NO_SETTINGS end
+    note_settings(topic, call('HGET', key, topic))
   end
   return settings[topic]
+end
+
+-- Reads the settings of many topics at once.
+local function fetch_settings(topics)
+  if #topics < 2 or not has(TOPICS) then return end
+  local texts = call('HMGET', TOPICS, unpack(topics))
+  for i = 1, #topics do note_settings(topics[i], texts[i]) end
 end
 
 local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
@@ -47,6 +56,7 @@ local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS 
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
 -- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
+-- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
 -- A setting that all topics may have: the topic's own, else that of all topics.
