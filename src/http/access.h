@@ -5,7 +5,8 @@
  * needs. Without tokens, which is possible on loopback only, every request may do everything, except those
  * from web pages (origin.h).
  *
- * The checks come first: a request that is refused has changed nothing. */
+ * The checks come first: a request that is refused has changed nothing. A topic that only a body or a query
+ * names is checked by the handler. Cursors of a token that is bound to topics name no other topic. */
 #ifndef DUEPOST_HTTP_ACCESS_H
 #define DUEPOST_HTTP_ACCESS_H
 

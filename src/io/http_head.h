@@ -1,4 +1,10 @@
-/* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head. */
+/* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head.
+ *
+ * A head passes only if libmicrohttpd and http_bytes.h find its end at the same byte, and each of its lines
+ * ends with CR LF. Within a line, the positions of the parts show with version 0.9 what was there; version
+ * 1.0 refuses by its strict level. After a body in chunks, whose lines libmicrohttpd does not show, nothing
+ * is read as a request. Version 1.0.1 answers 400 to chunk extensions, because it loses count of the bytes
+ * after them. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
 

@@ -2,7 +2,10 @@
  *
  * A socket is watched for as long as its connection is kept alive. It is shut when it brings far more than an
  * answer may have, and when it brings anything while idle, above all its end: libcurl 7.88 would send the
- * next request on that connection and lose it. */
+ * next request on that connection and lose it.
+ *
+ * An end that is still on its way cannot be seen. Such a reset is recorded as an attempt that uses up no
+ * retry, once in a job's life (uncounted in its record). */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 

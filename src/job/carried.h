@@ -1,6 +1,9 @@
 /* carried.h - members that a later version wrote and this one does not know: kept as they are spelt, and
  * written again with the rest.
  *
+ * Whatever rewrites a record or settings writes them again: retry, bury, run, PATCH. PUT makes a new job, or
+ * new settings, and carries nothing.
+ *
  * Neighbours make one run, so that an object has at most one run more than it has members that are known. */
 #ifndef DUEPOST_JOB_CARRIED_H
 #define DUEPOST_JOB_CARRIED_H
