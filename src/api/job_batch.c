@@ -21,13 +21,13 @@
 enum {
     TURN_US = 1000,                   /* of work in one turn of the loop */
     STEP_BYTES = 32 * 1024,           /* of text, between two looks at the clock */
-    PIECE_BYTES = 64,                 /* what a piece costs beside its text, in bytes */
+    PIECE_BYTES = 64,                 /* the cost of a piece, in addition to its text */
     SENT_JOBS_MAX = 512,              /* in the store's hands: a call of 256 and the next one */
     SENT_BYTES_MAX = 4 * 1024 * 1024, /* of their texts */
     OPEN_MAX = 16,                    /* batches at once; the others wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* not reached, because of these two: */
+    SAID_MAX = 16 * 1024 * 1024,      /* never reached, because of the next two: */
     SAID_PLENTY = 4 * 1024 * 1024,    /* from here on */
-    SAID_LONG = 1024,                 /* what is longer is cut short */
+    SAID_LONG = 1024,                 /* longer members are replaced */
 };
 
 struct job_batches {
@@ -64,7 +64,7 @@ struct batch_item {
 
 /* ---- its answer ---- */
 
-static void note(struct job_batch *batch, size_t index, unsigned status, struct slice members)
+static void note_result(struct job_batch *batch, size_t index, unsigned status, struct slice members)
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
@@ -81,7 +81,7 @@ static void note(struct job_batch *batch, size_t index, unsigned status, struct 
     job->said_bytes = said->size - job->said_at;
 }
 
-static void answer(struct job_batch *batch)
+static void answer_batch(struct job_batch *batch)
 {
     struct exchange *exchange = batch->exchange;
     struct buffer *body = exchange_scratch(exchange);
@@ -104,7 +104,7 @@ static void answer(struct job_batch *batch)
 static void answer_if_ended(struct job_batch *batch)
 {
     if (batch->next == batch->count && batch->pending == 0)
-        answer(batch);
+        answer_batch(batch);
 }
 
 /* ---- its jobs ---- */
@@ -135,7 +135,7 @@ static void on_submitted(void *arg, const struct app_verdict *verdict)
     batch->batches->sent_jobs--;
     batch->batches->sent_bytes -= item->text_bytes;
     batch->pending--;
-    note(batch, item->index, status, buffer_slice(members));
+    note_result(batch, item->index, status, buffer_slice(members));
     free_item(item);
     wake(batch->batches);
     answer_if_ended(batch);
@@ -149,7 +149,7 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
                                   .errors = errors};
     unsigned http_status =
         problem_write_verdict(members, batch->exchange, &verdict, &(struct problem_words){"job", ""});
-    note(batch, index, http_status, buffer_slice(members));
+    note_result(batch, index, http_status, buffer_slice(members));
 }
 
 /* Parses a job. False: it was noted as refused. A function of its own, because the errors are large. */
@@ -189,7 +189,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 {
     struct buffer *members = exchange_members(batch->exchange);
     problem_write(members, "The job is over %zu bytes.", max_bytes);
-    note(batch, index, 413, buffer_slice(members));
+    note_result(batch, index, 413, buffer_slice(members));
 }
 
 static void send_some(struct job_batch *batch)
@@ -254,7 +254,7 @@ static void open_batch(struct job_batch *batch)
 /* ---- turns ---- */
 
 /* False: there is nothing to do until a verdict comes, or another batch. */
-static bool step(struct job_batches *batches)
+static bool take_turn(struct job_batches *batches)
 {
     if (has_room(batches) && !list_is_empty(&batches->sending)) {
         send_some(LIST_ENTRY(list_pop(&batches->sending), struct job_batch, link));
@@ -275,7 +275,7 @@ static void on_turn(void *arg)
 {
     struct job_batches *batches = arg;
     int64_t end_us = clock_boot_us() + TURN_US;
-    while (step(batches)) {
+    while (take_turn(batches)) {
         if (clock_boot_us() >= end_us) {
             timer_start(batches->timer, 0);
             return;

@@ -1,13 +1,13 @@
 /* job_batch.h - POST /jobs with many jobs: a JSON array, or NDJSON.
  *
- * The text is cut into jobs first; when it is not sound, the request is refused and nothing is stored. Then
- * each job goes the way of a single one (submission.h), in their order and independently of each other. The
- * answer says of each what a request of its own would have been answered.
+ * The text is cut into jobs first. If it is malformed, the request is refused and nothing is stored. Then
+ * each job is submitted like a single one (app/submission.h), in order and independently of the others. The
+ * answer has for each job the status and the members that a request of its own would have got.
  *
- * Batches take turns. One turn of the loop does about a millisecond's work on them all, and only so many of
- * their jobs are in the store's hands at once: single requests and deliveries don't wait long behind a large
- * batch, and memory is bounded, since a batch that is not open yet holds its text and nothing else. Nobody
- * tells when the client leaves meanwhile; the batch goes on, as a single job would. */
+ * Batches take turns. One turn of the loop does about a millisecond's work on all of them, and a bounded
+ * number of their jobs are in the store's hands at once: single requests and deliveries do not wait long
+ * behind a large batch. Memory is bounded, because a batch that is not open yet holds its text only. A batch
+ * goes on when its client disconnects, as a single job would. */
 #ifndef DUEPOST_API_JOB_BATCH_H
 #define DUEPOST_API_JOB_BATCH_H
 
@@ -15,16 +15,16 @@
 
 enum { JOB_BATCH_BYTES_MAX = 16 * 1024 * 1024 };
 
-/* Those of one reactor. */
+/* The batches of one reactor. */
 struct job_batches *job_batches_new(struct loop *);
 
-/* When all have ended. NULL is fine. */
+/* Call it when all have ended. NULL is fine. */
 void job_batches_free(struct job_batches *);
 
-/* Does the body, or its beginning, say that there are many jobs? */
+/* Whether the body, or its beginning, is that of a request with many jobs. */
 bool job_batch_is_meant(const struct exchange *);
 
-/* Takes a request that is one to its answer. */
+/* Begins a batch, which answers the exchange. */
 void job_batch_begin(struct exchange *);
 
 #endif

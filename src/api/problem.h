@@ -12,7 +12,7 @@ void problem_write(struct buffer *members, const char *format, ...) __attribute_
 /* Writes all errors; what is "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
-/* What a request means whose outcome is unknown, or that failed. */
+/* The words for one kind of request. */
 struct problem_words {
     const char *what;        /* has the errors: "job", "topic" */
     const char *consequence; /* of an unknown outcome, a sentence */

@@ -34,28 +34,33 @@ static const struct route routes[] = {
     {
         .path = "/jobs/:/:",
         .names = route_names_job,
-        .methods = {{"GET", "GET /jobs/{topic}/{jobId}", read_handle, REACH_JOB, SCOPE_READ},
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}", read_handle, REACH_JOB, SCOPE_READ,
+                     .body = BODY_NONE},
                     {"PUT", "PUT /jobs/{topic}/{jobId}", replace_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                      .body = BODY_JSON},
                     /* Its answer shows the whole job. */
                     {"PATCH", "PATCH /jobs/{topic}/{jobId}", patch_handle, REACH_JOB,
                      SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
-                    {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL}},
+                    {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL,
+                     .body = BODY_NONE}},
     },
     {
         .path = "/jobs/:/:/run",
         .names = route_names_job,
-        .methods = {{"POST", "POST /jobs/{topic}/{jobId}/run", run_handle, REACH_JOB, SCOPE_SCHEDULE}},
+        .methods = {{"POST", "POST /jobs/{topic}/{jobId}/run", run_handle, REACH_JOB, SCOPE_SCHEDULE,
+                     .body = BODY_NONE}},
     },
     {
         .path = "/jobs/:/:/why",
         .names = route_names_job,
-        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/why", why_handle, REACH_JOB, SCOPE_READ}},
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/why", why_handle, REACH_JOB, SCOPE_READ,
+                     .body = BODY_NONE}},
     },
     {
         .path = "/jobs/:/:/attempts",
         .names = route_names_job,
-        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/attempts", attempts_handle, REACH_JOB, SCOPE_READ}},
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/attempts", attempts_handle, REACH_JOB, SCOPE_READ,
+                     .body = BODY_NONE}},
     },
     {
         .path = "/topics",
@@ -64,12 +69,14 @@ static const struct route routes[] = {
     {
         .path = "/topics/:",
         .names = route_names_topic,
-        .methods = {{"GET", "GET /topics/{topic}", topic_read_handle, REACH_TOPIC, SCOPE_READ},
+        .methods = {{"GET", "GET /topics/{topic}", topic_read_handle, REACH_TOPIC, SCOPE_READ,
+                     .body = BODY_NONE},
                     {"PUT", "CHANGE /topics/{topic}", topic_put_handle, REACH_TOPIC, SCOPE_ADMIN,
                      .body = BODY_JSON},
                     {"PATCH", "CHANGE /topics/{topic}", topic_patch_handle, REACH_TOPIC, SCOPE_ADMIN,
                      .body = BODY_JSON, .or_media = MERGE_PATCH},
-                    {"DELETE", "CHANGE /topics/{topic}", topic_delete_handle, REACH_TOPIC, SCOPE_ADMIN}},
+                    {"DELETE", "CHANGE /topics/{topic}", topic_delete_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_NONE}},
     },
     {
         .path = "/receivers",
@@ -79,22 +86,22 @@ static const struct route routes[] = {
         .path = "/receivers/:/close",
         .names = route_names_receiver,
         .methods = {{"POST", "POST /receivers/{receiver}/close", receiver_close_handle, REACH_ALL,
-                     SCOPE_ADMIN}},
+                     SCOPE_ADMIN, .body = BODY_NONE}},
     },
     {
         .path = "/healthz",
         .is_probe = true,
-        .methods = {{"GET", "GET /healthz", health_handle, REACH_FREE, 0}},
+        .methods = {{"GET", "GET /healthz", health_handle, REACH_FREE, 0, .body = BODY_NONE}},
     },
     {
         .path = "/readyz",
         .is_probe = true,
-        .methods = {{"GET", "GET /readyz", ready_handle, REACH_FREE, 0}},
+        .methods = {{"GET", "GET /readyz", ready_handle, REACH_FREE, 0, .body = BODY_NONE}},
     },
     {
         .path = "/metrics",
         .is_probe = true,
-        .methods = {{"GET", "GET /metrics", metrics_handle, REACH_ALL, SCOPE_READ}},
+        .methods = {{"GET", "GET /metrics", metrics_handle, REACH_ALL, SCOPE_READ, .body = BODY_NONE}},
     },
 };
 

@@ -149,7 +149,7 @@ static void tell_limit(const struct telling *telling)
 
 /* ---- */
 
-static void tell(const struct telling *telling)
+static void tell_finding(const struct telling *telling)
 {
     switch (telling->finding->why) {
     case APP_WHY_NOT_DUE:
@@ -201,7 +201,7 @@ static void on_finding(void *arg, const struct app_finding *finding)
     char room[DETAIL_MAX];
     struct buffer detail = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     struct telling telling = {finding, exchange->topic, &detail};
-    tell(&telling);
+    tell_finding(&telling);
     tell_pause(&telling);
     struct json_writer json = json_writer_to(exchange_scratch(exchange));
     json_put_object(&json);

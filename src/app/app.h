@@ -5,7 +5,7 @@
  * caller, write the audit log, and count accepted and ended jobs.
  *
  * The callback comes exactly once, perhaps before the call returns; what it gets is borrowed until it
- * returns. What a call is given, the caller included, is borrowed until the callback. Ids are topic/jobId;
+ * returns. Arguments, the caller included, are borrowed until the callback. Ids are topic/jobId;
  * times are ms since 1970 by the clock of Redis. */
 #ifndef DUEPOST_APP_APP_H
 #define DUEPOST_APP_APP_H
@@ -22,7 +22,7 @@ struct store;
 struct tally;
 struct target_policy;
 
-/* What the use cases of one reactor work with; all of it is borrowed. */
+/* The surroundings of the use cases of one reactor, all borrowed. */
 struct app {
     struct store *store;
     const struct target_policy *targets;

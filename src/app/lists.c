@@ -208,7 +208,7 @@ static int64_t spread_ms(const struct bulk *bulk, size_t number)
     return ((int64_t)number * bulk->call->step_us + 999) / 1000;
 }
 
-static void act(struct bulk_item *item)
+static void act_on(struct bulk_item *item)
 {
     struct bulk *bulk = item->bulk;
     int64_t after_ms = spread_ms(bulk, (size_t)(item - bulk->items));
@@ -274,7 +274,7 @@ static void on_seen(void *arg, enum status status, const struct store_seen *jobs
     }
     bulk->pending = count;
     for (size_t i = 0; i < count; i++)
-        act(&bulk->items[i]);
+        act_on(&bulk->items[i]);
 }
 
 static void bulk_begin(bool is_redrive, struct app *app, const struct app_caller *caller,

@@ -64,7 +64,7 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
     patch_free(patch);
 }
 
-static void change(struct patch *patch, const struct job_patched *patched)
+static void write_change(struct patch *patch, const struct job_patched *patched)
 {
     const struct job *job = &patched->job;
     patch->is_moved = patched->is_moved && patch->job.state != JOB_STATE_DEAD;
@@ -149,7 +149,7 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     if (text.failed) {
         refuse_patch(patch, APP_NO_MEMORY);
     } else if (make_job(patch, stored, &text, &patched)) {
-        change(patch, &patched);
+        write_change(patch, &patched);
         job_patched_fini(&patched);
     } else {
         patch_free(patch);

@@ -59,7 +59,7 @@ static enum status read_sent(const struct app_submission *submission, struct buf
 }
 
 /* The id is taken: by the same job (OK), or by another one (EXISTS). */
-static enum status compare(const struct app_submission *submission, struct slice record)
+static enum status compare_jobs(const struct app_submission *submission, struct slice record)
 {
     struct job sent, there;
     struct buffer text;
@@ -78,7 +78,7 @@ static enum status compare(const struct app_submission *submission, struct slice
 
 static void end_exists(const struct app_submission *submission, const struct store_job *job)
 {
-    enum status status = compare(submission, job->record);
+    enum status status = compare_jobs(submission, job->record);
     if (status == STATUS_OK)
         submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = use_case_job(job)});
     else

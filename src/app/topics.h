@@ -11,7 +11,7 @@ struct app_topic {
     struct slice name;
     struct slice settings;                      /* see topic_settings.h; empty: none */
     int64_t delayed, ready, held, leased, dead; /* jobs; held ones are due and wait for their receiver */
-    int64_t due_ms;                             /* of the first job that waits; -1: there is none */
+    int64_t due_ms;                             /* of the first job that waits; -1: no job waits */
     int64_t now_ms;
     enum app_hold hold;
     int64_t held_until_ms; /* 0: until something else ends */
@@ -39,7 +39,7 @@ void app_topics(struct app *, const struct app_caller *, size_t max, struct app_
 /* Calls each with the topic, which may have no jobs and no settings, and then fn. */
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* What becomes of the settings. */
+/* How the settings change. */
 enum app_change {
     APP_CHANGE_REPLACE, /* they become the text */
     APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to them */

@@ -14,7 +14,7 @@ struct why {
     app_finding_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    /* Of the job, until its topic and its receiver are known. */
+    /* The job, until its topic and its receiver are known: */
     int64_t at_ms, now_ms; /* see app_job */
     int64_t due_ms;        /* of its first attempt, as its owner said */
     bool has_schedule;

@@ -16,14 +16,14 @@ struct job_errors;
 
 typedef void exchange_fn(struct exchange *);
 
-/* What the body of a request may be. */
+/* The body that a method accepts. */
 enum body_kind {
     BODY_NONE, /* is not read */
     BODY_JSON, /* application/json, or the method's or_media */
     BODY_ANY,
 };
 
-/* What a token that is bound to some topics may do with a method. */
+/* The rights of a token that is bound to some topics. */
 enum reach {
     REACH_UNDECIDED, /* not decided: the process does not start */
     REACH_FREE,      /* everything; no token is needed, and the method has no scopes */
@@ -48,7 +48,7 @@ struct method {
     size_t large_bytes;
 };
 
-/* What a path names. The slices point into the buffer that route_find was given. */
+/* The names in a path. The slices point into the buffer that route_find was given. */
 struct route_names {
     struct slice topic, job_id;
     struct slice key; /* topic/jobId, the topic, or the receiver */

@@ -42,7 +42,7 @@ static bool read_tags(struct slice value, struct buffer *seen)
     return is_sound && !seen->failed;
 }
 
-static bool refuse(struct exchange *exchange, const char *header, const char *detail)
+static bool refuse_header(struct exchange *exchange, const char *header, const char *detail)
 {
     struct job_errors errors = {.count = 1};
     snprintf(errors.items[0].field, sizeof errors.items[0].field, "%s", header);
@@ -55,8 +55,8 @@ static bool read_header(struct exchange *exchange, const char *header)
 {
     if (read_tags(http_request_header(exchange->request, header), &exchange->seen))
         return true;
-    return refuse(exchange, header,
-                  "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
+    return refuse_header(exchange, header,
+                         "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
 }
 
 bool etag_read_match(struct exchange *exchange)
@@ -69,7 +69,7 @@ bool etag_read_matches(struct exchange *exchange)
     if (!http_request_has_header(exchange->request, "If-None-Match"))
         return etag_read_match(exchange);
     if (http_request_has_header(exchange->request, "If-Match"))
-        return refuse(exchange, "If-None-Match", "cannot be combined with If-Match");
+        return refuse_header(exchange, "If-None-Match", "cannot be combined with If-Match");
     buffer_append_byte(&exchange->seen, JOB_TAGS_EXCLUDED);
     return read_header(exchange, "If-None-Match");
 }

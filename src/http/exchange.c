@@ -77,7 +77,7 @@ static bool has_room(const struct exchange *exchange, size_t bytes)
     return !is_read || http_request_take_room(exchange->request, bytes);
 }
 
-static void give(struct exchange *exchange, const struct http_answer *answer)
+static void give_answer(struct exchange *exchange, const struct http_answer *answer)
 {
     struct http_request *request = exchange->request;
     const char *label = exchange->method ? exchange->method->label : METRICS_ROUTE_OTHER;
@@ -115,20 +115,20 @@ void exchange_answer(struct exchange *exchange, unsigned status, const struct ht
         .body = body,
     };
     if (is_whole(exchange))
-        give(exchange, &answer);
+        give_answer(exchange, &answer);
 }
 
 void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
 {
     struct http_answer answer = {.status = 200, .content_type = content_type, .body = body};
     if (is_whole(exchange))
-        give(exchange, &answer);
+        give_answer(exchange, &answer);
 }
 
 /* ---- errors ---- */
 
-static void refuse(struct exchange *exchange, const struct exchange_error *error,
-                   const struct http_header *header)
+static void write_refusal(struct exchange *exchange, const struct exchange_error *error,
+                          const struct http_header *header)
 {
     struct buffer *body = exchange_scratch(exchange);
     exchange->dialect->write_error(body, error);
@@ -142,7 +142,7 @@ refuse_with(struct exchange *exchange, unsigned status, const struct http_header
     char detail[DETAIL_MAX];
     vsnprintf(detail, sizeof detail, format, values);
     struct exchange_error error = {.status = status, .detail = slice_of(detail)};
-    refuse(exchange, &error, header);
+    write_refusal(exchange, &error, header);
 }
 
 void exchange_refuse(struct exchange *exchange, unsigned status, const char *format, ...)
@@ -165,7 +165,7 @@ void exchange_refuse_with(struct exchange *exchange, unsigned status, const stru
 void exchange_refuse_errors(struct exchange *exchange, const char *what, const struct job_errors *errors)
 {
     struct exchange_error error = {.status = 400, .what = what, .errors = errors};
-    refuse(exchange, &error, NULL);
+    write_refusal(exchange, &error, NULL);
 }
 
 void exchange_refuse_over_limit(struct exchange *exchange)

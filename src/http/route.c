@@ -24,7 +24,7 @@ static bool take_segment(struct buffer *path, struct slice segment, size_t index
     return percent_decode(segment, index == 0 ? '/' : '\0', path) && path->size > before + index;
 }
 
-static bool matches(const char *pattern, struct slice target, struct buffer *path)
+static bool path_matches(const char *pattern, struct slice target, struct buffer *path)
 {
     size_t names = 0;
     struct slice rest_of_pattern = slice_of(pattern + 1), rest = slice_skip(target, 1);
@@ -100,7 +100,7 @@ const struct route *route_find(const struct dialect *dialect, struct slice targe
         raw.size--;
     for (size_t i = 0; i < dialect->route_count; i++) {
         const struct route *route = &dialect->routes[i];
-        if (matches(route->path, raw, path))
+        if (path_matches(route->path, raw, path))
             return !route->names || route->names(path, names) ? route : NULL;
     }
     return NULL;
