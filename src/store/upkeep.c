@@ -7,9 +7,10 @@ enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
     RECOVER_MAX = 256,
     FORGET_MAX = 1000,
-    MENDED_MAX = 64,   /* told from one step */
-    SWEEP_MAX = 1024,  /* jobs in one call */
-    SURVEY_MAX = 1000, /* topics in one call */
+    MENDED_MAX = 64,  /* told from one step */
+    SWEEP_MAX = 1024, /* jobs in one call */
+    AUDIT_TOPICS_MAX = 1000,
+    SURVEY_MAX = 2000, /* topics in one call, which ends earlier when it takes long */
 };
 
 /* One of these calls under way; fn has the type that belongs to the call. */
@@ -173,7 +174,7 @@ void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
     struct upkeep *upkeep = upkeep_new(arg);
     struct script_call *call = shard_call(shard, SCRIPT_AUDIT);
     upkeep->fn.audit = fn;
-    script_call_number(call, SURVEY_MAX);
+    script_call_number(call, AUDIT_TOPICS_MAX);
     script_call_send(call, shard->worker, on_audited, upkeep);
 }
 

@@ -6,23 +6,56 @@
 -- ARGV[4] [5] due jobs, and due time of the first of them or -1, that the steps before have found
 -- Returns {now_us, next cursor, due jobs, first due time}; with an empty cursor the survey is whole, and noted.
 -- uses: probe survey
-local cursor, most = ARGV[2], tonumber(ARGV[3])
+local cursor, left = ARGV[2], tonumber(ARGV[3])
 due_jobs, oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])
 local where, from, last = string.match(cursor, '^(%a*)/?([^/]*)/?(.*)$')
 local next_cursor
 
-if where == '' or where == 'due' then -- by rank
-  from = where == '' and 0 or tonumber(from)
-  next_cursor = survey_due(from, most) == most and 'due/' .. from + most or 'turns/-inf/'
-elseif where == 'turns' then -- by score; those that have had their turn since come later, and are passed over
-  if last == '' then last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or '-inf' end
-  local topics = call('ZRANGEBYSCORE', TURNS, '(' .. from, last, 'WITHSCORES', 'LIMIT', 0, most)
+-- A step looks at topics in chunks, and ends behind the chunk that uses up its time.
+local CHUNK, STEP_US = 100, 4000
+local function may_go_on()
+  local at = call('TIME')
+  return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
+end
+
+-- Each returns the place to go on from, or nothing when all topics of its kind have been looked at.
+local function step_due(rank, most)
+  local number = survey_due(rank, most)
+  if number == most then return rank + number end
+end
+
+-- Topics that have had their turn meanwhile have a higher score than last, and are passed over.
+local function step_turns(score, most)
+  local topics = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most)
   for i = 1, #topics, 2 do survey(topics[i]) end
-  next_cursor = #topics == 2 * most and table.concat({'turns', topics[#topics], last}, '/') or 'behind/'
-else -- by name
-  local topics = call('ZRANGE', BEHIND, from == '' and '-' or '(' .. from, '+', 'BYLEX', 'LIMIT', 0, most)
+  if #topics == 2 * most then return topics[#topics] end
+end
+
+local function step_behind(name, most)
+  local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
   for i = 1, #topics do survey(topics[i]) end
-  next_cursor = #topics == most and 'behind/' .. topics[most] or ''
+  if #topics == most then return topics[most] end
+end
+
+local function walk(step, place)
+  while place and may_go_on() do
+    local most = math.min(left, CHUNK)
+    place = step(place, most)
+    left = left - most
+  end
+  return place
+end
+
+if where == '' or where == 'due' then
+  local rank = walk(step_due, where == '' and 0 or tonumber(from))
+  next_cursor = rank and 'due/' .. rank or 'turns/-inf/'
+elseif where == 'turns' then
+  if last == '' then last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or '-inf' end
+  local score = walk(step_turns, from)
+  next_cursor = score and table.concat({'turns', score, last}, '/') or 'behind/'
+else
+  local name = walk(step_behind, from)
+  next_cursor = name and 'behind/' .. name or ''
 end
 
 if next_cursor == '' then

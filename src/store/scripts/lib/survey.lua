@@ -3,21 +3,22 @@
 
 local due_jobs, oldest_due = 0, -1
 
--- Adds the due jobs of a topic. Most have one, for which one look is enough.
+-- Adds the due jobs of a topic. Most topics have one, for which one look is enough.
 local function survey(topic)
-  local first = call('ZRANGEBYSCORE', bucket_of(topic), '-inf', DUE_NOW, 'WITHSCORES', 'LIMIT', '0', '2')
-  if not first[1] then return end
-  due_jobs = due_jobs + (first[3] and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 1)
+  local first = call('ZRANGE', bucket_of(topic), '0', '1', 'WITHSCORES')
+  if not first[1] or not is_due(first[2]) then return end
+  due_jobs = due_jobs + (first[4] and is_due(first[4]) and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 1)
   local due = ms_of(first[2])
   if oldest_due < 0 or due < oldest_due then oldest_due = due end
 end
 
--- Topics whose time has come, but which have not been offered since; those that are behind are counted as such.
+-- Topics whose time has come, but which have not been offered since. Those that are behind are counted as such.
 local function survey_due(from, most)
   local number = math.min(most, call('ZCOUNT', DUE, '-inf', now) - from)
   local topics = number > 0 and call('ZRANGE', DUE, from, from + number - 1) or {}
+  local are_behind = #topics > 0 and has(BEHIND) and call('ZMSCORE', BEHIND, unpack(topics)) or {}
   for i = 1, #topics do
-    if not (has(BEHIND) and call('ZSCORE', BEHIND, topics[i])) then survey(topics[i]) end
+    if not are_behind[i] then survey(topics[i]) end
   end
   return #topics
 end
