@@ -33,7 +33,7 @@ from redis_server import free_port, release_port
 import processes
 import scratch
 
-PATIENCE = 15
+PATIENCE = 20  # seconds
 PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")

@@ -57,12 +57,13 @@ def helps():
     return commands, of("--help") + "".join(of(command, "-h") for command in commands if command != "help")
 
 
-OF_OTHERS = {"--all", "--ask", "--no-install-recommends"}  # script/test, script/receiver, apt-get
+# script/test, script/receiver, apt-get, and an option of duepost that its help leaves out.
+OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference"}
 
 
 def test_commands_options_and_metrics_that_are_named_exist(server):
     commands, text = helps()
-    options = set(re.findall(r"--[a-z][a-z-]+", text)) | OF_OTHERS
+    options = set(re.findall(r"--[a-z][a-z-]+", text)) | OTHER_OPTIONS
     metrics = set(re.findall(r"^# TYPE (\w+)", server.get("/metrics").body.decode(), re.M))
     for path in PAGES:
         prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
@@ -134,3 +135,19 @@ def test_the_request_that_the_guide_to_receivers_shows_is_signed():
     key = base64.b64decode(re.search(r"Here the key is `whsec_([^`]+)`", text)[1])
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}"
     assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.digest(key, signed.encode(), hashlib.sha256)).decode()
+
+
+def test_the_guides_are_complete():
+    """Each key in Redis, setting of a topic, reason of a death and answer of why stands in its guide."""
+    guides = {path.name: path.read_text() for path in GUIDES}
+    contract = yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())
+    schemas = contract["components"]["schemas"]
+    why = contract["paths"]["/jobs/{topic}/{jobId}/why"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    scripts = "".join(path.read_text() for path in (ROOT / "src" / "store" / "scripts").rglob("*.lua"))
+    wanted = {
+        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # a key that never exists, see probe.lua
+        "topics.md": set(schemas["Settings"]["properties"]) | set(schemas["Job"]["properties"]["reason"]["enum"]),
+        "operations.md": set(why["properties"]["why"]["enum"]),
+    }
+    missing = {(name, word) for name, words in wanted.items() for word in words if not re.search(rf"`{word}\b", guides[name])}
+    assert missing == set()
