@@ -65,7 +65,7 @@ static void add_headers(struct json_writer *json, const struct topic_settings *s
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
     size_t count = topic_defaults_headers(settings, job, headers);
     json_put_name(json, "headers");
-    member_write_headers(json_put(json), headers, count, true);
+    headers_write(json_put(json), headers, count, true);
 }
 
 /* The bodies of jobs that the server made are not shown. */

@@ -1,10 +1,15 @@
-/* carried.h - members that a later version wrote and this one does not know: kept as they are spelt, and
- * written again with the rest.
+/* carried.h - what a later version wrote and this one does not know.
  *
- * Whatever rewrites a record or settings writes them again: retry, bury, run, PATCH. PUT makes a new job, or
- * new settings, and carries nothing.
+ * Unknown members are kept as they are spelt. Whatever rewrites a record or settings writes them again:
+ * retry, bury, run, PATCH. PUT makes a new job, or new settings, and carries nothing. Neighbours make one
+ * run, so that an object has at most one run more than it has known members.
  *
- * Neighbours make one run, so that an object has at most one run more than it has members that are known. */
+ * A version that gives a job or a topic a meaning which earlier ones would miss names it in "needs":["name",
+ * ...]. A process that does not know one of the names gives the job back, or does not serve the topic; it
+ * never buries and never rewrites. Where a needed name is unknown, known members may have any value: needs
+ * decides before a record is called unreadable. claim.lua passes over a topic that needs more, because giving
+ * back its jobs would change their order. The known names are in CMakeLists.txt; "script/build next" makes a
+ * version with one member, one setting and one need more. */
 #ifndef DUEPOST_JOB_CARRIED_H
 #define DUEPOST_JOB_CARRIED_H
 
@@ -24,5 +29,9 @@ bool carried_add(struct carried *, struct slice key, struct slice value);
 
 /* Writes them as further members. */
 void carried_write(const struct carried *, struct json_writer *);
+
+/* Reads the value of needs. Sets *unknown to the first name that is not known here, without its quotes, and
+ * leaves it as it is when all are known. False: value is not an array of names. */
+bool needs_read(struct slice value, struct slice *unknown);
 
 #endif

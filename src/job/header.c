@@ -1,5 +1,7 @@
 #include "job/header.h"
 
+#include "base/json_writer.h"
+
 static const struct slice refused_names[] = {
     {"Host", 4},        {"Content-Length", 14}, {"Transfer-Encoding", 17},
     {"Connection", 10}, {"Keep-Alive", 10},     {"TE", 2},
@@ -41,4 +43,29 @@ bool header_is_refused(struct slice name)
             return true;
     }
     return false;
+}
+
+const struct slice *headers_find(const struct job_header *headers, size_t count, struct slice name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal_nocase(headers[i].name, name))
+            return &headers[i].value;
+    return NULL;
+}
+
+bool header_is_shown(struct slice name)
+{
+    return slice_equal_nocase(name, SLICE("Content-Type"));
+}
+
+void headers_write(struct buffer *out, const struct job_header *headers, size_t count, bool is_hidden)
+{
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
+    for (size_t i = 0; i < count; i++) {
+        bool is_shown = !is_hidden || header_is_shown(headers[i].name);
+        json_put_name_text(&json, headers[i].name);
+        json_put_text(&json, is_shown ? headers[i].value : SLICE(HEADER_HIDDEN));
+    }
+    json_end_object(&json);
 }

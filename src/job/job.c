@@ -2,9 +2,7 @@
 
 #include <assert.h>
 
-#include "job/job_members.h"
 #include "job/json.h"
-#include "job/member.h"
 
 static const char *const error_words[] = {
     [ATTEMPT_ERROR_NONE] = "",
@@ -57,11 +55,6 @@ struct slice attempt_detail(struct slice value)
 void job_fini(struct job *job)
 {
     buffer_fini(&job->text);
-}
-
-bool job_is_same(const struct job *a, const struct job *b)
-{
-    return a->lacks.size == 0 && b->lacks.size == 0 && members_are_same(&job_members, a, b);
 }
 
 int64_t job_due_ms(const struct job *job, int64_t created_ms)
@@ -124,5 +117,5 @@ struct slice job_content_type(const struct job *job, struct slice payload)
 
 const struct slice *job_header(const struct job *job, struct slice name)
 {
-    return member_find_header(job->headers, job->header_count, name);
+    return headers_find(job->headers, job->header_count, name);
 }

@@ -13,27 +13,20 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "job/carried.h"
+#include "job/header.h"
+#include "job/job_errors.h"
+#include "job/job_id.h"
 #include "job/retry_schedule.h"
+#include "job/url.h"
 
 enum {
-    JOB_TOPIC_MAX = 128,      /* bytes; of the owner in the name of a sibling topic */
-    JOB_SIBLING_MAX = 128,    /* bytes from its '~' on */
-    JOB_ID_MAX = 255,         /* bytes, where a client may choose it */
-    JOB_ID_DERIVED_MAX = 320, /* bytes, where the server makes it for a job of a sibling topic */
-    JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
-    JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
-    JOB_URL_MAX = 2048,                                        /* bytes */
     JOB_RETRY_MAX = 100,
-    JOB_HEADERS_MAX = 50,
-    JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* in one object */
-    JOB_ERRORS_MAX = 64,               /* reported at once */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far above what the API takes */
     JOB_ATTEMPTS_MAX = 1000000000,     /* far above what retries can make */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
-#define JOB_WAIT_MAX_MS    (INT64_C(31536000) * 1000)  /* 1 year */
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TIMEOUT_MIN_MS INT64_C(100)
 #define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
@@ -80,10 +73,6 @@ struct attempt_result {
     /* Not recorded. */
     bool was_sent;       /* the request was handed over, if only in part */
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
-};
-
-struct job_header {
-    struct slice name, value;
 };
 
 /* The rows of the table of members, job_members.c, in the order of a record. */
@@ -144,17 +133,6 @@ struct job {
     struct carried carried; /* members that this version does not know */
 
     struct buffer text; /* owned: strings that had escapes */
-};
-
-/* One broken rule. */
-struct job_error {
-    char field[160];  /* "retrySchedule[2]"; "" for the document as a whole */
-    char detail[160]; /* "must be 0 to 31536000" */
-};
-
-struct job_errors {
-    size_t count; /* the first JOB_ERRORS_MAX are kept, in the order of the members */
-    struct job_error items[JOB_ERRORS_MAX];
 };
 
 /* Reads a client's job. now_ms is for the bounds of its times. INVALID: errors says

@@ -2,7 +2,20 @@
 #ifndef DUEPOST_JOB_JOB_ERRORS_H
 #define DUEPOST_JOB_JOB_ERRORS_H
 
-#include "job/job.h"
+#include "base/slice.h"
+
+enum { JOB_ERRORS_MAX = 64 }; /* reported at once */
+
+/* One broken rule. */
+struct job_error {
+    char field[160];  /* "retrySchedule[2]"; "" for the document as a whole */
+    char detail[160]; /* "must be 0 to 31536000" */
+};
+
+struct job_errors {
+    size_t count; /* the first JOB_ERRORS_MAX are kept, in the order of the members */
+    struct job_error items[JOB_ERRORS_MAX];
+};
 
 /* For field, "" for the document. Beyond JOB_ERRORS_MAX nothing is added. */
 void job_errors_add(struct job_errors *, const char *field, const char *detail);

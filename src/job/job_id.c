@@ -1,7 +1,6 @@
 #include "job/job_id.h"
 
 #include "base/utf8.h"
-#include "job/job.h"
 
 static bool is_topic_byte(char byte)
 {

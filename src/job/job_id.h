@@ -4,6 +4,15 @@
 
 #include "base/slice.h"
 
+enum {
+    JOB_TOPIC_MAX = 128,      /* bytes; of the owner in the name of a sibling topic */
+    JOB_SIBLING_MAX = 128,    /* bytes from its '~' on */
+    JOB_ID_MAX = 255,         /* bytes, where a client may choose it */
+    JOB_ID_DERIVED_MAX = 320, /* bytes, where the server makes it for a job of a sibling topic */
+    JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
+    JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
+};
+
 /* Returns whether this names a topic: 1 to 128 of A-Z a-z 0-9 . _ - and neither "." nor ".."; in a sibling
  * topic, '~' and at most JOB_SIBLING_MAX - 1 such bytes or '~' follow. */
 bool topic_is_valid(struct slice);

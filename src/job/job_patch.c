@@ -44,7 +44,7 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     struct slice key, value;
     bool is_open = old.size && !member_is_null(patch) && json_open(old, &cursor);
     while (is_open && json_next_member(&cursor, &key, &value))
-        if (!member_header_is_shown(slice_from(key.data + 1, key.size - 2)) &&
+        if (!header_is_shown(slice_from(key.data + 1, key.size - 2)) &&
             !json_has_member(patch, key, JSON_NAMES_NO_CASE))
             return true;
     return false;

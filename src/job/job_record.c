@@ -7,7 +7,6 @@
 #include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/json.h"
-#include "job/needs.h"
 #include "job/trace.h"
 
 /* For a new job the opening brace and createdAt are missing. Members that are carried stand before the body.
@@ -58,4 +57,9 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
         return STATUS_OK;
     job_fini(job);
     return read_lacking(id, record, job);
+}
+
+bool job_is_same(const struct job *a, const struct job *b)
+{
+    return a->lacks.size == 0 && b->lacks.size == 0 && members_are_same(&job_members, a, b);
 }

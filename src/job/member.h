@@ -3,7 +3,10 @@
 #ifndef DUEPOST_JOB_MEMBER_H
 #define DUEPOST_JOB_MEMBER_H
 
+#include "base/buffer.h"
+#include "job/header.h"
 #include "job/job_errors.h"
+#include "job/retry_schedule.h"
 
 /* Whether a value is null, which says nothing, or takes a member away. */
 bool member_is_null(struct slice value);
@@ -30,17 +33,5 @@ bool member_url(struct job_errors *, const char *name, struct slice text);
 enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 bool member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                     size_t *count, struct buffer *text);
-
-/* What stands for a value that is not shown. */
-#define MEMBER_HIDDEN "***"
-
-/* Whether people may see the value: Content-Type's. */
-bool member_header_is_shown(struct slice name);
-
-/* As an object. is_hidden: for people, with no value but those that may be seen. */
-void member_write_headers(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
-
-/* NULL: there is none with this name, in whatever case. */
-const struct slice *member_find_header(const struct job_header *headers, size_t count, struct slice name);
 
 #endif

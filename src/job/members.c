@@ -14,7 +14,6 @@
 #include "base/timestamp.h"
 #include "job/json.h"
 #include "job/member.h"
-#include "job/needs.h"
 #include "job/signature.h"
 #include "job/suggestion.h"
 

@@ -11,7 +11,6 @@
 #include "job/json.h"
 #include "job/member.h"
 #include "job/members.h"
-#include "job/needs.h"
 #include "job/signature.h"
 #include "job/url.h"
 
@@ -345,7 +344,7 @@ static void put_value(const struct member *member, const void *of, enum members_
     case MEMBER_WAITS:
         return retry_schedule_write(field, json_put(json));
     case MEMBER_HEADERS:
-        return member_write_headers(json_put(json), field, count_at(of, member->count), is_hidden);
+        return headers_write(json_put(json), field, count_at(of, member->count), is_hidden);
     case MEMBER_KEYS:
         return put_keys(json, field, is_hidden);
     case MEMBER_ATTEMPT:

@@ -4,7 +4,6 @@
 
 #include "base/duration.h"
 #include "base/json_writer.h"
-#include "job/job.h"
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)

@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 enum { RETRY_SCHEDULE_MAX = 100 };
+#define JOB_WAIT_MAX_MS (INT64_C(31536000) * 1000) /* 1 year */
 
 struct retry_schedule {
     size_t count;

@@ -16,7 +16,8 @@ static bool is_pattern(struct slice pattern)
 {
     bool is_open = take_star(&pattern);
     bool is_dots = slice_equal(pattern, SLICE(".")) || slice_equal(pattern, SLICE(".."));
-    return (topic_is_valid(pattern) && !topic_is_sibling(pattern)) || (is_open && (pattern.size == 0 || is_dots));
+    return (topic_is_valid(pattern) && !topic_is_sibling(pattern)) ||
+           (is_open && (pattern.size == 0 || is_dots));
 }
 
 enum status topic_patterns_check(struct slice patterns, struct problem *problem)
@@ -88,14 +89,15 @@ struct start {
 
 static void note_start(struct start *start, struct slice name)
 {
-    if (!precedes(start->after, name) || (start->size && !precedes(name, slice_from(start->text, start->size))))
+    if (!precedes(start->after, name) ||
+        (start->size && !precedes(name, slice_from(start->text, start->size))))
         return;
     memcpy(start->text, name.data, name.size);
     start->size = name.size;
 }
 
-/* Returns whether after lies among the matches. A pattern that is a topic has two ranges, as names lie between
- * the topic and its siblings: a, a-b, a~c. */
+/* Returns whether after lies among the matches. A pattern that is a topic has two ranges, as names lie
+ * between the topic and its siblings: a, a-b, a~c. */
 static bool note_pattern(struct start *start, struct slice pattern)
 {
     char text[START_MAX];

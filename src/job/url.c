@@ -1,7 +1,5 @@
 #include "job/url.h"
 
-#include "job/job.h"
-
 enum { HOST_MAX = 253, LABEL_MAX = 63 }; /* bytes, RFC 1035 */
 
 static bool is_digit(char byte)

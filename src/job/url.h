@@ -7,6 +7,8 @@
 #include "base/status.h"
 #include "job/address.h"
 
+enum { JOB_URL_MAX = 2048 }; /* bytes */
+
 struct url {
     bool is_https;
     struct slice host;      /* without brackets; as spelt */

@@ -126,12 +126,12 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     char room[3 * JOB_ID_DERIVED_MAX + 1];
     struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     buffer_append_number(&number, job->attempts + 1);
-    if (!member_find_header(headers, count, SLICE("Content-Type"))) {
+    if (!headers_find(headers, count, SLICE("Content-Type"))) {
         struct slice type = job_content_type(job, payload);
         add_header(lines, SLICE("Content-Type"), type);
         lines->text->failed |= type.size == 0;
     }
-    if (!member_find_header(headers, count, SLICE("User-Agent")))
+    if (!headers_find(headers, count, SLICE("User-Agent")))
         add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     add_header(lines, SLICE("Duepost-Topic"), job->topic);
     percent_append(&job_id, job->job_id);
@@ -145,7 +145,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     if (attempt->settings && attempt->settings->next.size)
         add_header(lines, SLICE("Duepost-Next-Topic"), attempt->settings->next);
 #endif
-    if (job->trace_parent.size && !member_find_header(headers, count, SLICE("traceparent")))
+    if (job->trace_parent.size && !headers_find(headers, count, SLICE("traceparent")))
         add_trace(job, lines);
     sign(attempt, payload, lines);
     lines->starts[lines->count] = lines->text->size;

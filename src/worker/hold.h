@@ -38,7 +38,7 @@ struct unserved {
 
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
-/* Warns at most once in ten seconds for each why. name: of the job or topic. lacks: see needs.h; may be
+/* Warns at most once in ten seconds for each why. name: of the job or topic. lacks: see carried.h; may be
  * empty. */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);

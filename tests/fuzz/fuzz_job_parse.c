@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "job/job_errors.h"
+#include "job/job.h"
 
 /* The record as the schedule script leaves it. */
 static void write_record(const struct job *job, struct buffer *record)

@@ -55,7 +55,7 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- The record begins as schedule.lua and job_write.c made it.
+-- The record begins as schedule.lua and job_record.c made it.
 local function passes(id, record, lines)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if began > 0 and created and tonumber(created) > began then return false end

@@ -1,6 +1,6 @@
 -- needs.lua - what the settings of a topic ask of the process that serves it.
 
--- The names that this version knows, from CMakeLists.txt, as job/needs.c has them.
+-- The names that this version knows, from CMakeLists.txt, as job/carried.c has them.
 local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
 
 local function knows_all(names)
