@@ -74,8 +74,8 @@ def data():
 
 
 # The files that take longest. They are begun first, so that none of them runs alone at the end.
-LONG = ("dead_names", "hostile", "receivers", "cluster", "docs", "sentinel", "redis", "partitions", "process", "many", "upkeep", "delivery",
-        "http_raw", "in_flight", "corrupt", "cancel", "topics")
+LONG = ("receivers", "redis", "dead_names", "hostile", "cluster", "docs", "sentinel", "partitions", "many", "process", "upkeep",
+        "retention", "retry", "limits", "topics", "http_raw", "delivery", "corrupt", "in_flight", "cancel")
 
 
 def pytest_collection_modifyitems(items):
