@@ -31,7 +31,7 @@ enum ending_cause {
     ENDING_CAUSE_UNREADABLE, /* no version of duepost wrote this record */
 };
 
-/* All that an ending depends on, beside the job. Borrowed. */
+/* All that an ending depends on, apart from the job. Borrowed. */
 struct ending_facts {
     enum ending_cause cause;
     int64_t now_ms;                        /* of the claim, by Redis's clock */

@@ -149,15 +149,8 @@ void receiver_cause(const struct attempt_result *result, char cause[RECEIVER_CAU
         snprintf(cause, RECEIVER_CAUSE_SIZE, "%s", attempt_error_word(result->error));
 }
 
-int64_t receiver_hold_ms(int64_t left_ms, int64_t wait_ms, uint32_t random)
-{
-    int64_t most_ms = wait_ms < RECEIVER_HOLD_MS ? wait_ms : RECEIVER_HOLD_MS;
-    int64_t hold_ms = left_ms < RECEIVER_HOLD_MS ? left_ms : RECEIVER_HOLD_MS;
-    return (hold_ms > 0 ? hold_ms : 0) + (int64_t)((double)most_ms / 8 * random / UINT32_MAX);
-}
-
 int64_t receiver_row_ms(int64_t impaired_ms)
 {
     int64_t row_ms = impaired_ms / 4 < RECEIVER_ROW_MAX_MS ? impaired_ms / 4 : RECEIVER_ROW_MAX_MS;
-    return row_ms > RECEIVER_HOLD_MAX_MS ? row_ms : RECEIVER_HOLD_MAX_MS;
+    return row_ms > RECEIVER_ROW_MIN_MS ? row_ms : RECEIVER_ROW_MIN_MS;
 }

@@ -7,6 +7,8 @@
 
 #define EACH_US INT64_C(2000) /* from one job of a row to the next, at least */
 
+#define BREAKER_FIRST_US INT64_C(30000000) /* at most: the breaker may close before its wait is over */
+
 #define LIMIT_FIRST_US INT64_C(50000)
 #define LIMIT_EACH_US  INT64_C(20000) /* divided by the limit */
 
@@ -63,32 +65,19 @@ static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
     return taken_us < left_us ? taken_us : left_us;
 }
 
-/* Whether this job is the one that comes back when the receiver may be probed. */
-static bool is_first(struct receiver *receiver, int64_t left_us)
-{
-    bool is_awaited = receiver->awaited_ms == receiver->probe_ms;
-    if (is_awaited || receiver->probe || left_us <= 0 || left_us >= RECEIVER_HOLD_MS * 1000)
-        return false;
-    receiver->awaited_ms = receiver->probe_ms;
-    return true;
-}
-
 int64_t hold_by_breaker_ms(struct receiver *receiver)
 {
-    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us), recheck_us = -1;
+    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us), hold_us = -1;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
     if (receiver_is_outdated(receiver))
-        recheck_us = take_place(&receiver->recheck_us, now_us, RECHECK_FIRST_US, EACH_US,
-                                left_us < RECHECK_MOST_US ? left_us : RECHECK_MOST_US);
-    if (recheck_us >= 0)
-        return recheck_us / 1000;
-    int64_t left_ms = (left_us + 999) / 1000;
-    int64_t first_ms = receiver_hold_ms(left_ms, receiver->wait_ms, 0);
-    if (is_first(receiver, left_us))
-        return first_ms;
-    int64_t row_ms = take_receivers_place(receiver, now_us, first_ms * 1000, EACH_US) / 1000;
-    int64_t spread_ms = receiver_hold_ms(left_ms, receiver->wait_ms, random_bits());
-    return row_ms > spread_ms ? row_ms : spread_ms;
+        hold_us = take_place(&receiver->recheck_us, now_us, RECHECK_FIRST_US, EACH_US,
+                             left_us < RECHECK_MOST_US ? left_us : RECHECK_MOST_US);
+    if (left_us <= 0) /* another attempt is asking for the right to probe */
+        left_us = RECHECK_FIRST_US;
+    if (hold_us < 0)
+        hold_us = take_receivers_place(receiver, now_us,
+                                       left_us < BREAKER_FIRST_US ? left_us : BREAKER_FIRST_US, EACH_US);
+    return (hold_us + 999) / 1000;
 }
 
 /* ---- the limit ---- */

@@ -121,16 +121,6 @@ void permit_end(struct permit *permit, const struct attempt_result *result)
     end_part(&permit->host, result);
 }
 
-static bool is_awaited(const struct permit_part *part)
-{
-    return part->receiver && !part->is_given;
-}
-
-bool permit_is_awaited(const struct permit *permit)
-{
-    return is_awaited(&permit->path) || is_awaited(&permit->host);
-}
-
 void permit_drop(struct permit *permit)
 {
     drop_part(&permit->path);

@@ -42,9 +42,6 @@ bool permit_is_probe(const struct permit *);
 /* The attempt is over, with this result. */
 void permit_end(struct permit *, const struct attempt_result *);
 
-/* Whether fn is to come. */
-bool permit_is_awaited(const struct permit *);
-
 /* Nothing was sent, or it is unknown. In any state, any number of times. */
 void permit_drop(struct permit *);
 

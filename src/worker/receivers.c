@@ -148,7 +148,6 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     receiver->heard_us = clock_boot_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
-        receiver->probe_ms = known->probe_ms;
         receiver->probe_us = receiver->heard_us + (left_us < WAIT_MAX_US ? left_us : 0);
         receiver->wait_ms = known->wait_ms;
         receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->heard_us;

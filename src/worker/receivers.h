@@ -60,7 +60,6 @@ struct receiver {
     int64_t heard_us;
     bool is_open;      /* its breaker */
     int64_t probe_us;  /* until then no process may probe it */
-    int64_t probe_ms;  /* the same by Redis's clock */
     int64_t wait_ms;   /* from one probe that failed to the next */
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
     int64_t probed_us; /* when it began */
@@ -79,7 +78,6 @@ struct receiver {
     bool is_asking; /* the answer is to come, even if the attempt is gone */
 
     /* hold.c */
-    int64_t awaited_ms; /* a job comes back when probe_ms is this */
     int64_t row_us;     /* when the last job of the row comes back */
     int64_t recheck_us; /* the same, of the row of those that wait for news */
 

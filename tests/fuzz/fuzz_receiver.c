@@ -17,9 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(health != RECEIVER_FAILING || result.status == 0 || result.status >= 500);
     assert(!receiver_is_overloaded(&result) || result.status > 0);
     receiver_cause(&result, cause);
-    int64_t hold_ms =
-        receiver_hold_ms((int64_t)data[0] * 4096, (int64_t)size * 10000, (uint32_t)data[0] << 24);
-    assert(hold_ms >= 0 && hold_ms <= RECEIVER_HOLD_MAX_MS);
     struct url url;
     const char *detail;
     if (url_parse(input_of(data + 1, size - 1), &url, &detail) == STATUS_OK) {

@@ -29,7 +29,7 @@ struct receiver {
     pthread_t thread;
 };
 
-/* What became of one post. */
+/* The outcome of one call. */
 struct result {
     bool is_done;
     struct http_outcome outcome;
@@ -1081,7 +1081,7 @@ static void abort_others(void *arg, const struct http_outcome *outcome)
     on_done(arg, outcome);
 }
 
-/* All three fail together; the first to be told ends the others, whose on_done must not come. */
+/* All three fail together; the first to end ends the others, whose on_done must not come. */
 START_TEST(on_done_may_abort_posts_that_have_ended_too)
 {
     struct http_call_request request = {.url = slice_of(fx.url),

@@ -170,28 +170,6 @@ START_TEST(a_timeout_of_less_than_a_second_tells_nothing)
 }
 END_TEST
 
-START_TEST(a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random)
-{
-    static const struct {
-        int64_t left_ms, wait_ms;
-        uint32_t random;
-        int64_t hold_ms;
-    } cases[] = {
-        {0, 30000, 0, 0},
-        {-5, 30000, 0, 0},
-        {1234, 30000, 0, 1234},
-        {1234, 30000, UINT32_MAX, 1234 + 3750},
-        {1234, 1000, UINT32_MAX, 1234 + 125},
-        {30000, 30000, 0, 30000},
-        {600000, 600000, 0, 30000},
-        {600000, 600000, UINT32_MAX, RECEIVER_HOLD_MAX_MS},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_int_eq(receiver_hold_ms(cases[i].left_ms, cases[i].wait_ms, cases[i].random),
-                         cases[i].hold_ms);
-}
-END_TEST
-
 START_TEST(many_jobs_are_held_longer_the_longer_their_receiver_is_away)
 {
     static const int64_t cases[][2] = {
@@ -213,7 +191,6 @@ Suite *suite(void)
     tcase_add_test(tests, a_path_has_a_name_of_its_own);
     tcase_add_test(tests, an_attempt_tells_how_its_receiver_and_its_path_are);
     tcase_add_test(tests, a_timeout_of_less_than_a_second_tells_nothing);
-    tcase_add_test(tests, a_job_is_held_for_half_a_minute_at_most_and_a_little_at_random);
     tcase_add_test(tests, many_jobs_are_held_longer_the_longer_their_receiver_is_away);
     suite_add_tcase(all, tests);
     return all;

@@ -1,4 +1,4 @@
-/* What a reactor knows of receivers, and does about it. */
+/* A reactor's copy of the receivers' records, its reports, permits and holds. */
 #include "worker/receivers.h"
 
 #include "base/clock.h"
@@ -22,6 +22,13 @@ static void on_permit(void *arg, int64_t wait_ms)
 static enum permit_answer ask(struct permit *permit)
 {
     return permit_ask(permit, receivers, WORLD_RECEIVER, on_permit, NULL);
+}
+
+/* It waits for Redis to say whether it may probe. */
+static bool is_awaited(const struct permit *permit)
+{
+    return (permit->path.receiver && !permit->path.is_given) ||
+           (permit->host.receiver && !permit->host.is_given);
 }
 
 static void end_badly(struct permit *permit)
@@ -54,7 +61,7 @@ static void teardown(void)
     receivers_free(receivers);
 }
 
-/* What a claim says that is sent now. */
+/* A claim that is sent now brings this version. */
 static void hear(int64_t version)
 {
     receivers_hear(receivers, 0, version, clock_boot_us());
@@ -243,7 +250,7 @@ START_TEST(of_a_path_that_fails_the_others_go_on)
     struct permit held, given;
     learn_open_path(9, 30000);
     ck_assert_int_eq(ask_for(&held, PATH), PERMIT_HELD);
-    ck_assert(!permit_is_awaited(&held) && held.wait_ms > 0);
+    ck_assert(!is_awaited(&held) && held.wait_ms > 0);
     ck_assert_int_eq(ask_for(&given, WORLD_RECEIVER "/b"), PERMIT_GIVEN);
     permit_drop(&given);
 }
@@ -297,9 +304,9 @@ START_TEST(a_permit_that_is_dropped_while_it_waits_gives_back_what_comes)
     struct store_receiver path = world_open(30000);
     learn_open_path(9, 0);
     ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_ASKED);
-    ck_assert(permit_is_awaited(&permit));
+    ck_assert(is_awaited(&permit));
     permit_drop(&permit);
-    ck_assert(!permit_is_awaited(&permit));
+    ck_assert(!is_awaited(&permit));
     world_end_turn();
     path.name = slice_of(PATH);
     path.probe = 10;
@@ -336,6 +343,53 @@ START_TEST(a_job_comes_back_soon_while_there_may_be_news)
     ck_assert_int_eq(held_ms(), 250);
     world_answer_reading(STATUS_UNAVAILABLE, 0, world_closed());
     ck_assert_int_ge(held_ms(), 30000);
+}
+END_TEST
+
+START_TEST(the_first_job_comes_back_when_the_receiver_may_be_probed)
+{
+    learn_open(9, 20000);
+    ck_assert_int_eq(held_ms(), 20000);
+    for (int i = 1; i < 10; i++)
+        ck_assert_int_eq(held_ms(), 20000 + 2 * i);
+    world_pass(15 * INT64_C(1000000));
+    learn_open(10, 10000); /* a second later */
+    ck_assert_int_eq(held_ms(), 10000);
+}
+END_TEST
+
+START_TEST(no_job_is_held_for_longer_than_half_a_minute_while_there_are_few)
+{
+    learn_open(9, 500000);
+    ck_assert_int_eq(held_ms(), 30000);
+}
+END_TEST
+
+START_TEST(while_another_attempt_asks_to_probe_jobs_come_back_in_a_moment)
+{
+    struct permit asker;
+    learn_open(9, 0);
+    ck_assert_int_eq(ask(&asker), PERMIT_ASKED);
+    ck_assert_int_eq(held_ms(), 250);
+    ck_assert_int_eq(held_ms(), 252);
+    permit_drop(&asker);
+}
+END_TEST
+
+START_TEST(while_a_probe_runs_jobs_come_back_the_less_often_the_longer_it_takes)
+{
+    struct store_receiver receiver;
+    learn_open(9, 30000);
+    world_pass(1000000);
+    hear(10);
+    receiver = world_open(25000);
+    receiver.probe = 1;
+    world_answer_reading(STATUS_OK, 10, receiver);
+    ck_assert_int_eq(held_ms(), 1000);
+    world_pass(4 * INT64_C(1000000));
+    ck_assert_int_eq(held_ms(), 4000);
+    world_pass(18 * INT64_C(1000000));
+    ck_assert_int_eq(held_ms(), 3000); /* by then another one may try */
 }
 END_TEST
 
@@ -402,7 +456,7 @@ START_TEST(few_jobs_come_back_within_34_seconds_however_long_it_takes)
         learn_open(version++, 500000);
         int count = hold_again(second + 1, second + 101, &longest_ms);
         ck_assert_int_ge(count, 1500 * 100 / 34);
-        ck_assert_int_le(longest_ms, RECEIVER_HOLD_MAX_MS);
+        ck_assert_int_le(longest_ms, RECEIVER_ROW_MIN_MS);
     }
 }
 END_TEST
@@ -415,7 +469,7 @@ START_TEST(what_a_limit_holds_comes_back_in_a_row)
     ck_assert_int_eq(held_ms(), 50);
     ck_assert_int_eq(held_ms(), 70);
     for (int i = 0; i < 100000; i++)
-        ck_assert_int_le(held_ms(), RECEIVER_HOLD_MAX_MS);
+        ck_assert_int_le(held_ms(), RECEIVER_ROW_MIN_MS);
     world_pass(INT64_C(3600000000));
     hear(10);
     world_answer_reading(STATUS_OK, 10, world_limited(1));
@@ -469,6 +523,10 @@ Suite *suite(void)
     tcase_add_checked_fixture(holds, setup, teardown);
     tcase_set_timeout(holds, 30);
     tcase_add_test(holds, a_job_comes_back_soon_while_there_may_be_news);
+    tcase_add_test(holds, the_first_job_comes_back_when_the_receiver_may_be_probed);
+    tcase_add_test(holds, no_job_is_held_for_longer_than_half_a_minute_while_there_are_few);
+    tcase_add_test(holds, while_another_attempt_asks_to_probe_jobs_come_back_in_a_moment);
+    tcase_add_test(holds, while_a_probe_runs_jobs_come_back_the_less_often_the_longer_it_takes);
     tcase_add_test(holds, of_many_jobs_only_some_come_back_soon);
     tcase_add_test(holds, the_more_jobs_a_breaker_holds_the_less_often_each_comes_back);
     tcase_add_test(holds, few_jobs_come_back_within_34_seconds_however_long_it_takes);

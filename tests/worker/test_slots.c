@@ -42,7 +42,7 @@ START_TEST(what_is_common_is_shared_by_those_who_want_it)
 }
 END_TEST
 
-/* Whoever takes what is free, in whatever order: never more than there are. */
+/* Shards take free slots in any order: never more than there are. */
 START_TEST(the_sum_is_never_over_the_maximum)
 {
     unsigned random = 1;

@@ -80,7 +80,7 @@ struct world_call {
     void *arg;
 };
 
-/* The oldest call of a kind that is under way; the test fails where there is none. */
+/* The oldest call of a kind that is under way; without one the test fails. */
 const struct world_call *world_call(enum world_kind);
 
 /* How many are under way, and how many were made since world_begin. */
@@ -99,7 +99,7 @@ void world_answer_sweep(enum status, struct shard_swept);
 void world_answer_audit(enum status, struct store_counts);
 void world_answer_mend(enum status, const char *cursor, size_t mended);
 
-/* What a shard tells by itself. */
+/* Events of a shard. */
 void world_come_up(size_t shard);
 void world_wake(size_t shard, int64_t due_ms);
 void world_leave_lock(size_t shard);
@@ -109,21 +109,21 @@ struct shard_claimed world_job(const char *id, const char *record, const char *s
 
 /* ---- the HTTP client ---- */
 
-/* Posts under way, and how often one was handed to the network. */
+/* Calls under way, and how often one was handed to the network. */
 size_t world_posts(void);
 size_t world_sent(void);
 
-/* The oldest post that was not sent yet is about to be. False: the attempt may not, and hears so. */
+/* The oldest call that was not sent yet is about to be. False: the attempt refused, and got its outcome. */
 bool world_send(void);
 
-/* The oldest post ends. */
+/* The oldest call ends. */
 void world_answer_post(int status);
 void world_end_post(struct http_outcome);
 
-/* The oldest post's status is known, its body is not. */
+/* The oldest call's status is known, its body is not. */
 void world_begin_answer(int status);
 
-/* As the oldest post was asked for. */
+/* The request of the oldest call. */
 const struct http_call_request *world_request(void);
 
 /* ---- metrics and log ---- */
@@ -151,7 +151,7 @@ struct world_reading {
 };
 const struct world_reading *world_reading(void);
 
-/* What Redis says of the receiver now. */
+/* Redis's record of the receiver now. */
 struct store_receiver world_closed(void);
 struct store_receiver world_open(int64_t probe_in_ms); /* since the clock began */
 struct store_receiver world_limited(int64_t limit);
