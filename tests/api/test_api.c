@@ -1,4 +1,4 @@
-/* What has to be there before memory is short. */
+/* Memory that must be allocated before memory is short. */
 #include "api/problem.h"
 #include "http/site.h"
 #include "support/suite.h"

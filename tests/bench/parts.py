@@ -1,6 +1,6 @@
-"""What the figures are measured with: processes of ours, their CPU, and a plain connection to Redis.
+"""The parts of a measurement: our processes, their CPU time, and a plain connection to Redis.
 
-Each part ends what it started, by its pid."""
+Each part stops the process that it started, by its pid."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ def await_condition(condition, seconds, what, step=0.02):
 
 
 def first_line(process, seconds, what):
-    """What it says on stdout once it serves."""
+    """Returns the line that the process prints when it serves."""
     line, deadline = b"", time.monotonic() + seconds
     while not line.endswith(b"\n"):
         if not select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:

@@ -33,7 +33,7 @@ static void check_job(struct job *job, struct slice text)
     job_fini(&again);
 }
 
-/* What is taken is read again from its record, byte for byte; what is not says why. */
+/* An accepted job is read from its record again, byte for byte; a refused one has a reason. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job job;

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "job/job_patch.h"
 
-/* A line with a record, then a patch. What comes out is a job that can be read again. */
+/* Input: a line with a record, then a patch. The result is a job that can be read again. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job_errors errors;

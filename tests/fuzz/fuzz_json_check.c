@@ -6,7 +6,7 @@
 
 enum opinion { UNSURE, SOUND, UNSOUND };
 
-/* What jansson says of the grammar; it reads no further than a number that is too large for it. */
+/* jansson's verdict on the grammar. It stops at a number that is too large for it. */
 static enum opinion jansson_says(struct slice text)
 {
     json_error_t error;

@@ -374,7 +374,7 @@ static void on_reported(void *arg, enum status status, const struct store_report
 {
     (void)arg, (void)status;
     called++;
-    assert(reported->receiver || !reported->has_opened); /* the log tells of the one that was opened */
+    assert(reported->receiver || !reported->has_opened); /* the log names the one that was opened */
     if (reported->receiver)
         check_receiver(reported->receiver);
 }
@@ -590,7 +590,7 @@ static unsigned begin(struct store *store, unsigned number)
 
 static redisReader *reader;
 
-/* The next answer; NULL once there is none. */
+/* Returns the next answer; NULL at the end. */
 static void *next_answer(void)
 {
     void *answer = NULL;
@@ -627,7 +627,7 @@ static void run(unsigned expected)
     assert(called == expected);
 }
 
-/* What is known of Redis by now, in words. */
+/* Describes the state of Redis so far. */
 static void check_facts(const struct store *store)
 {
     struct problem problem;

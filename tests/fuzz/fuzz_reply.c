@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "fuzz_resp.h"
 
-/* What is asked of any reply. */
+/* Properties of every reply. */
 static void check_parts(const struct redis_reply *reply)
 {
     size_t count = 0;

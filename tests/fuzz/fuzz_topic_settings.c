@@ -31,7 +31,7 @@ static void check_shown(void)
     buffer_fini(&shown);
 }
 
-/* What any version may have written: once taken, it is written as a text that reads and writes the same. */
+/* Settings of any version: accepted settings are written as a text that reads and writes the same. */
 static void check_kept(struct slice kept)
 {
     struct buffer text;

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "job/url.h"
 
-/* What libcurl, which connects, takes for the host and the port of a url that we took: the same. */
+/* For each url that we accept, libcurl must find the same host and port, because it connects. */
 static void compare(const char *text, const struct url *url)
 {
     CURLU *theirs = curl_url();

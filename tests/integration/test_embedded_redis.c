@@ -29,7 +29,7 @@ static char data[4096];
 static struct loop *loop;
 static struct timer *limit;
 
-/* What the callback said. */
+/* The callback's arguments. */
 struct outcome {
     int calls;
     enum status status;
@@ -141,7 +141,7 @@ static void stop_redis(struct embedded_redis *redis)
     embedded_redis_free(redis);
 }
 
-/* One inline command over the socket; its answer, or "" when there is none. */
+/* Sends one inline command over the socket; returns its answer, or "" without one. */
 static const char *ask(const char *socket_path, const char *command)
 {
     static char answer[512];

@@ -73,7 +73,7 @@ static void load_well(const char *flags, const char *environment)
     ck_assert_msg(load(flags, environment) == STATUS_OK, "%s", problem.text);
 }
 
-/* What options_answer writes. Gives. */
+/* Returns the output of options_answer. Gives. */
 static char *answer(void)
 {
     char *text = NULL;
@@ -425,7 +425,7 @@ START_TEST(print_config_tells_values_and_where_they_come_from)
 }
 END_TEST
 
-/* config/duepost.conf beside the sources. Gives. */
+/* Reads config/duepost.conf of the source tree. Gives. */
 static char *read_reference(void)
 {
     char path[4096];

@@ -8,7 +8,7 @@
 
 enum { REACTORS = 2, CALLS_MAX = 16 };
 
-/* What stands in for the reactors: each call is kept until it is answered. */
+/* Replaces the reactors: keeps each call until it is answered. */
 static struct {
     loop_fn *on_reloaded;
     void *arg;
@@ -42,7 +42,7 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-/* So many tokens, called a, b, ... */
+/* Writes count tokens, called a, b, ... */
 static void write_tokens(int count)
 {
     char text[1024] = "# of a test\n";
@@ -76,7 +76,7 @@ static void stop(void *arg)
     loop_stop(arg);
 }
 
-/* What was posted is done. */
+/* Runs the posted callbacks. */
 static void turn(void)
 {
     loop_post(loop, stop, loop);

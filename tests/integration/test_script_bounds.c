@@ -1,5 +1,5 @@
-/* What the scripts do when there is much of something, or too little: a Redis that forgot them or has no
- * memory left, pages of long lists, large records, 100,000 jobs due at once. */
+/* The scripts at their bounds: a Redis that forgot them or is out of memory, pages of long lists, large
+ * records, 100,000 jobs due at once. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -229,7 +229,8 @@ static void let_die(const char *id)
     freeReplyObject(record);
 }
 
-/* Whatever is told of them, and even if that is nothing; then it goes on behind them. */
+/* Pages of each form end after a few MiB of records, even without matches; the next page goes on behind them.
+ */
 static void check_large_pages(const char *state, const char *topic)
 {
     static const char *const tell[] = {"jobs", "seen", "count"}, *const hosts[] = {"h", "other", ""};
@@ -285,7 +286,7 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
 }
 END_TEST
 
-/* Of five jobs of 1 MiB each whose topic keeps what ends, four end in one call. */
+/* A topic keeps ended jobs: of five jobs of 1 MiB each, four end in one call. */
 START_TEST(ends_move_a_few_mib_at_a_time)
 {
     static const char *const complete[] = {"complete", "t/1", "n1",  "",   "t/2", "n1",  "",   "t/3",

@@ -1,4 +1,4 @@
-/* What the scripts keep of a job's attempts, as long as there is the job. */
+/* The scripts keep a job's last attempts as long as the job exists. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -47,7 +47,7 @@ START_TEST(only_who_holds_the_lease_notes_anything)
         /* Told twice, noted once. */
         {LEASED, RETRY("1") " t/a n1 5000 {x} 1", "1 0 wake now+5001", ONE RETRIED},
         {LEASED, BURY("1") " t/a n1 {x} 1", "1 0", BURIED("1|")},
-        /* Of several, each its own. */
+        /* Each of several jobs has its own. */
         {"holders:t: t/a=n1,now-9 t/b=n2,now-8\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n",
          BURY("1") " t/c n1 {x} 1 t/b n2 {b} 2", "1 0 1",
          "dead: t/a@now t/b@now\ndead:t: t/a@now t/b@now\ndead_due: t@inf\n"

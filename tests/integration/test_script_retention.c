@@ -1,4 +1,4 @@
-/* What the scripts keep of jobs that have ended, where their topic has a retention, and for how long. */
+/* Ended jobs that the scripts keep in topics with a retention, and for how long. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -27,7 +27,7 @@ START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
         {ONE LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("1|2|") KEEPS},
         {ONE LEASED KEEPS, "complete t/a n1 ''", "1", DELIVERED("1|") KEEPS},
         {LEASED KEEPS, "complete t/a nx 2", "0", NULL}, {DELAYED KEEPS, "complete t/a n1 2", "0", NULL},
-        /* It had lost its lease; how often tells whoever reads it. */
+        /* The job had lost its lease; its record shows how often. */
         {LOST KEEPS, "complete t/a n1 2", "1",
          "delivered:t: t/a@now\nkept: t/a=delivered,now,1,3,{r}2|\n" UNTIL BELL KEEPS},
         {DEAD_BY_LOSSES KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
@@ -110,13 +110,13 @@ START_TEST(a_dead_job_can_be_run_and_changed)
          ONE "bucket:t: t/a@now\njobs: t/a={f}\nready: t\n" KEEPS "turns: t@1\n"},
         {DEAD KEEPS, "change t/a * - {n}", "0", DATED("now-5000", "now+5000", "0,3,{n}") KEEPS},
         {LEASED KEEPS, "bury t/a n1 {d} 1", "1", DATED("now", "now+10000", "0,3,{d}1|") KEEPS},
-        /* What was delivered or cancelled cannot. */
+        /* Delivered and cancelled jobs cannot. */
         {EARLIER KEEPS, "run 0 t/a 0 '' '' ''", "-1", NULL},
         {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, {EARLIER KEEPS, "cancel t/a *", "-1", NULL}, );
 }
 END_TEST
 
-/* Of a consumer that was lost, and with it the job, the outcome comes after all. */
+/* A consumer was lost and its job died; the consumer's outcome arrives after all. */
 START_TEST(a_job_that_died_with_its_consumer_takes_the_outcome)
 {
     CHECK_EXAMPLES( //

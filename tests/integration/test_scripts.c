@@ -7,7 +7,7 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* What names t/a in its states: SHA-1 of "<state> <place> {r}". */
+/* Tags of t/a in its states: SHA-1 of "<state> <place> {r}". */
 #define TAG_DELAYED "d74a780c6934b45530b7b8afa03e7941663fbeca"
 #define TAG_READY   "d783316faf348ef12ac92b392c47145b378a7266"
 #define TAG_LEASED  "51e09f62bcf1c20da7e481af71728a796f5c07bd"
@@ -61,7 +61,7 @@ START_TEST(schedule_takes_each_item_after_the_one_before)
                     "u/a={\"createdAt\":now+1,\"3\"} u/b={\"createdAt\":now,\"1\"}\n"
                     "ready: u\n"
                     "turns: u@1\n"},
-                   /* An earlier time of a later topic wakes nobody; the first time of all does. */
+                   /* An earlier time of a later topic publishes no wake-up; the first time of all does. */
                    {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n",
                     "schedule 0 86400000 t/a @now+9 \"x\"} -", "now+9",
                     "bucket:s: s/a@now+5\n"
@@ -104,7 +104,7 @@ START_TEST(a_job_without_a_url_needs_a_topic_with_one)
         {URL, "replace 0 t/a 0 " NO_URL " ''", "(now now 0)", MADE("{\"createdAt\":now," NO_URL)},
         {DELAYED URL, "change t/a " TAG_DELAYED " 0 {\"createdAt\":1," NO_URL, "now",
          MADE("{\"createdAt\":1," NO_URL)},
-        /* What stands further inside is somebody's body. */
+        /* Members further inside belong to a body. */
         {ABSENT, "schedule 0 86400000 t/a 0 \"url\":\"x\",\"body\":{" NO_URL "} -", "now",
          DUE_NOW("{\"createdAt\":now,\"url\":\"x\",\"body\":{" NO_URL "}")}, );
 }
@@ -144,7 +144,7 @@ START_TEST(replace_takes_each_item_after_the_one_before)
          SCHEDULED("now+60001", "now+1")},
         {ABSENT, "replace 0 t/a 60000 \"y\":1} '' t/a 0 \"x\":1} ''", "(now+60001 now+1 0) (now now 1)",
          DUE_NOW("{\"createdAt\":now,\"x\":1}")},
-        /* What is there is counted, too. */
+        /* Existing jobs are counted, too. */
         {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
          "(now+60001 now+1 0) -1 " REPLACED " wake now+60001",
          "bucket:t: t/a@now+60001.0005\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"},
@@ -225,7 +225,7 @@ START_TEST(change_moves_a_job)
         {LOST, "change t/a " TAG_READY " 5 {n}", "now+6 wake now+6", MOVED("now+6") BELL},
         {LOST_THRICE, "change t/a " TAG_THRICE " 5 {n}", "now+6 wake now+6", MOVED("now+6")},
         {LEASED, "change t/a " TAG_LEASED " 5 {n}", "-3", NULL},
-        /* Of two that read the same job, the first one counts. */
+        /* When two clients change the job that they read, the first one wins. */
         {DELAYED, "change t/a " TAG_DELAYED " 5 {n} t/a " TAG_DELAYED " 0 {m}", "now+6 -4 wake now+6",
          MOVED("now+6")},
         {DELAYED, "change t/a " TAG_DELAYED " - {n} t/a " TAG_DELAYED " 0 {m}", "0 -4",
@@ -550,8 +550,8 @@ END_TEST
 
 #define LACKS "{\"needs\":[\"later\"]}"
 
-/* Topics whose settings another version has written keep their turn; those whose settings nobody can read
- * have none. */
+/* Topics whose settings another version has written keep their turn; topics with unreadable settings have
+ * no turn. */
 START_TEST(claim_passes_over_what_it_may_not_serve)
 {
 #define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
@@ -680,7 +680,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: u/a@now+5000\n"
          "ready: t\n"
          "turns: u@4\n"},
-        /* What is left of the topic is to come, before all else: the carry worker is woken. */
+        /* The topic's remaining job is the first one due of all: the carry worker is woken. */
         {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
          "0 0 1 t/a now-9 {1} wake now+5",
          "bucket:t: t/b@now+5\n"
@@ -727,7 +727,7 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
         {HELD PAUSED, "schedule 0 86400000 t/b 0 \"x\"} -", "now",
          "bucket:t: t/a@now-1000 t/b@now\ndue: t@inf\njobs: t/a={r} t/b={\"createdAt\":now,\"x\"}\n" PAUSED},
         {HELD PAUSED, "settings t {\"paused\":true} ''", "1", READY},
-        /* Somebody else has changed them since. */
+        /* Another client has changed them since. */
         {HELD PAUSED, "settings t '' {\"paused\":false}", "0", NULL},
         {HELD PAUSED, "settings t {\"paused\":false} ''", "0", NULL},
         {READY, "settings t '' {\"maxInFlight\":1}", "1",
@@ -757,7 +757,7 @@ START_TEST(a_death_is_told_where_the_settings_say_so)
          "recover 5000 now 10 1", "1 t/a t/a",
          "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{r}") "\nready: t\n" TELLS
                                                              "turns: t@1\n" DIED("now", "5/n1,3,{r}")},
-        /* What tells of a death tells of none itself. */
+        /* A notice of a death causes no notice itself. */
         {"holders:t: t/dead~1=n1,now-9\njobs: t/dead~1={r}\nleases: t/dead~1@now+9\n" TELLS,
          "bury t/dead~1 n1 {x} ''", "1",
          "dead: t/dead~1@now\ndead:t: t/dead~1@now\ndead_due: t@inf\nkept: "
@@ -841,7 +841,7 @@ START_TEST(topics_tells_what_there_is)
 }
 END_TEST
 
-/* What topics tells of the last hour of t, after these calls on a job that is leased. */
+/* Checks the answer of topics about the last hour of t, after these calls on a leased job. */
 static void check_hour(const char *before, const char *const *calls, const char *expected)
 {
     struct buffer answer;
@@ -995,7 +995,7 @@ START_TEST(abandon_gives_back_what_one_claim_has_leased)
         {three, abandon, "2",
          "bucket:t: t/a@now-3\nbucket:u: u/a@now-1\nholders:t: t/b=n2,now-2\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6\nready: t\nturns: t@1 u@2\n"},
-        /* It looks at so many. */
+        /* It examines this many. */
         {three, "abandon n1 2", "1",
          "bucket:t: t/a@now-3\nholders:t: t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6 u/a@now+7\nready: t\nturns: t@1\n"},
@@ -1092,7 +1092,7 @@ END_TEST
 
 /* ---- receivers ---- */
 
-/* A record: failures, opened, until when nobody may probe, wait, probe, limit, halved, failed, cause,
+/* A record: failures, opened, time of the next probe, wait, probe, limit, halved, failed, cause,
  * reported. */
 #define KNOWN(record)   "receivers: h:80=" record " version=7\nreported: h:80@7\n"
 #define NEXT(record)    "receivers: h:80=" record " version=8\nreported: h:80@8\n"
@@ -1114,7 +1114,7 @@ START_TEST(report_counts_failures_in_a_row)
          "receivers: h:80=3,0,0,0,0,0,0,now,connect,now version=1\nreported: h:80@1\n"},
         {KNOWN(FAILED_19), "report 30000 h:80 1 0 - 0 0 0 -", "(0 0 8 0 0 0 0 0 0 0 now-9 503 now)",
          NEXT(WELL)},
-        /* What came before the last success counts no more. */
+        /* Failures before the last success no longer count. */
         {KNOWN(FAILED_19), "report 30000 h:80 1 2 tls 0 1 0 -", "(0 0 8 2 0 0 0 0 0 0 now tls now)",
          NEXT("2,0,0,0,0,0,0,now,tls,now")},
         {KNOWN(WELL), "report 30000 h:80 1 0 - 0 1 0 -", "(0 0 7 0 0 0 0 0 0 0 now-9 503 now)", NULL},
@@ -1138,13 +1138,13 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {ABSENT, "report 1000 h:80 1 25 reset 0 0 0 -",
          "(0 1 1 25 now now+1001 1000 0 0 0 now reset now) wake receivers",
          "receivers: h:80=25,now,now+1001,1000,0,0,0,now,reset,now version=1\nreported: h:80@1\n"},
-        /* What began before it opened. */
+        /* An attempt that began before the breaker opened. */
         {KNOWN(OPEN), "report 30000 h:80 0 2 connect 0 0 0 -",
          "(0 0 8 22 now-9000 now+5000 30000 0 0 0 now connect now)",
          NEXT("22,now-9000,now+5000,30000,0,0,0,now,connect,now")},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 1 0 -",
          "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
-        /* The right to probe: not yet, once, and again when whoever got it must be lost. */
+        /* The right to probe: not yet; once; and again when the prober must be lost. */
         {KNOWN(OPEN), ASK, "(0 0 7 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
         {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
@@ -1229,7 +1229,7 @@ START_TEST(a_limit_is_halved_once_a_second_and_grows_by_each_success)
          "receivers: h:80=1,0,0,0,0,1,now,now,502,now version=1\nreported: h:80@1\n"},
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 9 0 0 -",
          "(0 4 8 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
-        /* Of those in flight, when they are fewer. */
+        /* Half of those in flight, when they are fewer. */
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 6 0 0 -",
          "(0 4 8 0 0 0 0 0 3 now 0 - now) wake receivers", NEXT("0,0,0,0,0,3,now,0,-,now")},
         {KNOWN(LIMITED("1")), "report 30000 h:80 1 0 - 1 0 0 -",
@@ -1267,7 +1267,7 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
         {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999", NULL},
         {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
         {some, "receivers '' 9 2", "9 9", NULL}, {ABSENT, "receivers '' 0 2", "0 0", NULL},
-        /* Whoever claims hears that there is something new. */
+        /* A claim reports that there are new records. */
         {some, CLAIM, "0 9 0", NULL}, );
 }
 END_TEST
@@ -1307,7 +1307,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         /* A deadline further off than any lease is from before the clock went back. */
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0", NULL},
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 t/a", LOST},
-        /* Of several, the longest lost; the limit has room again. */
+        /* The lease that was lost first comes first; the limit has room again. */
         {BUSY, "recover 5000 now 1 1", "0", NULL},
         {"bucket:t: t/c@now-1\n"
          "due: t@inf\n"
@@ -1322,7 +1322,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
          "leases: t/a@now-1\n"
          "ready: t\n"
          "turns: t@1\n"},
-        /* A lease without a holder: nobody knows when the job was due. */
+        /* A lease without a holder: the job's due time is unknown. */
         {"jobs: t/a={r}\nleases: t/a@now-1\n", RECOVER, "1 t/a",
          "bucket:t: t/a@now\ncrashes: t/a=1,-\njobs: t/a={r}\nready: t\nturns: t@1\n"}, );
 }
@@ -1473,7 +1473,7 @@ START_TEST(audit_counts)
         {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 now-1 0 0 0", NULL},
         {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 now-9 0 0 0", NULL},
         {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0 0", NULL},
-        /* The number beside the buckets counts, and not what they hold. */
+        /* The stored number counts, rather than the content of the buckets. */
         {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0 0", NULL},
         /* Held by a limit, and come but not carried yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
@@ -1555,7 +1555,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
         /* A holder without a lease; the topic was full with it. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
          "mend due 0", "0 holder t/x holder t/y", READY},
-        /* A topic that nobody would ever serve, one that is served twice, one at the wrong time. */
+        /* A topic that would never be served, one that is served twice, one at the wrong time. */
         {"bucket:t: t/a@now+60000\njobs: t/a={r}\n", "mend jobs 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now-1000\njobs: t/a={r}\n", "mend jobs 0", "0", READY},
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
@@ -1567,7 +1567,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
         /* Jobs that are looked at by chance. */
         {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
-        /* A number of waiting jobs that is none. */
+        /* An invalid number of waiting jobs. */
         {DELAYED "numbers: waiting=7\n", "mend waiting 0", "0 number of waiting jobs", DELAYED},
         {BUSY "numbers: waiting=-1\n", "mend waiting 0", "0 number of waiting jobs", BUSY}, );
 }

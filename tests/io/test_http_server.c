@@ -448,7 +448,7 @@ START_TEST(not_found_comes_before_too_large)
 }
 END_TEST
 
-/* Sends a body of so many bytes, the first of which is first, to /large. */
+/* Sends a body of this size to /large; its first byte is first. */
 static void send_large(char first, size_t bytes)
 {
     static char body[LARGE_BYTES + 1];
@@ -705,8 +705,8 @@ static const struct attack {
      SLICE(POST "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n" SMUGGLED)},
 };
 
-/* What libmicrohttpd refuses by itself, before any handler, may come out as two heads in front of one body;
- * the connection is closed after it. */
+/* A request that libmicrohttpd itself refuses, before any handler, may get two heads before one body; the
+ * connection is closed after it. */
 START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 {
     const struct attack *attack = &attacks[_i];

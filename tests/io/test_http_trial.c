@@ -1,5 +1,5 @@
-/* The trial has to refuse a libmicrohttpd that is not what the gate takes it for. MHD_get_version is ours
- * here, so that the gate can be told another version than the one that parses. */
+/* The trial must refuse a libmicrohttpd of another version than the gate assumes. MHD_get_version is replaced
+ * here, so that the gate sees another version than the one that parses. */
 #include "io/http_trial.h"
 
 #include <dlfcn.h>

@@ -15,7 +15,7 @@ def instructions(path):
 
 
 def copy_context(source, context):
-    """What .dockerignore lets through: it refuses everything, then names what it takes."""
+    """Copies the files that .dockerignore allows: it excludes everything, then lists exceptions."""
     rules = [line for line in (source / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert rules[0] == "*" and all(rule.startswith("!") for rule in rules[1:]), "another form of .dockerignore"
     for rule in rules[1:]:
@@ -31,7 +31,7 @@ def _copy(source, target):
 
 
 class Image:
-    """What a stage has become: a root, and how to start it."""
+    """The result of a stage: a root, and how to start it."""
 
     def __init__(self, root):
         self.root, self.directory, self.user, self.environment = root, "/", None, {}
@@ -72,7 +72,7 @@ class Image:
                                user=self.user, writable=self.volume)
 
     def is_healthy(self, **environment):
-        """What the HEALTHCHECK says, run beside the server."""
+        """Runs the HEALTHCHECK next to the server; returns its verdict."""
         process = self.root.start("sh", "-c", self.healthcheck, environment={**self.environment, **environment}, user=self.user)
         return process.popen.wait(10) == 0
 

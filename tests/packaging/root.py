@@ -211,7 +211,7 @@ class Root:
         return self.started[-1]
 
     def run(self, *command, seconds=900, **named):
-        """What it printed."""
+        """Runs a command and returns its output."""
         self.roots.log.write(f"+ in {self.path.name}: {' '.join(command)}\n")
         self.roots.log.flush()
         process = self.start(*command, **named)

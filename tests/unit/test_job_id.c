@@ -62,7 +62,7 @@ START_TEST(bounds_their_sizes)
 }
 END_TEST
 
-/* An id of a topic with so many bytes from its '~' on, and of a jobId with so many. */
+/* Returns an id with these sizes: the topic's bytes from its '~' on, and the jobId's. */
 static struct slice key_of(size_t topic_size, size_t sibling_size, size_t job_id_size)
 {
     struct slice key = letters(topic_size + sibling_size + 1 + job_id_size);

@@ -298,7 +298,7 @@ START_TEST(tells_what_it_lacks)
 }
 END_TEST
 
-/* ---- what somebody else wrote ---- */
+/* ---- records that duepost did not write ---- */
 
 #define HEAD "{\"createdAt\":1,\"url\":\"http://h/\""
 

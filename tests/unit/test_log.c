@@ -40,7 +40,7 @@ static const char *read_file(const char *name)
     return text;
 }
 
-/* What stands behind the time, which is the only thing that differs. */
+/* Returns the line without its time, the only part that differs. */
 static const char *behind_time(const char *line, const char *mark)
 {
     const char *found = strstr(line, mark);

@@ -2,7 +2,7 @@
 
 #include "job/token.h"
 
-/* Of no token. */
+/* No token has this digest. */
 #define DIGEST "sha256:a3c0b08f3b24bd6f6a36b3a0ee1d4ea1c5b6d0d3e5e7b0a3c2f6a1f3b8e9d7c6"
 
 START_TEST(a_line_says_all_of_it)
@@ -35,7 +35,7 @@ START_TEST(topics_and_rate_may_be_left_out)
 }
 END_TEST
 
-/* What is wrong, and words that must be told. */
+/* An invalid line, and words that the problem must contain. */
 static const struct {
     const char *line, *words;
 } wrong[] = {
