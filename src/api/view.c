@@ -71,7 +71,7 @@ static void add_headers(struct json_writer *json, const struct topic_settings *s
 /* The bodies of jobs that the server made are not shown. */
 static void add_body(struct json_writer *json, const struct job *job)
 {
-    if (job->body.size == 0 || topic_is_sibling(job->topic) || job_id_is_notice(job->job_id))
+    if (job->body.size == 0 || topic_is_sibling(job->topic))
         return;
     json_add_raw(json, "body", job->body);
 }

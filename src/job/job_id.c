@@ -65,11 +65,6 @@ bool job_id_is_valid(struct slice job_id)
     return is_job_id(job_id, JOB_ID_MAX);
 }
 
-bool job_id_is_notice(struct slice job_id)
-{
-    return slice_starts_with(job_id, SLICE(JOB_ID_NOTICE));
-}
-
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
 {
     return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) &&

@@ -26,12 +26,6 @@ bool topic_is_sibling(struct slice topic);
 /* Returns the name up to the first '~', the owner; of an id, up to its slash at most. */
 struct slice topic_owner(struct slice topic_or_id);
 
-/* One that begins so names a notice: bury() in scripts/lib makes it, and its body holds all of a dead job,
- * what the API does not show included. So nobody is shown the body of a job with such an id, whoever made it.
- */
-#define JOB_ID_NOTICE "dead~"
-bool job_id_is_notice(struct slice);
-
 /* Returns whether a client may give a job this id: UTF-8 of 1 to 255 bytes without control characters, and
  * neither "." nor "..". It may hold slashes. */
 bool job_id_is_valid(struct slice);

@@ -6,7 +6,6 @@
  *   4. what is kept of the old job is added, its times are compared, and what it hides stays where it led */
 #include "job/job_patch.h"
 
-#include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/job_parse.h"
 #include "job/json.h"
@@ -70,8 +69,6 @@ static void check_hidden(const struct member_values *old, const struct member_va
         return;
     if (keeps_hidden_header(old->of[JOB_HEADERS], values->of[JOB_HEADERS]))
         job_errors_add(errors, "headers", again);
-    if (job_id_is_notice(patched->job.job_id) && old->of[JOB_BODY].size && values->of[JOB_BODY].size == 0)
-        job_errors_add(errors, "body", again);
 }
 
 enum status job_patch(const struct job_patch *patch, struct buffer *text, struct job_patched *patched,

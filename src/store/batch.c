@@ -15,6 +15,7 @@ struct batch_call {
     struct list items;
     /* The script's reply, kept until WAIT says that enough replicas have what it did. */
     struct redis_reply *reply;
+    char follow_count[24]; /* the last argument, where items have follow-ups */
 };
 
 void batch_init(struct batch *batch, const struct batch_kind *kind, struct shard *shard,
@@ -83,6 +84,30 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
     wait_for_replicas(call);
 }
 
+static void add_follow_up(struct script_call *call, size_t number, const struct shard_follow_up *job)
+{
+    script_call_number(call, (int64_t)number);
+    script_call_text(call, job->id);
+    script_call_number(call, job->delay_ms);
+    script_call_text(call, job->record);
+}
+
+/* Adds the follow-ups of all items and their number, as take_follow_ups in scripts/lib/follow.lua reads them;
+ * nothing where there are none. */
+static void add_follow_ups(struct batch_call *call, struct script_call *script)
+{
+    size_t number = 1, total = 0;
+    for (struct list *link = call->items.next; link != &call->items; link = link->next, number++) {
+        const struct shard_follow_ups *follow = LIST_ENTRY(link, struct batch_item, link)->follow;
+        for (size_t i = 0; follow && i < follow->count; i++, total++)
+            add_follow_up(script, number, &follow->jobs[i]);
+    }
+    if (total) {
+        snprintf(call->follow_count, sizeof call->follow_count, "+%zu", total);
+        script_call_text(script, slice_of(call->follow_count));
+    }
+}
+
 static void send_call(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
@@ -101,6 +126,7 @@ static void send_call(struct batch *batch)
         items++;
         bytes += item->bytes;
     }
+    add_follow_ups(call, script);
     batch->calls++;
     script_call_send(script, batch->link, on_reply, call);
 }

@@ -17,11 +17,13 @@ enum {
 };
 
 struct shard;
+struct shard_follow_ups;
 
 /* The first member of each kind of item. */
 struct batch_item {
     struct list link;
-    size_t bytes; /* of its arguments */
+    size_t bytes;                          /* of its arguments */
+    const struct shard_follow_ups *follow; /* borrowed: they stand behind all items of a call; NULL: none */
 };
 
 struct batch_kind {

@@ -20,8 +20,7 @@ void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
     shard->claim = (struct claim){.is_wanted = true, .max = max, .shard = shard, .fn = fn, .arg = arg};
 }
 
-/* To the jobs of this topic; whether there are some. */
-static bool give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
+bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
 {
     bool is_given = false;
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +55,7 @@ bool claim_read(const struct redis_reply *reply, size_t max, struct shard_claime
          at += 2) {
         struct slice topic = redis_reply_text(redis_reply_at(reply, at));
         struct slice settings = redis_reply_text(redis_reply_at(reply, at + 1));
-        if (!give_settings(jobs, claimed->count, topic, settings)) {
+        if (!claim_give_settings(jobs, claimed->count, topic, settings)) {
             claimed->passed = topic;
             claimed->passed_settings = settings;
         }
@@ -110,6 +109,12 @@ static void abandon_lost_claim(struct shard *shard)
     script_call_send(call, shard->worker, on_abandoned, abandonment);
 }
 
+void shard_next_nonce(struct shard *shard, const char *mark, struct nonce *nonce)
+{
+    snprintf(nonce->text, sizeof nonce->text, "%s%s%llx", mark, shard->nonce_prefix,
+             (unsigned long long)++shard->claims);
+}
+
 void claim_flush(struct shard *shard)
 {
     if (!shard->claim.is_wanted)
@@ -120,8 +125,7 @@ void claim_flush(struct shard *shard)
     *claim = shard->claim;
     metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
     shard->claim.is_wanted = false;
-    snprintf(claim->nonce.text, sizeof claim->nonce.text, "%s%llx", shard->nonce_prefix,
-             (unsigned long long)++shard->claims);
+    shard_next_nonce(shard, "", &claim->nonce);
     script_call_number(call, (int64_t)claim->max);
     script_call_text(call, slice_of(claim->nonce.text));
     script_call_number(call, STORE_LEASE_MS);

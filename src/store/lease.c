@@ -13,23 +13,32 @@ struct lease_item {
     const struct lease *lease;
     int64_t wait_ms;      /* retry, release */
     int64_t claimed_ms;   /* release */
-    struct slice record;  /* retry, bury */
-    struct slice attempt; /* complete, retry, bury */
+    struct shard_end end; /* complete, retry, bury */
     struct shard *shard;  /* complete */
     shard_done_fn *fn;
     void *arg;
 };
 
-static struct lease_item *lease_item_new(const struct lease *lease, struct slice record, struct slice attempt,
-                                         shard_done_fn *fn, void *arg)
+static struct lease_item *lease_item_new(const struct lease *lease, shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = NEW(struct lease_item);
-    item->item.bytes = lease->id.size + record.size + attempt.size + BATCH_ITEM_OVERHEAD;
+    item->item.bytes = lease->id.size + BATCH_ITEM_OVERHEAD;
     item->lease = lease;
-    item->record = record;
-    item->attempt = attempt;
     item->fn = fn;
     item->arg = arg;
+    return item;
+}
+
+static struct lease_item *end_item_new(const struct lease *lease, const struct shard_end *end,
+                                       shard_done_fn *fn, void *arg)
+{
+    struct lease_item *item = lease_item_new(lease, fn, arg);
+    item->end = *end;
+    item->item.follow = &item->end.follow;
+    item->item.bytes += end->record.size + end->attempt.size;
+    for (size_t i = 0; i < end->follow.count; i++)
+        item->item.bytes +=
+            end->follow.jobs[i].id.size + end->follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;
     return item;
 }
 
@@ -43,7 +52,7 @@ static void add_lease(const struct batch_item *item, struct script_call *call)
 static void add_complete(const struct batch_item *item, struct script_call *call)
 {
     add_lease(item, call);
-    script_call_text(call, ((const struct lease_item *)item)->attempt);
+    script_call_text(call, ((const struct lease_item *)item)->end.attempt);
 }
 
 static void add_retry(const struct batch_item *item, struct script_call *call)
@@ -51,8 +60,8 @@ static void add_retry(const struct batch_item *item, struct script_call *call)
     const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
     script_call_number(call, entry->wait_ms);
-    script_call_text(call, entry->record);
-    script_call_text(call, entry->attempt);
+    script_call_text(call, entry->end.record);
+    script_call_text(call, entry->end.attempt);
 }
 
 static void add_release(const struct batch_item *item, struct script_call *call)
@@ -67,8 +76,8 @@ static void add_bury(const struct batch_item *item, struct script_call *call)
 {
     const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
-    script_call_text(call, entry->record);
-    script_call_text(call, entry->attempt);
+    script_call_text(call, entry->end.record);
+    script_call_text(call, entry->end.attempt);
 }
 
 static void add_lease_ms(const struct shard *shard, struct script_call *call)
@@ -109,34 +118,32 @@ const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
 const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
                                       add_lease_ms, add_lease,       end_lease_item};
 
-static const struct slice nothing;
-
-void shard_complete(struct shard *shard, const struct lease *lease, struct slice attempt, shard_done_fn *fn,
-                    void *arg)
+void shard_complete(struct shard *shard, const struct lease *lease, const struct shard_end *end,
+                    shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, nothing, attempt, fn, arg);
+    struct lease_item *item = end_item_new(lease, end, fn, arg);
     item->shard = shard;
     batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &item->item);
 }
 
-void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,
-                 struct slice attempt, shard_done_fn *fn, void *arg)
+void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, const struct shard_end *end,
+                 shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, record, attempt, fn, arg);
+    struct lease_item *item = end_item_new(lease, end, fn, arg);
     item->wait_ms = wait_ms;
     batch_add(&shard->batches[SHARD_BATCH_RETRY], &item->item);
 }
 
-void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, struct slice attempt,
+void shard_bury(struct shard *shard, const struct lease *lease, const struct shard_end *end,
                 shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_BURY], &lease_item_new(lease, record, attempt, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_BURY], &end_item_new(lease, end, fn, arg)->item);
 }
 
 void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
                    shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, nothing, nothing, fn, arg);
+    struct lease_item *item = lease_item_new(lease, fn, arg);
     item->wait_ms = wait_ms;
     item->claimed_ms = claimed_ms;
     batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
@@ -144,5 +151,5 @@ void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, nothing, nothing, fn, arg)->item);
+    batch_add(&shard->batches[SHARD_BATCH_RENEW], &lease_item_new(lease, fn, arg)->item);
 }

@@ -61,16 +61,35 @@ void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
 
 enum { SHARD_NO_WAIT = -1 };
 
-/* These end a lease; STALE: someone else holds or changed the job, nothing changed. attempt is what is kept
- * of the attempt (see attempt_line.h); empty: nothing. They borrow the lease's id, the record and attempt
+/* A job that follows from the end of another one's lease. Its topic is a sibling of that one's topic. */
+struct shard_follow_up {
+    struct slice id;
+    int64_t delay_ms;    /* from when Redis runs the script */
+    struct slice record; /* see job_write */
+};
+
+struct shard_follow_ups {
+    const struct shard_follow_up *jobs;
+    size_t count;
+};
+
+/* What is written with the end of a lease. Borrowed until the callback. */
+struct shard_end {
+    struct slice record;            /* of the job from now on; not with complete */
+    struct slice attempt;           /* the line to keep of the attempt, see attempt_line.h; empty: none */
+    struct shard_follow_ups follow; /* are scheduled in the same script, unless it is STALE; max_jobs does not
+                                     * refuse them, and an id that exists is left alone */
+};
+
+/* End a lease. STALE: someone else holds or changed the job; nothing changed. The lease's id is borrowed
  * until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
-void shard_complete(struct shard *, const struct lease *, struct slice attempt, shard_done_fn *, void *arg);
+void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
+                    void *arg);
 /* wait_ms: until the next attempt; SHARD_NO_WAIT: the job is due as it was. */
-void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, struct slice record,
-                 struct slice attempt, shard_done_fn *, void *arg);
-void shard_bury(struct shard *, const struct lease *, struct slice record, struct slice attempt,
-                shard_done_fn *, void *arg);
+void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, const struct shard_end *,
+                 shard_done_fn *, void *arg);
+void shard_bury(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *, void *arg);
 
 /* Ends it without an attempt. wait_ms: nothing was sent, and the job is held back for so long; SHARD_NO_WAIT:
  * it is due as it was. claimed_ms: now_ms of its claim. */
@@ -121,16 +140,20 @@ struct shard_carried {
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
 
-/* What became of lost leases' jobs. dead: ids of those among them that had lost too many consumers; borrowed
- * until the callback returns. */
+/* What became of lost leases' jobs. Borrowed until the callback returns. */
 struct shard_recovered {
-    size_t count;
-    const struct slice *dead;
-    size_t dead_count;
+    int64_t now_ms;
+    size_t count; /* leases that ran out */
+    /* Jobs that lost too many consumers: leased with this nonce for STORE_LEASE_MS, to be buried. Those that
+     * are not are listed again once the lease has run out. due_ms is not set. */
+    const struct nonce *nonce;
+    const struct shard_claimed *doomed;
+    size_t doomed_count;
     bool is_full; /* there may be more */
 };
 
-/* Returns lost leases' jobs, a bounded number; STALE: Redis's clock is not where expected_ms says. */
+/* Returns lost leases' jobs, a bounded number and some MiB of doomed ones; STALE: Redis's clock is not where
+ * expected_ms says. */
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 

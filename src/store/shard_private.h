@@ -43,7 +43,7 @@ struct shard_events {
     loop_fn *on_change; /* shard_is_ready or the facts may be different */
     /* The other three are NULL where nothing else says where the primary is. */
     void (*on_peer)(void *arg, const struct redis_node *); /* a connection goes there */
-    void (*on_error)(void *arg, struct slice error);         /* in a reply of Redis's */
+    void (*on_error)(void *arg, struct slice error);       /* in a reply of Redis's */
     loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: who is the primary? */
     bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
@@ -123,6 +123,12 @@ void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn
 /* What claim.lua replies to a claim of max jobs, all but the nonce. False: that is not what it replies. */
 bool claim_read(const struct redis_reply *, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
                 struct shard_claim *);
+
+/* Gives these settings to the jobs of the topic; false: there are none. */
+bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
+
+/* Makes a nonce that no process has used. mark: what it begins with. */
+void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);

@@ -1,11 +1,14 @@
 /* upkeep.c - what the carry worker and the janitor ask for: carry, recover, forget, sweep, audit, mend. */
 #include "base/memory.h"
 #include "base/random.h"
+#include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
-    RECOVER_MAX = 256,
+    RECOVER_MAX = 256,      /* leases in one call */
+    FIRST_DOOMED = 3,       /* where they begin in the reply of recover */
+    DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     MENDED_MAX = 64,  /* told from one step */
     SWEEP_MAX = 1024, /* jobs in one call */
@@ -13,8 +16,12 @@ enum {
     SURVEY_MAX = 2000, /* topics in one call, which ends earlier when it takes long */
 };
 
+/* Begins the nonces of recovery, see is_recovering in scripts/lib/crashes.lua. */
+#define RECOVERY_MARK "!"
+
 /* One of these calls under way; fn has the type that belongs to the call. */
 struct upkeep {
+    struct nonce nonce; /* recover */
     union {
         shard_carry_fn *carry;
         shard_recover_fn *recover;
@@ -65,20 +72,39 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     script_call_send(call, shard->worker, on_carried, upkeep);
 }
 
+/* {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. False: that is
+ * not what the script replies. */
+static bool read_recovered(const struct redis_reply *reply, struct shard_claimed doomed[RECOVER_MAX],
+                           struct shard_recovered *recovered)
+{
+    int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
+    int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
+    if (now_us <= 0 || count < 0 || count > RECOVER_MAX ||
+        !reply_count(reply, 2, FIRST_DOOMED, DOOMED_PARTS, RECOVER_MAX, &recovered->doomed_count))
+        return false;
+    recovered->now_ms = now_us / 1000;
+    recovered->count = (size_t)count;
+    recovered->is_full = count == RECOVER_MAX;
+    size_t at = FIRST_DOOMED;
+    for (size_t i = 0; i < recovered->doomed_count; i++, at += DOOMED_PARTS)
+        doomed[i] = (struct shard_claimed){.id = redis_reply_text(redis_reply_at(reply, at)),
+                                           .record = redis_reply_text(redis_reply_at(reply, at + 1))};
+    for (; at + 1 < redis_reply_size(reply); at += 2)
+        claim_give_settings(doomed, recovered->doomed_count, redis_reply_text(redis_reply_at(reply, at)),
+                            redis_reply_text(redis_reply_at(reply, at + 1)));
+    return true;
+}
+
 static void on_recovered(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
-    int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
-    struct slice dead[RECOVER_MAX];
-    struct shard_recovered recovered = {.dead = dead};
-    if (status == STATUS_OK && count < 0)
+    struct shard_claimed doomed[RECOVER_MAX];
+    struct shard_recovered recovered = {.nonce = &upkeep->nonce, .doomed = doomed};
+    if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
         status = STATUS_STALE;
-    if (status == STATUS_OK && count <= RECOVER_MAX) {
-        recovered.count = (size_t)count;
-        recovered.is_full = count == RECOVER_MAX;
-        for (size_t i = 2 + recovered.count;
-             i < redis_reply_size(reply) && recovered.dead_count < recovered.count; i++)
-            dead[recovered.dead_count++] = redis_reply_text(redis_reply_at(reply, i));
+    if (status == STATUS_OK && !read_recovered(reply, doomed, &recovered)) {
+        recovered.doomed_count = 0;
+        status = reply_refuse("recover");
     }
     upkeep->fn.recover(upkeep->arg, status, &recovered);
     free(upkeep);
@@ -91,10 +117,12 @@ void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *f
     uint32_t seed;
     random_fill(&seed, sizeof seed);
     upkeep->fn.recover = fn;
+    shard_next_nonce(shard, RECOVERY_MARK, &upkeep->nonce);
     script_call_number(call, STORE_LEASE_MS);
     script_call_number(call, expected_ms);
     script_call_number(call, RECOVER_MAX);
     script_call_number(call, seed);
+    script_call_text(call, slice_of(upkeep->nonce.text));
     script_call_send(call, shard->worker, on_recovered, upkeep);
 }
 

@@ -90,18 +90,20 @@ void attempt_record(struct attempt *attempt)
     struct shard *shard = attempt->context->shard;
     const struct ending *ending = &attempt->ending;
     const struct lease *lease = &attempt->lease;
-    struct slice record = buffer_slice(&attempt->texts.record), line = buffer_slice(&attempt->texts.line);
+    struct shard_end end = {.record = buffer_slice(&attempt->texts.record),
+                            .attempt = buffer_slice(&attempt->texts.line),
+                            .follow = {&attempt->follow_up, attempt->notice.id.size > 0}};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
     attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:
-        shard_complete(shard, lease, line, attempt_on_recorded, attempt);
+        shard_complete(shard, lease, &end, attempt_on_recorded, attempt);
         break;
     case ENDING_RETRY:
-        shard_retry(shard, lease, wait_ms, record, line, attempt_on_recorded, attempt);
+        shard_retry(shard, lease, wait_ms, &end, attempt_on_recorded, attempt);
         break;
     case ENDING_BURY:
-        shard_bury(shard, lease, record, line, attempt_on_recorded, attempt);
+        shard_bury(shard, lease, &end, attempt_on_recorded, attempt);
         break;
     case ENDING_RELEASE:
         shard_release(shard, lease, wait_ms, attempt->claimed_ms, attempt_on_recorded, attempt);
@@ -122,11 +124,30 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         attempt_log_failure(attempt);
 }
 
+/* A job that dies may have a notice. False: there is no memory for it. */
+static bool attempt_write_notice(struct attempt *attempt, const struct ending_facts *facts)
+{
+    bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;
+    struct notice_death death = {
+        .id = attempt->lease.id,
+        .nonce = slice_of(attempt->lease.nonce.text),
+        .at_ms = attempt->claimed_ms + (is_attempt ? facts->result->duration_ms : 0),
+        .record = buffer_slice(&attempt->texts.record),
+    };
+    bool is_dead = attempt->ending.verdict == ENDING_BURY;
+    if (!notice_write(&attempt->notice, is_dead ? attempt->settings : NULL, &death))
+        return false;
+    attempt->follow_up = (struct shard_follow_up){.id = buffer_slice(&attempt->notice.id),
+                                                  .record = buffer_slice(&attempt->notice.record)};
+    return true;
+}
+
 static void attempt_decide(struct attempt *attempt, const struct ending_facts *facts)
 {
     struct slice record = buffer_slice(&attempt->record);
     attempt->ending = ending_decide(&attempt->job, facts);
-    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts)) {
+    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts) &&
+        attempt_write_notice(attempt, facts)) {
         log_ending(attempt, facts->cause);
     } else {
         struct ending_facts instead = {.cause = ENDING_CAUSE_NO_MEMORY};
@@ -343,6 +364,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
     ending_texts_init(&attempt->texts);
+    notice_init(&attempt->notice);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
@@ -410,6 +432,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings_text);
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);
+    notice_fini(&attempt->notice);
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->header_text);
     free((char *)(uintptr_t)attempt->lease.id.data);

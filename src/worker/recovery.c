@@ -1,8 +1,10 @@
 #include "worker/recovery.h"
 
+#include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "job/job_id.h"
+#include "job/notice.h"
 #include "worker/pace.h"
 
 struct recovery {
@@ -11,7 +13,19 @@ struct recovery {
     recovery_may_fn *may_recover;
     void *arg;
     struct pace *pace;
-    size_t jobs; /* returned since recovery_run */
+    size_t jobs;     /* returned since recovery_run */
+    size_t burials;  /* under way */
+    bool is_waiting; /* the step has its reply, and waits for its burials */
+    bool is_full;    /* the step was: there may be more */
+};
+
+/* A job that lost too many consumers, until its death is recorded. */
+struct burial {
+    struct recovery *recovery;
+    struct lease lease;
+    struct buffer id, record;
+    struct notice notice;
+    struct shard_follow_up follow_up;
 };
 
 static void end(struct recovery *recovery)
@@ -23,8 +37,22 @@ static void end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-/* Its record, with its attempts and its receiver, stays in Redis. */
-static void tell_death(struct recovery *recovery, struct slice id)
+/* Goes on once the step's burials have ended, so that their texts do not pile up. */
+static void end_step(struct recovery *recovery)
+{
+    if (!recovery->is_waiting || recovery->burials > 0)
+        return;
+    recovery->is_waiting = false;
+    if (recovery->is_full)
+        pace_again(recovery->pace, 0);
+    else
+        end(recovery);
+}
+
+/* ---- burying ---- */
+
+/* The record, which holds the job's attempts and its receiver, stays in Redis. */
+static void note_death(struct recovery *recovery, struct slice id)
 {
     struct slice topic, job_id;
     log_warning("job_dead", LOG_SLICE("job", id), LOG_TEXT("reason", "consumer_lost"));
@@ -32,17 +60,82 @@ static void tell_death(struct recovery *recovery, struct slice id)
         metrics_ended(recovery->metrics, topic, METRICS_END_DEAD);
 }
 
+/* STALE: the job's outcome came after all, its owner changed it, or another recovery has it. On any other
+ * failure the lease runs out, and the job is listed again. */
+static void on_buried(void *arg, enum status status)
+{
+    struct burial *burial = arg;
+    struct recovery *recovery = burial->recovery;
+    if (status == STATUS_OK)
+        note_death(recovery, burial->lease.id);
+    buffer_fini(&burial->id);
+    buffer_fini(&burial->record);
+    notice_fini(&burial->notice);
+    free(burial);
+    recovery->burials--;
+    end_step(recovery);
+}
+
+/* Settings that no version can read are no reason to keep the job: its death has no notice then. False: there
+ * is no memory, or only another version knows what the death entails. */
+static bool write_notice(struct burial *burial, struct slice settings_text, int64_t now_ms)
+{
+    const char *nonce = burial->lease.nonce.text;
+    struct notice_death death = {.id = burial->lease.id,
+                                 .nonce = slice_of(nonce + (nonce[0] == '!')),
+                                 .at_ms = now_ms,
+                                 .record = buffer_slice(&burial->record)};
+    struct topic_settings settings;
+    enum status status = topic_settings_read(settings_text, &settings);
+    if (status != STATUS_OK)
+        return status != STATUS_NO_MEMORY;
+    bool is_written = settings.lacks.size == 0 && notice_write(&burial->notice, &settings, &death);
+    topic_settings_fini(&settings);
+    burial->follow_up = (struct shard_follow_up){.id = buffer_slice(&burial->notice.id),
+                                                 .record = buffer_slice(&burial->notice.record)};
+    return is_written;
+}
+
+static struct burial *burial_new(struct recovery *recovery, const struct shard_claimed *doomed,
+                                 const struct nonce *nonce)
+{
+    struct burial *burial = NEW(struct burial);
+    burial->recovery = recovery;
+    buffer_init(&burial->id, doomed->id.size);
+    buffer_init_fallible(&burial->record, doomed->record.size);
+    notice_init(&burial->notice);
+    buffer_append(&burial->id, doomed->id);
+    buffer_append(&burial->record, doomed->record);
+    burial->lease = (struct lease){buffer_slice(&burial->id), *nonce};
+    return burial;
+}
+
+static void bury(struct recovery *recovery, const struct shard_claimed *doomed, const struct nonce *nonce,
+                 int64_t now_ms)
+{
+    struct burial *burial = burial_new(recovery, doomed, nonce);
+    recovery->burials++;
+    if (burial->record.failed || !write_notice(burial, doomed->settings, now_ms)) {
+        on_buried(burial, STATUS_NO_MEMORY);
+        return;
+    }
+    struct shard_end what = {.record = buffer_slice(&burial->record),
+                             .follow = {&burial->follow_up, burial->notice.id.size > 0}};
+    shard_bury(recovery->shard, &burial->lease, &what, on_buried, burial);
+}
+
+/* ---- steps ---- */
+
 static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
 {
     struct recovery *recovery = arg;
     recovery->jobs += recovered->count;
     metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, recovered->count);
-    for (size_t i = 0; i < recovered->dead_count; i++)
-        tell_death(recovery, recovered->dead[i]);
-    if (status == STATUS_OK && recovered->is_full)
-        pace_again(recovery->pace, 0);
-    else
-        end(recovery);
+    for (size_t i = 0; i < recovered->doomed_count; i++)
+        bury(recovery, &recovered->doomed[i], recovered->nonce, recovered->now_ms);
+    recovery->is_waiting = true;
+    recovery->is_full = status == STATUS_OK && recovered->is_full;
+    end_step(recovery);
 }
 
 static void step(void *arg)

@@ -1,5 +1,5 @@
-/* recovery.h - returns the jobs of consumers that were lost. In bounded steps, one after the other while
- * there are more: 5,000 lost leases take less than a second. */
+/* recovery.h - returns the jobs of consumers that were lost, and buries those that lost too many. In bounded
+ * steps, one after the other while there are more: 5,000 lost leases take less than a second. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 

@@ -126,12 +126,11 @@ def test_a_leased_job_with_a_wide_name_is_listed(start, receiver, topic):
 
 def test_a_notice_of_a_job_with_a_wide_name_is_json(start, receiver, topic):
     server = start("--breaker", "off")
-    notices = topic + ".notices"
-    server.request("PUT", f"/topics/{topic}", json.dumps({"onDead": receiver.url(f"/{notices}")}), JSON).expect(200)
-    receiver.script(topic, 410, 200)
+    server.request("PUT", f"/topics/{topic}", json.dumps({"onDead": receiver.url("/dead")}), JSON).expect(200)
+    receiver.script(topic, 410)
     server.schedule(topic=topic, jobId='a "b" \\ é', url=receiver.url())
-    until(lambda: receiver.count(topic) == 2, 10, "the job and its notice")
-    assert json.loads(receiver.of(topic)[1].body)["jobId"] == 'a "b" \\ é'
+    notice, = until(lambda: receiver.of(f"{topic}~callbacks"), 10, "the notice")
+    assert json.loads(notice.body)["jobId"] == 'a "b" \\ é'
 
 
 def test_settings_of_a_topic_that_has_no_job_yet_are_fine(server, topic):

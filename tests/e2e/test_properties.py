@@ -19,7 +19,7 @@ from duepost import Duepost
 
 COUNT = os.environ.get("DUEPOST_TEST_EXAMPLES")
 TOPICS = st.sampled_from(["a", "b.c", "mail"])
-USUAL = {"topic": TOPICS, "jobId": st.sampled_from(["1", "2", "3", "dead~1"]), "receiver": st.sampled_from(["127.0.0.1:9", "%31:9", "[::1]:9"])}
+USUAL = {"topic": TOPICS, "jobId": st.sampled_from(["1", "2", "3"]), "receiver": st.sampled_from(["127.0.0.1:9", "%31:9", "[::1]:9"])}
 METHODS = ["get", "post", "put", "patch", "delete"]
 OPERATIONS = [(path, method) for path, item in contract.document["paths"].items() for method in METHODS if method in item]
 

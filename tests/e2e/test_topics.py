@@ -264,26 +264,40 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
     put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[]).expect(200)
     receiver.script(topic, 503, job_id="a")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1.10}, headers={"X-A": "b"})
-    notice = until(lambda: [a for a in receiver.of(topic) if a.target == "/dead"], 5, "the notice")[0]
+    callbacks = f"{topic}~callbacks"
+    notice, = until(lambda: receiver.of(callbacks), 5, "the notice")
+    assert notice.target == "/dead"
     told_of = json.loads(notice.body)
     assert (told_of["topic"], told_of["jobId"]) == (topic, "a")
     assert abs(told_of["deadAt"] - notice.at_ms) < 2000 * SLOW
     assert told_of["job"]["lastAttempt"]["status"] == 503 and told_of["job"]["headers"] == {"X-A": "b"}
     assert b'"body":{"n": 1.1}' in notice.body
-    assert notice.job_id.startswith("dead~")
-    server.wait_for_state(topic, notice.job_id, None)
+    assert notice.job_id.startswith("a~dead~")
+    server.wait_for_state(callbacks, notice.job_id, None)
     assert server.job(topic, "a")["state"] == "dead"
 
 
-def test_a_body_is_delivered_but_not_shown_under_the_id_of_a_notice(server, receiver, topic):
-    """A notice's body holds values that are not shown of a dead job, even when a client chose its id."""
-    answers = [server.post({"topic": topic, "jobId": "dead~1", "url": receiver.url(), "body": "mine", "delay": 60}).expect(201),
-               server.job(topic, "dead~1"),
-               server.request("PATCH", f"/jobs/{topic}/dead~1", '{"body": "ours"}', JSON).expect(200),
-               *server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"]]
-    assert len(answers) == 4 and not any("body" in answer for answer in answers)
-    server.run(topic, "dead~1").expect(202)
-    assert until(lambda: receiver.of(topic), 5, "the delivery")[0].body == b"ours"
+def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
+    """The notice is listed there, retried, cancelled and run again; its body, which holds what is not shown of the dead job, is not shown."""
+    callbacks = f"{topic}~callbacks"
+    put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[], paused=None, secrets=["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"]).expect(200)
+    receiver.script(topic, 410, job_id="a")
+    receiver.script(callbacks, 500, 410, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), body="mine")
+    arrival, = until(lambda: receiver.of(callbacks), 5, "the notice")
+    assert "webhook-signature" in arrival.headers, "signed with the secrets of its owner"
+    listed, = until(lambda: server.get(f"/jobs?state=delayed&topic={callbacks}").expect(200)["jobs"], 5, "its retry")
+    assert listed["jobId"] == arrival.job_id and "body" not in listed
+    assert f"{callbacks}" in [entry["topic"] for entry in server.get("/topics").expect(200)["topics"]]
+    patch(server, topic, {"paused": True}).expect(200)  # that holds no sibling up
+    server.run(callbacks, arrival.job_id).expect(202)
+    dead = server.wait_for_state(callbacks, arrival.job_id, "dead")
+    assert dead["reason"] == "gone" and "body" not in dead
+    assert server.get(f"/jobs/count?state=dead&topic={callbacks}").expect(200)["count"] == 1, "a notice that dies has none"
+    server.run(callbacks, arrival.job_id).expect(202)
+    until(lambda: receiver.count(callbacks) == 3, 5, "the delivery")
+    server.wait_for_state(callbacks, arrival.job_id, None)
+    assert len({each.body for each in receiver.of(callbacks)}) == 1
 
 
 def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topic):

@@ -419,8 +419,11 @@ static void on_recovered(void *arg, enum status status, const struct shard_recov
 {
     (void)arg, (void)status;
     called++;
-    for (size_t i = 0; i < recovered->dead_count; i++)
-        touch(recovered->dead[i]);
+    for (size_t i = 0; i < recovered->doomed_count; i++) {
+        touch(recovered->doomed[i].id);
+        touch(recovered->doomed[i].record);
+        touch(recovered->doomed[i].settings);
+    }
 }
 
 static void on_forgotten(void *arg, enum status status, bool is_full)
@@ -459,6 +462,8 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
 #define TAG SLICE("da39a3ee5e6b4b0d3255bfef95601890afd80709")
 
 static const struct lease lease = {{"mail/1", 6}, {"n1"}};
+static const struct shard_follow_up follow_up = {{"mail~callbacks/1", 16}, 0, {"\"x\":1}", 6}};
+static const struct shard_end end = {{"{}", 2}, {"", 0}, {&follow_up, 1}};
 
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
 {
@@ -550,9 +555,9 @@ static unsigned begin(struct store *store, unsigned number)
         shard_claim(shard, 3, on_claimed, NULL);
         return 1;
     case 20:
-        shard_complete(shard, &lease, SLICE(""), on_set, NULL);
-        shard_retry(shard, &lease, 5, SLICE("{}"), SLICE(""), on_set, NULL);
-        shard_bury(shard, &lease, SLICE("{}"), SLICE(""), on_set, NULL);
+        shard_complete(shard, &lease, &end, on_set, NULL);
+        shard_retry(shard, &lease, 5, &end, on_set, NULL);
+        shard_bury(shard, &lease, &end, on_set, NULL);
         shard_release(shard, &lease, SHARD_NO_WAIT, 5, on_set, NULL);
         shard_renew(shard, &lease, on_set, NULL);
         return 5;

@@ -36,7 +36,8 @@ START_TEST(a_lingering_attempt_counts_against_the_limit)
     CHECK_EXAMPLES( //
         {HELD, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
         {HELD, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
-         LINGERING ONE "bucket:t: t/b@now-1 t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"},
+         LINGERING ONE
+         "bucket:t: t/b@now-1 t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"},
         {HELD, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 0", HELD "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
@@ -61,7 +62,8 @@ START_TEST(renew_keeps_the_place_of_a_lingering_attempt)
         {LINGERING, "renew 5000 t/a n1", "2", PLACE "lingering: t/a|n1@now+5000\n"},
         {LINGERING, "renew 5000 t/a n2", "0", NULL}, {LINGERING, "renew 5000 t/b n1", "0", NULL},
         {TWICE, "renew 5000 t/a n1 t/a n2", "2 1",
-         "holders:t: t/a=n2,now-7 t/a|n1=\njobs: t/a={r}\nleases: t/a@now+5000\nlingering: t/a|n1@now+5000\n"}, );
+         "holders:t: t/a=n2,now-7 t/a|n1=\njobs: t/a={r}\nleases: t/a@now+5000\nlingering: "
+         "t/a|n1@now+5000\n"}, );
 }
 END_TEST
 
@@ -71,21 +73,24 @@ END_TEST
 START_TEST(the_place_of_a_lost_attempt_expires)
 {
     CHECK_EXAMPLES( //
-        {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 0", LOST_PLACE "carry: at=now beat=1 owner=me\n"},
-        {LOST_PLACE, "recover 5000 now 10 1", "0", FREE}, {LOST_PLACE, "recover 5000 now+1001 10 1", "-1", NULL},
-        {HELD, "recover 5000 now 10 1", "0", NULL},
+        {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 0",
+         LOST_PLACE "carry: at=now beat=1 owner=me\n"},
+        {LOST_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
+        {LOST_PLACE, "recover 5000 now+1001 10 1 !r", "-1", NULL},
+        {HELD, "recover 5000 now 10 1 !r", "0 0", NULL},
         /* A deadline from before Redis's clock stepped back. */
-        {FAR_PLACE, "recover 5000 now 10 1", "0", FREE},
+        {FAR_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
         /* Bounded. */
-        {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n", "recover 5000 now 1 1", "0",
-         "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
+        {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n", "recover 5000 now 1 1 !r",
+         "0 0", "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
 }
 END_TEST
 
 START_TEST(mend_knows_lingering_attempts)
 {
     CHECK_EXAMPLES( //
-        {HELD, "mend due 0", "0", NULL}, {PLACE ONE NEXT "due: t@inf\n", "mend due 0", "0 holder t/a n1", FREE}, );
+        {HELD, "mend due 0", "0", NULL},
+        {PLACE ONE NEXT "due: t@inf\n", "mend due 0", "0 holder t/a n1", FREE}, );
 }
 END_TEST
 

@@ -259,6 +259,7 @@ START_TEST(sweep_removes_the_dead_beyond_the_bounds)
 END_TEST
 
 #define ALL_KEEP "patterns: *={\"retention\":10}\n"
+#define ALL_TELL "patterns: *={\"onDead\":\"http://h/\"}\n"
 
 START_TEST(settings_of_all_topics_count_where_a_topic_has_none)
 {
@@ -270,14 +271,12 @@ START_TEST(settings_of_all_topics_count_where_a_topic_has_none)
          "cancelled:t: t/a@now\nkept: t/a=cancelled,now,0,3,{r}\nkept_until: t/a@now+5000\n" ALL_KEEP
          "topics: t={\"retention\":5}\n"},
         {LEASED ALL_KEEP, "bury t/a n1 {d} ''", "1", DATED("now", "now+10000", "0,3,{d}") ALL_KEEP},
-        {LEASED "patterns: *={\"onDead\":\"http://h/\"}\n", "bury t/a n1 {d} ''", "1",
-         "bucket:t: t/dead~1700000000123456~1@now\njobs: "
-         "t/dead~1700000000123456~1={\"createdAt\":now,\"url\":\"http://h/"
-         "\",\"body\":{\"topic\":\"t\",\"jobId\":\"a\",\"deadAt\":now,\"job\":{d}}}\nready: t\nturns: t@1\n"
-         "patterns: *={\"onDead\":\"http://h/\"}\n" DIED("now", "0,3,{d}")},
         /* A consumer hears that what it delivers is kept. */
         {READY ALL_KEEP, "claim 10 n5 5000 2 1000 ''", "0 0 1 t/a now-1000 {r} t {\"retention\":10}",
-         "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_KEEP}, );
+         "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_KEEP},
+        /* And where its death is reported. */
+        {READY ALL_TELL, "claim 10 n5 5000 2 1000 ''", "0 0 1 t/a now-1000 {r} t {\"onDead\":\"http://h/\"}",
+         "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_TELL}, );
 }
 END_TEST
 

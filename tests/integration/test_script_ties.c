@@ -7,7 +7,8 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* A place is 1/2048 ms; Redis shows 17 digits of a score: .0005, .001 and, for the last one of a ms, .9995. */
+/* A place is 1/2048 ms; Redis shows 17 digits of a score: .0005, .001 and, for the last one of a ms, .9995.
+ */
 #define ONE "bucket:t: t/b@now+5\ndue: t@now+5\njobs: t/b={b}\n"
 
 START_TEST(a_new_job_comes_behind_those_of_its_ms)
@@ -25,8 +26,10 @@ START_TEST(a_new_job_comes_behind_those_of_its_ms)
         /* One that is moved comes last, too. */
         {"bucket:t: t/a@now+5 t/b@now+5.0005\ndue: t@now+5\njobs: t/a={a} t/b={b}\n",
          "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 1)",
-         "bucket:t: t/b@now+5.0005 t/a@now+5.001\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"} t/b={b}\n"},
-        {"bucket:t: t/b@now+5\ndue: t@now+5\nholders:t: t/a=n1,now-1000\njobs: t/a={r} t/b={b}\nleases: t/a@now+3000\n",
+         "bucket:t: t/b@now+5.0005 t/a@now+5.001\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"} "
+         "t/b={b}\n"},
+        {"bucket:t: t/b@now+5\ndue: t@now+5\nholders:t: t/a=n1,now-1000\njobs: t/a={r} t/b={b}\nleases: "
+         "t/a@now+3000\n",
          "release t/a n1 4 now", "1",
          "bucket:t: t/b@now+5 t/a@now+5.0005\ndue: t@now+5\nheld: t@now-1000\nheld:t: t/a@now-1000\n"
          "jobs: t/a={r} t/b={b}\n"}, );
@@ -40,10 +43,12 @@ START_TEST(a_full_ms_goes_on_in_the_next_one_that_is_not)
          "schedule 0 86400000 t/a @now+5 \"x\"} - t/c @now+5 \"x\"} -", "now+6 now+6",
          "bucket:t: t/b@now+5.9995 t/a@now+6 t/c@now+6.0005\ndue: t@now+5\n"
          "jobs: t/a={\"createdAt\":now,\"x\"} t/b={b} t/c={\"createdAt\":now,\"x\"}\n"},
-        {"bucket:t: t/1@now+5.9995 t/2@now+6.9995 t/3@now+7.9995 t/4@now+8.9995 t/5@now+9.9995 t/6@now+10.9995 "
+        {"bucket:t: t/1@now+5.9995 t/2@now+6.9995 t/3@now+7.9995 t/4@now+8.9995 t/5@now+9.9995 "
+         "t/6@now+10.9995 "
          "t/7@now+11.5\ndue: t@now+5\njobs: t/1={} t/2={} t/3={} t/4={} t/5={} t/6={} t/7={}\n",
          "schedule 0 86400000 t/a @now+5 \"x\"} -", "now+11",
-         "bucket:t: t/1@now+5.9995 t/2@now+6.9995 t/3@now+7.9995 t/4@now+8.9995 t/5@now+9.9995 t/6@now+10.9995 "
+         "bucket:t: t/1@now+5.9995 t/2@now+6.9995 t/3@now+7.9995 t/4@now+8.9995 t/5@now+9.9995 "
+         "t/6@now+10.9995 "
          "t/7@now+11.5 t/a@now+11.5005\ndue: t@now+5\njobs: t/1={} t/2={} t/3={} t/4={} t/5={} t/6={} t/7={} "
          "t/a={\"createdAt\":now,\"x\"}\n"}, );
 }
@@ -59,25 +64,29 @@ START_TEST(a_job_is_due_when_its_ms_has_come)
          "holders:t: t/a=n5,now.9995\njobs: t/a={r}\nleases: t/a@now+5000\n"},
         {LATE_OF_NOW, "read t/a", "(ready now {r} 0 '')", NULL},
         {LATE_OF_NOW, "run 0 t/a 0 '' '' ''", "now", NULL},
-        {"bucket:t: t/a@now.9995\ndue: t@now\njobs: t/a={r}\n", "carry me 2 9 '' 0 5000 250", "me 1 -1 -1 1 0",
-         LATE_OF_NOW "carry: at=now beat=1 owner=me\nready: t\n"},
+        {"bucket:t: t/a@now.9995\ndue: t@now\njobs: t/a={r}\n", "carry me 2 9 '' 0 5000 250",
+         "me 1 -1 -1 1 0", LATE_OF_NOW "carry: at=now beat=1 owner=me\nready: t\n"},
         {NEXT_MS, "read t/a", "(delayed now+1 {r} 0 '')", NULL},
-        {NEXT_MS, "carry me 2 9 '' 0 5000 250", "me 1 now+1 -1 0 0", NEXT_MS "carry: at=now beat=1 owner=me\n"},
-        {"bucket:t: t/a@now+1.0005\njobs: t/a={r}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 0 0 wake now+1",
-         NEXT_MS}, );
+        {NEXT_MS, "carry me 2 9 '' 0 5000 250", "me 1 now+1 -1 0 0",
+         NEXT_MS "carry: at=now beat=1 owner=me\n"},
+        {"bucket:t: t/a@now+1.0005\njobs: t/a={r}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
+         "0 0 0 wake now+1", NEXT_MS}, );
 }
 END_TEST
 
-#define LEASED_LATE "holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now+9\nbucket:t: t/b@now-9\nturns: t@1\n"
-#define BACK        "bucket:t: t/b@now-9 t/a@now-9.0005\njobs: t/a={r} t/b={b}\nready: t\nturns: t@1\n"
+#define LEASED_LATE                                                                                          \
+    "holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now+9\nbucket:t: t/b@now-9\nturns: "   \
+    "t@1\n"
+#define BACK "bucket:t: t/b@now-9 t/a@now-9.0005\njobs: t/a={r} t/b={b}\nready: t\nturns: t@1\n"
 
 START_TEST(a_job_that_is_given_back_has_its_old_place)
 {
     CHECK_EXAMPLES( //
         {LEASED_LATE, "release t/a n1 -1 now", "1", BACK}, {LEASED_LATE, "abandon n1 10", "1", BACK},
         {LEASED_LATE "numbers: waiting=1\n", "retry t/a n1 -1 {r} ''", "1", BACK},
-        {"holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now\nbucket:t: t/b@now-9\nturns: t@1\n",
-         "recover 5000 now 10 1", "1 t/a", "crashes: t/a=1,n1\n" BACK}, );
+        {"holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now\nbucket:t: t/b@now-9\nturns: "
+         "t@1\n",
+         "recover 5000 now 10 1 !r", "1 0", "crashes: t/a=1,n1\n" BACK}, );
 }
 END_TEST
 

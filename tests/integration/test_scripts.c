@@ -739,31 +739,6 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
 END_TEST
 
 #define BURIED(record) DIED("now", "0,3," record)
-#define TELLS          "topics: t={\"onDead\":\"http://h/\"}\n"
-#define NOTICE         "t/dead~1700000000123456~1"
-#define TOLD(job_id, record)                                                                                 \
-    NOTICE                                                                                                   \
-    "={\"createdAt\":now,\"url\":\"http://h/\",\"body\":{\"topic\":\"t\",\"jobId\":\"" job_id                \
-    "\",\"deadAt\":now,\"job\":" record "}}"
-
-START_TEST(a_death_is_told_where_the_settings_say_so)
-{
-    CHECK_EXAMPLES( //
-        {LEASED TELLS, "bury t/a n1 {x} ''", "1",
-         "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{x}") "\nready: t\n" TELLS
-                                                             "turns: t@1\n" BURIED("{x}")},
-        /* By its consumers' death. */
-        {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\njobs: t/a={r}\nleases: t/a@now\n" TELLS,
-         "recover 5000 now 10 1", "1 t/a t/a",
-         "bucket:t: " NOTICE "@now\njobs: " TOLD("a", "{r}") "\nready: t\n" TELLS
-                                                             "turns: t@1\n" DIED("now", "5/n1,3,{r}")},
-        /* A notice of a death causes no notice itself. */
-        {"holders:t: t/dead~1=n1,now-9\njobs: t/dead~1={r}\nleases: t/dead~1@now+9\n" TELLS,
-         "bury t/dead~1 n1 {x} ''", "1",
-         "dead: t/dead~1@now\ndead:t: t/dead~1@now\ndead_due: t@inf\nkept: "
-         "t/dead~1=dead,now,0,3,{x}\n" TELLS}, );
-}
-END_TEST
 
 START_TEST(claim_keeps_to_the_settings)
 {
@@ -1285,7 +1260,7 @@ END_TEST
 
 /* ---- upkeep ---- */
 
-#define RECOVER "recover 5000 now 256 1"
+#define RECOVER "recover 5000 now 256 1 !r"
 #define LAST_LEASE(losses)                                                                                   \
     "crashes: t/a=" losses ",n0\n"                                                                           \
     "holders:t: t/a=n1,now-1000\n"                                                                           \
@@ -1295,26 +1270,25 @@ END_TEST
 START_TEST(recover_returns_jobs_whose_lease_ran_out)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, RECOVER, "0", NULL}, {DELAYED, RECOVER, "0", NULL}, {COME, RECOVER, "0", NULL},
-        {READY, RECOVER, "0", NULL}, {LEASED, RECOVER, "0", NULL}, {LEASED_AGAIN, RECOVER, "0", NULL},
-        {EXPIRED, RECOVER, "1 t/a", LOST}, {LOST, RECOVER, "0", NULL}, {LOST_THRICE, RECOVER, "0", NULL},
-        {DEAD, RECOVER, "0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0", NULL},
-        {LAST_LEASE("4"), RECOVER, "1 t/a t/a", DIED("now", "5/n1,3,{r}")},
+        {ABSENT, RECOVER, "0 0", NULL}, {DELAYED, RECOVER, "0 0", NULL}, {COME, RECOVER, "0 0", NULL},
+        {READY, RECOVER, "0 0", NULL}, {LEASED, RECOVER, "0 0", NULL}, {LEASED_AGAIN, RECOVER, "0 0", NULL},
+        {EXPIRED, RECOVER, "1 0", LOST}, {LOST, RECOVER, "0 0", NULL}, {LOST_THRICE, RECOVER, "0 0", NULL},
+        {DEAD, RECOVER, "0 0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0 0", NULL},
         /* Redis's clock is not where the caller expects it. */
-        {EXPIRED, "recover 5000 now+1000 256 1", "1 t/a", LOST},
-        {EXPIRED, "recover 5000 now+1001 256 1", "-1", NULL},
-        {EXPIRED, "recover 5000 now-1001 256 1", "-1", NULL},
+        {EXPIRED, "recover 5000 now+1000 256 1 !r", "1 0", LOST},
+        {EXPIRED, "recover 5000 now+1001 256 1 !r", "-1", NULL},
+        {EXPIRED, "recover 5000 now-1001 256 1 !r", "-1", NULL},
         /* A deadline further off than any lease is from before the clock went back. */
-        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0", NULL},
-        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 t/a", LOST},
+        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0 0", NULL},
+        {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 0", LOST},
         /* The lease that was lost first comes first; the limit has room again. */
-        {BUSY, "recover 5000 now 1 1", "0", NULL},
+        {BUSY, "recover 5000 now 1 1 !r", "0 0", NULL},
         {"bucket:t: t/c@now-1\n"
          "due: t@inf\n"
          "holders:t: t/a=n1,now-9 t/b=n2,now-8\n"
          "jobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now-2 t/a@now-1\n",
-         "recover 5000 now 1 1", "1 t/b",
+         "recover 5000 now 1 1 !r", "1 0",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "crashes: t/b=1,n2\n"
          "holders:t: t/a=n1,now-9\n"
@@ -1323,7 +1297,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
          "ready: t\n"
          "turns: t@1\n"},
         /* A lease without a holder: the job's due time is unknown. */
-        {"jobs: t/a={r}\nleases: t/a@now-1\n", RECOVER, "1 t/a",
+        {"jobs: t/a={r}\nleases: t/a@now-1\n", RECOVER, "1 0",
          "bucket:t: t/a@now\ncrashes: t/a=1,-\njobs: t/a={r}\nready: t\nturns: t@1\n"}, );
 }
 END_TEST
@@ -1333,7 +1307,7 @@ static int64_t wait_after_loss(const char *before, int seed)
     redisContext *redis = examples_redis();
     char call[64];
     keyspace_load(redis, before, NOW_MS);
-    snprintf(call, sizeof call, "recover 5000 now 256 %d", seed);
+    snprintf(call, sizeof call, "recover 5000 now 256 %d !r", seed);
     freeReplyObject(script_run_text(redis, call, NOW_MS));
     redisReply *score = redis_command(redis, "ZSCORE " KEYSPACE_PREFIX "bucket:t t/a");
     int64_t wait_ms = strtoll(score->str, NULL, 10) - NOW_MS;
@@ -1616,7 +1590,6 @@ Suite *suite(void)
     tcase_add_test(group, claim_leases_what_is_ready);
     tcase_add_test(group, claim_goes_by_turns_within_its_bounds);
     tcase_add_test(group, settings_hold_a_topic_and_let_it_go);
-    tcase_add_test(group, a_death_is_told_where_the_settings_say_so);
     tcase_add_test(group, claim_keeps_to_the_settings);
     tcase_add_test(group, claim_of_a_topic_far_behind_takes_what_fell_due_last_too);
     tcase_add_test(group, topics_tells_what_there_is);

@@ -84,6 +84,7 @@ typedef job_in_redis {
   unsigned due : 2;      /* ticks to go; in the bucket */
   unsigned left : 2;     /* ticks to the deadline, or FAR; in leases */
   unsigned holder : 2;   /* nonce; 0: none */
+  bit is_doomed;         /* recovery holds the lease, with holder NOBODY, until it has buried the job */
   unsigned holder_due : 2; /* due, as the claim noted it */
   unsigned losses : 3;   /* crashes: how often the consumer was lost, and the last nonce */
   unsigned lost_nonce : 2;
@@ -209,7 +210,8 @@ inline check()
     assert((R(check_j).delivered & ~promise[check_j].answered) == 0);
     /* lost consumers spend no attempt, the fifth ends it */
     assert(R(check_j).attempts == R(check_j).failures);
-    assert(R(check_j).losses < LOSSES);
+    assert(R(check_j).losses < LOSSES || R(check_j).is_doomed);
+    assert(!R(check_j).is_doomed || R(check_j).in_leases);
   }
   check_j = 0;
   /* a topic with a bucket is in exactly one of due and turns */
@@ -240,10 +242,13 @@ inline check_sent(c)
 /* A lost consumer's outcome, of a job that died of that. */
 #define IS_DEAD_OF(c) (!R(ME.job).in_jobs && R(ME.job).in_dead && R(ME.job).dead_nonce == NONCE(c))
 
+/* The same, of a job that is listed and not buried yet. */
+#define IS_DOOMED_OF(c) (R(ME.job).is_doomed && R(ME.job).lost_nonce == NONCE(c))
+
 /* Redis refuses c's outcome: it was told before, or c lost its lease by its own fault, or the job is gone. */
 inline check_refused(c)
 {
-  assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE && !IS_DEAD_OF(c) ||
+  assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE && !IS_DEAD_OF(c) && !IS_DOOMED_OF(c) ||
          !R(ME.job).in_jobs && !IS_DEAD_OF(c) ||
          R(ME.job).life != ME.life || ME.outcome == GIVE_BACK)
 }
@@ -263,6 +268,7 @@ inline copy(to, from)
     to.job[k].due = from.job[k].due;
     to.job[k].left = from.job[k].left;
     to.job[k].holder = from.job[k].holder;
+    to.job[k].is_doomed = from.job[k].is_doomed;
     to.job[k].holder_due = from.job[k].holder_due;
     to.job[k].losses = from.job[k].losses;
     to.job[k].lost_nonce = from.job[k].lost_nonce;
@@ -330,6 +336,7 @@ inline take(id)
   R(id).in_leases = 0;
   R(id).left = 0;
   R(id).holder = 0;
+  R(id).is_doomed = 0;
   R(id).holder_due = 0
 }
 
@@ -406,7 +413,11 @@ inline bring_back_if_dead(c)
 }
 
 #define HAS_LEASE(c) (R(ME.job).holder == NONCE(c))
+#ifdef BUG_DOOMED_DEAF
 #define IS_LATE(c) (R(ME.job).holder == 0 && R(ME.job).lost_nonce == NONCE(c))
+#else
+#define IS_LATE(c) ((R(ME.job).holder == 0 || R(ME.job).is_doomed) && R(ME.job).lost_nonce == NONCE(c))
+#endif
 #ifdef BUG_DEAD_DEAF
 #define FENCE(c) (HAS_LEASE(c) || IS_LATE(c))
 #elif defined(BUG_NO_FENCE)
@@ -423,7 +434,7 @@ inline linger(id)
 {
 #if defined(ONE_PLACE) && !defined(BUG_CANCEL_FREES_PLACE)
   if
-  :: R(id).in_leases -> primary.lingers = R(id).holder; primary.linger_left = R(id).left
+  :: R(id).in_leases && !R(id).is_doomed -> primary.lingers = R(id).holder; primary.linger_left = R(id).left
   :: else
   fi
 #else
@@ -663,17 +674,25 @@ inline renew(c)
 inline recover(id, wait)
 {
   recover_due = R(id).holder_due;
-  R(id).losses++;
-  R(id).lost_nonce = (R(id).holder == NOBODY -> 0 : R(id).holder);
-  take(id);
+  if
+  :: R(id).is_doomed /* nobody buried it: it is listed again, and no consumer was lost */
+  :: else ->
+    R(id).losses++;
+    R(id).lost_nonce = (R(id).holder == NOBODY -> 0 : R(id).holder)
+  fi;
 #ifdef BUG_RECOVER_SPENDS
   R(id).attempts++;
 #endif
   if
-  :: R(id).losses == LOSSES -> die(id, R(id).lost_nonce)
+  :: R(id).losses == LOSSES ->
+    R(id).is_doomed = 1;
+    R(id).holder = NOBODY;
+    R(id).left = LEASE
   :: R(id).losses < LOSSES && R(id).losses > 1 && recover_due < wait ->
+    take(id);
     put(id, wait)
   :: else ->
+    take(id);
 #ifdef BUG_RECOVER_EARLY
     put(id, 0)
 #else
@@ -745,6 +764,15 @@ inline run_(id)
 }
 
 /* ---- the others ---- */
+
+/* Recovery gives the job that it listed to the script bury. It may have died before, and the lease runs out; the next
+ * one does the same, so that the lease does not matter here. */
+inline bury_doomed(id)
+{
+  take(id);
+  die(id, R(id).lost_nonce);
+  finish()
+}
 
 #define CAN_CLAIM(id) (primary.in_turns && IS_DUE(id) && IN_FLIGHT < LIMIT)
 #ifdef BUG_NO_CARRY
@@ -848,9 +876,11 @@ end:
 #ifdef ONE_PLACE
   :: atomic { CAN_FREE_PLACE -> free_place() } /* recover does that, too */
 #endif
-  :: atomic { R(0).holder == NOBODY -> abandon(0) }
+  :: atomic { R(0).holder == NOBODY && !R(0).is_doomed -> abandon(0) }
+  :: atomic { R(0).is_doomed -> bury_doomed(0) }
 #if JOBS > 1
-  :: atomic { R(1).holder == NOBODY -> abandon(1) }
+  :: atomic { R(1).holder == NOBODY && !R(1).is_doomed -> abandon(1) }
+  :: atomic { R(1).is_doomed -> bury_doomed(1) }
 #endif
   :: atomic { CAN_RECOVER(0) ->
       if
@@ -919,7 +949,7 @@ inline tick()
 #define ANY_IDLE (consumer[0].state == IDLE || consumer[1].state == IDLE)
 #define IS_BUSY \
   (consumer[0].state != IDLE || consumer[1].state != IDLE || CAN_CARRY || CAN_RECOVER(0) || \
-   CAN_RECOVER(JOBS - 1) || CAN_FREE_PLACE || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
+   CAN_RECOVER(JOBS - 1) || R(0).is_doomed || R(JOBS - 1).is_doomed || CAN_FREE_PLACE || ANY_IDLE && (CAN_CLAIM(0) || CAN_CLAIM(JOBS - 1)))
 #define IS_OPEN(id) R(id).in_jobs
 
 #define LOSE_CLAIM(c) \

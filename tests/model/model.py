@@ -17,14 +17,15 @@ import random
 import sys
 import time
 
-from pool import INF, LEASE_MS, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, topic_of
+from pool import INF, LEASE_MS, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
 BASE = KEY[:-len("jobs")]
-TOPICS = ("a", "b", "c")
+OWNERS = ("a", "b", "c")
+TOPICS = (*OWNERS, "a~c", "b~c")
 ENDS = ("dead", "delivered", "cancelled")
-IDS = [f"{topic}/{name}" for topic in TOPICS for name in "1234"]
+IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
 LIMIT = 2  # in flight of one topic
 SHARE = 2
 SLOTS = 3
@@ -103,6 +104,7 @@ class World:
         self.consumers = [Consumer() for _ in range(3)]
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
+        self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
@@ -148,12 +150,25 @@ class World:
         expect(answer == expected, script, arguments, "answered", answer, "instead of", expected)
         self.check_keyspace(f"{script} {arguments}")
 
-    def call_items(self, script, shared, items):
-        """A script of items, run together with the model."""
+    def call_items(self, script, shared, items, follow=()):
+        """A script of items, run together with the model. follow: (number of an item, id, when, record) of jobs that follow from it."""
         flat = [word for item in items for word in item]
+        flat += [word for entry in follow for word in entry] + ([f"+{len(follow)}"] if follow else [])
         answer = self.call(script, *shared, *flat)
+        self.pool.follow = follow
         self.check(script, flat, answer, getattr(self.pool, script)(*shared[:1], items))
+        self.pool.follow = ()
+        for number, job_id, when, _ in follow:
+            if answer[number - 1] == 1:
+                expect(job_id not in self.lives, job_id, "follows twice")
+                self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
         return answer
+
+    def some_follow(self, items):
+        """Jobs that follow from some of the items. Topic c has none."""
+        return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
+                for number, (job_id, nonce, *_) in enumerate(items, 1)
+                if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
 
     # ---- what has to hold ----
 
@@ -314,11 +329,26 @@ class World:
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes, topic, "is stuck")
 
     def recover(self, expected, most):
-        answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32))
+        self.nonces += 1
+        nonce = f"!{self.nonces}"
+        answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32), nonce)
         waits = self.read_keyspace()["bucket"]
-        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, waits))
-        for job_id in answer[1:1 + max(0, answer[0])]:
-            if job_id not in self.pool.jobs:
+        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, nonce, waits))
+        if answer[0] > 0 and self.chance.random() < 0.8:  # else the process that listed them dies
+            listed = answer[2:2 + 2 * answer[1]]
+            self.doomed += [(job_id, nonce, record) for job_id, record in zip(listed[::2], listed[1::2])]
+        if self.chance.random() < 0.7:
+            self.step_bury()
+
+    def step_bury(self):
+        """The jobs that recovery has listed die, unless something else came first."""
+        if self.is_away or not self.doomed:
+            return
+        items = [(*doomed, "") for doomed in self.doomed]
+        self.doomed = []
+        for (job_id, *_), is_done in zip(items, self.call_items("bury", (), items, self.some_follow(items))):
+            if is_done:
+                self.lives[job_id].changes += 1
                 self.die(job_id)
 
     # ---- consumers ----
@@ -420,7 +450,7 @@ class World:
         if is_doubled:
             items *= 2
         holders, crashes, kept = dict(self.pool.holders), dict(self.pool.crashes), dict(self.pool.kept)
-        answer = self.call_items(script, (), items)
+        answer = self.call_items(script, (), items, self.some_follow(items))
         for attempt, is_done in zip(attempts, answer):
             life = attempt.life
             if is_done:
@@ -430,7 +460,7 @@ class World:
                 self.end_attempt(script, attempt)
             else:
                 last = crashes.get(attempt.id, (0, attempt.nonce))[1]
-                if attempt.id in holders:
+                if attempt.id in holders and not is_recovering(holders[attempt.id][0]):
                     last = holders[attempt.id][0]
                 elif attempt.id in self.deaths:
                     last = str(kept[attempt.id][2]).partition("/")[2]
@@ -771,11 +801,11 @@ class World:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
-                 {"retention": 1.5})
+                 {"retention": 1.5}, {"onDead": "http://h/"})
         if self.chance.random() < 0.15:
-            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5})))
+            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5}, {"onDead": "http://a/", "retention": 60})))
         else:
-            self.set(self.chance.choice(TOPICS), self.chance.choice(kinds))
+            self.set(self.chance.choice(OWNERS), self.chance.choice(kinds))
 
     def check_rate(self, topic, nonce, number):
         """In no second more attempts begin than the rate and the burst."""
@@ -803,6 +833,7 @@ class World:
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "time": 12, "settings": 3, "sweep": 4,
+        "bury": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -837,6 +868,7 @@ class World:
                 self.begin(consumer)
                 for attempt in consumer.attempts:
                     attempt.outcome = attempt.outcome or ("complete", ("",))
+            self.step_bury()
             for kind in ("complete", "retry", "bury"):
                 known = [attempt for consumer in self.consumers for attempt in consumer.attempts
                          if attempt.outcome[0] == kind]
@@ -915,9 +947,18 @@ CONTROLS = {
     "abandons and forgets": [("abandon", "    put_back(ids[i], string.match(claim, '%S+$'))\n", "")],
     "cancel keeps the holder": [("lib/take", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
-    "cancel frees the place of a running attempt": [("lib/linger", "  if claim then", "  if false then")],
+    "cancel frees the place of a running attempt": [("lib/linger", "  if claim and not is_recovering(claim) then", "  if false then")],
     "a cancelled job's attempt takes its place with it": [("lib/linger", "  free_place(place)\n", "")],
     "an attempt of a cancelled job is not renewed": [("renew", "  elseif is_lingering(", "  elseif false and is_lingering(")],
+    "what is to be buried is lost to no outcome": [("lib/fence", "elseif is_recovering(claim) then", "elseif false then")],
+    "a job is listed for its burial once": [("recover", "    losses = losses + 1\n", "    losses = losses % LOSSES_MAX + 1\n"),
+                                            ("recover", "if not is_recovering(nonce) then", "if true then")],
+    "the burial of a lost consumer's job forgets it": [("bury", "is_recovering(nonce) and call", "false and call")],
+    "another's burial counts": [("recover", "recoverer .. ' ' .. due", "'!1 ' .. due")],
+    "a stale end has its follow-ups": [("complete", "follow_ups[number] and replies[number + 1] == 1", "follow_ups[number]")],
+    "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
+    "a follow-up replaces a job": [("lib/follow", "call('HSETNX', JOBS, list[i], opening_of(created) .. list[i + 2]) == 1",
+                                    "call('HSET', JOBS, list[i], opening_of(created) .. list[i + 2])")],
     "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],

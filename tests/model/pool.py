@@ -27,6 +27,16 @@ def topic_of(job_id):
     return job_id.split("/")[0]
 
 
+def owner_of(topic):
+    """The topic up to its first ~."""
+    return topic.split("~")[0]
+
+
+def is_recovering(nonce):
+    """It leases a job until recovery has buried it."""
+    return nonce.startswith("!")
+
+
 def is_expired(record, now):
     found = re.match(r'{"createdAt":(\d+),"url":"h","ttl":([\d.]+)', record)
     return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
@@ -57,6 +67,7 @@ class Pool:
         self.bell = []
         self.touched = {}  # topic -> whether anything but new places has changed, in order
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
+        self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
 
     @property
     def now(self):
@@ -219,7 +230,7 @@ class Pool:
 
     def retention(self, job_id):
         """ms, or None."""
-        seconds = self.settings.get(topic_of(job_id), {}).get("retention") or self.settings.get("*", {}).get("retention")
+        seconds = self.settings.get(owner_of(topic_of(job_id)), {}).get("retention") or self.settings.get("*", {}).get("retention")
         return seconds and round(seconds * 1000)
 
     @property
@@ -286,7 +297,9 @@ class Pool:
 
     def verdict(self, job_id, nonce):
         if job_id in self.holders:
-            return "lease" if self.holders[job_id][0] == nonce else None
+            holder = self.holders[job_id][0]
+            is_of_lost = is_recovering(holder) and self.crashes[job_id][1] == nonce
+            return "lease" if holder == nonce else "late" if is_of_lost else None
         if self.crashes.get(job_id, (0, None))[1] == nonce:
             return "late"
         losses = self.kept[job_id][2] if job_id in self.dead and job_id not in self.jobs else ""
@@ -395,7 +408,7 @@ class Pool:
                 answers.append(-4 if job_id in self.jobs or job_id in self.dead else -1)
             else:
                 was_leased = job_id in self.leases
-                if was_leased:
+                if was_leased and not is_recovering(self.holders[job_id][0]):
                     self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
                 self.end_job(job_id, "cancelled")
                 self.take(job_id)
@@ -455,17 +468,21 @@ class Pool:
         else:
             self.touched[topic] = True
             self.undated[topic] = True
+            ids = (*self.jobs, *self.kept, *(job_id for job_id, _ in self.lingering))
+            self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
         self.finish()
 
     def told_settings(self, topic):
-        """A consumer's view of the settings: whether all topics keep ended jobs, too."""
-        own, common = self.settings.get(topic, {}), self.settings.get("*", {}).get("retention")
-        if not common or "retention" in own:
+        """A consumer's view of the settings: those of all topics where the topic has none of its own; of a sibling, its owner's."""
+        own, common = self.settings.get(owner_of(topic), {}), self.settings.get("*", {})
+        more = [f'"retention":{common["retention"]:g}'] if "retention" in common and "retention" not in own else []
+        more += [f'"onDead":"{common["onDead"]}"'] if "onDead" in common and "onDead" not in own else []
+        if not more:
             return json.dumps(own) if own else ""
-        return f'{{"retention":{common:g}' + (f",{json.dumps(own)[1:]}" if own else "}")
+        return "{" + ",".join(more) + (f",{json.dumps(own)[1:]}" if own else "}")
 
     def settings_text(self, job_id):
-        settings = self.settings.get(topic_of(job_id))
+        settings = self.settings.get(owner_of(topic_of(job_id)))
         return json.dumps(settings) if settings else ""
 
     def read(self, ids):
@@ -561,7 +578,7 @@ class Pool:
 
     def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None):
         answers = []
-        for item in items:
+        for number, item in enumerate(items, 1):
             job_id, nonce = item[:2]
             verdict = self.verdict(job_id, nonce)
             is_held = verdict in verdicts
@@ -571,6 +588,8 @@ class Pool:
                 self.bring_back(job_id)
             if is_held:
                 finish_item(*item)
+                for _, *following in (entry for entry in self.follow if entry[0] == number and entry[1] not in self.jobs):
+                    self.start(*following)
             elif not self.verdict(job_id, nonce):
                 self.free_place(job_id, nonce)
         finish_call()
@@ -602,8 +621,9 @@ class Pool:
 
     def bury(self, items):
         def finish_item(job_id, nonce, record, line):
+            losses, last = self.crashes.get(job_id, (0, ""))
             self.take(job_id)
-            self.die(job_id, record, 0, line)
+            self.die(job_id, record, f"{losses}/{last}" if is_recovering(nonce) else 0, line)
         return self.end(items, finish_item)
 
     def release(self, items):
@@ -655,7 +675,7 @@ class Pool:
     def renew(self, items):
         answers = []
         for job_id, nonce in items:
-            is_held = self.verdict(job_id, nonce) == "lease"
+            is_held = job_id in self.holders and self.holders[job_id][0] == nonce
             answers.append(int(is_held))
             if is_held:
                 self.leases[job_id] = self.now + LEASE_MS
@@ -731,20 +751,23 @@ class Pool:
             lost = [job_id for at, job_id in entries if at > self.now + LEASE_MS + STEP_MS]
         return lost[:most]
 
-    def recover(self, expected, most, waits):
+    def recover(self, expected, most, nonce, waits):
         """waits: id -> the time that chance gave, for those where it decides."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
-        ids, dead = self.lost(self.leases, most), []
+        ids, doomed = self.lost(self.leases, most), []
         for job_id in ids:
-            nonce, due = self.holders[job_id]
-            losses = self.losses(job_id) + 1
-            self.take(job_id)
-            self.crashes[job_id] = (losses, nonce)
+            last, due = self.holders[job_id]
+            losses = self.losses(job_id) + (not is_recovering(last))
+            if not is_recovering(last):
+                self.crashes[job_id] = (losses, last)
             if losses >= LOSSES_MAX:
-                self.die(job_id, self.jobs[job_id], f"{losses}/{nonce}")
-                dead.append(job_id)
-            elif losses > 1:
+                self.holders[job_id] = (nonce, due)
+                self.leases[job_id] = self.now + LEASE_MS
+                doomed.append(job_id)
+                continue
+            self.take(job_id)
+            if losses > 1:
                 at = int(waits.get(job_id, -1))
                 if due > self.now and waits.get(job_id) == due:
                     self.put_back(job_id, due)
@@ -755,7 +778,10 @@ class Pool:
         for place in self.lost(self.lingering, most):
             self.free_place(*place)
         self.finish()
-        return [len(ids), *ids, *dead]
+        flat = [word for job_id in doomed for word in (job_id, self.jobs[job_id])]
+        topics = dict.fromkeys(map(topic_of, doomed))
+        told = [word for topic in topics if self.told_settings(topic) for word in (topic, self.told_settings(topic))]
+        return [len(ids), len(doomed), *flat, *told]
 
     # ---- the whole keyspace ----
 

@@ -103,16 +103,6 @@ START_TEST(knows_a_sibling_and_its_owner)
 }
 END_TEST
 
-START_TEST(knows_a_notice_by_its_id)
-{
-    ck_assert(job_id_is_notice(SLICE("dead~")));
-    ck_assert(job_id_is_notice(SLICE("dead~1893456000000000~1")));
-    ck_assert(!job_id_is_notice(SLICE("dead")));
-    ck_assert(!job_id_is_notice(SLICE("a-dead~1")));
-    ck_assert(!job_id_is_notice(SLICE("Dead~1")));
-}
-END_TEST
-
 START_TEST(cuts_a_key_at_its_slash)
 {
     struct slice topic, job_id;
@@ -156,7 +146,6 @@ Suite *suite(void)
     TCase *tests = tcase_create("job_id");
     tcase_add_test(tests, knows_what_may_name_a_topic_or_a_job);
     tcase_add_test(tests, bounds_their_sizes);
-    tcase_add_test(tests, knows_a_notice_by_its_id);
     tcase_add_test(tests, a_sibling_topic_has_room_of_its_own);
     tcase_add_test(tests, knows_a_sibling_and_its_owner);
     tcase_add_test(tests, cuts_a_key_at_its_slash);

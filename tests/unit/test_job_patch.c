@@ -179,7 +179,6 @@ START_TEST(takes_nothing_hidden_to_another_origin)
 {
     static const char typed[] = HEAD ",\"headers\":{\"content-type\":\"a/b\"}}";
     static const char without_url[] = "{\"createdAt\":1,\"url\":\"\"," HEADERS "}";
-    static const char notice[] = HEAD ",\"body\":{\"job\":{}}}";
     static const struct {
         const char *id, *old, *patch, *said; /* "": it is done */
     } cases[] = {
@@ -196,14 +195,9 @@ START_TEST(takes_nothing_hidden_to_another_origin)
         {"t/a", HEAD "}", "{" OTHER "}", ""},
         {"t/a", HEAD "}", "{" OTHER "," HEADERS "}", ""},
         {"t/a", typed, "{" OTHER "}", ""},
-        {"t/a", notice, "{" OTHER "}", ""},
+        {"t/a", HEAD ",\"body\":1}", "{" OTHER "}", ""},
         {"t/a", without_url, "{" OTHER "}", "headers: " AGAIN},
         {"t/a", without_url, "{" OTHER ",\"headers\":null}", ""},
-        {"t/dead~1", notice, "{" OTHER "}", "body: " AGAIN},
-        {"t/dead~1", notice, "{\"url\":\"http://h/x\"}", ""},
-        {"t/dead~1", notice, "{" OTHER ",\"body\":null}", ""},
-        {"t/dead~1", notice, "{" OTHER ",\"body\":1}", ""},
-        {"t/dead~1", RECORD, "{" OTHER "}", "headers: " AGAIN "\nbody: " AGAIN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum status status = patch_job(cases[i].id, cases[i].old, cases[i].patch);

@@ -94,13 +94,81 @@ START_TEST(a_step_that_failed_ends_it_until_the_next_run)
 }
 END_TEST
 
-START_TEST(jobs_that_lost_too_many_consumers_are_told_as_dead)
+static const struct nonce nonce = {"!n7"};
+
+static void list_doomed(struct shard_claimed first, struct shard_claimed second, bool is_full)
 {
-    static const struct slice dead[] = {{"t/a", 3}, {"t/b", 3}};
+    struct shard_claimed doomed[] = {first, second};
+    world_answer_recover(STATUS_OK, (struct shard_recovered){.now_ms = 1700000000123,
+                                                             .count = 5,
+                                                             .nonce = &nonce,
+                                                             .doomed = doomed,
+                                                             .doomed_count = 2,
+                                                             .is_full = is_full});
+}
+
+#define JOB   "{\"createdAt\":1,\"url\":\"http://h/\"}"
+#define TELLS "{\"onDead\":\"http://h/dead\"}"
+
+START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_notice)
+{
     recovery_run(recovery);
-    world_answer_recover(STATUS_OK, (struct shard_recovered){.count = 5, .dead = dead, .dead_count = 2});
+    list_doomed(world_job("t/a", JOB, TELLS), world_job("t/b", JOB, ""), false);
+    const struct world_call *call = world_call(WORLD_BURY);
+    ck_assert_str_eq(call->id, "t/a");
+    ck_assert_str_eq(call->nonce, "!n7");
+    ck_assert_str_eq(call->record, JOB);
+    ck_assert_str_eq(call->follow_id, "t~callbacks/a~dead~n7");
+    ck_assert_str_eq(call->follow_record,
+                     "\"url\":\"http://h/dead\",\"body\":{\"topic\":\"t\",\"jobId\":\"a\","
+                     "\"deadAt\":1700000000123,\"job\":" JOB "}}");
+    ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 0);
+    world_answer(WORLD_BURY, STATUS_OK);
+    call = world_call(WORLD_BURY);
+    ck_assert_str_eq(call->id, "t/b");
+    ck_assert_str_eq(call->follow_id, "");
+    world_answer(WORLD_BURY, STATUS_OK);
     ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 2);
     ck_assert_uint_eq(world_logged("job_dead"), 2);
+    ck_assert_uint_eq(world_logged("leases_recovered"), 1);
+}
+END_TEST
+
+START_TEST(a_death_counts_only_once_it_is_recorded)
+{
+    recovery_run(recovery);
+    list_doomed(world_job("t/a", JOB, ""), world_job("t/b", JOB, ""), false);
+    world_answer(WORLD_BURY, STATUS_STALE);
+    world_answer(WORLD_BURY, STATUS_UNKNOWN);
+    ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 0);
+    ck_assert_uint_eq(world_logged("job_dead"), 0);
+    recovery_run(recovery); /* it is listed again when its lease has run out */
+    ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 1);
+}
+END_TEST
+
+START_TEST(the_next_step_waits_for_the_burials_of_the_one_before)
+{
+    recovery_run(recovery);
+    list_doomed(world_job("t/a", JOB, ""), world_job("t/b", JOB, ""), true);
+    world_answer(WORLD_BURY, STATUS_OK);
+    world_pass(1000000);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER), 1);
+    world_answer(WORLD_BURY, STATUS_OK);
+    world_pass(1000000);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER), 2);
+}
+END_TEST
+
+START_TEST(what_only_another_version_knows_is_left_to_it)
+{
+    recovery_run(recovery);
+    list_doomed(world_job("t/a", JOB, "{\"needs\":[\"later\"]}"), world_job("t/b", "no JSON", "no JSON"),
+                false);
+    ck_assert_uint_eq(world_under_way(WORLD_BURY), 1);
+    ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/b"); /* no version knows these */
+    world_answer(WORLD_BURY, STATUS_OK);
+    ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 1);
 }
 END_TEST
 
@@ -114,7 +182,10 @@ Suite *suite(void)
     tcase_add_test(tests, nothing_is_recovered_while_it_may_not);
     tcase_add_test(tests, it_is_asked_before_each_step_whether_it_may);
     tcase_add_test(tests, a_step_that_failed_ends_it_until_the_next_run);
-    tcase_add_test(tests, jobs_that_lost_too_many_consumers_are_told_as_dead);
+    tcase_add_test(tests, jobs_that_lost_too_many_consumers_are_buried_with_a_notice);
+    tcase_add_test(tests, a_death_counts_only_once_it_is_recorded);
+    tcase_add_test(tests, the_next_step_waits_for_the_burials_of_the_one_before);
+    tcase_add_test(tests, what_only_another_version_knows_is_left_to_it);
     suite_add_tcase(suite, tests);
     return suite;
 }

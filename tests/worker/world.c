@@ -409,28 +409,36 @@ static struct world_call *add_lease_call(enum world_kind kind, const struct shar
     return call;
 }
 
-void shard_complete(struct shard *shard, const struct lease *lease, struct slice attempt, shard_done_fn *fn,
-                    void *arg)
+static struct world_call *add_end_call(enum world_kind kind, const struct shard *shard,
+                                       const struct lease *lease, const struct shard_end *end,
+                                       shard_done_fn *fn, void *arg)
 {
-    struct world_call *call = add_lease_call(WORLD_COMPLETE, shard, lease, fn, arg);
-    copy(call->line, sizeof call->line, attempt);
+    struct world_call *call = add_lease_call(kind, shard, lease, fn, arg);
+    copy(call->record, sizeof call->record, end->record);
+    copy(call->line, sizeof call->line, end->attempt);
+    for (size_t i = 0; i < end->follow.count; i++) {
+        copy(call->follow_id, sizeof call->follow_id, end->follow.jobs[i].id);
+        copy(call->follow_record, sizeof call->follow_record, end->follow.jobs[i].record);
+    }
+    return call;
 }
 
-void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, struct slice record,
-                 struct slice attempt, shard_done_fn *fn, void *arg)
+void shard_complete(struct shard *shard, const struct lease *lease, const struct shard_end *end,
+                    shard_done_fn *fn, void *arg)
 {
-    struct world_call *call = add_lease_call(WORLD_RETRY, shard, lease, fn, arg);
-    call->wait_ms = wait_ms;
-    copy(call->record, sizeof call->record, record);
-    copy(call->line, sizeof call->line, attempt);
+    add_end_call(WORLD_COMPLETE, shard, lease, end, fn, arg);
 }
 
-void shard_bury(struct shard *shard, const struct lease *lease, struct slice record, struct slice attempt,
+void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, const struct shard_end *end,
+                 shard_done_fn *fn, void *arg)
+{
+    add_end_call(WORLD_RETRY, shard, lease, end, fn, arg)->wait_ms = wait_ms;
+}
+
+void shard_bury(struct shard *shard, const struct lease *lease, const struct shard_end *end,
                 shard_done_fn *fn, void *arg)
 {
-    struct world_call *call = add_lease_call(WORLD_BURY, shard, lease, fn, arg);
-    copy(call->record, sizeof call->record, record);
-    copy(call->line, sizeof call->line, attempt);
+    add_end_call(WORLD_BURY, shard, lease, end, fn, arg);
 }
 
 void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,

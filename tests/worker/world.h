@@ -64,6 +64,7 @@ struct world_call {
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
     char record[1024], line[1024], walk[64], cursor[256];
+    char follow_id[128], follow_record[1024]; /* of the last job that follows from an ending; empty: none */
     char me[64], stuck_owner[64];
     struct shard_carry carry;
     union {

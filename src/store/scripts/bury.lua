@@ -1,10 +1,19 @@
 #!lua flags=allow-oom
 -- bury.lua - jobs that are given up: they leave the pool, dead, and are kept.
 --
--- ARGV from 2: id, nonce, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
--- uses: bury check fence linger revive take
+-- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
+-- Returns {now_us, 1 done or 0 stale, ...}.
+-- uses: bury check fence follow linger revive take
+if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 local verdicts = fence(2, 4)
+
+-- A job that recovery buries has died with its consumer, whose nonce is kept: its outcome may come after all, see died_with.
+local function losses_to_keep(id, nonce)
+  local crash = is_recovering(nonce) and call('HGET', CRASHES, id)
+  return crash and string.gsub(crash, ' ', '/') or 0
+end
+
 local replies = {now_us}
 for i = 2, #ARGV, 4 do
   local number, id = (i + 2) / 4, ARGV[i]
@@ -12,7 +21,8 @@ for i = 2, #ARGV, 4 do
   if verdicts[number] then
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
-    bury(id, ARGV[i + 2], 0, ARGV[i + 3])
+    bury(id, ARGV[i + 2], losses_to_keep(id, ARGV[i + 1]), ARGV[i + 3])
+    if follow_ups[number] then follow(follow_ups[number]) end
   else
     end_lingering(id, ARGV[i + 1])
   end

@@ -182,18 +182,5 @@ replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
 
--- A consumer needs to know whether what it delivers is kept.
-local function text_for_consumer(topic)
-  local own, all = serving_text_of(topic), settings_of('*').retention
-  local settings = settings_of(owner_of(topic))
-  if not all or settings.retention or settings == UNREADABLE then return own end
-  return string.format('{"retention":%.14g', all) .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
-end
-for i = 1, (has(TOPICS) or has(PATTERNS)) and #served or 0 do
-  local text = text_for_consumer(served[i])
-  if text ~= '' then
-    replies[#replies + 1] = served[i]
-    replies[#replies + 1] = text
-  end
-end
+if has(TOPICS) or has(PATTERNS) then add_settings(replies, served) end
 return replies

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- complete.lua - jobs that were delivered leave the pool.
 --
--- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...
+-- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...; then the follow-ups, see follow.lua
 -- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
--- uses: check fence hour keep linger revive take
+-- uses: check fence follow hour keep linger revive take
+if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts = fence(2, 3)
 local may_keep = has(TOPICS) or has(PATTERNS)
@@ -32,6 +33,7 @@ end
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
   replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2])
+  if follow_ups[number] and replies[number + 1] == 1 then follow(follow_ups[number]) end
   if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
 end
 for topic, ids in pairs(by_topic) do

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
 -- retry.lua - failed attempts: each job waits for its next one, from now, or is due again as it was.
 --
--- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...     Returns {now_us, 1 done or 0 stale, ...}.
--- uses: attempts check fence hour linger revive take
+-- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
+-- Returns {now_us, 1 done or 0 stale, ...}.
+-- uses: attempts check fence follow hour linger revive take
+if has_follow_ups() then take_follow_ups(2, 5) end
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
@@ -18,7 +20,7 @@ for i = 2, #ARGV, 5 do
   replies[number + 1] = verdicts[number] and 1 or 0
   if verdicts[number] then
     local wait = tonumber(ARGV[i + 2])
-    local due = verdicts[number] == 'lease' and string.match(claims[number], '(%S+)$')
+    local due = claims[number] and string.match(claims[number], '(%S+)$')
     local earliest = wait < 0 and not due and earliest_of(id)
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
@@ -27,6 +29,7 @@ for i = 2, #ARGV, 5 do
     call('HSET', JOBS, id, ARGV[i + 3])
     count(topic_of(id), 'r', 1)
     if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end
+    if follow_ups[number] then follow(follow_ups[number]) end
   else
     end_lingering(id, ARGV[i + 1])
   end

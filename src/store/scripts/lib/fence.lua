@@ -17,10 +17,10 @@ local function late_verdict(id, nonce)
 end
 
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
--- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost
--- but nobody holds or has changed the job since; 'dead' when the job died of that loss and was not changed
+-- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but nobody holds or has changed
+-- the job since, or only recovery holds it; 'dead' when the job died of that loss and was not changed
 -- since, see revive; nothing otherwise. Once one of a call's items has ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
--- Second result: what the claim noted, 'nonce due', for those with a lease.
+-- Second result: what the claim noted, 'nonce due', where somebody holds the lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers = {}, {}, {}
   for i = first, #ARGV, size do
@@ -43,7 +43,11 @@ local function fence(first, size, keeps_lease)
       local number, id, claim, verdict = its_numbers[k], its_ids[k], found[k], nil
       local nonce = ARGV[first + (number - 1) * size + 1]
       if claim then
-        if string.match(claim, '^%S+') == nonce then verdict = 'lease' end
+        if string.match(claim, '^%S+') == nonce then
+          verdict = 'lease'
+        elseif is_recovering(claim) then
+          verdict = late_verdict(id, nonce)
+        end
       elseif has(CRASHES) or has(KEPT) then
         verdict = late_verdict(id, nonce)
       end

@@ -1,13 +1,13 @@
 -- linger.lua - begins and ends the lingering of an attempt.
--- uses: lingering take
+-- uses: crashes lingering take
 
--- Takes a cancelled id from its place. If it was leased, the attempt keeps its place in flight.
+-- Takes a cancelled id from its place. If it was leased by a consumer, the attempt keeps its place in flight.
 local function take_cancelled(id)
   local deadline = call('ZSCORE', LEASES, id)
   if not deadline then return leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end
   local claim = call('HGET', holders_of(topic_of(id)), id)
   local was = take(id)
-  if claim then
+  if claim and not is_recovering(claim) then
     local place = place_of(id, string.match(claim, '^%S+'))
     call('ZADD', LINGERING, deadline, place)
     is_there[LINGERING] = true

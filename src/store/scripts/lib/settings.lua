@@ -65,3 +65,25 @@ local function setting_of(topic, name)
   if own ~= nil then return own end
   return settings_of('*')[name]
 end
+
+-- What a consumer needs of a topic's settings: with the settings of all topics where it has none of its own.
+local function text_for_consumer(topic)
+  local own, all, parts = serving_text_of(topic), settings_of('*'), {}
+  local settings = settings_of(owner_of(topic))
+  if settings == UNREADABLE then return own end
+  if all.retention and not settings.retention then parts[1] = string.format('"retention":%.14g', all.retention) end
+  if all.onDead and not settings.onDead then parts[#parts + 1] = '"onDead":"' .. all.onDead .. '"' end
+  if #parts == 0 then return own end
+  return '{' .. table.concat(parts, ',') .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
+end
+
+-- Appends topic, settings, ... of those topics that have some.
+local function add_settings(replies, topics)
+  for i = 1, #topics do
+    local text = text_for_consumer(topics[i])
+    if text ~= '' then
+      replies[#replies + 1] = topics[i]
+      replies[#replies + 1] = text
+    end
+  end
+end

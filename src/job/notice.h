@@ -1,0 +1,37 @@
+/* notice.h - the job that reports a death to the topic's onDead url. Pure: no clock, no I/O.
+ *
+ * The notice of orders/17 is a job of the sibling topic orders~callbacks. Its jobId is made of the dead job's
+ * and of the nonce under which that was buried, so that each death has one notice. Its body is
+ *
+ *     {"topic":"orders","jobId":"17","deadAt":1700000000123,"job":{...}}
+ *
+ * where job is the record of the dead job, or null where that is no JSON. */
+#ifndef DUEPOST_JOB_NOTICE_H
+#define DUEPOST_JOB_NOTICE_H
+
+#include "job/topic_settings.h"
+
+#define NOTICE_SIBLING "~callbacks"
+
+/* A death. Borrowed. */
+struct notice_death {
+    struct slice id;    /* of the dead job, topic/jobId */
+    struct slice nonce; /* of the lease that its burial ends */
+    int64_t at_ms;
+    struct slice record; /* of the dead job, as it is kept */
+};
+
+struct notice {
+    struct buffer id; /* empty: there is no notice */
+    struct buffer record;
+};
+
+void notice_init(struct notice *);
+void notice_fini(struct notice *);
+
+/* Writes the notice. Writes nothing where the topic has no onDead, and for a job of a sibling topic: a notice
+ * that dies has none. settings: of the dead job's topic; NULL: none. False: there is no memory. */
+bool notice_write(struct notice *, const struct topic_settings *settings,
+                  const struct notice_death *) MUST_USE;
+
+#endif

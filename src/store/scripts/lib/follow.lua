@@ -1,0 +1,38 @@
+-- follow.lua - jobs that follow from the end of a lease, written in the same call under the same fence.
+--
+-- They stand at the end of ARGV: number of the item, id, when, record, ..., then '+' and how many they are.
+-- uses: clock places topic when
+
+-- item number -> id, when, record, id, when, record ... as schedule.lua takes them.
+local follow_ups = {}
+
+local function has_follow_ups() return string.byte(ARGV[#ARGV]) == 43 end
+
+-- Takes the follow-ups from ARGV; call it before anything else reads that. Both a follow-up and its item are in this shard: their
+-- topics have one owner.
+-- rare: follow
+local function take_follow_ups(first, size)
+  local start = #ARGV - 4 * tonumber(ARGV[#ARGV])
+  for i = start, #ARGV - 1, 4 do
+    local number, id, when, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    local at = first + (number - 1) * size
+    if at < first or at + size > start then error('no such item') end
+    if not string.match(id, '^[^/]+/.') then error('not an id') end
+    if owner_of(topic_of(id)) ~= owner_of(topic_of(ARGV[at])) then error('another owner') end
+    if not string.match(when, '^@?%d+$') then error('not a number') end
+    local list = follow_ups[number] or {}
+    follow_ups[number] = list
+    for _, word in ipairs({id, when, record}) do list[#list + 1] = word end
+  end
+  for i = #ARGV, start, -1 do ARGV[i] = nil end
+end
+
+-- Schedules what follows from an item that has ended its lease. Neither the bound of jobs nor anything else refuses it: it tells
+-- of what has happened. Its id exists once.
+-- rare: follow
+local function follow(list)
+  for i = 1, #list, 3 do
+    local at, created = due_of(list[i + 1])
+    if call('HSETNX', JOBS, list[i], opening_of(created) .. list[i + 2]) == 1 then put(list[i], at) end
+  end
+end
