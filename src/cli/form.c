@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "cli/call.h"
+#include "cli/when.h"
 
-enum {
-    ANSWER_SHOWN = 100,
-    RECEIVER_SHOWN = 512
-}; /* bytes of an answer and of a receiver in a row */
+enum { ANSWER_SHOWN = 100, RECEIVER_SHOWN = 512 }; /* bytes of an answer and of a receiver in a row */
 
 /* Adds "503", "timeout" or "". */
 static void add_result(struct table *table, const json_t *attempt)
@@ -38,6 +36,15 @@ static void add_jobs(struct table *table, const json_t *page)
     }
 }
 
+/* Adds the number of overdue jobs, and the age of the oldest one, such as "12m". */
+static void add_overdue(struct table *table, const json_t *topic)
+{
+    const char *oldest = call_text(topic, "oldestOverdueAt");
+    char age[WHEN_SPAN_SIZE];
+    table_add_number(table, call_number(topic, "overdue"));
+    table_add(table, oldest && when_age(oldest, age) ? age : "-");
+}
+
 static void add_topics(struct table *table, const json_t *page)
 {
     size_t i;
@@ -52,6 +59,7 @@ static void add_topics(struct table *table, const json_t *page)
         table_add_number(table, call_number(jobs, "held"));
         table_add_number(table, call_number(jobs, "leased"));
         table_add_number(table, call_number(jobs, "dead"));
+        add_overdue(table, topic);
         table_add(table, call_text(topic, "oldestDueAt"));
         table_add(table, call_text(topic, "heldBy"));
         table_add(table, settings);
@@ -118,14 +126,14 @@ static void add_receivers(struct table *table, const json_t *page)
 }
 
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
-static const char *const topic_titles[] = {"TOPIC", "DELAYED", "READY",   "HELD",    "LEASED",
-                                           "DEAD",  "OLDEST",  "HELD BY", "SETTINGS"};
+static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
+                                           "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
 
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
-const struct form form_topics = {"/topics", "topics", 9, topic_titles, add_topics};
+const struct form form_topics = {"/topics", "topics", 11, topic_titles, add_topics};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
 const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};

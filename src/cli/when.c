@@ -61,3 +61,21 @@ bool when_span(const char *time, char span[WHEN_SPAN_SIZE])
         snprintf(span, WHEN_SPAN_SIZE, left < 0 ? "%s ago" : "in %s", text);
     return true;
 }
+
+bool when_age(const char *time, char age[WHEN_SPAN_SIZE])
+{
+    static const struct {
+        int64_t ms;
+        char name;
+    } units[] = {{MS_PER_DAY, 'd'}, {MS_PER_H, 'h'}, {MS_PER_MIN, 'm'}, {MS_PER_S, 's'}};
+    enum { LAST = sizeof units / sizeof *units - 1 };
+    int64_t at;
+    size_t i = 0;
+    if (!timestamp_parse(slice_of(time), &at))
+        return false;
+    int64_t ms = now_ms() > at ? now_ms() - at : 0;
+    while (i < LAST && ms < units[i].ms)
+        i++;
+    snprintf(age, WHEN_SPAN_SIZE, "%" PRId64 "%c", ms / units[i].ms, units[i].name);
+    return true;
+}

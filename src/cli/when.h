@@ -15,4 +15,8 @@ bool when_parse(const char *text, char time[TIMESTAMP_SIZE]);
 /* Writes "in 14 min 3 s", "2 h 5 min ago" or "now", by this host's clock. False: time is not RFC 3339. */
 bool when_span(const char *time, char span[WHEN_SPAN_SIZE]);
 
+/* Writes how long ago a time was in its largest unit: "12m", by this host's clock; "0s" for a time to come.
+ * False: time is not RFC 3339. */
+bool when_age(const char *time, char age[WHEN_SPAN_SIZE]);
+
 #endif

@@ -96,7 +96,9 @@ def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
     ask(server, "pause", topic)
     server.schedule(topic=topic, jobId="a", url=receiver.url())
     row, = [row for row in rows(ask(server, "topics")) if row[0] == topic]
-    assert row[1:6] == ["0", "1", "0", "0", "0"] and row[7] == "paused"
+    assert row[1:6] == ["0", "1", "0", "0", "0"] and row[6] == "1" and re.fullmatch(r"\d+[sm]", row[7]) and row[9] == "paused"
+    server.schedule(topic=f"{topic}-later", jobId="a", url=receiver.url(), delay=600)
+    assert [row[6:8] for row in rows(ask(server, "topics")) if row[0] in ("TOPIC", f"{topic}-later")] == [["OVERDUE", "FOR"], ["0", "-"]]
     ask(server, "resume", topic)
     until(lambda: receiver.count(topic) == 1, 5, "the delivery")
 

@@ -461,6 +461,61 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
+/* ---- many dead jobs ---- */
+
+static void bury_many(int from, int to)
+{
+    static const char fill[] =
+        "for i = ARGV[1], ARGV[2] do local id = 't/dead-' .. i redis.call('HSET', KEYS[1] .. 'kept', id, "
+        "'dead 1 0 3 {r}') "
+        "redis.call('ZADD', KEYS[1] .. 'dead', i, id) redis.call('ZADD', KEYS[1] .. 'dead:t', i, id) end";
+    redis_do(redis, "EVAL %s 1 " KEY " %d %d", fill, from, to - 1);
+}
+
+/* Notes the commands that a script runs, with their arguments, as MONITOR shows them. */
+static void note_commands(size_t count, const char *const *words, struct buffer *commands)
+{
+    redisContext *monitor = redis_server_connect(server);
+    redisReply *reply;
+    redis_do(monitor, "MONITOR");
+    freeReplyObject(script_run(redis, count, words));
+    redis_do(redis, "ECHO end");
+    do {
+        ck_assert_int_eq(redisGetReply(monitor, (void **)&reply), REDIS_OK);
+        const char *words_of_lua = strstr(reply->str, " lua] ");
+        bool is_end = strstr(reply->str, "\"ECHO\"") != NULL;
+        buffer_append(commands, slice_of(words_of_lua ? words_of_lua : ""));
+        freeReplyObject(reply);
+        if (is_end)
+            break;
+    } while (true);
+    redisFree(monitor);
+}
+
+/* The scripts behind GET /topics/t and GET /jobs/t/a/why count the dead jobs of the topic, and read none. */
+START_TEST(a_topic_and_why_run_the_same_commands_for_any_number_of_dead_jobs)
+{
+    const char *const scripts[][4] = {{"topics", "t", "", "1"}, {"read", "t/a"}};
+    static const size_t counts[] = {4, 2};
+    check_answer("schedule 0 86400000 t/a 60000 \"x\":1} -", "now+60001");
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct buffer few, many;
+        buffer_init(&few, 1024 * 1024);
+        buffer_init(&many, 1024 * 1024);
+        bury_many(0, 3);
+        note_commands(counts[i], scripts[i], &few);
+        bury_many(3, 3000);
+        note_commands(counts[i], scripts[i], &many);
+        ck_assert_uint_gt(few.size, 0);
+        ck_assert_str_eq(buffer_text(&few), buffer_text(&many));
+        ck_assert_msg(!strstr(buffer_text(&many), "\"-1\""), "a whole range is read: %s", buffer_text(&many));
+        redis_do(redis, "DEL " KEY "dead " KEY "dead:t " KEY "kept");
+        buffer_fini(&few);
+        buffer_fini(&many);
+    }
+}
+END_TEST
+
 /* ---- more receivers than are kept ---- */
 
 enum { RECEIVERS = 10100, KEPT = 10000, REPORTED_AT_ONCE = 100, REPORT_WORDS = 8 };
@@ -623,6 +678,7 @@ Suite *suite(void)
     tcase_add_test(group, leased_finds_each_lease_that_stays);
     tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
     tcase_add_test(group, a_page_of_topics_tells_a_few_mib_of_settings);
+    tcase_add_test(group, a_topic_and_why_run_the_same_commands_for_any_number_of_dead_jobs);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);
     suite_add_tcase(suite, group);
