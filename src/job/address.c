@@ -27,7 +27,7 @@ static int digit_value(char byte)
     return 16;
 }
 
-/* One part of a loose address: 0x is hexadecimal, 0 octal. */
+/* Parses one part of a loose address: 0x is hexadecimal, 0 octal. */
 static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
 {
     unsigned base = 10;
@@ -49,13 +49,13 @@ static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
     return part.size > 0;
 }
 
-/* One to four parts; the last one fills the bytes that the others leave. */
+/* Parses one to four parts; the last part fills the remaining bytes. */
 static bool parse_loose_v4(struct slice text, uint32_t *v4)
 {
     struct slice part, rest = text;
     uint64_t value;
     uint32_t sum = 0;
-    unsigned left = 4; /* bytes */
+    unsigned left = 4; /* remaining bytes */
     while (slice_cut(rest, '.', &part, &rest)) {
         if (left == 1 || !parse_part(part, 255, &value))
             return false;
@@ -81,9 +81,9 @@ bool address_parse_loose(struct slice text, struct address *address)
     return true;
 }
 
-enum { EMBEDDED_BITS = 96 }; /* of the prefixes that stand before an IPv4 part */
+enum { EMBEDDED_BITS = 96 }; /* bits of the prefixes before an IPv4 part */
 
-/* An address that stands for an IPv4 one, as that one. */
+/* Returns the IPv4 address that an IPv6 address embeds. */
 static bool embeds_v4(const struct address *address)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -131,8 +131,8 @@ bool address_block_has(const struct address_block *block, const struct address *
     return bits == 0 || (block->base.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits) == 0;
 }
 
-/* IANA's special-purpose registries, multicast, and 168.63.129.16, which every virtual machine at
- * Azure reaches its host's services by. */
+/* IANA's special-purpose registries, multicast, and 168.63.129.16, through which virtual machines on Azure
+ * reach services of their host. */
 static const struct special {
     struct address_block block;
     const char *rule;
@@ -155,8 +155,8 @@ static const struct special {
     {{{false, {240}}, 4}, "reserved (240.0.0.0/4)"},
 };
 
-/* The only addresses that are given out (RFC 4291, 2.4), and what is special inside them: protocol
- * assignments with Teredo, documentation twice, 6to4. The others outside have names of their own, too. */
+/* The only addresses that are assigned (RFC 4291, 2.4), and the special blocks inside them: protocol
+ * assignments with Teredo, two documentation blocks, 6to4. Special blocks outside have names, too. */
 static const struct address_block global_v6 = {{true, {0x20}}, 3};
 static const struct special special_v6[] = {
     {{{true, {0x20, 0x01}}, 23}, "protocol assignments (2001::/23)"},

@@ -15,27 +15,29 @@ struct address_block {
     uint8_t bits;
 };
 
-/* Strict dotted quads and RFC 4291 texts; no scope id. */
+/* Parses strict dotted quads and RFC 4291 texts, without scope id. */
 bool address_parse(struct slice text, struct address *);
 
-/* As inet_aton takes IPv4, too: fewer parts, octal, hexadecimal. For what a url's host may be. */
+/* Also parses IPv4 like inet_aton: fewer parts, octal, hexadecimal. For the host of a url. */
 bool address_parse_loose(struct slice text, struct address *);
 
-/* "10.0.0.0/8", or a single address. */
+/* Parses "10.0.0.0/8" or a single address. */
 bool address_block_parse(struct slice text, struct address_block *);
 
-/* An IPv4-mapped or NAT64 (64:ff9b::/96) address is judged, here and below, by its IPv4 part. */
+/* Here and below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4 part. */
 bool address_block_has(const struct address_block *, const struct address *);
 
-/* Outside of every block of the special-purpose registries that the list in address.c names. */
+/* Returns whether the address is outside every block of the special-purpose registries listed in
+ * address.c. */
 bool address_is_public(const struct address *);
 
-/* Which block an address is in that is not public: "loopback (127.0.0.0/8)". NULL: it is public. */
+/* Returns the name of the special block that contains an address: "loopback (127.0.0.0/8)". NULL: the address
+ * is public. */
 const char *address_rule(const struct address *);
 
 enum { ADDRESS_TEXT_SIZE = 46 }; /* with a NUL at the end */
 
-/* As inet_ntop writes it. */
+/* Writes an address like inet_ntop. */
 void address_write(const struct address *, char text[ADDRESS_TEXT_SIZE]);
 
 bool address_equal(const struct address *, const struct address *);

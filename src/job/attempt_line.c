@@ -8,7 +8,7 @@
 
 /* ---- writing ---- */
 
-/* Bytes at the front that are shown as they are; 0: the first one is not. */
+/* Returns how many bytes at the front are shown unchanged; 0 when the first one is not. */
 static size_t shown_size(const uint8_t *at, size_t left)
 {
     size_t size = utf8_size(*at);
@@ -18,7 +18,7 @@ static size_t shown_size(const uint8_t *at, size_t left)
     return size && size <= left && utf8_is_sound(at, size) && !is_control ? size : 0;
 }
 
-/* The end of the bytes is in the middle of what may be a character. */
+/* Returns whether the bytes end in the middle of a possible character. */
 static bool is_torn(const uint8_t *at, size_t left)
 {
     for (size_t i = 1; i < left; i++)

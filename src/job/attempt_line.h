@@ -1,11 +1,12 @@
-/* attempt_line.h - what is kept of one attempt: a line of text that only we write and read.
+/* attempt_line.h - the record of one attempt: a line of text that only duepost writes and reads.
+ *
  *
  *     3 1700000000123 246 503 "The order is locked."+
  *
- * Its number, when it began (ms), how long it took (ms), the status of the answer or the word of the error;
- * then the error's detail as a JSON string, if there is one, or, where the answer had a body, its beginning
- * as a JSON string, and a '+' where that is not all of it. A job's lines stand one behind the other, the
- * oldest first, each with a newline behind it. */
+ * The fields are its number, its start (ms), its duration (ms), and the status of the answer or the word of
+ * the error. A JSON string may follow: the detail of the error, or the beginning of the answer's body. A '+'
+ * after it means that the body was longer. A job's lines follow each other, the oldest first, each with a
+ * newline at its end. */
 #ifndef DUEPOST_JOB_ATTEMPT_LINE_H
 #define DUEPOST_JOB_ATTEMPT_LINE_H
 
@@ -17,18 +18,19 @@ enum {
 };
 
 struct attempt_line {
-    int number; /* from 1; again from 1 when a dead job starts over */
+    int number; /* from 1; counts from 1 again when a dead job starts over */
     struct attempt_result result;
-    struct slice answer; /* a JSON string, with its quotes; empty: there was none */
+    struct slice answer; /* a JSON string, with its quotes; empty: no body */
     bool is_answer_cut;
 };
 
-/* The line, without its newline. Of answer, which may be any bytes, the first ATTEMPT_ANSWER_MAX count; what
- * is no UTF-8 in it, and control characters but tabs and ends of lines, become U+FFFD. */
+/* Writes the line, without its newline. answer may be any bytes; its first ATTEMPT_ANSWER_MAX are used.
+ * U+FFFD replaces invalid UTF-8, and control characters except tabs and line ends. */
 void attempt_line_write(struct buffer *, int number, const struct attempt_result *, struct slice answer,
                         bool is_answer_cut);
 
-/* Takes the first of *lines; its slices point there. False: there is none, or somebody else wrote it. */
+/* Takes the first of *lines; its slices point into them. False: there are no more lines, or duepost did not
+ * write this one. */
 bool attempt_line_take(struct slice *lines, struct attempt_line *);
 
 #endif

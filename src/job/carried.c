@@ -2,7 +2,7 @@
 
 #include "job/json.h"
 
-/* Between two members that are neighbours there is a comma, and maybe white space. */
+/* Returns whether the text between two members is a comma and white space, so that they are neighbours. */
 static bool is_gap(const char *at, const char *end)
 {
     for (; at < end; at++)

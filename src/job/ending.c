@@ -3,7 +3,7 @@
 #include "job/attempt_line.h"
 #include "job/topic_defaults.h"
 
-/* ---- deciding ---- */
+/* ---- decision ---- */
 
 static int64_t longer_ms(int64_t a_ms, int64_t b_ms)
 {
@@ -28,7 +28,7 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
     ending->wait_ms = wait_ms;
 }
 
-/* Retry-After can make a wait longer than the schedule's, never shorter. */
+/* Retry-After can make a wait longer than the schedule's, but not shorter. */
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
                              const struct ending_facts *facts)
 {
@@ -106,7 +106,7 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
     return ending;
 }
 
-/* ---- writing ---- */
+/* ---- texts ---- */
 
 void ending_texts_init(struct ending_texts *texts)
 {

@@ -21,23 +21,23 @@
 #include "job/topic_settings.h"
 
 enum ending_cause {
-    ENDING_CAUSE_RESULT,     /* the attempt was made */
-    ENDING_CAUSE_UNSENT,     /* the lease was lost before the request left, or the process stops */
+    ENDING_CAUSE_RESULT,     /* an attempt was made */
+    ENDING_CAUSE_UNSENT,     /* the lease was lost before the request was sent, or the process stops */
     ENDING_CAUSE_HELD,       /* the receiver's breaker or limit, or the limit of name lookups */
     ENDING_CAUSE_UNSERVED,   /* only another version can serve the job */
-    ENDING_CAUSE_NO_MEMORY,  /* for the job's texts */
+    ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */
     ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
     ENDING_CAUSE_NO_URL,     /* neither the job nor its topic names a url */
-    ENDING_CAUSE_UNREADABLE, /* no version of duepost wrote this record */
+    ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
-/* All that an ending depends on, apart from the job. Borrowed. */
+/* All facts that an ending depends on, apart from the job. Borrowed. */
 struct ending_facts {
     enum ending_cause cause;
     int64_t now_ms;                        /* of the claim, by Redis's clock */
-    const struct topic_settings *settings; /* NULL: the topic has none */
-    const struct retry_schedule *schedule; /* of jobs and topics that have none */
-    uint32_t random;                       /* any 32 bits; used where settings have a jitter */
+    const struct topic_settings *settings; /* NULL: the topic has no settings */
+    const struct retry_schedule *schedule; /* for jobs and topics without their own */
+    uint32_t random;                       /* any 32 bits; used with the setting jitter */
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
@@ -50,11 +50,11 @@ enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE
 
 struct ending {
     enum ending_verdict verdict;
-    bool keeps_place;    /* RETRY, RELEASE: the job is due as it was; wait_ms is 0 */
+    bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
     int64_t wait_ms;     /* RETRY, RELEASE: from now */
     struct slice reason; /* BURY: a literal; empty for an unreadable record */
-    int attempts;        /* of the job, this one included where it was made */
-    int uncounted;       /* of them: attempts that used up no retry */
+    int attempts;        /* of the job, including this one if it was made */
+    int uncounted;       /* of these: attempts that used up no retry */
     bool has_record;     /* a new record is written */
     bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
 };
@@ -62,21 +62,21 @@ struct ending {
 /* The texts of an ending. The store borrows them until its callback. */
 struct ending_texts {
     struct buffer record; /* RETRY, BURY */
-    struct buffer line;   /* empty: nothing is kept of the attempt */
+    struct buffer line;   /* empty: no line is kept */
 };
 
 void ending_texts_init(struct ending_texts *);
 void ending_texts_fini(struct ending_texts *);
 
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
-enum { ENDING_NO_MEMORY_MS = 5000 }; /* for others to give some back */
+enum { ENDING_NO_MEMORY_MS = 5000 }; /* time for other processes to free memory */
 
-/* The job is as it was claimed, its numbers without this attempt; empty with UNREADABLE. */
+/* job is the claimed job, its numbers without this attempt; empty with UNREADABLE. */
 struct ending ending_decide(const struct job *, const struct ending_facts *);
 
-/* Writes the texts and moves the job's numbers to those of the ending. raw: the record as claimed, which
- * UNREADABLE keeps. The job borrows the result's detail. False: there is no memory for the record; the job
- * ends by ENDING_CAUSE_NO_MEMORY instead. */
+/* Writes the texts and updates the job's numbers. raw: the record as claimed, which UNREADABLE keeps. The job
+ * borrows the result's detail. False: there is no memory for the record; the job then ends by
+ * ENDING_CAUSE_NO_MEMORY. */
 bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
                   struct ending_texts *) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* fingerprint.h - tells two requests apart without keeping them. */
+/* fingerprint.h - a hash that identifies a request without storing it. */
 #ifndef DUEPOST_JOB_FINGERPRINT_H
 #define DUEPOST_JOB_FINGERPRINT_H
 

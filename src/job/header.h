@@ -1,4 +1,4 @@
-/* header.h - the extra request headers that a job may ask for. */
+/* header.h - additional request headers of a job. */
 #ifndef DUEPOST_JOB_HEADER_H
 #define DUEPOST_JOB_HEADER_H
 
@@ -14,25 +14,25 @@ struct job_header {
     struct slice name, value;
 };
 
-/* A token (RFC 9110, 5.6.2). */
+/* Returns whether a name is a token (RFC 9110, 5.6.2). */
 bool header_name_is_valid(struct slice name);
 
-/* Visible ASCII, space and tab; may be empty. */
+/* Returns whether a value is visible ASCII, spaces and tabs; it may be empty. */
 bool header_value_is_valid(struct slice value);
 
-/* Names that belong to the connection, to proxies or to us, in any case. */
+/* Returns whether a name is reserved for the connection, for proxies or for duepost, in any case. */
 bool header_is_refused(struct slice name);
 
-/* What stands for a value that is not shown. */
+/* Replaces a value that is not shown. */
 #define HEADER_HIDDEN "***"
 
-/* Whether people may see the value: Content-Type's. */
+/* Returns whether people may see the value: only that of Content-Type. */
 bool header_is_shown(struct slice name);
 
-/* As an object. is_hidden: for people, with no value but those that may be seen. */
+/* Writes the headers as an object. is_hidden: for people, with hidden values masked. */
 void headers_write(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
-/* NULL: there is none with this name, in whatever case. */
+/* Returns the value of the header with this name, in any case; NULL: there is no such header. */
 const struct slice *headers_find(const struct job_header *headers, size_t count, struct slice name);
 
 #endif

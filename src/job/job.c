@@ -25,7 +25,7 @@ const char *attempt_error_word(enum attempt_error error)
     return error_words[error];
 }
 
-/* As they all look. */
+/* Returns whether a text has the form of the words above. */
 static bool is_word(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)
@@ -84,7 +84,7 @@ static const struct retry_schedule *schedule_of(const struct job *job, const str
 int job_max_retries(const struct job *job, const struct retry_schedule *fallback)
 {
     size_t steps = schedule_of(job, fallback)->count;
-    if (steps == 0) /* there is no wait to retry after, even if the server's schedule is the empty one */
+    if (steps == 0) /* there is no wait, even if the server's schedule is empty */
         return 0;
     return job->has_retry ? job->retry : (int)steps;
 }

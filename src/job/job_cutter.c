@@ -12,7 +12,7 @@ void job_cutter_init(struct job_cutter *cutter, struct slice text, bool has_line
     assert(is_array);
 }
 
-static enum status refuse(struct job_errors *errors, const char *detail)
+static enum status cutter_refuse(struct job_errors *errors, const char *detail)
 {
     errors->count = 0;
     job_errors_add(errors, "", detail);
@@ -28,14 +28,14 @@ static enum status refuse_at(const struct job_cutter *cutter, struct job_errors 
         snprintf(text, sizeof text, "%s, at byte %zu, in line %zu", detail, offset, cutter->lines);
     else
         snprintf(text, sizeof text, "%s, at byte %zu", detail, offset);
-    return refuse(errors, text);
+    return cutter_refuse(errors, text);
 }
 
 static enum status refuse_count(struct job_errors *errors)
 {
     char text[sizeof errors->items[0].detail];
     snprintf(text, sizeof text, "must hold 1 to %d jobs", JOB_CUTTER_MAX);
-    return refuse(errors, text);
+    return cutter_refuse(errors, text);
 }
 
 static enum status check(struct job_cutter *cutter, struct slice job, struct job_errors *errors)
@@ -74,7 +74,7 @@ static enum status next_line(struct job_cutter *cutter, struct slice *job, struc
     return job->size ? check(cutter, *job, errors) : STATUS_OK;
 }
 
-/* Behind the bracket that closes the array there may be white space. */
+/* Only white space may follow the bracket that closes the array. */
 static enum status end_items(const struct job_cutter *cutter, struct job_errors *errors)
 {
     const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* The bytes of text that fit, without half a character at the end. */
+/* Returns the bytes of text that fit, without cutting a character in two. */
 static size_t fitting(struct slice text, size_t max)
 {
     if (text.size <= max)

@@ -1,4 +1,4 @@
-/* job_errors.h - collects the rules that a client's job breaks. */
+/* job_errors.h - collects the faults of a client's job. */
 #ifndef DUEPOST_JOB_JOB_ERRORS_H
 #define DUEPOST_JOB_JOB_ERRORS_H
 
@@ -6,7 +6,7 @@
 
 enum { JOB_ERRORS_MAX = 64 }; /* reported at once */
 
-/* One broken rule. */
+/* One fault. */
 struct job_error {
     char field[160];  /* "retrySchedule[2]"; "" for the document as a whole */
     char detail[160]; /* "must be 0 to 31536000" */
@@ -17,10 +17,10 @@ struct job_errors {
     struct job_error items[JOB_ERRORS_MAX];
 };
 
-/* For field, "" for the document. Beyond JOB_ERRORS_MAX nothing is added. */
+/* Adds a fault of field; "" for the document. Faults beyond JOB_ERRORS_MAX are dropped. */
 void job_errors_add(struct job_errors *, const char *field, const char *detail);
 
-/* The same for a field whose name has a part from the client, cut where it is too long. */
+/* The same for a field whose name contains text of the client, shortened when it is too long. */
 void job_errors_add_named(struct job_errors *, const char *prefix, struct slice name, const char *detail);
 
 #endif

@@ -5,9 +5,9 @@
 #include "job/job_id.h"
 #include "job/trace.h"
 
-/* ---- what the kinds do not know, of a client's job ---- */
+/* ---- rules of a client's job beyond the kinds ---- */
 
-static void refuse(struct member_parse *parse, const struct member *member, const char *detail)
+static void job_refuse(struct member_parse *parse, const struct member *member, const char *detail)
 {
     job_errors_add(parse->errors, member->path, detail);
 }
@@ -17,11 +17,11 @@ static void check_topic(struct member_parse *parse, const struct member *member)
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
     if (topic_is_sibling(job->topic))
-        refuse(parse, member, "must not have ~: only the server schedules jobs in such topics");
+        job_refuse(parse, member, "must not have ~: only the server schedules jobs in such topics");
     else if (!topic_is_valid(job->topic))
-        refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
+        job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
     else if (rules->topic.size && !slice_equal(job->topic, rules->topic))
-        refuse(parse, member, "must be that of the path");
+        job_refuse(parse, member, "must be that of the path");
 }
 
 static void check_job_id(struct member_parse *parse, const struct member *member)
@@ -29,9 +29,10 @@ static void check_job_id(struct member_parse *parse, const struct member *member
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
     if (!job_id_is_valid(job->job_id))
-        refuse(parse, member, "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
+        job_refuse(parse, member,
+                   "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
     else if (rules->job_id.size && !slice_equal(job->job_id, rules->job_id))
-        refuse(parse, member, "must be that of the path");
+        job_refuse(parse, member, "must be that of the path");
 }
 
 static void check_due_at(struct member_parse *parse, const struct member *member)
@@ -39,7 +40,7 @@ static void check_due_at(struct member_parse *parse, const struct member *member
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
     if (job->due_at_ms > rules->now_ms + JOB_DELAY_MAX_MS)
-        refuse(parse, member, "must be at most 10 years ahead");
+        job_refuse(parse, member, "must be at most 10 years ahead");
 }
 
 static void check_expiry(struct member_parse *parse, const struct member *member)
@@ -47,19 +48,19 @@ static void check_expiry(struct member_parse *parse, const struct member *member
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
     if (!rules->is_changed && job_expires_ms(job, rules->now_ms) <= job_due_ms(job, rules->now_ms))
-        refuse(parse, member, JOB_EXPIRES_TOO_SOON);
+        job_refuse(parse, member, JOB_EXPIRES_TOO_SOON);
 }
 
 static void check_schedule(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
     if (job->schedule.count == 0 && job->retry > 0)
-        refuse(parse, member, "must not be empty when retry is over 0");
+        job_refuse(parse, member, "must not be empty when retry is over 0");
 }
 
-/* ---- of a record ---- */
+/* ---- rules of a record ---- */
 
-/* Visible ASCII, as far as that goes. */
+/* Returns whether the url is visible ASCII, the only check for records. */
 static bool is_url_sound(const void *of)
 {
     const struct job *job = of;

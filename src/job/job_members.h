@@ -9,11 +9,11 @@ extern const struct members job_members;
 
 #define JOB_EXPIRES_TOO_SOON "must be later than the job is due"
 
-/* The context of its checks. */
+/* The context for the table's checks. */
 struct job_rules {
     int64_t now_ms;
-    struct slice topic, job_id; /* that the job must have; empty: any */
-    bool is_changed;            /* the job was accepted before: due time and expiry don't count from now */
+    struct slice topic, job_id; /* required values; empty: any */
+    bool is_changed;            /* accepted before: due time and expiry do not count from now */
 };
 
 #endif

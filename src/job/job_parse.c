@@ -1,8 +1,9 @@
-/* job_parse.c - a client's JSON into a job.
+/* job_parse.c - parses a client's JSON into a job.
  *
- *   1. json_check says whether the text is sound, and within its limits
- *   2. its members are read by the table (job_members.c). body stays as it is, because it has to arrive byte
- * for byte */
+ *
+ *   1. json_check tests that the text is valid and within its limits
+ *   2. the table (job_members.c) reads its members. body is not parsed, because it must arrive byte for
+ * byte */
 #include "job/job_parse.h"
 
 #include <assert.h>

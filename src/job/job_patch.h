@@ -1,8 +1,8 @@
 /* job_patch.h - changes some members of a job by a JSON merge patch (RFC 7396).
  *
- * null takes a member away; headers are merged by name, in any case; body is replaced as a whole. Of delay
- * and dueAt, and of ttl and expiresAt, the one that comes takes the place of the other. delay counts from
- * now, ttl from when the job was created. A url of another origin takes nothing along that is not shown. */
+ * null removes a member; headers are merged by name, in any case; body is replaced as a whole. delay replaces
+ * dueAt and the reverse; so do ttl and expiresAt. delay counts from now, ttl from the job's creation. A url
+ * of another origin does not take hidden values along. */
 #ifndef DUEPOST_JOB_JOB_PATCH_H
 #define DUEPOST_JOB_JOB_PATCH_H
 
@@ -10,22 +10,22 @@
 
 struct job_patch {
     struct slice id;     /* topic/jobId */
-    struct slice record; /* the job as it is */
-    struct slice text;   /* what the client sent */
+    struct slice record; /* the job's current record */
+    struct slice text;   /* the client's patch */
     int64_t now_ms;
-    int64_t due_ms; /* of a job that waits; else 0 */
+    int64_t due_ms; /* of a waiting job; otherwise 0 */
 };
 
 struct job_patched {
-    struct job job; /* with what is kept of the old one */
+    struct job job; /* with the members that the old job keeps */
     struct job old;
-    bool is_moved; /* it is due at another time, see job_due_ms, now */
-    bool has_url;  /* the patch has one */
+    bool is_moved; /* its due time has changed: see job_due_ms */
+    bool has_url;  /* the patch has a url */
 };
 
-/* text: where the new members are put together. INVALID: errors says all that is wrong. UNREADABLE: somebody
- * else wrote the record. LACKING: it needs a later version. NO_MEMORY: errors says nothing. OK: the jobs
- * borrow patch->record and text, and are for job_patched_fini. */
+/* text: a buffer for the new members. OK: the jobs borrow patch->record and text; free them with
+ * job_patched_fini. INVALID: errors has all faults. UNREADABLE: duepost did not write the record. LACKING: it
+ * needs a later version. NO_MEMORY: errors is empty. */
 enum status job_patch(const struct job_patch *, struct buffer *text, struct job_patched *,
                       struct job_errors *) MUST_USE;
 

@@ -1,7 +1,7 @@
-/* job_record.c - a job into its record, and a record into a job.
+/* job_record.c - writes a job into its record, and reads it from there.
  *
- * A record is text that duepost wrote, this version or another one. Text of other origin is detected by its
- * shape, and what it would do as a job by the rules for clients. */
+ * A record is text that some version of duepost wrote. Other text is detected by its form; the rules for
+ * clients would detect the rest if it were sent as a job. */
 #include "job/carried.h"
 #include "job/job.h"
 #include "job/job_id.h"
@@ -9,8 +9,7 @@
 #include "job/json.h"
 #include "job/trace.h"
 
-/* For a new job the opening brace and createdAt are missing. Members that are carried stand before the body.
- */
+/* For a new job the opening brace and createdAt are missing. Carried members precede the body. */
 void job_write(const struct job *job, struct buffer *out)
 {
     const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY};
@@ -27,7 +26,7 @@ void job_write(const struct job *job, struct buffer *out)
     json_end_object(&json);
 }
 
-/* Returns whether a record needs what this version does not know. */
+/* Returns whether a record has a need that this version does not know. */
 static bool find_lack(struct slice record, struct slice *lacks)
 {
     struct json_cursor cursor;
@@ -39,7 +38,7 @@ static bool find_lack(struct slice record, struct slice *lacks)
     return is_object && cursor.is_ended && lacks->size > 0;
 }
 
-/* A later version may give known members other values, too. Then only the lack is read. */
+/* A later version may give known members other values, too. Then only lacks is read. */
 static enum status read_lacking(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
@@ -53,7 +52,7 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
     buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
     bool is_read = members_read(&job_members, record, job, &job->text, &job->carried, &job->lacks);
-    if (is_id && is_read && job->created_ms && job->url.data) /* a url is there, though it may be empty */
+    if (is_id && is_read && job->created_ms && job->url.data) /* a url is present, though it may be empty */
         return STATUS_OK;
     job_fini(job);
     return read_lacking(id, record, job);

@@ -1,4 +1,4 @@
-/* job_state.h - where a job is. */
+/* job_state.h - the states of a job. */
 #ifndef DUEPOST_JOB_JOB_STATE_H
 #define DUEPOST_JOB_JOB_STATE_H
 

@@ -6,7 +6,7 @@
 
 enum { DIGEST_BYTES = 20, HEAD_MAX = 64 };
 
-/* It tells an accident from no change; who wants two records with one tag owns both. */
+/* SHA-1 detects accidental changes. A client that constructs two records with one tag owns both. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE])
 {
     unsigned char digest[DIGEST_BYTES];

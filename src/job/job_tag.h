@@ -1,8 +1,8 @@
-/* job_tag.h - names a job as it is, so that its owner can say: change it only if it is still so.
+/* job_tag.h - a tag of a job's current version, for changes that apply only to this version.
  *
- * The tag is the SHA-1 of state, place and record: a script can make it, too, so a conditional change takes
- * one call, and nothing comes in between. PATCH works the same way: C reads the job and makes the new
- * record, and the script takes it only if the job is still the one that was read. */
+ * The tag is the SHA-1 of state, place and record. Scripts can compute it, too, so a conditional change is
+ * one call, and no other change can come in between. PATCH works the same way: C reads the job and makes the
+ * new record, and the script accepts it only if the job has not changed. */
 #ifndef DUEPOST_JOB_JOB_TAG_H
 #define DUEPOST_JOB_JOB_TAG_H
 
@@ -10,14 +10,14 @@
 
 enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, which is what scripts in Redis can make, and a NUL */
 
-/* Another tag for another state, place (a time, ms) or record. */
+/* Makes the tag. Another state, place (a time in ms) or record has another tag. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
-/* A condition of a change, as a text: empty for none, "*" for any job that exists, or '-' and tags with a
- * space before each, one of which must be the job's. JOB_TAGS_EXCLUDED in front turns it round. */
+/* A condition of a change, as text: empty for none, "*" for any existing job, or '-' and tags with a space
+ * before each, one of which must be the job's. A leading JOB_TAGS_EXCLUDED negates the condition. */
 #define JOB_TAGS_EXCLUDED '!'
 
-/* Whether a job with this tag meets the condition. */
+/* Returns whether a job with this tag meets the condition. */
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE]);
 
 #endif

@@ -170,7 +170,7 @@ static bool read_header(struct reading *reading, struct slice key, struct slice 
     return reading->bytes <= JOB_HEADER_BYTES_MAX;
 }
 
-static bool refuse(struct job_errors *errors, const char *name, const char *detail)
+static bool member_refuse(struct job_errors *errors, const char *name, const char *detail)
 {
     job_errors_add(errors, name, detail);
     return false;
@@ -185,13 +185,13 @@ bool member_headers(struct job_errors *errors, const char *name, struct slice va
     bool is_small = true;
     *count = 0;
     if (!json_open(value, &cursor) || cursor.close != '}')
-        return refuse(errors, name, "must be an object of strings");
+        return member_refuse(errors, name, "must be an object of strings");
     if (json_count_members(value) > JOB_HEADERS_MAX)
-        return refuse(errors, name, "must have at most 50 headers");
+        return member_refuse(errors, name, "must have at most 50 headers");
     while (is_small && json_next_member(&cursor, &key, &item))
         is_small = member_is_null(item) || read_header(&reading, key, item);
     *count = reading.count;
     if (!is_small)
-        return refuse(errors, name, "must have at most 8192 bytes in all");
+        return member_refuse(errors, name, "must have at most 8192 bytes in all");
     return !reading.has_fault;
 }

@@ -76,7 +76,7 @@ static void *field_of(const struct member_parse *parse, const struct member *mem
     return (char *)parse->of + member->field;
 }
 
-static bool refuse(struct member_parse *parse, const struct member *member, const char *detail)
+static bool members_refuse(struct member_parse *parse, const struct member *member, const char *detail)
 {
     job_errors_add(parse->errors, member->path, detail);
     return false;
@@ -86,9 +86,9 @@ static bool parse_text(struct member_parse *parse, const struct member *member, 
                        struct slice *text)
 {
     if (member->flags & MEMBER_PLAIN && (!json_is_text(value) || json_has_escapes(value)))
-        return refuse(parse, member, "must be a string without escapes");
+        return members_refuse(parse, member, "must be a string without escapes");
     if (!json_is_text(value))
-        return refuse(parse, member, "must be a string");
+        return members_refuse(parse, member, "must be a string");
     if (json_has_escapes(value) && !parse->text->data)
         buffer_reserve(parse->text, parse->text->max);
     *text = json_text(value, parse->text);
@@ -99,7 +99,8 @@ static bool parse_bool(struct member_parse *parse, const struct member *member, 
                        bool *is_true)
 {
     *is_true = slice_equal(value, SLICE("true"));
-    return *is_true || slice_equal(value, SLICE("false")) || refuse(parse, member, "must be true or false");
+    return *is_true || slice_equal(value, SLICE("false")) ||
+           members_refuse(parse, member, "must be true or false");
 }
 
 static bool parse_integer(struct member_parse *parse, const struct member *member, struct slice value,
@@ -121,14 +122,14 @@ static bool parse_time(struct member_parse *parse, const struct member *member, 
     if (!parse_text(parse, member, value, &text))
         return false;
     return timestamp_parse(text, ms) ||
-           refuse(parse, member, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
+           members_refuse(parse, member, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
 }
 
 static bool parse_share(struct member_parse *parse, const struct member *member, struct slice value,
                         int64_t *millionths)
 {
     return decimal_parse(value, member->max, member->max, millionths, NULL) ||
-           refuse(parse, member, "must be a number from 0 to 1");
+           members_refuse(parse, member, "must be a number from 0 to 1");
 }
 
 static bool parse_keys(struct member_parse *parse, const struct member *member, struct slice value,
@@ -139,11 +140,11 @@ static bool parse_keys(struct member_parse *parse, const struct member *member, 
     char field[32];
     size_t errors_before = parse->errors->count;
     if (!json_open(value, &cursor) || cursor.close != ']')
-        return refuse(parse, member, "must be an array of keys");
+        return members_refuse(parse, member, "must be an array of keys");
     for (keys->count = 0; json_next_item(&cursor, &item); keys->count++) {
         const char *detail = "must be a string without escapes";
         if (keys->count == SIGNING_KEYS_MAX)
-            return refuse(parse, member, "must have at most 8 keys");
+            return members_refuse(parse, member, "must have at most 8 keys");
         snprintf(field, sizeof field, "%s[%zu]", member->path, keys->count);
         if (!json_is_text(item) || json_has_escapes(item) ||
             signing_key_parse(inside(item), &keys->items[keys->count], &detail) != STATUS_OK)
@@ -164,7 +165,7 @@ static bool refuse_no_object(struct member_parse *parse, const struct member *me
             buffer_append(&text, i + 1 < table->count ? SLICE(", ") : SLICE(" and "));
         buffer_append(&text, table->rows[i].name);
     }
-    return refuse(parse, member, buffer_text(&text));
+    return members_refuse(parse, member, buffer_text(&text));
 }
 
 static bool parse_object(struct member_parse *parse, const struct member *member, struct slice value)
@@ -254,7 +255,7 @@ static void set_fallback(struct member_parse *parse, const struct member *member
 }
 
 /* In the text of another version. */
-static bool carry(struct member_parse *parse, struct slice key, struct slice value)
+static bool members_carry(struct member_parse *parse, struct slice key, struct slice value)
 {
     if (parse->lacks && slice_equal(key, SLICE("\"needs\""))) {
         if (!needs_read(value, parse->lacks))
@@ -286,7 +287,7 @@ static bool find_values(struct member_parse *parse, struct slice text, struct sl
         name = parse->carried ? inside(key) : name_of(key, room);
         size_t row = find_row(parse->table, MEMBER_SENT, name);
         if (row == parse->table->count)
-            has_unknown |= !parse->carried || !carry(parse, key, value);
+            has_unknown |= !parse->carried || !members_carry(parse, key, value);
         else if (parse->table->rows[row].kind == MEMBER_JSON || !member_is_null(value))
             values[row] = value;
     }

@@ -11,7 +11,7 @@ struct token_table {
     struct token tokens[TOKENS_MAX];
 };
 
-static enum status refuse(struct problem *problem, const char *path, unsigned line, const char *what)
+static enum status table_refuse(struct problem *problem, const char *path, unsigned line, const char *what)
 {
     problem_set(problem, "%s:%u: %s", path, line, what);
     return STATUS_INVALID;
@@ -39,11 +39,11 @@ static enum status add_line(struct token_table *table, const char *path, unsigne
         return STATUS_INVALID;
     }
     if (token_parse(line, &token, &why) != STATUS_OK)
-        return refuse(problem, path, number, why.text);
+        return table_refuse(problem, path, number, why.text);
     const char *what = why_double(table, &token);
     if (what) {
         token_fini(&token);
-        return refuse(problem, path, number, what);
+        return table_refuse(problem, path, number, what);
     }
     table->tokens[table->count++] = token;
     return STATUS_OK;

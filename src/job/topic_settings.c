@@ -147,7 +147,7 @@ void topic_settings_show(const struct topic_settings *settings, struct buffer *o
 
 /* ---- changing ---- */
 
-static void carry(struct topic_settings *settings, const struct topic_settings *old)
+static void settings_carry(struct topic_settings *settings, const struct topic_settings *old)
 {
     settings->carried = old->carried;
     if (settings->rate_jobs)
@@ -185,7 +185,7 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
         return STATUS_NO_MEMORY;
     status = parse_text(buffer_slice(text), settings, errors, false);
     if (status == STATUS_OK)
-        carry(settings, old);
+        settings_carry(settings, old);
     return status;
 }
 
