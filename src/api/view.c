@@ -3,7 +3,7 @@
 #include "app/record.h"
 #include "job/attempt_line.h"
 #include "job/job_id.h"
-#include "job/member.h"
+#include "job/job_members.h"
 #include "job/topic_defaults.h"
 #include "job/topic_settings.h"
 #include "job/url.h"
@@ -115,6 +115,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
     add_retries(json, job, topic_defaults_schedule(settings, fallback));
     json_add_seconds(json, "timeout", topic_defaults_timeout_ms(settings, job));
     add_headers(json, settings, job);
+    members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
     add_body(json, job);
     /* A delivery does not rewrite the record. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));

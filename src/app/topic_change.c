@@ -66,22 +66,6 @@ static enum status read_change(const struct change *change, const struct topic_s
     return topic_settings_patch(old, change->text, text, settings, errors);
 }
 
-/* Settings of all topics count where a topic has none of its own; so far there are these two. */
-static void check_for_all(const struct topic_settings *settings, struct job_errors *errors)
-{
-    struct topic_settings known = {.retention_ms = settings->retention_ms, .on_dead = settings->on_dead};
-    struct buffer all, some;
-    buffer_init(&all, TOPIC_SETTINGS_BYTES_MAX);
-    buffer_init(&some, TOPIC_SETTINGS_BYTES_MAX);
-    topic_settings_write_known(settings, &all);
-    topic_settings_write_known(&known, &some);
-    if (!slice_equal(buffer_slice(&all), buffer_slice(&some)))
-        job_errors_add(errors, "",
-                       "all topics (*) can have retention and onDead only; set the others topic by topic");
-    buffer_fini(&all);
-    buffer_fini(&some);
-}
-
 /* Writes the new settings. INVALID: errors has what is wrong. */
 static enum status make_settings(struct change *change, const struct topic_settings *old,
                                  struct job_errors *errors)
@@ -94,8 +78,10 @@ static enum status make_settings(struct change *change, const struct topic_setti
     if (status == STATUS_OK) {
         check_target(change->app, "url", settings.url, errors);
         check_target(change->app, "onDead", settings.on_dead, errors);
-        if (slice_equal(change->name, SLICE("*")))
-            check_for_all(&settings, errors);
+        if (slice_equal(change->name, SLICE("*")) && !topic_settings_are_for_all(&settings))
+            job_errors_add(
+                errors, "",
+                "all topics (*) can have retention and onDead only; set the others topic by topic");
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }

@@ -86,49 +86,52 @@ static bool is_trace_state_sound(const void *of)
     return job->trace_state.size <= TRACE_STATE_MAX && header_value_is_valid(job->trace_state);
 }
 
-/* ---- the table ---- */
+/* ---- the table ----
+ *
+ * Rows that api/view.c resolves are shown by it. A new row with MEMBER_EVERYWHERE is sent, patched, stored
+ * and shown as it is, without a line elsewhere. */
 
 #define NAMED(text)   MEMBER_NAMED("", text)
 #define FIELD(member) MEMBER_FIELD(struct job, member)
 #define HAS(member)   MEMBER_HAS(struct job, member)
-#define EVERYWHERE    .flags = MEMBER_EVERYWHERE
+#define RESOLVED      .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_RESOLVED
 #define STORED        .flags = MEMBER_STORED
-#define STORED_SHOWN  .flags = MEMBER_STORED | MEMBER_SHOWN
+#define KEPT          .flags = MEMBER_STORED | MEMBER_RESOLVED
 
 static const struct member rows[] = {
-    [JOB_CREATED_AT] = {NAMED("createdAt"), MEMBER_INTEGER, STORED_SHOWN, FIELD(created_ms), HAS(created_ms),
+    [JOB_CREATED_AT] = {NAMED("createdAt"), MEMBER_INTEGER, KEPT, FIELD(created_ms), HAS(created_ms),
                         .max = TIMESTAMP_MAX_MS},
-    [JOB_TOPIC] = {NAMED("topic"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_SHOWN | MEMBER_REQUIRED,
+    [JOB_TOPIC] = {NAMED("topic"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_RESOLVED | MEMBER_REQUIRED,
                    FIELD(topic), HAS(topic.size), .min = 1, .max = JOB_TOPIC_MAX, .check = check_topic},
-    [JOB_JOB_ID] = {NAMED("jobId"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_SHOWN, FIELD(job_id),
+    [JOB_JOB_ID] = {NAMED("jobId"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_RESOLVED, FIELD(job_id),
                     HAS(job_id.size), .min = 1, .max = JOB_ID_MAX, .check = check_job_id},
-    [JOB_URL] = {NAMED("url"), MEMBER_URL, .flags = MEMBER_EVERYWHERE, FIELD(url), .max = JOB_URL_MAX,
+    [JOB_URL] = {NAMED("url"), MEMBER_URL, RESOLVED, FIELD(url), .max = JOB_URL_MAX,
                  .is_sound = is_url_sound},
-    [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, EVERYWHERE, FIELD(delay_ms), HAS(has_delay),
+    [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, RESOLVED, FIELD(delay_ms), HAS(has_delay),
                    .max = JOB_DELAY_MAX_MS},
-    [JOB_DUE_AT] = {NAMED("dueAt"), MEMBER_TIME, EVERYWHERE, FIELD(due_at_ms), HAS(has_due_at),
+    [JOB_DUE_AT] = {NAMED("dueAt"), MEMBER_TIME, RESOLVED, FIELD(due_at_ms), HAS(has_due_at),
                     .rival = JOB_DELAY, .check = check_due_at},
     [JOB_TTL] = {NAMED("ttl"), MEMBER_SECONDS, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
                  FIELD(ttl_ms), HAS(has_ttl), .min = 1, .max = JOB_TTL_MAX_MS, .check = check_expiry},
-    [JOB_EXPIRES_AT] = {NAMED("expiresAt"), MEMBER_TIME, EVERYWHERE, FIELD(expires_at_ms),
-                        HAS(has_expires_at), .rival = JOB_TTL, .check = check_expiry},
-    [JOB_RETRY] = {NAMED("retry"), MEMBER_INTEGER, EVERYWHERE, FIELD(retry), HAS(has_retry),
+    [JOB_EXPIRES_AT] = {NAMED("expiresAt"), MEMBER_TIME, RESOLVED, FIELD(expires_at_ms), HAS(has_expires_at),
+                        .rival = JOB_TTL, .check = check_expiry},
+    [JOB_RETRY] = {NAMED("retry"), MEMBER_INTEGER, RESOLVED, FIELD(retry), HAS(has_retry),
                    .max = JOB_RETRY_MAX},
-    [JOB_RETRY_SCHEDULE] = {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule),
+    [JOB_RETRY_SCHEDULE] = {NAMED("retrySchedule"), MEMBER_WAITS, RESOLVED, FIELD(schedule),
                             HAS(has_schedule), .max = JOB_WAIT_MAX_MS, .check = check_schedule},
-    [JOB_TIMEOUT] = {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
+    [JOB_TIMEOUT] = {NAMED("timeout"), MEMBER_SECONDS, RESOLVED, FIELD(timeout_ms), HAS(has_timeout),
                      .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
-    [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, EVERYWHERE, FIELD(headers), HAS(has_headers),
+    [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, RESOLVED, FIELD(headers), HAS(has_headers),
                      .count = offsetof(struct job, header_count), .max = JOB_HEADERS_MAX},
-    [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, STORED_SHOWN, FIELD(attempts), HAS(attempts),
+    [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, KEPT, FIELD(attempts), HAS(attempts),
                       .max = JOB_ATTEMPTS_MAX},
     [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),
                        .max = INT32_MAX, .is_sound = is_uncounted_sound},
-    [JOB_LAST_ATTEMPT] = {NAMED("lastAttempt"), MEMBER_ATTEMPT, STORED_SHOWN, FIELD(last_attempt),
+    [JOB_LAST_ATTEMPT] = {NAMED("lastAttempt"), MEMBER_ATTEMPT, KEPT, FIELD(last_attempt),
                           HAS(last_attempt.at_ms)},
     [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),
                   .max = TIMESTAMP_MAX_MS},
-    [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, STORED_SHOWN, FIELD(reason), HAS(reason.size)},
+    [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, KEPT, FIELD(reason), HAS(reason.size)},
     [JOB_TRACE_PARENT] = {NAMED("traceparent"), MEMBER_TEXT, STORED, FIELD(trace_parent),
                           HAS(trace_parent.size), .is_sound = is_trace_parent_sound},
     [JOB_TRACE_STATE] = {NAMED("tracestate"), MEMBER_TEXT, STORED, FIELD(trace_state), HAS(trace_state.size),
@@ -137,7 +140,7 @@ static const struct member rows[] = {
     [JOB_NEXT] = {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
                   FIELD(next), HAS(next.size)},
 #endif
-    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, EVERYWHERE, FIELD(body), HAS(body.size)},
+    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, RESOLVED, FIELD(body), HAS(body.size)},
 };
 
 const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix = ""};

@@ -34,14 +34,16 @@ enum member_kind {
 
 /* Where a member may stand, and what is special. */
 enum {
-    MEMBER_SENT = 1,    /* in a client's text */
-    MEMBER_PATCHED = 2, /* in a client's patch */
-    MEMBER_STORED = 4,  /* in Redis */
-    MEMBER_SHOWN = 8,   /* in what people get to see */
+    MEMBER_SENT = 1,      /* in a client's text */
+    MEMBER_PATCHED = 2,   /* in a client's patch */
+    MEMBER_STORED = 4,    /* in Redis */
+    MEMBER_SHOWN = 8,     /* to people, as it is stored, without what may be secret */
+    MEMBER_RESOLVED = 16, /* to people, by api/view.c: with what the topic and the state of the job say */
     MEMBER_EVERYWHERE = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_SHOWN,
-    MEMBER_REQUIRED = 16,  /* in a client's text */
-    MEMBER_INHERITED = 64, /* of a topic's settings: sibling topics have it, too */
-    MEMBER_PLAIN = 32,     /* a text has no escapes, because scripts copy it as it is spelt */
+    MEMBER_REQUIRED = 32,   /* in a client's text */
+    MEMBER_PLAIN = 64,      /* a text has no escapes, because scripts copy it as it is spelt */
+    MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
+    MEMBER_FOR_ALL = 256,   /* a topic's setting that "*" may have, for all topics */
 };
 
 enum { MEMBERS_MAX = 32 }; /* of one table */
@@ -119,6 +121,9 @@ bool members_are_same(const struct members *, const void *, const void *);
 
 /* Copies the stored members that clients don't send. Borrows what old borrows. */
 void members_keep(const struct members *, void *of, const void *old);
+
+/* Returns the first member that is there and lacks this flag, or NULL. */
+const struct member *members_without(const struct members *, const void *of, unsigned flag);
 
 /* Takes away the members without this flag. */
 void members_limit(const struct members *, void *of, unsigned flag);

@@ -460,6 +460,14 @@ void members_keep(const struct members *table, void *of, const void *old)
     }
 }
 
+const struct member *members_without(const struct members *table, const void *of, unsigned flag)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (!(table->rows[i].flags & flag) && is_there(&table->rows[i], of))
+            return &table->rows[i];
+    return NULL;
+}
+
 void members_limit(const struct members *table, void *of, unsigned flag)
 {
     for (size_t i = 0; i < table->count; i++) {
@@ -515,7 +523,7 @@ static void describe(const struct members *table, const struct member *member, s
     json_add_bool(json, "sent", member->flags & MEMBER_SENT);
     json_add_bool(json, "patched", member->flags & MEMBER_PATCHED);
     json_add_bool(json, "stored", member->flags & MEMBER_STORED);
-    json_add_bool(json, "shown", member->flags & MEMBER_SHOWN);
+    json_add_bool(json, "shown", member->flags & (MEMBER_SHOWN | MEMBER_RESOLVED));
     if (member->kind == MEMBER_OBJECT) {
         json_put_name(json, "members");
         members_describe(member->object, json);

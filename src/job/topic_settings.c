@@ -42,11 +42,11 @@ static const struct member rows[] = {
      HAS(url.size), .max = JOB_URL_MAX},
     {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
      .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
-    {NAMED("onDead"), MEMBER_URL, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(on_dead),
+    {NAMED("onDead"), MEMBER_URL, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN | MEMBER_FOR_ALL, FIELD(on_dead),
      HAS(on_dead.size), .max = JOB_URL_MAX},
     {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
-    {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
-     .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
+    {NAMED("retention"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_FOR_ALL,
+     FIELD(retention_ms), HAS(retention_ms), .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
     {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
 #ifdef DUEPOST_TEST_NEXT
     {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(next), HAS(next.size)},
@@ -187,6 +187,11 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
     if (status == STATUS_OK)
         settings_carry(settings, old);
     return status;
+}
+
+bool topic_settings_are_for_all(const struct topic_settings *settings)
+{
+    return !members_without(&topic_settings_members, settings, MEMBER_FOR_ALL);
 }
 
 /* ---- using ---- */

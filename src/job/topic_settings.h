@@ -91,6 +91,10 @@ enum topic_service topic_settings_service(struct slice text);
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
 
+/* Returns whether "*" may have these settings: those with MEMBER_FOR_ALL. They count where a topic has none
+ * of its own. */
+bool topic_settings_are_for_all(const struct topic_settings *);
+
 /* A wait with its jitter; random: any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);
 
