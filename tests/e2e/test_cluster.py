@@ -117,7 +117,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
     keys = [key for key in cluster.keys() if key.startswith("duepost:")]
     for name in names:
         mine = {key for key in keys if key.endswith(":" + name)}
-        assert mine == {f"duepost:{{{shard_of(name)}}}:{kind}:{name}" for kind in ("bucket", "dead", "hour")}
+        assert mine == {f"duepost:{{{shard_of(name)}}}:{kind}:{name}" for kind in ("bucket", "dead")}
     assert {key.split("{")[1].split("}")[0] for key in keys} == {str(shard) for shard in range(SHARDS)}
     for name in names:
         server.cancel(name, "waits").expect(200)

@@ -837,7 +837,8 @@ START_TEST(outcomes_are_counted_for_an_hour)
 {
     static const char two[] = "holders:t: t/a=n1,now-1000 t/b=n1,now-1000\n"
                               "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n";
-    static const char old[] = LEASED "hour:t: 5666654d=9 5666655d=4 5666667d=9\n";
+    static const char old[] = LEASED "hour:5666654: dt=9\nhour:5666655: dt=4\nhour:5666667: dt=9\n"
+                                     "numbers: hours=5666654,5666655,5666667\n";
     check_hour(two, (const char *const[]){"complete t/a n1 '' t/b n1 ''", NULL}, " 2 0 0");
     check_hour(two,
                (const char *const[]){"complete t/a n2 ''", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
@@ -845,16 +846,18 @@ START_TEST(outcomes_are_counted_for_an_hour)
     check_hour(two, (const char *const[]){"release t/a n1 -1 now", "cancel t/b ''", NULL}, " 0 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0");
     /* Twelve parts, this one included: NOW_MS is in part 5666666. */
-    check_hour("hour:t: 5666654d=9 5666655d=1 5666666d=2 5666660r=3 5666661r=4 5666666x=5 5666667d=9\n",
+    check_hour("hour:5666654: dt=9\nhour:5666655: dt=1\nhour:5666660: rt=3 ru=6\nhour:5666661: rt=4\n"
+               "hour:5666666: dt=2 xt=5 xt/a=6\nhour:5666667: dt=9\n"
+               "numbers: hours=5666654,5666655,5666660,5666661,5666666,5666667\n",
                (const char *const[]){NULL}, " 3 7 5");
     check_hour(old, (const char *const[]){"complete t/a n1 ''", NULL}, " 5 0 0");
     redisContext *redis = examples_redis();
-    redisReply *fields = redis_command(redis, "HLEN %shour:t", KEYSPACE_PREFIX);
-    ck_assert_int_eq(fields->integer, 2); /* what is no part of the last hour is gone */
-    freeReplyObject(fields);
-    redisReply *left = redis_command(redis, "PTTL %shour:t", KEYSPACE_PREFIX);
-    ck_assert_int_ge(left->integer, 3599000);
-    freeReplyObject(left);
+    redisReply *parts = redis_command(redis, "HGET %snumbers hours", KEYSPACE_PREFIX);
+    ck_assert_str_eq(parts->str, "5666655,5666666");
+    freeReplyObject(parts);
+    redisReply *keys = redis_command(redis, "KEYS %shour:*", KEYSPACE_PREFIX);
+    ck_assert_uint_eq(keys->elements, 2); /* parts outside the last hour are gone */
+    freeReplyObject(keys);
 }
 END_TEST
 

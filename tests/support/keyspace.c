@@ -108,8 +108,6 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
             swap(field, '|', '\n', INT_MAX);
         redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
                  value.data, value.size);
-        if (slice_starts_with(name, SLICE("hour:")))
-            redis_do(redis, "PEXPIRE " KEYSPACE_PREFIX "%b 1000000", name.data, name.size);
     } else {
         ck_assert(slice_cut(entry, '@', &field, &value));
         if (has_places(name))

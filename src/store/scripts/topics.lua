@@ -15,15 +15,6 @@ local function held(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 
-local function last_hour(topic)
-  local sums, fields = {d = 0, r = 0, x = 0}, call('HGETALL', hour_of(topic))
-  for i = 1, #fields, 2 do
-    local letter = string.sub(fields[i], -1)
-    if is_of_last_hour(fields[i]) then sums[letter] = sums[letter] + fields[i + 1] end
-  end
-  return sums
-end
-
 local LOOK = 100
 local function number_held(topic, ready)
   if not has(HELD) then return 0, 0 end
@@ -43,6 +34,7 @@ local names = {one}
 if one == '' then names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1) end
 
 local replies, told = {now_us, 0}, 0
+local hours = last_hours(names)
 for i = 1, math.min(#names, most) do
   local topic = names[i]
   local settings_text = settings_text_of(topic)
@@ -53,7 +45,7 @@ for i = 1, math.min(#names, most) do
   local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 0
   local waiting = first and call('ZCARD', bucket_of(topic)) or 0
   local held_number, held_ready = number_held(topic, ready)
-  local hour = last_hour(topic)
+  local hour = hours[topic]
   for _, part in ipairs({
     topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,

@@ -1,36 +1,69 @@
--- hour.lua - what became of a topic's jobs within the last hour.
--- uses: clock
+-- hour.lua - outcomes of the last hour by topic, for people.
+--
+-- A HASH for each part of an hour: <letter><topic> -> number. Parts are counted since 1970. The letter is d (delivered), r (failed and
+-- to be retried) or x (dead). All topics share a key: one for each topic would cost more than the rest of a job's end.
+-- uses: clock waiting
 
--- What became of a topic's jobs of late, for people: field '<part><letter>', where parts of an hour are counted since
--- 1970 and the letter is d (delivered), r (failed and to be retried) or x (dead).
 local PART_MS, PARTS = 300000, 12
 local part = math.floor(now / PART_MS)
-local function hour_of(topic) return base .. 'hour:' .. topic end
-local function is_of_last_hour(field)
-  local its_part = tonumber(string.match(field, '^%d+'))
-  return its_part > part - PARTS and its_part <= part
+local function hour_of(number) return base .. 'hour:' .. number end
+
+-- The parts that have a key, and which of them belong to the last hour. NUMBERS lists them in 'hours'.
+local function parts_by_age()
+  local recent, old = {}, {}
+  for number in string.gmatch(call('HGET', NUMBERS, 'hours') or '', '%d+') do
+    local list = tonumber(number) > part - PARTS and tonumber(number) <= part and recent or old
+    list[#list + 1] = number
+  end
+  return recent, old
+end
+
+-- Lists this part if it is not listed yet, and removes old ones. They may be large: Redis frees them in the background.
+-- rare: hour
+local function list_part()
+  local recent, old = parts_by_age()
+  for i = 1, #recent do
+    if tonumber(recent[i]) == part then return end
+  end
+  recent[#recent + 1] = part
+  call('HSET', NUMBERS, 'hours', table.concat(recent, ','))
+  for i = 1, #old do call('UNLINK', hour_of(old[i])) end
 end
 
 local counts = {}
 local function count(topic, letter, number)
-  counts[topic] = counts[topic] or {}
-  counts[topic][letter] = (counts[topic][letter] or 0) + number
-end
-
--- Old parts are removed when a new part begins.
-local function write_counts_of(topic, numbers)
-  local key, is_new = hour_of(topic), false
-  for letter, number in pairs(numbers) do
-    is_new = call('HINCRBY', key, part .. letter, number) == number or is_new
-  end
-  if not is_new or call('PEXPIRE', key, PARTS * PART_MS, 'NX') == 1 then return end
-  for _, field in ipairs(call('HKEYS', key)) do
-    if not is_of_last_hour(field) then call('HDEL', key, field) end
-  end
-  call('PEXPIRE', key, PARTS * PART_MS)
+  local field = letter .. topic
+  counts[field] = (counts[field] or 0) + number
 end
 
 -- The end of every script that counts.
 local function write_counts()
-  for topic, numbers in pairs(counts) do write_counts_of(topic, numbers) end
+  local fields, numbers, is_new = {}, {}, false
+  for field in pairs(counts) do fields[#fields + 1] = field end
+  if not fields[1] then return end
+  local known = call('HMGET', hour_of(part), unpack(fields))
+  for i = 1, #fields do
+    is_new = is_new or not known[i]
+    numbers[2 * i - 1] = fields[i]
+    numbers[2 * i] = (tonumber(known[i]) or 0) + counts[fields[i]]
+  end
+  call('HSET', hour_of(part), unpack(numbers))
+  if is_new then list_part() end
+end
+
+-- By topic: the sums of the last hour by letter.
+local function last_hours(topics)
+  local letters, fields, sums = {'d', 'r', 'x'}, {}, {}
+  for i = 1, #topics do
+    sums[topics[i]] = {d = 0, r = 0, x = 0}
+    for k = 1, #letters do fields[#fields + 1] = letters[k] .. topics[i] end
+  end
+  for _, number in ipairs(#topics > 0 and parts_by_age() or {}) do
+    for i, found in ipairs(call('HMGET', hour_of(number), unpack(fields))) do
+      local its = sums[topics[math.ceil(i / #letters)]]
+      local letter = letters[(i - 1) % #letters + 1]
+      its[letter] = its[letter] + (tonumber(found) or 0)
+    end
+  end
+  return sums
 end
