@@ -11,7 +11,7 @@
 
 #define BEGIN_US INT64_C(1000000000)
 
-enum { TIMERS_MAX = 64, HOOKS_MAX = 8, CALLS_MAX = 1024, POSTS_MAX = 256, SHARDS_MAX = 4, EVENTS_MAX = 256 };
+enum { TIMERS_MAX = 64, HOOKS_MAX = 8, CALLS_MAX = 4096, POSTS_MAX = 256, SHARDS_MAX = 4, EVENTS_MAX = 256 };
 
 /* ---- the clock ---- */
 
@@ -550,6 +550,13 @@ void world_answer_sweep(enum status status, struct shard_swept swept)
 {
     const struct world_call *call = take_call(WORLD_SWEEP);
     call->fn.sweep(call->arg, status, &swept);
+}
+
+void world_answer_survey(enum status status, const char *cursor)
+{
+    const struct world_call *call = take_call(WORLD_SURVEY);
+    struct shard_survey survey = {.cursor = slice_of(cursor), .oldest_due_ms = -1};
+    call->fn.survey(call->arg, status, &survey);
 }
 
 void world_answer_audit(enum status status, struct store_counts counts)

@@ -97,6 +97,7 @@ void world_fail_carry(enum status);
 void world_answer_recover(enum status, struct shard_recovered);
 void world_answer_forget(enum status, bool is_full);
 void world_answer_sweep(enum status, struct shard_swept);
+void world_answer_survey(enum status, const char *cursor);
 void world_answer_audit(enum status, struct store_counts);
 void world_answer_mend(enum status, const char *cursor, size_t mended);
 
