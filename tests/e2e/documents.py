@@ -247,7 +247,7 @@ class Page:
         with output.open("w") as out:
             process = subprocess.Popen(["bash", script], cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-        deadline = time.monotonic() + 60 * SLOW
+        deadline = time.monotonic() + 180 * SLOW  # Go compiles its library the first time
         while process.poll() is None:
             match = IS_SERVER.search(output.read_text(errors="replace"))
             if match:
