@@ -1,6 +1,6 @@
 /* lists.h - use cases of many jobs: lists, counts, and bulk actions.
  *
- * A page may be short while it has a cursor. What came after the list began is not in it, so that every list
+ * A page may be short while it has a cursor. A list leaves out jobs that came after it began, so that it
  * ends. */
 #ifndef DUEPOST_APP_LISTS_H
 #define DUEPOST_APP_LISTS_H

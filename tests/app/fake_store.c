@@ -1,0 +1,366 @@
+#include "app/fake_store.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "job/retry_schedule.h"
+#include "job/target.h"
+#include "support/suite.h"
+
+enum { CALLS_MAX = 64 };
+
+struct store {
+    bool is_ready;
+    size_t shards, count, taken;
+    struct fake_call calls[CALLS_MAX];
+};
+
+static struct store fake;
+
+static void copy(char to[FAKE_TEXT_MAX], struct slice text)
+{
+    ck_assert_uint_lt(text.size, FAKE_TEXT_MAX);
+    if (text.size)
+        memcpy(to, text.data, text.size);
+    to[text.size] = '\0';
+}
+
+static struct fake_call *add_call(const char *name, struct slice id, void *arg)
+{
+    ck_assert_uint_lt(fake.count, CALLS_MAX);
+    struct fake_call *call = &fake.calls[fake.count++];
+    *call = (struct fake_call){.name = name, .arg = arg};
+    copy(call->id, id);
+    return call;
+}
+
+void fake_begin(void)
+{
+    fake.is_ready = true;
+    fake.shards = 1;
+    fake.count = fake.taken = 0;
+    fake_forget();
+}
+
+void fake_set_ready(bool is_ready)
+{
+    fake.is_ready = is_ready;
+}
+
+void fake_set_shards(size_t shards)
+{
+    fake.shards = shards;
+}
+
+struct fake_call *fake_take(const char *name)
+{
+    ck_assert_msg(fake.taken < fake.count, "%s was not called", name);
+    ck_assert_str_eq(fake.calls[fake.taken].name, name);
+    return &fake.calls[fake.taken++];
+}
+
+void fake_expect_none(void)
+{
+    ck_assert_msg(fake.taken == fake.count, "%s was called", fake.calls[fake.taken].name);
+}
+
+/* ---- store.h ---- */
+
+size_t store_shards(const struct store *store)
+{
+    return store->shards;
+}
+
+bool store_is_ready(const struct store *store, struct problem *why)
+{
+    if (!store->is_ready)
+        problem_set(why, "the fake is away");
+    return store->is_ready;
+}
+
+bool store_is_ready_for(const struct store *store, struct slice id, struct problem *why)
+{
+    ck_assert_uint_gt(id.size, 0);
+    return store_is_ready(store, why);
+}
+
+bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
+{
+    (void)store, (void)address;
+    return port == 6379;
+}
+
+const struct store_facts *store_facts(const struct store *store)
+{
+    static const struct store_facts known = {.is_known = true, .version = "7.2.0", .role = "master"}, unknown;
+    return store->is_ready ? &known : &unknown;
+}
+
+void store_durability_configured(const struct store *store, char text[DURABILITY_TEXT_MAX])
+{
+    (void)store;
+    snprintf(text, DURABILITY_TEXT_MAX, "auto");
+}
+
+void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
+{
+    (void)facts;
+    snprintf(text, DURABILITY_TEXT_MAX, "fsync");
+}
+
+void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
+{
+    job_tag_make(slice_of(job_state_word(job->state)), job->at_ms, job->record, tag);
+}
+
+void store_schedule(struct store *store, const struct store_schedule *call, store_scheduled_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("schedule", call->id, arg);
+    (void)store;
+    copy(kept->record, call->record);
+    copy(kept->once, call->once);
+    kept->when = call->when;
+    kept->fn.scheduled = fn;
+}
+
+void store_replace(struct store *store, const struct store_replace *call, store_replaced_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("replace", call->id, arg);
+    (void)store;
+    copy(kept->record, call->record);
+    copy(kept->tags, call->tags);
+    kept->when = call->when;
+    kept->fn.replaced = fn;
+}
+
+void store_change(struct store *store, const struct store_change *call, store_changed_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("change", call->id, arg);
+    (void)store;
+    copy(kept->record, call->record);
+    copy(kept->tags, call->tag);
+    kept->when = call->when;
+    kept->is_moved = call->is_moved;
+    kept->fn.changed = fn;
+}
+
+void store_cancel(struct store *store, struct slice id, struct slice tags, store_cancelled_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("cancel", id, arg);
+    (void)store;
+    copy(kept->tags, tags);
+    kept->fn.cancelled = fn;
+}
+
+void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
+               store_run_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("run", id, arg);
+    (void)store;
+    copy(kept->tags, tags);
+    kept->when = when;
+    kept->fn.run = fn;
+}
+
+void store_read(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("read", id, arg)->fn.read = fn;
+}
+
+void store_read_kept(struct store *store, struct slice id, store_read_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("read_kept", id, arg)->fn.read = fn;
+}
+
+void store_attempts(struct store *store, struct slice id, store_attempts_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("attempts", id, arg)->fn.attempts = fn;
+}
+
+void store_list(struct store *store, const struct store_list *list, store_list_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("list", list->topic, arg);
+    (void)store;
+    kept->list = *list;
+    kept->fn.list = fn;
+}
+
+void store_see(struct store *store, const struct store_list *list, store_seen_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("see", list->topic, arg);
+    (void)store;
+    kept->list = *list;
+    kept->fn.seen = fn;
+}
+
+void store_count(struct store *store, const struct store_list *list, store_count_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("count", list->topic, arg);
+    (void)store;
+    kept->list = *list;
+    kept->fn.count = fn;
+}
+
+/* id: the topic, or the name behind which the page begins. */
+void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("topics", topics->topic.size ? topics->topic : topics->from.name, arg);
+    (void)store;
+    kept->max = topics->max;
+    kept->shard = topics->from.shard;
+    kept->fn.topics = fn;
+}
+
+void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
+                     struct slice new_settings, store_set_topic_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("set_topic", topic, arg);
+    (void)store;
+    copy(kept->old_settings, old_settings);
+    copy(kept->new_settings, new_settings);
+    kept->fn.set = fn;
+}
+
+void store_receivers(struct store *store, const struct store_receivers *receivers, store_receivers_fn *fn,
+                     void *arg)
+{
+    struct fake_call *kept = add_call("receivers", receivers->name, arg);
+    (void)store;
+    kept->max = receivers->max;
+    kept->shard = receivers->from.shard;
+    kept->fn.receivers = fn;
+}
+
+void store_close_receiver(struct store *store, struct slice name, store_close_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("close_receiver", name, arg)->fn.closed = fn;
+}
+
+void store_audit(struct store *store, store_audit_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("audit", SLICE(""), arg)->fn.audited = fn;
+}
+
+/* ---- the world ---- */
+
+static struct app app;
+static char log_path[64];
+
+static void write_from(const void *peer, char text[APP_FROM_SIZE])
+{
+    snprintf(text, APP_FROM_SIZE, "%s", (const char *)peer);
+}
+
+const struct app_caller fake_all = {.name = "ops", .write_from = write_from, .peer = "192.0.2.7"};
+const struct app_caller fake_some = {
+    .name = "shop", .topics = {"orders-*", 8}, .write_from = write_from, .peer = "192.0.2.8"};
+
+static void open_log(void)
+{
+    struct problem problem;
+    snprintf(log_path, sizeof log_path, "/tmp/duepost-app-XXXXXX");
+    int fd = mkstemp(log_path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(log_open(log_path, LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO, &problem), STATUS_OK);
+}
+
+struct app *fake_app(void)
+{
+    struct problem problem;
+    struct target_policy *targets = target_policy_new();
+    ck_assert_int_eq(target_policy_allow(targets, SLICE("127.0.0.0/8"), &problem), STATUS_OK);
+    fake_begin();
+    open_log();
+    app = (struct app){.store = &fake,
+                       .targets = targets,
+                       .schedule = &retry_schedule_default,
+                       .is_breaker_on = true,
+                       .max_jobs = 1000,
+                       .board = metrics_board_new(1)};
+    app.metrics = metrics_of(app.board, 0);
+    return &app;
+}
+
+void fake_end(void)
+{
+    metrics_board_free(app.board);
+    target_policy_free((struct target_policy *)(uintptr_t)app.targets);
+    unlink(log_path);
+}
+
+/* ---- verdicts ---- */
+
+struct fake_verdict fake_verdict;
+
+void fake_forget(void)
+{
+    memset(&fake_verdict, 0, sizeof fake_verdict);
+}
+
+void fake_on_verdict(void *arg, const struct app_verdict *verdict)
+{
+    struct fake_verdict *kept = &fake_verdict;
+    ck_assert_ptr_eq(arg, kept);
+    kept->count++;
+    kept->end = verdict->end;
+    copy(kept->id, verdict->job.id);
+    copy(kept->record, verdict->job.record);
+    copy(kept->why, verdict->why);
+    copy(kept->topic, verdict->topic);
+    copy(kept->lines, verdict->lines);
+    copy(kept->settings, verdict->settings);
+    copy(kept->cursor, verdict->page.cursor);
+    kept->state = verdict->job.state;
+    kept->at_ms = verdict->job.at_ms;
+    kept->number = verdict->page.count;
+    kept->was_there = verdict->was_there;
+    kept->was_leased = verdict->was_leased;
+    kept->is_partial = verdict->page.is_partial;
+    kept->counts = verdict->counts;
+    ck_assert((verdict->errors != NULL) == (verdict->end == APP_INVALID));
+    if (verdict->errors) {
+        ck_assert_uint_gt(verdict->errors->count, 0);
+        copy(kept->error_field, slice_of(verdict->errors->items[0].field));
+        copy(kept->error_detail, slice_of(verdict->errors->items[0].detail));
+    }
+}
+
+void fake_expect(enum app_end end)
+{
+    ck_assert_uint_eq(fake_verdict.count, 1);
+    ck_assert_msg(fake_verdict.end == end, "the verdict is %d, not %d", (int)fake_verdict.end, (int)end);
+    fake_expect_none();
+}
+
+void fake_expect_log(const char *text)
+{
+    char line[4096] = "";
+    FILE *file = fopen(log_path, "r");
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[size] = '\0';
+    ck_assert_int_eq(truncate(log_path, 0), 0);
+    if (text[0])
+        ck_assert_msg(strstr(line, text), "%s is not in %s", text, line);
+    else
+        ck_assert_str_eq(line, "");
+}
+
+void fake_expect_metric(const char *line)
+{
+    struct buffer text;
+    buffer_init(&text, 1 << 20);
+    metrics_write(app.board, &text);
+    ck_assert_msg(strstr(buffer_text(&text), line), "%s is not in %s", line, buffer_text(&text));
+    buffer_fini(&text);
+}

@@ -1,0 +1,90 @@
+/* fake_store.h - the functions of store/store.h for tests of use cases, in the program that links this.
+ *
+ * A call is kept until the test answers it. fake_take returns the oldest one; the test then calls its fn,
+ * with what the store would have answered. */
+#ifndef DUEPOST_TESTS_APP_FAKE_STORE_H
+#define DUEPOST_TESTS_APP_FAKE_STORE_H
+
+#include "app/app.h"
+#include "store/store.h"
+
+enum { FAKE_TEXT_MAX = 2048 };
+
+/* One call. Texts are copied, so that they can be compared at any time. */
+struct fake_call {
+    const char *name; /* of the function, without store_ */
+    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], tags[FAKE_TEXT_MAX], once[FAKE_TEXT_MAX];
+    char old_settings[FAKE_TEXT_MAX], new_settings[FAKE_TEXT_MAX];
+    struct store_when when;
+    bool is_moved;
+    struct store_list list;
+    size_t max, shard;
+    union {
+        store_scheduled_fn *scheduled;
+        store_replaced_fn *replaced;
+        store_changed_fn *changed;
+        store_cancelled_fn *cancelled;
+        store_run_fn *run;
+        store_read_fn *read;
+        store_attempts_fn *attempts;
+        store_list_fn *list;
+        store_seen_fn *seen;
+        store_count_fn *count;
+        store_topics_fn *topics;
+        store_set_topic_fn *set;
+        store_receivers_fn *receivers;
+        store_close_fn *closed;
+        store_audit_fn *audited;
+    } fn;
+    void *arg;
+};
+
+/* Begins anew: the store is ready, has one shard, and no call. */
+void fake_begin(void);
+void fake_set_ready(bool);
+void fake_set_shards(size_t);
+
+/* Returns the oldest call, which must be of this function. It lives until fake_begin. */
+struct fake_call *fake_take(const char *name);
+
+/* Fails if a call waits for its answer. */
+void fake_expect_none(void);
+
+/* ---- the world of a use case ---- */
+
+/* The app: targets allow 127.0.0.0/8 and public addresses; metrics and the log begin anew. */
+struct app *fake_app(void);
+
+/* Callers: one reaches all topics, one orders-* only. */
+extern const struct app_caller fake_all, fake_some;
+
+/* An app_verdict_fn that counts, and keeps a copy whose slices are texts of its own. */
+void fake_on_verdict(void *arg, const struct app_verdict *);
+extern struct fake_verdict {
+    size_t count;
+    enum app_end end;
+    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX],
+        lines[FAKE_TEXT_MAX];
+    char settings[FAKE_TEXT_MAX], cursor[FAKE_TEXT_MAX];
+    char error_field[FAKE_TEXT_MAX], error_detail[FAKE_TEXT_MAX]; /* the first one */
+    enum job_state state;
+    int64_t at_ms, number;
+    bool was_there, was_leased, is_partial;
+    struct app_bulk_counts counts;
+} fake_verdict;
+
+/* Forgets the verdict. */
+void fake_forget(void);
+
+/* Checks that one verdict has come, and that it is this one. */
+void fake_expect(enum app_end);
+
+/* Checks whether the audit log has the text; it is emptied. "" stands for an empty log. */
+void fake_expect_log(const char *text);
+
+/* Checks whether the metrics have the line. */
+void fake_expect_metric(const char *line);
+
+void fake_end(void);
+
+#endif

@@ -1,0 +1,340 @@
+/* Each verdict of the use cases of topics and receivers, of health and of the exposition. */
+#include "app/topics.h"
+
+#include "app/exposition.h"
+#include "app/fake_store.h"
+#include "app/health.h"
+#include "app/receivers.h"
+#include "app/tally.h"
+#include "support/suite.h"
+
+static struct app *app;
+static char names[256]; /* of topics or receivers, with a space behind each */
+static enum app_hold hold;
+
+static void begin(void)
+{
+    app = fake_app();
+    names[0] = '\0';
+}
+
+static void end(void)
+{
+    fake_end();
+}
+
+static const struct {
+    enum status status;
+    enum app_end end;
+} endings[] = {
+    {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+enum { ENDINGS = sizeof endings / sizeof *endings };
+
+static void add_name(struct slice name)
+{
+    strncat(names, name.data, name.size);
+    strcat(names, " ");
+}
+
+static void on_topic(void *arg, const struct app_topic *topic)
+{
+    ck_assert_ptr_eq(arg, &fake_verdict);
+    add_name(topic->name);
+    hold = topic->hold;
+}
+
+/* ---- lists ---- */
+
+static void list_topics(const struct app_caller *caller, const char *from)
+{
+    struct app_topic_cursor cursor = {.shard = 0};
+    if (from[0])
+        ck_assert(app_topic_cursor_parse(app, slice_of(from), &cursor));
+    fake_forget();
+    names[0] = '\0';
+    app_topics(app, caller, 2, cursor, on_topic, fake_on_verdict, &fake_verdict);
+}
+
+/* Ends a call that begins behind this name. */
+static void end_topics(const char *behind, const struct store_topic *topics, size_t count, const char *next)
+{
+    struct fake_call *call = fake_take("topics");
+    ck_assert_str_eq(call->id, behind);
+    call->fn.topics(call->arg, STATUS_OK, topics, count, (struct store_topic_cursor){.name = slice_of(next)});
+}
+
+static struct store_topic topic_of(const char *name)
+{
+    return (struct store_topic){.name = slice_of(name), .held_ms = STORE_TOPIC_FREE, .due_ms = -1};
+}
+
+START_TEST(a_page_of_topics_takes_as_many_calls_as_it_needs)
+{
+    struct store_topic a = topic_of("a"), b = topic_of("b");
+    list_topics(&fake_all, "");
+    end_topics("", &a, 1, "a");
+    ck_assert_uint_eq(fake_verdict.count, 0);
+    end_topics("a", &b, 1, "b");
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(names, "a b ");
+    ck_assert_str_eq(fake_verdict.cursor, "b");
+    list_topics(&fake_all, "b");
+    end_topics("b", NULL, 0, "");
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+}
+END_TEST
+
+START_TEST(a_caller_sees_the_topics_that_it_reaches)
+{
+    struct store_topic topics[] = {topic_of("orders-1"), topic_of("outside")};
+    list_topics(&fake_some, "");
+    struct fake_call *call = fake_take("topics");
+    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips what lies before */
+    call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(names, "orders-1 ");
+    ck_assert_str_eq(fake_verdict.cursor, "");
+}
+END_TEST
+
+START_TEST(lists_of_topics_end_as_the_store_says)
+{
+    for (size_t i = 0; i < ENDINGS; i++) {
+        list_topics(&fake_all, "");
+        struct fake_call *call = fake_take("topics");
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        fake_expect(endings[i].end);
+        fake_forget();
+        app_topic(app, SLICE("a"), on_topic, fake_on_verdict, &fake_verdict);
+        call = fake_take("topics");
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        fake_expect(endings[i].end);
+    }
+}
+END_TEST
+
+START_TEST(a_topic_says_what_holds_it)
+{
+    static const struct {
+        struct slice settings;
+        int64_t held_ms;
+        enum app_hold hold;
+    } cases[] = {
+        {{NULL, 0}, STORE_TOPIC_FREE, APP_HOLD_NONE},
+        {{"{\"paused\":true}", 15}, STORE_TOPIC_HELD, APP_HOLD_PAUSED},
+        {{"nonsense", 8}, STORE_TOPIC_HELD, APP_HOLD_SETTINGS},
+        {{"{\"maxInFlight\":1}", 17}, STORE_TOPIC_HELD, APP_HOLD_IN_FLIGHT},
+        {{NULL, 0}, 5000, APP_HOLD_RATE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct store_topic topic = topic_of("a");
+        topic.settings = cases[i].settings;
+        topic.held_ms = cases[i].held_ms;
+        fake_forget();
+        app_topic(app, SLICE("a"), on_topic, fake_on_verdict, &fake_verdict);
+        end_topics("a", &topic, 1, "");
+        fake_expect(APP_DONE);
+        ck_assert_int_eq(hold, cases[i].hold);
+    }
+}
+END_TEST
+
+/* ---- changes ---- */
+
+static void change(enum app_change kind, const char *name, const char *text)
+{
+    fake_forget();
+    app_topic_change(app, &fake_all, slice_of(name), kind, slice_of(text), fake_on_verdict, &fake_verdict);
+}
+
+static void end_read(const char *settings)
+{
+    struct store_topic topic = topic_of("mail");
+    topic.settings = slice_of(settings);
+    struct fake_call *call = fake_take("topics");
+    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
+}
+
+static void end_set(const char *old_settings, const char *new_settings, enum status status)
+{
+    struct fake_call *call = fake_take("set_topic");
+    ck_assert_str_eq(call->old_settings, old_settings);
+    ck_assert_str_eq(call->new_settings, new_settings);
+    call->fn.set(call->arg, status);
+}
+
+#define OLD "{\"paused\":true,\"maxInFlight\":2}"
+
+START_TEST(settings_are_replaced_merged_and_reset)
+{
+    change(APP_CHANGE_REPLACE, "mail", "{\"paused\":true}");
+    end_read(OLD);
+    end_set(OLD, "{\"paused\":true}", STATUS_OK);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.settings, "{\"paused\":true}");
+    fake_expect_log("settings_replaced who=ops from=192.0.2.7 topic=mail outcome=done");
+    change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
+    end_read(OLD);
+    end_set(OLD, "{\"maxInFlight\":2}", STATUS_OK);
+    fake_expect(APP_DONE);
+    fake_expect_log("settings_changed");
+    change(APP_CHANGE_RESET, "mail", "");
+    end_read(OLD);
+    end_set(OLD, "", STATUS_OK);
+    fake_expect(APP_DONE);
+    fake_expect_log("settings_reset");
+}
+END_TEST
+
+START_TEST(a_change_begins_again_when_the_settings_change)
+{
+    change(APP_CHANGE_RESET, "mail", "");
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(fake_verdict.count, 0);
+        end_read(OLD);
+        end_set(OLD, "", STATUS_STALE);
+    }
+    fake_expect(APP_CONTENDED);
+    fake_expect_log("");
+}
+END_TEST
+
+START_TEST(settings_that_cannot_be_accepted_are_not_written)
+{
+    change(APP_CHANGE_REPLACE, "mail", "{\"paused\":1}");
+    end_read("");
+    fake_expect(APP_INVALID);
+    ck_assert_str_eq(fake_verdict.error_field, "paused");
+    change(APP_CHANGE_REPLACE, "mail", "{\"url\":\"http://10.0.0.1/\"}");
+    end_read("");
+    fake_expect(APP_INVALID);
+    ck_assert_str_eq(fake_verdict.error_field, "url");
+    change(APP_CHANGE_REPLACE, "*", "{\"paused\":true}");
+    end_read("");
+    fake_expect(APP_INVALID);
+    change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
+    end_read("nonsense");
+    fake_expect(APP_UNREADABLE);
+    change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
+    end_read("{\"needs\":[\"wings\"]}");
+    fake_expect(APP_LACKING);
+    ck_assert_ptr_nonnull(strstr(fake_verdict.why, "wings"));
+    change(APP_CHANGE_REPLACE, "orders~callbacks", "{}");
+    fake_expect(APP_SIBLING);
+    fake_expect_log("");
+}
+END_TEST
+
+START_TEST(a_change_ends_as_the_store_says)
+{
+    for (size_t i = 0; i < ENDINGS; i++) {
+        change(APP_CHANGE_RESET, "mail", "");
+        end_read("");
+        end_set("", "", endings[i].status);
+        fake_expect(endings[i].end);
+        change(APP_CHANGE_RESET, "mail", "");
+        struct fake_call *call = fake_take("topics");
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        /* A read changes nothing. */
+        fake_expect(endings[i].end == APP_UNKNOWN ? APP_UNAVAILABLE : endings[i].end);
+    }
+    fake_expect_log("outcome=unknown");
+    fake_set_ready(false);
+    change(APP_CHANGE_RESET, "mail", "");
+    fake_expect(APP_UNAVAILABLE);
+}
+END_TEST
+
+/* ---- receivers ---- */
+
+static void on_receiver(void *arg, const struct app_receiver *receiver)
+{
+    ck_assert_ptr_eq(arg, &fake_verdict);
+    ck_assert(receiver->is_probing);
+    add_name(receiver->name);
+}
+
+static const struct store_receiver known = {.name = {"h:80", 4}, .opened_ms = 5, .probe = 3};
+
+static void list_receivers(enum status status)
+{
+    fake_forget();
+    app_receivers(app, 2, (struct app_receiver_cursor){.shard = 0}, on_receiver, fake_on_verdict,
+                  &fake_verdict);
+    struct fake_call *call = fake_take("receivers");
+    ck_assert_uint_eq(call->max, 2);
+    call->fn.receivers(call->arg, status, &known, status == STATUS_OK, (struct store_receiver_cursor){0, 9});
+}
+
+static void close_receiver(enum status status)
+{
+    fake_forget();
+    app_receiver_close(app, &fake_all, SLICE("h:80"), on_receiver, fake_on_verdict, &fake_verdict);
+    struct fake_call *call = fake_take("close_receiver");
+    ck_assert_str_eq(call->id, "h:80");
+    call->fn.closed(call->arg, status, status == STATUS_OK ? &known : NULL);
+}
+
+START_TEST(receivers_are_listed_and_closed)
+{
+    struct app_receiver_cursor cursor;
+    list_receivers(STATUS_OK);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.cursor, "9");
+    ck_assert(app_receiver_cursor_parse(app, slice_of(fake_verdict.cursor), &cursor));
+    ck_assert_int_eq(cursor.version, 9);
+    close_receiver(STATUS_OK);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(names, "h:80 h:80 ");
+    fake_expect_log("receiver_closed who=ops from=192.0.2.7 receiver=h:80 outcome=done");
+    close_receiver(STATUS_NOT_FOUND);
+    fake_expect(APP_NOT_FOUND);
+    for (size_t i = 0; i < ENDINGS; i++) {
+        list_receivers(endings[i].status);
+        fake_expect(endings[i].end);
+        close_receiver(endings[i].status);
+        fake_expect(endings[i].end);
+    }
+    fake_set_ready(false);
+    fake_forget();
+    app_receiver_close(app, &fake_all, SLICE("h:80"), on_receiver, fake_on_verdict, &fake_verdict);
+    fake_expect(APP_UNAVAILABLE);
+}
+END_TEST
+
+/* ---- health ---- */
+
+START_TEST(health_is_that_of_the_store)
+{
+    struct app_health health;
+    app_health(app, &health);
+    ck_assert(health.is_ready && health.is_redis_known);
+    ck_assert_str_eq(health.version, "7.2.0");
+    ck_assert_str_eq(health.durability, "auto");
+    ck_assert_str_eq(health.in_force, "fsync");
+    fake_set_ready(false);
+    app_health(app, &health);
+    ck_assert(!health.is_ready && !health.is_redis_known);
+    ck_assert_str_eq(health.why.text, "the fake is away");
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("topics");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, a_page_of_topics_takes_as_many_calls_as_it_needs);
+    tcase_add_test(tests, a_caller_sees_the_topics_that_it_reaches);
+    tcase_add_test(tests, lists_of_topics_end_as_the_store_says);
+    tcase_add_test(tests, a_topic_says_what_holds_it);
+    tcase_add_test(tests, settings_are_replaced_merged_and_reset);
+    tcase_add_test(tests, a_change_begins_again_when_the_settings_change);
+    tcase_add_test(tests, settings_that_cannot_be_accepted_are_not_written);
+    tcase_add_test(tests, a_change_ends_as_the_store_says);
+    tcase_add_test(tests, receivers_are_listed_and_closed);
+    tcase_add_test(tests, health_is_that_of_the_store);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

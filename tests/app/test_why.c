@@ -1,0 +1,206 @@
+/* Each finding of the use case that says why a job is not delivered. */
+#include "app/why.h"
+
+#include "app/fake_store.h"
+#include "support/suite.h"
+
+enum { NOW_MS = 100000 };
+
+static struct app *app;
+static struct store_job job;
+static struct store_topic topic;
+static size_t findings;
+static struct app_finding finding;
+static char receiver[64], reason[64];
+
+static void begin(void)
+{
+    app = fake_app();
+    job = (struct store_job){
+        .id = SLICE("mail/a"),
+        .state = JOB_STATE_READY,
+        .at_ms = NOW_MS - 10,
+        .now_ms = NOW_MS,
+        .record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\"}"),
+    };
+    topic = (struct store_topic){.name = SLICE("mail"), .held_ms = STORE_TOPIC_FREE, .ready = 3, .leased = 2};
+    findings = 0;
+}
+
+static void end(void)
+{
+    fake_end();
+}
+
+static void on_finding(void *arg, const struct app_finding *found)
+{
+    ck_assert_ptr_eq(arg, &fake_verdict);
+    findings++;
+    finding = *found;
+    reason[0] = receiver[0] = '\0';
+    if (found->reason)
+        strncat(reason, found->reason, sizeof reason - 1);
+    if (found->receiver)
+        strncat(receiver, found->receiver->name.data, found->receiver->name.size);
+}
+
+static void ask(void)
+{
+    fake_forget();
+    app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
+    struct fake_call *call = fake_take("read");
+    call->fn.read(call->arg, STATUS_OK, &job);
+    call = fake_take("topics");
+    ck_assert_str_eq(call->id, "mail");
+    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
+}
+
+/* Answers what is asked of this receiver. NULL: nothing is known about it. */
+static void end_receiver(const char *name, const struct store_receiver *found)
+{
+    struct fake_call *call = fake_take("receivers");
+    ck_assert_str_eq(call->id, name);
+    call->fn.receivers(call->arg, STATUS_OK, found, found != NULL, (struct store_receiver_cursor){0, 0});
+}
+
+static void expect(enum app_why why)
+{
+    fake_expect(APP_DONE);
+    ck_assert_uint_eq(findings, 1);
+    ck_assert_int_eq(finding.why, why);
+    findings = 0;
+}
+
+START_TEST(a_waiting_job_is_not_due_or_retried)
+{
+    job.state = JOB_STATE_DELAYED;
+    job.at_ms = NOW_MS + 50000;
+    job.record = SLICE("{\"createdAt\":99000,\"url\":\"http://h/p\",\"delay\":51}");
+    ask();
+    expect(APP_WHY_NOT_DUE);
+    ck_assert_int_eq(finding.next_ms, NOW_MS + 50000);
+    ck_assert(!finding.is_topic_paused);
+    topic.settings = SLICE("{\"paused\":true}");
+    ask();
+    expect(APP_WHY_NOT_DUE);
+    ck_assert(finding.is_topic_paused);
+}
+END_TEST
+
+START_TEST(a_due_job_is_held_by_its_topic)
+{
+    static const struct {
+        struct slice settings;
+        int64_t held_ms;
+        enum app_why why;
+    } cases[] = {
+        {{"{\"paused\":true}", 15}, STORE_TOPIC_HELD, APP_WHY_PAUSED},
+        {{"nonsense", 8}, STORE_TOPIC_HELD, APP_WHY_SETTINGS},
+        {{"{\"maxInFlight\":1}", 17}, STORE_TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
+        {{NULL, 0}, NOW_MS + 700, APP_WHY_RATE},
+        {{"{\"needs\":[\"wings\"]}", 19}, STORE_TOPIC_HELD, APP_WHY_LATER_VERSION},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        topic.settings = cases[i].settings;
+        topic.held_ms = cases[i].held_ms;
+        ask();
+        expect(cases[i].why);
+        ck_assert_int_eq(finding.next_ms, cases[i].why == APP_WHY_RATE ? NOW_MS + 700 : 0);
+        ck_assert_int_eq(finding.ready, 3);
+        ck_assert_int_eq(finding.leased, 2);
+        ck_assert(!finding.is_record);
+    }
+}
+END_TEST
+
+START_TEST(a_record_may_need_a_later_version)
+{
+    job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\",\"needs\":[\"wings\"]}");
+    ask();
+    expect(APP_WHY_LATER_VERSION);
+    ck_assert(finding.is_record);
+}
+END_TEST
+
+START_TEST(a_due_job_may_be_held_by_its_receiver)
+{
+    struct store_receiver found = {.name = SLICE("h:80/p"), .opened_ms = 5, .probe_ms = NOW_MS + 900};
+    ask();
+    end_receiver("h:80/p", &found);
+    expect(APP_WHY_BREAKER);
+    ck_assert_str_eq(receiver, "h:80/p");
+    ck_assert_int_eq(finding.next_ms, NOW_MS + 900);
+    found = (struct store_receiver){.name = SLICE("h:80"), .limit = 4};
+    ask();
+    end_receiver("h:80/p", NULL);
+    end_receiver("h:80", &found);
+    expect(APP_WHY_RECEIVER_LIMIT);
+    ck_assert_str_eq(receiver, "h:80");
+    ask();
+    end_receiver("h:80/p", NULL);
+    end_receiver("h:80", NULL);
+    expect(APP_WHY_IN_TURN);
+    app->is_breaker_on = false;
+    ask(); /* nobody asks for the receiver */
+    expect(APP_WHY_IN_TURN);
+}
+END_TEST
+
+START_TEST(a_job_under_way_and_a_dead_one_say_so)
+{
+    job.state = JOB_STATE_LEASED;
+    ask();
+    expect(APP_WHY_UNDER_WAY);
+    ck_assert_int_eq(finding.next_ms, job.at_ms);
+    job.state = JOB_STATE_DEAD;
+    ask();
+    expect(APP_WHY_DEAD);
+    ck_assert_str_eq(reason, "consumer_lost");
+    job.record = SLICE("not a record");
+    ask();
+    expect(APP_WHY_DEAD);
+    ck_assert_str_eq(reason, "unreadable");
+}
+END_TEST
+
+START_TEST(why_ends_as_the_store_says)
+{
+    static const struct {
+        enum status status;
+        enum app_end end;
+    } endings[] = {{STATUS_NOT_FOUND, APP_NOT_FOUND},
+                   {STATUS_UNAVAILABLE, APP_UNAVAILABLE},
+                   {STATUS_UNKNOWN, APP_UNKNOWN},
+                   {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        fake_forget();
+        app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
+        struct fake_call *call = fake_take("read");
+        call->fn.read(call->arg, endings[i].status, NULL);
+        fake_expect(endings[i].end);
+        fake_forget();
+        app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
+        call = fake_take("read");
+        call->fn.read(call->arg, STATUS_OK, &job);
+        call = fake_take("topics");
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        fake_expect(endings[i].end);
+    }
+    ck_assert_uint_eq(findings, 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("why");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, a_waiting_job_is_not_due_or_retried);
+    tcase_add_test(tests, a_due_job_is_held_by_its_topic);
+    tcase_add_test(tests, a_record_may_need_a_later_version);
+    tcase_add_test(tests, a_due_job_may_be_held_by_its_receiver);
+    tcase_add_test(tests, a_job_under_way_and_a_dead_one_say_so);
+    tcase_add_test(tests, why_ends_as_the_store_says);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
