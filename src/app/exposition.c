@@ -43,6 +43,37 @@ static void write_jobs(struct buffer *text, const struct store_counts *counts)
     write_lateness(text, counts);
 }
 
+/* Topics have metrics of their own, so that a sum over duepost_jobs counts each job once. */
+static void write_topics(struct buffer *text, const struct tally_count *count)
+{
+    buffer_append(text,
+                  SLICE("# HELP duepost_topic_jobs Jobs by topic and state, for the 100 most urgent topics.\n"
+                        "# TYPE duepost_topic_jobs gauge\n"));
+    for (size_t i = 0; i < count->topic_count; i++) {
+        const struct tally_topic *topic = &count->topics[i];
+        const struct {
+            const char *name;
+            int64_t jobs;
+        } states[] = {{"delayed", topic->delayed},
+                      {"ready", topic->ready},
+                      {"held", topic->held},
+                      {"leased", topic->leased},
+                      {"dead", topic->dead}};
+        for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+            buffer_printf(text, "duepost_topic_jobs{topic=\"%s\",state=\"%s\"} %lld\n", topic->name,
+                          states[k].name, (long long)states[k].jobs);
+    }
+    buffer_append(
+        text,
+        SLICE("# HELP duepost_topic_oldest_overdue_seconds How long the first job of a topic has been due, "
+              "for the 100 most urgent topics.\n"
+              "# TYPE duepost_topic_oldest_overdue_seconds gauge\n"));
+    for (size_t i = 0; i < count->topic_count; i++)
+        buffer_printf(text, "duepost_topic_oldest_overdue_seconds{topic=\"%s\"} %lld.%03lld\n",
+                      count->topics[i].name, (long long)(count->topics[i].late_ms / 1000),
+                      (long long)(count->topics[i].late_ms % 1000));
+}
+
 static void write_build(struct buffer *text)
 {
     buffer_append(text, SLICE("# HELP duepost_build_info Which version this process is.\n"
@@ -90,7 +121,7 @@ struct exposition {
     void *arg;
 };
 
-static void on_counted(void *arg, enum status status, const struct store_counts *counts)
+static void on_counted(void *arg, enum status status, const struct tally_count *count)
 {
     struct exposition *exposition = arg;
     struct app *app = exposition->app;
@@ -101,8 +132,10 @@ static void on_counted(void *arg, enum status status, const struct store_counts 
     write_build(text);
     write_up(text, status == STATUS_OK);
     write_durability(text, app->store);
-    if (status == STATUS_OK)
-        write_jobs(text, counts);
+    if (status == STATUS_OK) {
+        write_jobs(text, &count->all);
+        write_topics(text, count);
+    }
     exposition->fn(exposition->arg, buffer_slice(text));
     free(exposition);
 }

@@ -1,6 +1,9 @@
 #include "app/tally.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -17,12 +20,12 @@ struct tally_board {
     bool has_count;
     int64_t began_us; /* the last count, or the one under way */
     enum status status;
-    struct store_counts counts;
+    struct tally_count count;
 };
 
 struct waiter {
     struct list link;
-    store_audit_fn *fn;
+    tally_fn *fn;
     void *arg;
 };
 
@@ -31,6 +34,12 @@ struct tally {
     struct store *store;
     struct list waiters;
     struct timer *timer;
+    /* The count under way, or the one that is answered with. candidates: the most urgent topics of the shards
+     * that have answered, and those of the next one. */
+    struct tally_count count;
+    struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
+    bool is_counting;
+    size_t shard; /* which is asked for its topics */
 };
 
 struct tally_board *tally_board_new(void)
@@ -52,15 +61,15 @@ void tally_board_free(struct tally_board *board)
 
 enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
-/* FRESH: status and counts are set. COUNT: the caller has to count, and board_note the result. */
-static enum look board_look(struct tally_board *board, enum status *status, struct store_counts *counts)
+/* FRESH: status and count are set. COUNT: the caller has to count, and board_note the result. */
+static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count)
 {
     enum look look = LOOK_WAIT;
     int64_t now_us = clock_boot_us();
     pthread_mutex_lock(&board->lock);
     if (!board->is_counting && board->has_count && now_us - board->began_us < FRESH_US) {
         *status = board->status;
-        *counts = board->counts;
+        *count = board->count;
         look = LOOK_FRESH;
     } else if (!board->is_counting) {
         board->is_counting = true;
@@ -71,58 +80,121 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
     return look;
 }
 
-static void board_note(struct tally_board *board, enum status status, const struct store_counts *counts)
+static void board_note(struct tally_board *board, enum status status, const struct tally_count *count)
 {
     pthread_mutex_lock(&board->lock);
     board->is_counting = false;
     board->has_count = true;
     board->status = status;
-    board->counts = *counts;
+    board->count = *count;
     pthread_mutex_unlock(&board->lock);
 }
 
 /* ---- one reactor ---- */
 
-static void answer_all(struct tally *tally, enum status status, const struct store_counts *counts)
+static void answer_all(struct tally *tally, enum status status)
 {
     struct list waiters, *link;
     list_move(&tally->waiters, &waiters);
     while ((link = list_take(&waiters))) {
         struct waiter *waiter = LIST_ENTRY(link, struct waiter, link);
-        waiter->fn(waiter->arg, status, counts);
+        waiter->fn(waiter->arg, status, &tally->count);
         free(waiter);
     }
+}
+
+static void end(struct tally *tally, enum status status)
+{
+    tally->is_counting = false;
+    board_note(tally->board, status, &tally->count);
+    answer_all(tally, status);
+}
+
+static void add_candidate(struct tally *tally, const struct store_topic *topic)
+{
+    struct tally_topic *candidate = &tally->candidates[tally->count.topic_count++];
+    *candidate = (struct tally_topic){
+        .delayed = topic->delayed,
+        .ready = topic->ready,
+        .held = topic->held,
+        .leased = topic->leased,
+        .dead = topic->dead,
+        .due_ms = topic->due_ms < 0 ? INT64_MAX : topic->due_ms,
+        .late_ms = topic->due_ms >= 0 && topic->due_ms < topic->now_ms ? topic->now_ms - topic->due_ms : 0,
+    };
+    snprintf(candidate->name, sizeof candidate->name, "%.*s", SLICE_ARG(topic->name));
+}
+
+static int compare_urgency(const void *a, const void *b)
+{
+    const struct tally_topic *left = a, *right = b;
+    if (left->due_ms != right->due_ms)
+        return left->due_ms < right->due_ms ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+static void ask_topics(struct tally *);
+
+/* Where a shard does not answer, its topics and those of the next ones are left out. */
+static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                      struct store_topic_cursor next)
+{
+    struct tally *tally = arg;
+    (void)next;
+    for (size_t i = 0; status == STATUS_OK && i < count && i < TALLY_TOPICS_MAX; i++)
+        add_candidate(tally, &topics[i]);
+    qsort(tally->candidates, tally->count.topic_count, sizeof *tally->candidates, compare_urgency);
+    if (tally->count.topic_count > TALLY_TOPICS_MAX)
+        tally->count.topic_count = TALLY_TOPICS_MAX;
+    if (status == STATUS_OK && ++tally->shard < store_shards(tally->store)) {
+        ask_topics(tally);
+        return;
+    }
+    memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
+    end(tally, STATUS_OK);
+}
+
+static void ask_topics(struct tally *tally)
+{
+    struct store_topics topics = {
+        .max = TALLY_TOPICS_MAX, .from = {.shard = tally->shard}, .is_urgent = true};
+    store_topics(tally->store, &topics, on_topics, tally);
 }
 
 static void on_counted(void *arg, enum status status, const struct store_counts *counts)
 {
     struct tally *tally = arg;
-    board_note(tally->board, status, counts);
-    answer_all(tally, status, counts);
+    tally->count.all = *counts;
+    tally->count.topic_count = 0;
+    tally->shard = 0;
+    if (status == STATUS_OK)
+        ask_topics(tally);
+    else
+        end(tally, status);
 }
 
 /* The timer is the only caller, so that no callback comes within tally_ask. */
 static void on_look(void *arg)
 {
     struct tally *tally = arg;
-    struct store_counts counts = {.jobs = 0};
     enum status status = STATUS_UNAVAILABLE;
-    if (list_is_empty(&tally->waiters))
+    if (list_is_empty(&tally->waiters) || tally->is_counting)
         return;
-    switch (board_look(tally->board, &status, &counts)) {
+    switch (board_look(tally->board, &status, &tally->count)) {
     case LOOK_FRESH:
-        answer_all(tally, status, &counts);
+        answer_all(tally, status);
         break;
     case LOOK_WAIT:
         timer_start(tally->timer, LOOK_US);
         break;
     case LOOK_COUNT:
+        tally->is_counting = true;
         store_audit(tally->store, on_counted, tally);
         break;
     }
 }
 
-void tally_ask(struct tally *tally, struct store *store, store_audit_fn *fn, void *arg)
+void tally_ask(struct tally *tally, struct store *store, tally_fn *fn, void *arg)
 {
     struct waiter *waiter = NEW(struct waiter);
     tally->store = store;

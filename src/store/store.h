@@ -288,6 +288,9 @@ struct store_topics {
     struct slice topic; /* this one only, which is told even if there is nothing of it; else empty */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
+    /* The most urgent topics of shard from.shard, and no others: of a bounded look, those whose jobs are
+     * overdue for longest, or due next. */
+    bool is_urgent;
 };
 
 /* Shard by shard, by name within each. A page may be short while next is there: one call looks at a bounded

@@ -69,8 +69,9 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
         }
         for (size_t i = 0; i < count; i++)
             topics[i] = read_topic(reply, FIRST_TOPIC + i * TOPIC_PARTS);
-        next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
-                       topics + (count > 0 ? count - 1 : 0));
+        if (!walk->topics.is_urgent)
+            next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
+                           topics + (count > 0 ? count - 1 : 0));
         for (size_t i = 0; i < count; i++)
             if (reply_has_topic(topics[i].name))
                 topics[kept++] = topics[i];
@@ -94,6 +95,7 @@ static void ask(struct topic_walk *walk)
     script_call_text(call, topics->topic);
     script_call_text(call, topics->from.name);
     script_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
+    script_call_number(call, topics->is_urgent);
     script_call_send(call, shard->reads, on_topics, walk);
 }
 

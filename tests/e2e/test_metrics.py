@@ -66,6 +66,43 @@ def test_topics_beyond_a_hundred_are_counted_as_one(start):
     assert numbers(server)['duepost_jobs{state="delayed"}'] == 300
 
 
+def topic_numbers(server, name):
+    """{topic: value, or {state: value}}"""
+    found = {}
+    for series, value in numbers(server).items():
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', series))
+        if series.startswith(f"{name}{{") and "state" in labels:
+            found.setdefault(labels["topic"], {})[labels["state"]] = value
+        elif series.startswith(f"{name}{{"):
+            found[labels["topic"]] = value
+    return found
+
+
+def test_topics_have_gauges_of_their_own(start, receiver):
+    server = start("--reactors", "2")
+    server.request("PATCH", "/topics/paused", '{"paused":true}', {"Content-Type": "application/merge-patch+json"}).expect(200)
+    for job_id in "a", "b":
+        server.schedule(topic="paused", jobId=job_id, url=receiver.url())
+    server.schedule(topic="later", jobId="a", url=receiver.url(), delay=600)
+    expected = {"paused": {"delayed": 0, "ready": 2, "held": 0, "leased": 0, "dead": 0},
+                "later": {"delayed": 1, "ready": 0, "held": 0, "leased": 0, "dead": 0}}
+    until(lambda: topic_numbers(server, "duepost_topic_jobs") == expected, 5, lambda: topic_numbers(server, "duepost_topic_jobs"))
+
+    def is_paused_late():
+        late = topic_numbers(server, "duepost_topic_oldest_overdue_seconds")
+        return late["paused"] > 0 and late["later"] == 0
+    until(is_paused_late, 5, "the age of the paused topic's jobs")
+
+
+def test_a_hundred_topics_have_gauges_the_most_overdue_ones_first(start, receiver):
+    server = start("--reactors", "1")
+    server.request("PATCH", "/topics/z-paused", '{"paused":true}', {"Content-Type": "application/merge-patch+json"}).expect(200)
+    server.schedule(topic="z-paused", jobId="a", url=receiver.url())
+    server.schedule_many({"topic": f"t{i:03}", "url": receiver.url(), "delay": 600 + i} for i in range(150))
+    expected = {"z-paused", *(f"t{i:03}" for i in range(99))}
+    until(lambda: set(topic_numbers(server, "duepost_topic_jobs")) == expected, 5, lambda: topic_numbers(server, "duepost_topic_jobs"))
+
+
 def test_scrapes_share_one_count_a_second(start, redis):
     """However many ask, over all reactors: an idle process makes some five calls of scripts a second besides."""
     kept = redis()

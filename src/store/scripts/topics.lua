@@ -1,7 +1,8 @@
 #!lua flags=no-writes
 -- topics.lua - topics as they are: one, or a page of those that have jobs, jobs that are kept, or settings, by name.
 --
--- ARGV[2] a topic, or empty for a page   [3] the name to go on behind, or empty   [4] the most topics
+-- ARGV[2] a topic, or empty for a page   [3] the name to go on behind, or empty   [4] the most topics   [5] 1: a page of the
+-- most urgent topics; else absent
 -- Returns {now_us, 1 when there are more behind, then for each topic: name, settings or '', delayed, ready, leased, dead,
 -- when the first waiting job was or is due or -1, until when its first ready job is kept back: -1 not at all, -2 until
 -- something ends, else ms; held, see held.lua; delivered, retried and died within the last hour}. Of many ready jobs a part
@@ -30,8 +31,36 @@ local function first_due(topic, due)
   return first and math.min(due, ms_of(first)) or due
 end
 
+-- Topics of a bounded look, those with the oldest overdue jobs first, then those with the next ones. Where there are no more
+-- topics than are asked for, all are there.
+local URGENT_LOOK = 200
+local function urgent_names()
+  local found, dues, ranks = {}, {}, {}
+  local function add(topics)
+    for i = 1, #topics do
+      local topic = topics[i]
+      if not dues[topic] then
+        local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
+        found[#found + 1] = topic
+        dues[topic], ranks[topic] = first_due(topic, first and ms_of(first) or math.huge), #found
+      end
+    end
+  end
+  for _, key in ipairs({HELD, TURNS, BEHIND, DUE}) do add(call('ZRANGE', key, 0, URGENT_LOOK - 1)) end
+  add(call('ZRANGE', NAMES, 0, most - 1))
+  table.sort(found, function(a, b)
+    if dues[a] ~= dues[b] then return dues[a] < dues[b] end
+    return ranks[a] < ranks[b]
+  end)
+  return found
+end
+
 local names = {one}
-if one == '' then names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1) end
+if ARGV[5] == '1' then
+  names = urgent_names()
+elseif one == '' then
+  names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
+end
 
 local replies, told = {now_us, 0}, 0
 local hours = last_hours(names)
