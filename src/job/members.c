@@ -82,6 +82,18 @@ static bool members_refuse(struct member_parse *parse, const struct member *memb
     return false;
 }
 
+/* A row with a check of its own has its own words for this. */
+static bool is_within(struct member_parse *parse, const struct member *member, struct slice text)
+{
+    char detail[64];
+    if (member->check || !member->max ||
+        (text.size >= (size_t)member->min && text.size <= (size_t)member->max))
+        return true;
+    snprintf(detail, sizeof detail, "must have %lld to %lld bytes", (long long)member->min,
+             (long long)member->max);
+    return members_refuse(parse, member, detail);
+}
+
 static bool parse_text(struct member_parse *parse, const struct member *member, struct slice value,
                        struct slice *text)
 {
@@ -187,7 +199,7 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     void *field = field_of(parse, member);
     switch (member->kind) {
     case MEMBER_TEXT:
-        return parse_text(parse, member, value, field);
+        return parse_text(parse, member, value, field) && is_within(parse, member, *(struct slice *)field);
     case MEMBER_URL:
         return parse_text(parse, member, value, field) &&
                member_url(parse->errors, member->path, *(struct slice *)field);

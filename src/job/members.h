@@ -17,7 +17,7 @@
 
 /* What a value is, and which field holds it. */
 enum member_kind {
-    MEMBER_TEXT,    /* struct slice; max: bytes */
+    MEMBER_TEXT,    /* struct slice; min, max: bytes */
     MEMBER_URL,     /* struct slice */
     MEMBER_JSON,    /* struct slice: any value, as it is spelt */
     MEMBER_BOOL,    /* bool */
