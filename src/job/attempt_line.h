@@ -1,6 +1,5 @@
 /* attempt_line.h - the record of one attempt: a line of text that only duepost writes and reads.
  *
- *
  *     3 1700000000123 246 503 "The order is locked."+
  *
  * The fields are its number, its start (ms), its duration (ms), and the status of the answer or the word of

@@ -1,4 +1,4 @@
-/* job_id.h - what may name a job. */
+/* job_id.h - names of topics and jobs. */
 #ifndef DUEPOST_JOB_JOB_ID_H
 #define DUEPOST_JOB_JOB_ID_H
 
@@ -26,8 +26,9 @@ bool topic_is_sibling(struct slice topic);
 /* Returns the name up to the first '~', the owner; of an id, up to its slash at most. */
 struct slice topic_owner(struct slice topic_or_id);
 
-/* Returns whether a client may give a job this id: UTF-8 of 1 to 255 bytes without control characters, and
- * neither "." nor "..". It may hold slashes. */
+/* An id with this prefix names a notice: bury() in scripts/lib makes it, and its body holds the whole dead
+ * job, including values that the API hides. The body of a job with such an id is never shown, even when a
+ * client made the job. */
 bool job_id_is_valid(struct slice);
 
 /* Cuts topic/jobId at its first slash; false when it is not one. The jobId of a sibling topic may have

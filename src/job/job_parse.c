@@ -1,9 +1,9 @@
 /* job_parse.c - parses a client's JSON into a job.
  *
- *
  *   1. json_check tests that the text is valid and within its limits
- *   2. the table (job_members.c) reads its members. body is not parsed, because it must arrive byte for
- * byte */
+ *   2. the table (job_members.c) reads its members
+ *
+ * body is not parsed, because it must arrive byte for byte. */
 #include "job/job_parse.h"
 
 #include <assert.h>

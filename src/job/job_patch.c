@@ -1,9 +1,9 @@
-/* job_patch.c
+/* job_patch.c - changes some members of a job:
  *
- *   1. the record's members and the patch's are found, as they are spelt
- *   2. they are put together into the text of a job
- *   3. that is read by the rules for any job
- *   4. what is kept of the old job is added, its times are compared, and what it hides stays where it led */
+ *   1. finds the members of the record and of the patch
+ *   2. merges them into the text of a job
+ *   3. reads that text by the rules for any job
+ *   4. adds the members that the old job keeps, compares its times, and keeps hidden values at their origin */
 #include "job/job_patch.h"
 
 #include "job/job_members.h"
@@ -15,7 +15,7 @@
 
 /* ---- the new job ---- */
 
-/* Only where the patch says something about these times: a job may wait for a retry beyond its expiry. */
+/* Checks these times only if the patch changes them: a job may wait for a retry beyond its expiry. */
 static void check_times(const struct job_patch *patch, const struct member_values *old,
                         const struct member_values *values, const struct job_patched *patched,
                         struct job_errors *errors)
@@ -34,9 +34,9 @@ static void check_times(const struct job_patch *patch, const struct member_value
                        "must be before the job expires");
 }
 
-/* ---- what nobody is shown ---- */
+/* ---- hidden values ---- */
 
-/* Whether the job goes on having a header whose value is not shown. */
+/* Returns whether the job keeps a header whose value is not shown. */
 static bool keeps_hidden_header(struct slice old, struct slice patch)
 {
     struct json_cursor cursor;
@@ -49,7 +49,8 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Whether the job leads elsewhere now than by its old url. One that had none has led where its topic says. */
+/* Returns whether the job now leads to another origin than its old url. A job without a url led where its
+ * topic says. */
 static bool is_moved_elsewhere(const struct job_patched *patched)
 {
     struct url from, to;
@@ -59,7 +60,8 @@ static bool is_moved_elsewhere(const struct job_patched *patched)
              url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
 }
 
-/* Who says where a job leads shall not get to see by that what others have put into it. */
+/* Hidden values must not follow a url to another origin: a client that may patch the url could read them
+ * there. */
 static void check_hidden(const struct member_values *old, const struct member_values *values,
                          const struct job_patched *patched, struct job_errors *errors)
 {

@@ -18,7 +18,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* Bytes that mean something in a string, and outside of one. */
+/* Bytes with a meaning inside a string, and outside of one. */
 static const bool ends_text[256] = {['"'] = true, ['\\'] = true};
 static const bool is_bracket[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
 
@@ -29,7 +29,7 @@ static const char *skip_to(const bool *wanted, const char *at, const char *end)
     return at;
 }
 
-/* Behind the string that begins at at; NULL where it does not end. */
+/* Returns the end of the string that begins at at; NULL when it does not end. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; (at = skip_to(ends_text, at, end)) < end; at++) {
@@ -81,7 +81,8 @@ bool json_open(struct slice value, struct json_cursor *cursor)
     return true;
 }
 
-/* To the beginning of the next key or value; false at the closing bracket, or where no comma stands. */
+/* Moves to the beginning of the next key or value; false at the closing bracket, and where a comma is
+ * missing. */
 static bool step(struct json_cursor *cursor)
 {
     const char *at = skip_space(cursor->at, cursor->end);
@@ -192,7 +193,7 @@ static void append_utf8(struct buffer *out, unsigned code)
     buffer_append(out, slice_from(bytes, size));
 }
 
-/* rest begins with a backslash. */
+/* Decodes the escape at the front of rest, which begins with a backslash. */
 static bool append_escape(struct buffer *out, struct slice *rest)
 {
     static const char letters[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',

@@ -1,5 +1,5 @@
-/* json.h - a scanner (RFC 8259) that says whether a text is sound and where the
- * values of its top object begin and end. It copies nothing and builds nothing. */
+/* json.h - a scanner (RFC 8259) that checks whether a text is valid JSON and finds the values of its top
+ * object. It copies nothing and builds no tree. */
 #ifndef DUEPOST_JOB_JSON_H
 #define DUEPOST_JOB_JSON_H
 
@@ -10,62 +10,62 @@
 enum { JSON_DEPTH_MAX = 64 }; /* the most that limits may ask for */
 
 struct json_limits {
-    size_t depth;   /* arrays and objects within each other */
+    size_t depth;   /* nesting of arrays and objects */
     size_t members; /* of one object */
 };
 
-/* Where and why a text is not sound. */
+/* Where and why a text is invalid. */
 struct json_fault {
     size_t offset;      /* bytes */
     const char *detail; /* a literal: "is not valid JSON", "nests too deep", ... */
-    bool is_json;       /* so far: what is wrong is forbidden by us, not by JSON's grammar */
+    bool is_json;       /* valid JSON so far: the fault breaks a rule of duepost only */
 };
 
-/* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no key
- * twice in one object (compared after their escapes), the limits. NO_MEMORY: so far nothing is wrong, and
- * there is no fault. */
+/* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no duplicate key
+ * in an object (compared without escapes), the limits. NO_MEMORY: no fault was found before memory ran
+ * out. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
-/* Finds a member of the top object of a text that json_check accepted: *value is
- * the value's bytes without white space around them. The key has no escapes in it. */
+/* Finds a member of the top object of a text that json_check accepted. *value is its value without white
+ * space around it. The key must not contain escapes. */
 bool json_find(struct slice text, struct slice key, struct slice *value);
 
-/* The values of an object or an array, one by one. It never leaves its text, not even one that
- * json_check would refuse. */
+/* Walks over the values of an object or an array. It stays inside its text even when the text is not
+ * valid. */
 struct json_cursor {
     const char *at, *end;
     char close;    /* the bracket that ends it */
-    bool is_first; /* no value was seen yet */
-    bool is_ended; /* at stands on the closing bracket: everything was seen */
+    bool is_first; /* no value was returned yet */
+    bool is_ended; /* at the closing bracket: all values were returned */
 };
 
-/* False when value is neither object nor array. White space before it is skipped. */
+/* Opens value. False: it is neither object nor array. Skips leading white space. */
 bool json_open(struct slice value, struct json_cursor *);
 
-/* The next member: its key with quotes and escapes, its value without white space around it.
- * False when there is no other; then is_ended tells the end from an unsound text. */
+/* Returns the next member: its key with quotes and escapes, its value without white space around it. False:
+ * there are no more members; is_ended then distinguishes the end from an invalid text. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
-/* The same, with the key's text in name, which is cleared before, as far as it has room. */
+/* The same, with the decoded key in name, which is cleared first. A key that is too long is cut. */
 bool json_next_named(struct json_cursor *, struct buffer *name, struct slice *value);
 
 /* The same for the next item of an array. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 
-/* How many members an object has; 0 of any other value. */
+/* Returns the number of members of an object; 0 for any other value. */
 size_t json_count_members(struct slice object);
 
-/* Whether value, as they give it, is a string; one that has escapes. */
+/* Return whether a value of the functions above is a string, and whether it is a string with escapes. */
 bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);
 
-/* The text of a string value (with its quotes): borrowed from it when it holds no
- * escapes, else from scratch, which it is appended to. Empty, and scratch failed, where
- * it has no room or an escape is unsound. */
+/* Decodes a string value (with its quotes). Borrows from the value if it has no escapes, otherwise from
+ * scratch, to which it is appended. Empty, with scratch failed, when there is no room or an escape is
+ * invalid. */
 struct slice json_text(struct slice value, struct buffer *scratch);
 
-/* Takes \uXXXX, or two of them that make one character, from the front of *rest; false for
- * anything else, a lone surrogate among it. */
+/* Takes \uXXXX, or two of them that form one character, from the front of *rest. False for anything else,
+ * including a lone surrogate. */
 bool json_take_code(struct slice *rest, unsigned *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_check.c - is a text sound? One pass, no recursion. */
+/* json_check.c - checks whether a text is valid JSON. One pass, no recursion. */
 #include <assert.h>
 
 #include "base/utf8.h"
@@ -36,7 +36,7 @@ static bool fail(struct scanner *scanner, const char *detail)
     return false;
 }
 
-/* Grammar allows it, and we don't. */
+/* The grammar allows it, but duepost does not. */
 static bool forbid(struct scanner *scanner, const char *detail)
 {
     scanner->is_json = true;
@@ -48,7 +48,7 @@ static bool not_json(struct scanner *scanner)
     return fail(scanner, scanner->at == scanner->end ? "ends too early" : "is not valid JSON");
 }
 
-/* The next byte, or NUL at the end; a NUL in the text is no part of the grammar either. */
+/* Returns the next byte, or NUL at the end. A NUL in the text is not valid either. */
 static char peek(const struct scanner *scanner)
 {
     return scanner->at < scanner->end ? *scanner->at : '\0';
@@ -64,7 +64,7 @@ static char skip_space(struct scanner *scanner)
     return byte;
 }
 
-/* One character over 0x7f. */
+/* Scans one character over 0x7f. */
 static bool scan_multi(struct scanner *scanner)
 {
     const uint8_t *at = (const uint8_t *)scanner->at;
@@ -76,7 +76,7 @@ static bool scan_multi(struct scanner *scanner)
     return true;
 }
 
-/* at stands on the backslash. */
+/* Scans an escape; at is on the backslash. */
 static bool scan_escape(struct scanner *scanner, bool is_key)
 {
     unsigned code;
@@ -89,7 +89,7 @@ static bool scan_escape(struct scanner *scanner, bool is_key)
         scanner->at += 2;
         return true;
     }
-    if (!json_take_code(&rest, &code)) /* a lone surrogate is grammar, though no character */
+    if (!json_take_code(&rest, &code)) /* a lone surrogate is valid JSON, though not a character */
         return forbid(scanner, "has a broken escape or a lone surrogate");
     if (code == 0 && is_key)
         return forbid(scanner, "has a NUL in a key");
@@ -97,7 +97,7 @@ static bool scan_escape(struct scanner *scanner, bool is_key)
     return true;
 }
 
-/* at stands on the opening quote, then behind the closing one. */
+/* Scans a string; at moves from the opening quote past the closing one. */
 static bool scan_string(struct scanner *scanner, bool is_key, bool *has_escapes)
 {
     *has_escapes = false;
@@ -182,7 +182,7 @@ static bool scan_scalar(struct scanner *scanner, char first)
     }
 }
 
-/* A key and its colon. */
+/* Scans a key and its colon. */
 static bool scan_key(struct scanner *scanner)
 {
     bool has_escapes;
@@ -226,7 +226,7 @@ static bool close_value(struct scanner *scanner)
     return true;
 }
 
-/* Goes down to the first scalar or empty container. */
+/* Descends to the first scalar or empty container. */
 static bool scan_value(struct scanner *scanner)
 {
     for (;;) {
@@ -242,7 +242,7 @@ static bool scan_value(struct scanner *scanner)
     }
 }
 
-/* Behind a value: closes what ends here and stands before the next value then, or at the very end. */
+/* After a value: closes the containers that end here, and moves to the next value or to the very end. */
 static bool scan_behind(struct scanner *scanner)
 {
     while (scanner->depth > 0) {

@@ -4,7 +4,7 @@
 
 #include "job/json.h"
 
-enum { FEW = 16 }; /* compared each with each; more are sorted */
+enum { FEW = 16 }; /* compared with each other; larger numbers are sorted */
 
 void json_keys_init(struct json_keys *keys)
 {
@@ -37,7 +37,7 @@ static bool grow(struct json_keys *keys)
 
 static struct slice unescape(struct json_keys *keys, struct slice string, size_t text_left)
 {
-    if (!keys->unescaped.data) { /* texts without escapes are no longer: this is all there will be */
+    if (!keys->unescaped.data) { /* decoded keys are never longer, so this is enough for all of them */
         buffer_init_fallible(&keys->unescaped, text_left);
         buffer_reserve(&keys->unescaped, text_left);
     }
@@ -81,7 +81,7 @@ static const char *twin_of_few(const struct json_key *items, size_t count)
     return NULL;
 }
 
-/* Sorting costs the same for keys that were made to collide. */
+/* Sorting costs the same for keys that a client made to collide. */
 static const char *twin_of_many(struct json_key *items, size_t count)
 {
     qsort(items, count, sizeof *items, compare);

@@ -4,8 +4,8 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-/* A longer name, with escapes, equals none. If that makes a name stand in a text twice, its reader refuses
- * the text. */
+/* A longer name with escapes equals no other. If a text gets a duplicate name by that, its reader refuses the
+ * text. */
 static bool same_unescaped(struct slice a, struct slice b)
 {
     char bytes[2][NAME_MAX_BYTES + 1];
@@ -15,7 +15,7 @@ static bool same_unescaped(struct slice a, struct slice b)
     return !left.failed && !right.failed && slice_equal(first, second);
 }
 
-/* Header names are tokens, which a client has no reason to spell with escapes. */
+/* Header names are tokens, which clients have no reason to spell with escapes. */
 static bool same_key(struct slice a, struct slice b, enum json_names names)
 {
     if (names == JSON_NAMES_NO_CASE)
@@ -52,7 +52,7 @@ static bool is_object(struct slice value)
     return value.size > 0 && value.data[0] == '{';
 }
 
-/* Depth is bounded by that of patch. */
+/* The depth of patch limits the recursion. */
 void json_merge(struct slice old, struct slice patch, enum json_names names, struct json_writer *json)
 {
     struct json_cursor cursor;

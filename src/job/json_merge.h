@@ -1,20 +1,20 @@
-/* json_merge.h - JSON merge patches (RFC 7396), on texts: no value is parsed, because parsers change numbers.
- */
+/* json_merge.h - JSON merge patches (RFC 7396), applied to texts: values are not parsed, because parsers
+ * change numbers. */
 #ifndef DUEPOST_JOB_JSON_MERGE_H
 #define DUEPOST_JOB_JSON_MERGE_H
 
 #include "base/json_writer.h"
 
 enum json_names {
-    JSON_NAMES_EXACT,   /* as they are spelt, but for escapes */
+    JSON_NAMES_EXACT,   /* compared as spelt, except for escapes */
     JSON_NAMES_NO_CASE, /* at the top: names of headers */
 };
 
-/* Writes old with patch applied. old is empty where there is nothing yet; both are sound JSON. The members of
- * old that patch does not name come first. Each member of old is looked up in patch: bound them. */
+/* Writes old with patch applied. old may be empty; both are valid JSON. The members of old that patch does
+ * not name come first. Each member of old is looked up in patch, so limit their numbers. */
 void json_merge(struct slice old, struct slice patch, enum json_names, struct json_writer *);
 
-/* Returns whether an object has a member with this key, which is spelt with its quotes. */
+/* Returns whether an object has a member with this key, which is given with its quotes. */
 bool json_has_member(struct slice object, struct slice key, enum json_names);
 
 #endif

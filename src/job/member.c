@@ -44,7 +44,7 @@ bool member_is_null(struct slice value)
     return slice_equal(value, SLICE("null"));
 }
 
-/* A text needs a unit. */
+/* A text must have a unit. */
 static bool is_duration(struct slice value)
 {
     return json_is_text(value) && !json_has_escapes(value) && value.size > 2 &&
@@ -115,7 +115,8 @@ bool member_schedule(struct job_errors *errors, const char *name, struct slice v
 
 /* ---- headers ---- */
 
-/* What takes more than this with its quotes has too many bytes, however it is spelt: \u0061 is one. */
+/* A header that is longer than this with its quotes has too many bytes in any spelling: \u0061 is one
+ * byte. */
 enum { SPELT_MAX = 6 * JOB_HEADER_BYTES_MAX + 4 };
 
 struct reading {
@@ -126,7 +127,7 @@ struct reading {
     bool has_fault;
 };
 
-/* What is wrong with one header, or NULL. */
+/* Returns the fault of one header, or NULL. */
 static const char *check_header(const struct reading *reading, const struct job_header *header, bool is_text)
 {
     if (!header_name_is_valid(header->name))
@@ -151,7 +152,7 @@ static struct slice read_string(struct reading *reading, struct slice string)
     return json_text(string, reading->text);
 }
 
-/* False: they are too many bytes by now. */
+/* False: the headers have too many bytes. */
 static bool read_header(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_text = json_is_text(value);

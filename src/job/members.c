@@ -1,10 +1,10 @@
-/* members.c - a client's text, by a table.
+/* members.c - reads a client's text by a table.
  *
- *   1. the values of the members are found
- *   2. each is read by its kind, then by the check of its row, in the order of the table
- *   3. names that the table does not have are reported, or carried
+ *   1. finds the values of the members
+ *   2. reads each by its kind, then checks it by its row, in the order of the table
+ *   3. reports or carries names that are not in the table
  *
- * It runs on each request: no tree is built. */
+ * It runs for each request, so it builds no tree. */
 #include "job/members.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ enum { NAME_MAX_BYTES = 256 };
 
 /* ---- names ---- */
 
-/* The row, or the table's count. */
+/* Returns the row, or the table's count. */
 static size_t find_row(const struct members *table, unsigned flags, struct slice name)
 {
     size_t i = 0;
@@ -43,19 +43,19 @@ static void report_unknown(const struct members *table, unsigned flags, struct s
     job_errors_add_named(errors, table->prefix, name, detail);
 }
 
-/* Without the quotes. */
+/* Returns a string without its quotes. */
 static struct slice inside(struct slice string)
 {
     return slice_from(string.data + 1, string.size - 2);
 }
 
-/* The name that a key spells; room holds one that has escapes. */
+/* Returns the decoded key; room holds a key that had escapes. */
 static struct slice name_of(struct slice key, struct buffer *room)
 {
     if (!json_has_escapes(key))
         return inside(key);
     buffer_clear(room);
-    (void)json_text(key, room); /* of a longer name, the beginning */
+    (void)json_text(key, room); /* for a longer name, its beginning */
     return buffer_slice(room);
 }
 
@@ -165,7 +165,7 @@ static bool parse_keys(struct member_parse *parse, const struct member *member, 
     return parse->errors->count == errors_before;
 }
 
-/* "must be an object of jobs, per and burst" */
+/* Reports "must be an object of jobs, per and burst". */
 static bool refuse_no_object(struct member_parse *parse, const struct member *member)
 {
     char detail[96];
@@ -226,7 +226,7 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     case MEMBER_OBJECT:
         return parse_object(parse, member, value);
     case MEMBER_ATTEMPT:
-        break; /* no client sends one */
+        break; /* not sent by clients */
     }
     return false;
 }
@@ -252,7 +252,7 @@ static void parse_member(struct member_parse *parse, const struct member *member
         member->check(parse, member);
 }
 
-/* A name that the path gave is there already. */
+/* The path may already have set the name. */
 static void require(struct member_parse *parse, const struct member *member)
 {
     const struct slice *text = field_of(parse, member);
@@ -266,13 +266,13 @@ static void set_fallback(struct member_parse *parse, const struct member *member
         *(int64_t *)field_of(parse, member) = member->fallback;
 }
 
-/* In the text of another version. */
+/* For the text of another version. */
 static bool members_carry(struct member_parse *parse, struct slice key, struct slice value)
 {
     if (parse->lacks && slice_equal(key, SLICE("\"needs\""))) {
         if (!needs_read(value, parse->lacks))
             return false;
-        if (parse->lacks->size == 0) /* a version that knows all of the names writes it anew */
+        if (parse->lacks->size == 0) /* a version that knows all names writes needs anew */
             return true;
     }
     return carried_add(parse->carried, key, value);
@@ -288,7 +288,7 @@ static void report_all_unknown(struct member_parse *parse, struct slice text, st
             report_unknown(parse->table, MEMBER_SENT, name, parse->errors);
 }
 
-/* Returns whether there are members that the table does not have, and that are not carried either. */
+/* Returns whether there are members that are neither in the table nor carried. */
 static bool find_values(struct member_parse *parse, struct slice text, struct slice *values,
                         struct buffer *room)
 {
@@ -324,7 +324,7 @@ void members_parse(struct member_parse *parse, struct slice text)
     }
     if (has_unknown)
         report_all_unknown(parse, text, &room);
-    /* In an object within the object, what is there and wrong says more than what is missing. */
+    /* For an inner object, an invalid member is a better error than a missing one. */
     bool is_missing_only = is_inner && parse->errors->count == errors_before;
     for (size_t i = 0; i < count && is_missing_only; i++)
         if (!values[i].size)

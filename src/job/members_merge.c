@@ -1,4 +1,4 @@
-/* members_merge.c - JSON merge patches (RFC 7396), by a table. They work on texts: values are never parsed,
+/* members_merge.c - JSON merge patches (RFC 7396) by a table. They work on texts: values are not parsed,
  * because parsers change numbers. */
 #include "job/json.h"
 #include "job/json_merge.h"
@@ -13,13 +13,13 @@ bool member_is_changed(const struct member_values *old, const struct member_valu
     return value.size && (!member_is_null(value) || old->of[row].size);
 }
 
-/* The old headers are looked up in the patch one by one. It may name all of them, and as many new ones. */
+/* Each old header is looked up in the patch, which may name all of them and the same number of new ones. */
 static bool has_room(struct slice patch)
 {
     return patch.size <= PATCH_HEADER_BYTES_MAX && json_count_members(patch) <= PATCH_HEADERS_MAX;
 }
 
-/* A record's word for no url. */
+/* Returns whether a value is the record's word for a missing url. */
 static bool is_none(const struct member *member, struct slice value)
 {
     return member->kind == MEMBER_URL && slice_equal(value, SLICE("\"\""));
@@ -36,7 +36,7 @@ static size_t rival_of(const struct members *table, size_t row)
     return 0;
 }
 
-/* Empty: the member is taken away, or was never there. */
+/* Returns the value after the patch. Empty: the member was removed, or is absent. */
 static struct slice choose(const struct members *table, size_t row, const struct member_values *old,
                            const struct member_values *patch)
 {
@@ -50,7 +50,7 @@ static struct slice choose(const struct members *table, size_t row, const struct
     return rival && patch->of[rival].size && !member_is_null(patch->of[rival]) ? none : old->of[row];
 }
 
-/* Takes headers over their bounds out of the patch. */
+/* Removes headers beyond their bounds from the patch. */
 static void bound_headers(const struct members *table, struct member_values *patch, struct job_errors *errors)
 {
     for (size_t i = 0; i < table->count; i++) {

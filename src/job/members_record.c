@@ -1,7 +1,7 @@
-/* members_record.c - records by a table: in, out, compared, described.
+/* members_record.c - records by a table: read, written, compared, described.
  *
- * Reading and writing a record happens for each delivery, so each goes through its text or table once, and
- * builds no tree. */
+ * Records are read and written for each delivery, so one pass over the text or the table must do, without a
+ * tree. */
 #include <assert.h>
 
 #include "base/decimal.h"
@@ -46,7 +46,7 @@ static inline bool is_there(const struct member *member, const void *of)
     }
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 struct reading {
     const struct members *table;
@@ -54,7 +54,7 @@ struct reading {
     struct buffer *text;
     struct carried *carried;
     struct slice *lacks;
-    size_t next;      /* behind the row that was read last */
+    size_t next;      /* the row after the last one read */
     uint32_t is_read; /* bits */
     bool has_needs;
 };
@@ -80,8 +80,8 @@ static bool read_integer(const struct member *member, struct slice value, void *
     return true;
 }
 
-/* Strings with escapes, rare in records, are put into text, which has room for all of them and therefore
- * never moves. */
+/* Decodes strings with escapes, which are rare in records, into text. It has room for all of them and never
+ * moves. */
 static bool read_text(struct reading *reading, struct slice value, struct slice *text)
 {
     if (!json_is_text(value))
@@ -203,7 +203,7 @@ static bool read_value(struct reading *reading, const struct member *member, str
         return read_attempt(reading, value, field);
     case MEMBER_KEYS:
     case MEMBER_OBJECT:
-        break; /* only settings have them, which members_parse reads */
+        break; /* only in settings, which members_parse reads */
     }
     return false;
 }
@@ -227,7 +227,7 @@ static size_t find_row(const struct members *table, size_t next, struct slice ke
     return row < table->count ? row : find_between(table, 0, next, name);
 }
 
-/* Needs are carried if one of them is not known; otherwise this version writes them anew. */
+/* Needs are carried when one of them is unknown; otherwise this version writes them anew. */
 static bool read_needs(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_first = !reading->has_needs;
@@ -236,7 +236,7 @@ static bool read_needs(struct reading *reading, struct slice key, struct slice v
            (reading->lacks->size == 0 || carried_add(reading->carried, key, value));
 }
 
-/* Each that is known stands there at most once. */
+/* Each known member may occur once. */
 static bool read_member(struct reading *reading, struct slice key, struct slice value)
 {
     size_t at = find_row(reading->table, reading->next, key);
@@ -267,7 +267,7 @@ bool members_read(const struct members *table, struct slice record, void *of, st
     return cursor.is_ended && cursor.at + 1 == cursor.end;
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 static void put_attempt(struct json_writer *json, const struct attempt_result *result)
 {
@@ -377,7 +377,7 @@ void members_write(const struct members *table, const void *of, enum members_for
             put_member(member, of, whom, json);
 }
 
-/* ---- compared, copied ---- */
+/* ---- comparing, copying ---- */
 
 static bool same_waits(const struct retry_schedule *a, const struct retry_schedule *b)
 {
@@ -397,7 +397,7 @@ static bool has_header(const struct job_header *headers, size_t count, const str
     return false;
 }
 
-/* Names are unique, so that as many headers, each found in the other, are the same ones. */
+/* Names are unique: two lists of one length are equal when each header of one is in the other. */
 static bool same_headers(const struct member *member, const void *a, const void *b)
 {
     size_t count = count_at(a, member->count);
@@ -477,7 +477,7 @@ void members_limit(const struct members *table, void *of, unsigned flag)
     }
 }
 
-/* ---- described ---- */
+/* ---- describing ---- */
 
 static const char *const kind_words[] = {
     [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",         [MEMBER_JSON] = "json",

@@ -13,24 +13,24 @@
 
 #define NOTICE_SIBLING "~callbacks"
 
-/* A death. Borrowed. */
+/* A dead job. Borrowed. */
 struct notice_death {
-    struct slice id;    /* of the dead job, topic/jobId */
+    struct slice id;    /* of the dead job: topic/jobId */
     struct slice nonce; /* of the lease that its burial ends */
     int64_t at_ms;
-    struct slice record; /* of the dead job, as it is kept */
+    struct slice record; /* of the dead job, as stored */
 };
 
 struct notice {
-    struct buffer id; /* empty: there is no notice */
+    struct buffer id; /* empty: no notice */
     struct buffer record;
 };
 
 void notice_init(struct notice *);
 void notice_fini(struct notice *);
 
-/* Writes the notice. Writes nothing where the topic has no onDead, and for a job of a sibling topic: a notice
- * that dies has none. settings: of the dead job's topic; NULL: none. False: there is no memory. */
+/* Writes the notice. Writes nothing when the topic has no onDead, and for a job of a sibling topic, so that a
+ * dead notice causes none. settings: those of the dead job's topic; NULL: none. False: there is no memory. */
 bool notice_write(struct notice *, const struct topic_settings *settings,
                   const struct notice_death *) MUST_USE;
 

@@ -60,7 +60,7 @@ struct slice receiver_path_of(struct slice name)
     return slice_skip(name, host_size(name));
 }
 
-/* A url's authority may leave the port out. */
+/* A url's authority may lack the port. */
 static bool has_port(struct slice spelt)
 {
     size_t start = spelt.size;
@@ -84,9 +84,9 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
     return true;
 }
 
-enum { PATIENCE_MS = 900 }; /* a second, by a clock that rounds */
+enum { PATIENCE_MS = 900 }; /* a second, minus the rounding of clocks */
 
-/* It fails, but not for a lack of patience of ours. */
+/* Returns a failure, unless our own timeout was too short to prove one. */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == ATTEMPT_ERROR_TIMEOUT && result->duration_ms < PATIENCE_MS;
@@ -108,10 +108,10 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case ATTEMPT_ERROR_NONE:
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
-    case ATTEMPT_ERROR_OTHER: /* never of an attempt of ours */
+    case ATTEMPT_ERROR_OTHER: /* not from attempts of this version */
         break;
     }
-    return RECEIVER_HEALTHY; /* something answers there */
+    return RECEIVER_HEALTHY; /* a server answers there */
 }
 
 enum receiver_health receiver_path_health(const struct attempt_result *result)
@@ -129,7 +129,7 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
         return RECEIVER_INCONCLUSIVE;
     case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
     case ATTEMPT_ERROR_PROTOCOL:
-    case ATTEMPT_ERROR_OTHER: /* is read from records only */
+    case ATTEMPT_ERROR_OTHER: /* only from records */
         break;
     }
     return RECEIVER_HEALTHY;

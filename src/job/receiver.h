@@ -1,4 +1,4 @@
-/* receiver.h - the HTTP server behind a job's url: its name, and what an attempt says of its health. */
+/* receiver.h - the HTTP server behind a job's url: its name, and its health after an attempt. */
 #ifndef DUEPOST_JOB_RECEIVER_H
 #define DUEPOST_JOB_RECEIVER_H
 
@@ -6,23 +6,23 @@
 #include "job/url.h"
 
 enum {
-    RECEIVER_HOST_SIZE = 264, /* here and below with a NUL at the end */
-    RECEIVER_PATH_MAX = 128,  /* bytes of a path that are kept; a hash stands for the rest */
+    RECEIVER_HOST_SIZE = 264, /* here and below, including the NUL */
+    RECEIVER_PATH_MAX = 128,  /* bytes of a path that are kept; a hash replaces the rest */
     RECEIVER_NAME_SIZE = RECEIVER_HOST_SIZE + RECEIVER_PATH_MAX + 24,
     RECEIVER_CAUSE_SIZE = 24,
 };
 
-/* "host:port", one for all spellings of a host: lower case, no dot at its end, addresses as their numbers
- * say, IPv6 in brackets. */
+/* Writes "host:port", one name for all spellings of a host: lower case, no dot at the end, addresses by
+ * value, IPv6 in brackets. */
 void receiver_name(const struct url *, char name[RECEIVER_HOST_SIZE]);
 
-/* The same name for any spelling of it. False: not a host with a port. */
+/* Writes the same name for any spelling of it. False: not a host with a port. */
 bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE]);
 
-/* "host:port/path", without the query: a path of a receiver has a breaker of its own. */
+/* Writes "host:port/path", without the query: each path of a receiver has its own breaker. */
 void receiver_path_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
 
-/* The receiver's part of such a name, and the path's, which may be empty. */
+/* Return the receiver's part of such a name, and the path's part, which may be empty. */
 struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
@@ -32,16 +32,16 @@ enum receiver_health {
     RECEIVER_FAILING,
 };
 
-/* Whether the receiver is reachable, and whether it serves the path. Once a request was handed over, its
- * failure is one of the path: 20 answers 503 of one path, or requests that hang there, must not hold the jobs
- * of others. */
+/* Returns whether the receiver is reachable, and whether it serves the path. After the request was sent, a
+ * failure is one of the path: 20 answers 503 of one path, or requests that hang there, must not hold jobs for
+ * other paths. */
 enum receiver_health receiver_health(const struct attempt_result *);
 enum receiver_health receiver_path_health(const struct attempt_result *);
 
-/* It asks for fewer attempts at once. */
+/* Returns whether the receiver asks for fewer concurrent attempts. */
 bool receiver_is_overloaded(const struct attempt_result *);
 
-/* "connect", "503" */
+/* Writes "connect", "503", ... */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
 /* Returns how long the row of held jobs may be at most, for a receiver that has been impaired for that long:

@@ -20,7 +20,7 @@ static bool is_separator(char byte)
     return byte == ' ' || byte == ',';
 }
 
-/* Cuts the next word off *rest; empty at the end. */
+/* Removes the next word from the front of *rest; empty at the end. */
 static struct slice take_word(struct slice *rest)
 {
     size_t start = 0;

@@ -17,13 +17,14 @@ struct retry_schedule {
 /* 15s 3m 10m 30m 30m 1h 2h 6h 15h */
 extern const struct retry_schedule retry_schedule_default;
 
-/* Durations separated by spaces or commas; the empty text is the empty schedule. */
+/* Parses durations separated by spaces or commas. An empty text is an empty schedule. */
 enum status retry_schedule_parse(struct slice text, struct retry_schedule *, struct problem *) MUST_USE;
 
-/* The wait before retry number n, counted from 1; the last one repeats. The schedule is not empty. */
+/* Returns the wait before retry number n, counted from 1; the last wait repeats. The schedule must not be
+ * empty. */
 int64_t retry_schedule_wait_ms(const struct retry_schedule *, int n);
 
-/* A JSON array of seconds. */
+/* Writes a JSON array of seconds. */
 void retry_schedule_write(const struct retry_schedule *, struct buffer *);
 
 #endif

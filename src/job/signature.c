@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum {
-    SHARED_MIN = 16, /* the standard says 24; shorter ones are about, also in its own examples */
+    SHARED_MIN = 16, /* the standard requires 24; shorter keys are in use, even in its own examples */
     SEED_BYTES = 32,
     PUBLIC_BYTES = 32,
     PRIVATE_BYTES = SEED_BYTES + PUBLIC_BYTES,
@@ -28,8 +28,8 @@ static void put_base64(struct buffer *out, const unsigned char *bytes, size_t si
     buffer_append(out, slice_from((const char *)text, (size_t)length));
 }
 
-/* How many bytes; 0: it is none, or of more than SIGNING_KEY_BYTES_MAX. Only the one spelling of those bytes
- * is taken. */
+/* Returns the number of bytes; 0: not base64, or more than SIGNING_KEY_BYTES_MAX. Only the canonical spelling
+ * is accepted. */
 static size_t read_base64(struct slice text, unsigned char bytes[SIGNING_KEY_BYTES_MAX])
 {
     unsigned char room[BASE64_MAX / 4 * 3], again[BASE64_MAX + 1];
@@ -56,7 +56,7 @@ static EVP_PKEY *private_key(const struct signing_key *key)
     return private;
 }
 
-/* Its second half is the public key of the first. */
+/* The second half is the public key of the first. */
 static bool is_pair(const struct signing_key *key)
 {
     unsigned char public[PUBLIC_BYTES];

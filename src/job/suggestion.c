@@ -5,7 +5,8 @@
 
 enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, FAR = 1000 };
 
-/* In lower case, without underscores and hyphens; false: it is too long to be one of ours. */
+/* Writes a name in lower case, without underscores and hyphens; false: it is too long for any of our
+ * names. */
 static bool reduce(struct slice name, char reduced[NAME_MAX_BYTES + 1])
 {
     size_t size = 0;
@@ -26,10 +27,10 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* How many letters are to be added, removed, replaced or swapped with their neighbour. */
+/* Returns how many letters must be added, removed, replaced or swapped with their neighbour. */
 static unsigned distance(const char *a, const char *b)
 {
-    unsigned rows[3][NAME_MAX_BYTES + 1]; /* the row before the one before, the one before, this one */
+    unsigned rows[3][NAME_MAX_BYTES + 1]; /* the last two rows, and the current one */
     size_t columns = strlen(b);
     for (size_t j = 0; j <= columns; j++)
         rows[1][j] = (unsigned)j;
@@ -48,7 +49,8 @@ static unsigned distance(const char *a, const char *b)
     return rows[1][columns];
 }
 
-/* One letter of four may be wrong, and one of any; what is only longer, as delaySeconds, comes last. */
+/* Allows one wrong letter in four, and at least one. A name with our name as its beginning, such as
+ * delaySeconds, comes last. */
 static unsigned weigh(const char *typed, const char *right)
 {
     size_t size = strlen(right);

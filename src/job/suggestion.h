@@ -1,5 +1,5 @@
-/* suggestion.h - which name a mistyped one probably means: "job_id" and "jobid" are jobId, "dely" is delay.
- */
+/* suggestion.h - the known name that a mistyped one probably means: "job_id" and "jobid" mean jobId, "dely"
+ * means delay. */
 #ifndef DUEPOST_JOB_SUGGESTION_H
 #define DUEPOST_JOB_SUGGESTION_H
 
@@ -7,14 +7,14 @@
 
 struct suggestion {
     struct slice name; /* as it was typed */
-    const char *best;  /* NULL: none is close */
+    const char *best;  /* NULL: no name is close */
     unsigned distance; /* of best */
 };
 
-/* Weighs one of the names that would be right. */
+/* Compares the name with one of the known names. */
 void suggestion_weigh(struct suggestion *, const char *name);
 
-/* "unknown field", or "unknown field; did you mean jobId?" with what as "unknown field". */
+/* Writes "unknown field", or "unknown field; did you mean jobId?", with what as "unknown field". */
 enum { SUGGESTION_DETAIL_SIZE = 128 };
 void suggestion_write(const struct suggestion *, const char *what, char detail[SUGGESTION_DETAIL_SIZE]);
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "job/url.h"
 
-/* Not ours to connect to: has_address false stands for every address of this host. */
+/* An address that is always refused. has_address false: every address of this host. */
 struct refusal {
     bool has_address;
     struct address address;
@@ -50,7 +50,7 @@ static void add_block(struct target_policy *policy, const struct address_block *
     policy->blocks[policy->block_count++] = *block;
 }
 
-/* What somebody may take for a way to allow everything, which a name of a host would not be. */
+/* Returns whether a word is a mistaken attempt to allow everything. None of these words is a host name. */
 static bool is_wish(struct slice word)
 {
     static const char *const wishes[] = {"all", "any", "*", "everything", "none", "private", "public"};
@@ -110,7 +110,7 @@ void target_policy_refuse(struct target_policy *policy, const struct address *ad
     policy->refusals[policy->refusal_count++] = refusal;
 }
 
-/* 0.0.0.0 and ::, which connect to this host by whatever it listens on. */
+/* Returns whether an address is 0.0.0.0 or ::, which connect to this host. */
 static bool is_unspecified(const struct address *address)
 {
     static const struct address v4 = {false, {0}}, v6 = {true, {0}};
@@ -142,7 +142,7 @@ static struct slice without_dot(struct slice host)
     return slice_from(host.data, host.size - has_dot);
 }
 
-/* "*.example" is each name below example, and not that itself. */
+/* "*.example" matches each name below example, but not example itself. */
 static bool is_named(struct slice host, struct slice name)
 {
     if (!slice_starts_with(name, SLICE("*.")))

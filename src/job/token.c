@@ -21,7 +21,7 @@ enum { SCOPES = sizeof scopes / sizeof *scopes };
 
 /* ---- a line ---- */
 
-/* The next word, of those that spaces and tabs part; empty at the end. */
+/* Returns the next word, separated by spaces and tabs; empty at the end. */
 static struct slice take_word(struct slice *rest)
 {
     size_t size = 0;
@@ -42,7 +42,7 @@ static bool is_name(struct slice word)
         if (!is_alphanumeric && byte != '.' && byte != '_' && byte != '-')
             return false;
     }
-    /* A line without its name begins with a digest, or, by mistake, with a token. */
+    /* A line without a name begins with a digest or, by mistake, with a token. */
     return word.size > 0 && word.size <= TOKEN_NAME_MAX && !slice_starts_with(word, SLICE("dp_"));
 }
 

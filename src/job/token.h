@@ -1,9 +1,9 @@
-/* token.h - who may do what: one line of the file of tokens.
+/* token.h - an access token: one line of the file of tokens.
  *
  *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [rate=1000/s]
  *
- * The digest is that of the token's text, as it is sent. Tokens are 256 random bits, and nobody can try
- * so many: a slow hash with a salt would win nothing. */
+ * The digest is that of the token's text as it is sent. Tokens are 256 random bits, which cannot be guessed,
+ * so a slow hash with a salt would add nothing. */
 #ifndef DUEPOST_JOB_TOKEN_H
 #define DUEPOST_JOB_TOKEN_H
 
@@ -32,23 +32,23 @@ struct token {
     char *topics; /* patterns; NULL: all topics */
     uint8_t digest[TOKEN_DIGEST_BYTES];
     unsigned scopes;
-    struct token_rate rate; /* the only part that changes, and from any thread */
+    struct token_rate rate; /* the only part that changes; any thread may change it */
 };
 
-/* INVALID: problem names the field that is wrong, and repeats nothing that could be a token; the token holds
- * nothing. line is not empty. */
+/* Parses a line, which is not empty. INVALID: problem names the wrong field, and repeats no text that could
+ * be a token; the token holds nothing. */
 enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
 void token_fini(struct token *);
 
-/* A new token, "dp_" and hex digits, without a NUL. */
+/* Makes a new token, "dp_" and hex digits, without a NUL. */
 void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_SIZE]);
 
 void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);
 
-/* The line of a token with this text; fields are those behind the digest. */
+/* Writes the line of a token with this text. fields are those after the digest. */
 void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields);
 
-/* "schedule,read" */
+/* Writes "schedule,read", ... */
 void token_scopes_text(unsigned set, char text[TOKEN_SCOPES_SIZE]);
 
 #endif

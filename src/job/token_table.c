@@ -17,7 +17,7 @@ static enum status table_refuse(struct problem *problem, const char *path, unsig
     return STATUS_INVALID;
 }
 
-/* What the new one has in common with an earlier one, or NULL. */
+/* Returns the property that a new token shares with an earlier one, or NULL. */
 static const char *why_double(const struct token_table *table, const struct token *token)
 {
     for (size_t i = 0; i < table->count; i++) {
@@ -94,7 +94,7 @@ void token_table_release(struct token_table *table)
     free(table);
 }
 
-/* No branch depends on where, or whether, it is found. */
+/* No branch depends on whether, or where, the token is found. */
 struct token *token_table_find(struct token_table *table, struct slice text)
 {
     uint8_t digest[TOKEN_DIGEST_BYTES];

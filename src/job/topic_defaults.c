@@ -18,7 +18,8 @@ const struct retry_schedule *topic_defaults_schedule(const struct topic_settings
     return settings && settings->has_schedule ? &settings->schedule : ours;
 }
 
-/* Who schedules a job says where it leads, and shall not get to see the headers of its topic by that. */
+/* Topic headers may hold secrets. They are sent only to the topic's own origin; otherwise a client that can
+ * schedule a job could read them by pointing url at its own server. */
 static bool has_headers_for(const struct topic_settings *settings, const struct job *job)
 {
     struct url own, topics;

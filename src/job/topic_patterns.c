@@ -3,7 +3,7 @@
 #include "job/job.h"
 #include "job/job_id.h"
 
-/* Without its '*', if it has one. */
+/* Removes a '*' at the end; returns whether there was one. */
 static bool take_star(struct slice *pattern)
 {
     bool is_open = pattern->size > 0 && pattern->data[pattern->size - 1] == '*';
@@ -11,7 +11,7 @@ static bool take_star(struct slice *pattern)
     return is_open;
 }
 
-/* "." and ".." are no topics, but begin some. */
+/* "." and ".." are not topics, but topics may begin with them. */
 static bool is_pattern(struct slice pattern)
 {
     bool is_open = take_star(&pattern);
@@ -61,7 +61,7 @@ bool topic_patterns_match(struct slice patterns, struct slice topic)
     return false;
 }
 
-/* As Redis's scripts compare names: by their bytes. */
+/* Compares names by their bytes, like Redis's scripts. */
 static bool precedes(struct slice a, struct slice b)
 {
     size_t size = a.size < b.size ? a.size : b.size;
@@ -69,8 +69,8 @@ static bool precedes(struct slice a, struct slice b)
     return order < 0 || (order == 0 && a.size < b.size);
 }
 
-/* The greatest text before name that no topic lies behind: its last byte one less, and then one that is
- * greater than any in a topic. */
+/* Writes the greatest text before name that no topic follows: name with its last byte reduced by one, then a
+ * byte greater than any in a topic. */
 static void put_just_before(struct slice name, struct buffer *from)
 {
     buffer_append(from, slice_from(name.data, name.size - 1));
@@ -80,7 +80,7 @@ static void put_just_before(struct slice name, struct buffer *from)
 
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
-/* The first name behind after that a pattern may match: of the beginnings of open patterns, and of topics. */
+/* The first name after a name that a pattern may match. */
 struct start {
     struct slice after;
     char text[START_MAX];

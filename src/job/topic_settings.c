@@ -25,7 +25,7 @@ static const struct member rate_rows[] = {
 
 static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "setting", .prefix = "rate."};
 
-/* In the order of the text. The scripts copy urls into records, or compare them, as they stand there. */
+/* In the order of the text. Scripts copy urls into records, or compare them, unchanged. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(is_paused)},
     {NAMED("maxInFlight"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_in_flight), HAS(max_in_flight), .min = 1,
@@ -57,7 +57,8 @@ const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setti
 
 /* ---- reading ---- */
 
-/* is_kept: another version may have written the text. Errors that are there stay, and make it INVALID. */
+/* is_kept: another version may have written the text. Faults already in errors stay, and make the result
+ * INVALID. */
 static enum status parse_text(struct slice text, struct topic_settings *settings, struct job_errors *errors,
                               bool is_kept)
 {
@@ -77,7 +78,7 @@ static enum status parse_text(struct slice text, struct topic_settings *settings
     topic_settings_fini(settings);
     if (status == STATUS_NO_MEMORY || settings->lacks.size == 0)
         return status == STATUS_OK ? STATUS_INVALID : status;
-    /* A later version may give known settings other values, too. Then only the lack is read. */
+    /* A later version may give known settings other values, too. Then only lacks is read. */
     *settings = (struct topic_settings){.lacks = settings->lacks};
     return STATUS_OK;
 }
@@ -92,7 +93,7 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
 enum status topic_settings_read(struct slice text, struct topic_settings *settings)
 {
     struct job_errors errors;
-    errors.count = 0; /* and nothing else: it is large */
+    errors.count = 0; /* the other members need no reset: the struct is large */
     return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
 }
 
@@ -126,7 +127,7 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     json_end_object(&json);
 }
 
-/* Where nothing is set there is no text. */
+/* Without settings there is no text. */
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
@@ -214,7 +215,7 @@ enum topic_service topic_settings_service(struct slice text)
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
 {
-    /* At most a year of milliseconds times a million fits 64 bits. */
+    /* A year of milliseconds times a million fits into 64 bits. */
     int64_t most_ms = wait_ms * settings->jitter_ppm / TOPIC_JITTER_MAX_PPM;
     return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
 }

@@ -1,12 +1,11 @@
-/* topic_settings.h - what an operator sets for a topic: JSON from the API, the text that Redis keeps, and
- * what a consumer makes of it.
+/* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The text is JSON, too: Redis's scripts read paused, maxInFlight, rate, url, onDead and retention, consumers
- * the rest. What is not set is not in it; where nothing is set there is no text.
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, onDead and retention,
+ * consumers the rest. Settings that are not set are not in it; without settings there is no text.
  *
  * Processes of several versions share the texts, as they do records (job.h): members that only a later
- * version knows are carried through unchanged, and needs names what a process must know to serve the topic.
- */
+ * version knows are carried through unchanged, and needs names the features that a process must know to serve
+ * the topic. */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -18,8 +17,8 @@ enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
-    TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* of a text */
-    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* spaces and all */
+    TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* bytes of a text */
+    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
 };
 #define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
 #define TOPIC_RATE_PER_MAX_MS  (INT64_C(86400) * 1000)
@@ -28,36 +27,36 @@ enum {
 
 struct topic_settings {
     bool is_paused;
-    int64_t max_in_flight;                      /* attempts at once, over all processes; 0: not set */
-    int64_t rate_jobs, rate_per_ms, rate_burst; /* so many attempts begin in so long; rate_jobs 0: not set */
+    int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
+    int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
     bool has_schedule, has_timeout;
-    struct retry_schedule schedule; /* of jobs that bring none */
-    int64_t timeout_ms;             /* of jobs that bring none */
-    struct slice url;               /* of jobs that bring none; empty: not set. Borrowed from the text */
-    struct job_header headers[JOB_HEADERS_MAX]; /* of each job that has none with the same name */
+    struct retry_schedule schedule; /* for jobs without their own */
+    int64_t timeout_ms;             /* for jobs without their own */
+    struct slice url;               /* for jobs without their own; empty: not set. Borrowed from the text */
+    struct job_header headers[JOB_HEADERS_MAX]; /* for each job that has no header of the same name */
     size_t header_count;
-    struct buffer text;              /* owned: headers that had escapes */
-    struct signing_keys secrets;     /* sign its jobs; none: those of all topics do */
+    struct buffer text;              /* owned: decoded headers */
+    struct signing_keys secrets;     /* sign its jobs; none: the server's keys do */
     struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
-    int64_t retention_ms;            /* for which a job can be read after its end; 0: not set */
+    int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
-    bool has_breaker, is_breaker_on; /* whether its jobs are held while their receiver's breaker is open */
+    bool has_breaker, is_breaker_on; /* whether breakers of receivers hold its jobs */
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
 #endif
-    struct slice lacks; /* the first thing that the text needs and this version does not know; empty: none */
+    struct slice lacks; /* the first need that this version does not know; empty: none */
     struct carried carried, rate_carried; /* members that this version does not know */
 };
 
 /* The table of settings, see members.h. */
 extern const struct members topic_settings_members;
 
-/* Reads what a client sends. INVALID: errors says everything that is wrong. NO_MEMORY: errors says nothing.
- * The settings need no fini then. OK: they borrow text. */
+/* Parses a client's settings. OK: they borrow text. INVALID: errors has all faults. NO_MEMORY: errors is
+ * empty. After a failure the settings need no fini. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Reads what topic_settings_write of this or another version wrote; an empty text sets nothing. INVALID: it
- * did not write that. The settings need no fini then. OK: they borrow text. */
+/* Reads a text that topic_settings_write of this or another version wrote; an empty text sets nothing. OK:
+ * the settings borrow text. INVALID: duepost did not write it; the settings need no fini. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
 /* Reads what a job of this topic gets of the text, as topic_settings_read does. A sibling topic gets parts of
@@ -67,35 +66,35 @@ enum status topic_settings_read_for(struct slice topic, struct slice text, struc
 
 void topic_settings_fini(struct topic_settings *);
 
-/* The text; nothing where nothing is set. */
+/* Writes the text; nothing without settings. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
-/* The known settings alone; "{}" where nothing is set. */
+/* Writes only the known settings; "{}" without any. */
 void topic_settings_write_known(const struct topic_settings *, struct buffer *);
 
-/* The same for people, without what may be secret: values of headers, queries of urls. */
+/* The same for people, with masks for values of headers and queries of urls. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 
-/* Whether a topic with this text, as it is kept, is served. */
+/* Whether this process serves a topic with this stored text. */
 enum topic_service {
     TOPIC_SERVED,
     TOPIC_PAUSED,
-    TOPIC_UNREADABLE, /* somebody else wrote the text: no process serves the topic */
+    TOPIC_UNREADABLE, /* duepost did not write the text: no process serves the topic */
     TOPIC_LACKING,    /* processes of a later version serve it */
 };
 enum topic_service topic_settings_service(struct slice text);
 
-/* Applies a JSON merge patch (RFC 7396) to old. text: where the new settings are put together. INVALID:
- * errors says all that is wrong. NO_MEMORY: errors says nothing. The settings need no fini then. OK: they
- * borrow text, and what old carries. */
+/* Applies a JSON merge patch (RFC 7396) to old. text: a buffer for the new settings. OK: they borrow text and
+ * the members that old carries. INVALID: errors has all faults. NO_MEMORY: errors is empty. After a failure
+ * the settings need no fini. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Returns whether "*" may have these settings: those with MEMBER_FOR_ALL. They count where a topic has none
- * of its own. */
+/* Returns whether "*" may have these settings: those with MEMBER_FOR_ALL. They apply to topics without
+ * their own. */
 bool topic_settings_are_for_all(const struct topic_settings *);
 
-/* A wait with its jitter; random: any 32 bits. */
+/* Returns a wait with its jitter. random: any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);
 
 #endif

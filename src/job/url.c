@@ -13,7 +13,7 @@ static bool is_name_byte(char byte)
            byte == '_';
 }
 
-/* A name without its closing dot, which spells the same name. */
+/* Returns a name without the dot at its end, which spells the same name. */
 static struct slice without_dot(struct slice host)
 {
     if (host.size && host.data[host.size - 1] == '.')
@@ -21,7 +21,7 @@ static struct slice without_dot(struct slice host)
     return host;
 }
 
-/* Where resolvers take a host for an IPv4 address: its last label is a number. */
+/* Returns whether resolvers may take a host for an IPv4 address: its last label is a number. */
 static bool ends_in_number(struct slice host)
 {
     size_t start = host.size;
@@ -108,7 +108,7 @@ static const char *read_port(struct slice text, struct url *url)
     return NULL;
 }
 
-/* [v6], then maybe a port. */
+/* Reads [v6] with an optional port. */
 static const char *read_literal(struct slice authority, struct url *url)
 {
     struct slice rest;
@@ -137,7 +137,8 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (name.size == 0)
         return "must have a host";
     if (ends_in_number(name)) {
-        /* With a dot at its end some take an IPv4 address for one, others, libcurl among them, for a name. */
+        /* With a dot at the end, some programs take an IPv4 address for an address, others, such as libcurl,
+         * for a name. */
         if (name.size != url->host.size || !address_parse_loose(name, &url->address))
             return "must have a host that is a name or an address";
         url->host_is_address = true;

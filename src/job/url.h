@@ -12,31 +12,32 @@ enum { JOB_URL_MAX = 2048 }; /* bytes */
 struct url {
     bool is_https;
     struct slice host;      /* without brackets; as spelt */
-    uint16_t port;          /* 80 or 443 when the url names none */
-    bool host_is_address;   /* a literal in any spelling that resolvers take: 127.1, 0x7f000001, [::1] */
+    uint16_t port;          /* 80 or 443 when the url has none */
+    bool host_is_address;   /* a literal in any spelling that resolvers accept: 127.1, 0x7f000001, [::1] */
     struct address address; /* when host_is_address */
-    struct slice target;    /* path and query as spelt, maybe empty; no fragment */
-    struct slice query;     /* with its '?', empty when there is none */
+    struct slice target;    /* path and query as spelt, may be empty; no fragment */
+    struct slice query;     /* with its '?'; empty without a query */
 };
 
-/* Absolute http or https, at most JOB_URL_MAX bytes, visible ASCII, no userinfo, no fragment.
- * INVALID: *detail is a literal that says which rule; else NULL. Borrows text. */
+/* Parses an absolute http or https URL of at most JOB_URL_MAX bytes: visible ASCII, no userinfo, no fragment.
+ * INVALID: *detail is a literal that names the broken rule; otherwise NULL. Borrows text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 
-/* Both lead to one scheme, host (two spellings of an address are one) and port. */
+/* Returns whether both lead to the same scheme, host and port. Two spellings of an address are the same
+ * host. */
 bool url_is_same_origin(const struct url *, const struct url *);
 
-/* As a JSON string, without what a query may keep secret: "?***" stands for it. */
+/* Writes the url as a JSON string. The mask replaces the query, which may hold secrets. */
 #define URL_HIDDEN_QUERY "?***"
 void url_show(struct slice text, struct buffer *);
 
-/* A host that is a name, and not an address in any spelling. */
+/* Returns whether a host is a name, not an address in any spelling. */
 bool url_host_is_name(struct slice host);
 
-/* localhost, or a name below it: this host, whatever a name server says. */
+/* Returns whether a name is localhost or below it: this host, whatever a name server answers. */
 bool url_host_is_localhost(struct slice host);
 
-/* One name in any case, with or without a dot at its end. */
+/* Compares names without regard to case and to a dot at the end. */
 bool url_host_equal(struct slice, struct slice);
 
 #endif
