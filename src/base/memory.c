@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-static void *check(void *memory)
+static void *memory_check(void *memory)
 {
     static const char words[] = "duepost: out of memory\n";
     if (!memory) {
@@ -15,10 +15,10 @@ static void *check(void *memory)
 
 void *memory_new(size_t bytes)
 {
-    return check(calloc(1, bytes ? bytes : 1));
+    return memory_check(calloc(1, bytes ? bytes : 1));
 }
 
 void *memory_resize(void *old, size_t bytes)
 {
-    return check(realloc(old, bytes ? bytes : 1));
+    return memory_check(realloc(old, bytes ? bytes : 1));
 }

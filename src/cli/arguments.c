@@ -45,7 +45,7 @@ bool argument_is_time(enum argument argument)
     return table[argument].is_time;
 }
 
-static enum status bad(struct problem *problem, struct slice name, const char *what)
+static enum status arguments_bad(struct problem *problem, struct slice name, const char *what)
 {
     problem_set(problem, "%.*s: %s", SLICE_ARG(name), what);
     return STATUS_INVALID;
@@ -87,9 +87,9 @@ static enum status read_option(int argc, char *const *argv, int *index, struct a
         return STATUS_OK;
     place = place_of(name, arguments);
     if (!place)
-        return bad(problem, name, "unknown option; duepost COMMAND -h lists the options of a command");
+        return arguments_bad(problem, name, "unknown option; see duepost COMMAND -h");
     if (!has_value && *index + 1 >= argc)
-        return bad(problem, name, "needs a value");
+        return arguments_bad(problem, name, "needs a value");
     *place = has_value ? value.data : argv[++*index];
     return STATUS_OK;
 }
@@ -98,7 +98,7 @@ static enum status read_word(const char *word, int words_max, struct arguments *
                              struct problem *problem)
 {
     if (arguments->word_count == words_max || arguments->word_count == ARGUMENT_WORDS_MAX)
-        return bad(problem, slice_of(word), "unexpected argument; see duepost COMMAND -h");
+        return arguments_bad(problem, slice_of(word), "unexpected argument; see duepost COMMAND -h");
     arguments->words[arguments->word_count++] = word;
     arguments->word = arguments->words[0];
     return STATUS_OK;

@@ -3,7 +3,7 @@
  *   1. finds the members of the record and of the patch
  *   2. merges them into the text of a job
  *   3. reads that text by the rules for any job
- *   4. adds the members that the old job keeps, compares its times, and keeps hidden values at their origin */
+ *   4. adds the members that the old job keeps, compares its times, and guards hidden values */
 #include "job/job_patch.h"
 
 #include "job/job_members.h"

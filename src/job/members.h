@@ -55,12 +55,12 @@ struct member {
     const char *path; /* the name in errors, with that of the object around it */
     enum member_kind kind;
     unsigned flags;
-    uint16_t field, bytes;   /* of the struct: offset and size */
-    uint16_t has, has_bytes; /* the same for a field that is not 0 for a present member; no bytes: none */
-    uint16_t count;          /* HEADERS: offset of a size_t */
-    uint16_t carried;        /* OBJECT: offset of a struct carried */
-    int64_t min, max, fallback;   /* bounds, and the value of an absent member */
-    uint8_t rival;                /* an earlier row: a client may send only one of the two; 0: none */
+    uint16_t field, bytes;      /* of the struct: offset and size */
+    uint16_t has, has_bytes;    /* the same for a field that is not 0 for a present member; no bytes: none */
+    uint16_t count;             /* HEADERS: offset of a size_t */
+    uint16_t carried;           /* OBJECT: offset of a struct carried */
+    int64_t min, max, fallback; /* bounds, and the value of an absent member */
+    uint8_t rival;              /* an earlier row: a client may send only one of the two; 0: none */
     const struct members *object; /* OBJECT: its table */
     /* Adds faults beyond the kind. Called when the value is valid for its kind. NULL: no such check. */
     void (*check)(struct member_parse *, const struct member *);

@@ -44,7 +44,7 @@ struct topic_settings {
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
 #endif
-    struct slice lacks; /* the first need that this version does not know; empty: none */
+    struct slice lacks;                   /* the first need that this version does not know; empty: none */
     struct carried carried, rate_carried; /* members that this version does not know */
 };
 

@@ -141,7 +141,7 @@ START_TEST(a_due_job_may_be_held_by_its_receiver)
     end_receiver("h:80", NULL);
     expect(APP_WHY_IN_TURN);
     app->is_breaker_on = false;
-    ask(); /* nobody asks for the receiver */
+    ask(); /* the receiver is not asked for */
     expect(APP_WHY_IN_TURN);
 }
 END_TEST
