@@ -112,12 +112,14 @@ void ending_texts_init(struct ending_texts *texts)
 {
     buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
     buffer_init(&texts->line, ATTEMPT_LINE_MAX);
+    notice_init(&texts->notice);
 }
 
 void ending_texts_fini(struct ending_texts *texts)
 {
     buffer_fini(&texts->record);
     buffer_fini(&texts->line);
+    notice_fini(&texts->notice);
 }
 
 static void write_record(const struct ending *ending, struct job *job, struct buffer *record)
@@ -126,6 +128,19 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
     job->uncounted = ending->uncounted;
     job->reason = ending->reason;
     job_write(job, record);
+}
+
+/* False: there is no memory for it. */
+static bool write_notice(const struct ending_facts *facts, struct ending_texts *texts)
+{
+    bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;
+    struct notice_death death = {
+        .id = facts->id,
+        .nonce = facts->nonce,
+        .at_ms = facts->now_ms + (is_attempt ? facts->result->duration_ms : 0),
+        .record = buffer_slice(&texts->record),
+    };
+    return notice_write(&texts->notice, facts->settings, &death);
 }
 
 bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
@@ -142,5 +157,7 @@ bool ending_write(const struct ending *ending, const struct ending_facts *facts,
         buffer_append(&texts->record, raw);
     else if (ending->has_record)
         write_record(ending, job, &texts->record);
-    return !texts->record.failed;
+    if (texts->record.failed)
+        return false;
+    return ending->verdict != ENDING_BURY || write_notice(facts, texts);
 }

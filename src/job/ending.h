@@ -13,11 +13,13 @@
  *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *
- * ending_decide gives the numbers, ending_write the texts. Between them nothing else decides. */
+ * ending_decide gives the numbers, ending_write the texts, with the notice of a death. Between them nothing
+ * else decides. */
 #ifndef DUEPOST_JOB_ENDING_H
 #define DUEPOST_JOB_ENDING_H
 
 #include "job/job.h"
+#include "job/notice.h"
 #include "job/topic_settings.h"
 
 enum ending_cause {
@@ -34,6 +36,7 @@ enum ending_cause {
 /* All facts that an ending depends on, apart from the job. Borrowed. */
 struct ending_facts {
     enum ending_cause cause;
+    struct slice id, nonce;                /* of the lease */
     int64_t now_ms;                        /* of the claim, by Redis's clock */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
     const struct retry_schedule *schedule; /* for jobs and topics without their own */
@@ -63,6 +66,7 @@ struct ending {
 struct ending_texts {
     struct buffer record; /* RETRY, BURY */
     struct buffer line;   /* empty: no line is kept */
+    struct notice notice; /* BURY: a job that follows; its id may be empty */
 };
 
 void ending_texts_init(struct ending_texts *);
@@ -75,7 +79,7 @@ enum { ENDING_NO_MEMORY_MS = 5000 }; /* time for other processes to free memory 
 struct ending ending_decide(const struct job *, const struct ending_facts *);
 
 /* Writes the texts and updates the job's numbers. raw: the record as claimed, which UNREADABLE keeps. The job
- * borrows the result's detail. False: there is no memory for the record; the job then ends by
+ * borrows the result's detail. False: there is no memory for the texts; the job then ends by
  * ENDING_CAUSE_NO_MEMORY. */
 bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
                   struct ending_texts *) MUST_USE;

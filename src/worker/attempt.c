@@ -89,11 +89,14 @@ void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
     const struct ending *ending = &attempt->ending;
+    const struct notice *notice = &attempt->texts.notice;
     const struct lease *lease = &attempt->lease;
     struct shard_end end = {.record = buffer_slice(&attempt->texts.record),
                             .attempt = buffer_slice(&attempt->texts.line),
-                            .follow = {&attempt->follow_up, attempt->notice.id.size > 0}};
+                            .follow = {&attempt->follow_up, notice->id.size > 0}};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
+    attempt->follow_up =
+        (struct shard_follow_up){.id = buffer_slice(&notice->id), .record = buffer_slice(&notice->record)};
     attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:
@@ -124,30 +127,11 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         attempt_log_failure(attempt);
 }
 
-/* A job that dies may have a notice. False: there is no memory for it. */
-static bool attempt_write_notice(struct attempt *attempt, const struct ending_facts *facts)
-{
-    bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;
-    struct notice_death death = {
-        .id = attempt->lease.id,
-        .nonce = slice_of(attempt->lease.nonce.text),
-        .at_ms = attempt->claimed_ms + (is_attempt ? facts->result->duration_ms : 0),
-        .record = buffer_slice(&attempt->texts.record),
-    };
-    bool is_dead = attempt->ending.verdict == ENDING_BURY;
-    if (!notice_write(&attempt->notice, is_dead ? attempt->settings : NULL, &death))
-        return false;
-    attempt->follow_up = (struct shard_follow_up){.id = buffer_slice(&attempt->notice.id),
-                                                  .record = buffer_slice(&attempt->notice.record)};
-    return true;
-}
-
 static void attempt_decide(struct attempt *attempt, const struct ending_facts *facts)
 {
     struct slice record = buffer_slice(&attempt->record);
     attempt->ending = ending_decide(&attempt->job, facts);
-    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts) &&
-        attempt_write_notice(attempt, facts)) {
+    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts)) {
         log_ending(attempt, facts->cause);
     } else {
         struct ending_facts instead = {.cause = ENDING_CAUSE_NO_MEMORY};
@@ -158,6 +142,8 @@ static void attempt_decide(struct attempt *attempt, const struct ending_facts *f
 /* Decides how the lease ends and gives that to Redis. */
 static void attempt_end(struct attempt *attempt, struct ending_facts facts)
 {
+    facts.id = attempt->lease.id;
+    facts.nonce = slice_of(attempt->lease.nonce.text);
     facts.now_ms = attempt->claimed_ms;
     facts.settings = attempt->settings;
     facts.schedule = attempt->context->policy->schedule;
@@ -364,7 +350,6 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
     ending_texts_init(&attempt->texts);
-    notice_init(&attempt->notice);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
@@ -432,7 +417,6 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings_text);
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);
-    notice_fini(&attempt->notice);
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->header_text);
     free((char *)(uintptr_t)attempt->lease.id.data);

@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "io/http_client.h"
 #include "job/ending.h"
-#include "job/notice.h"
 #include "job/topic_defaults.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
@@ -66,8 +65,7 @@ struct attempt {
     char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
     struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;
-    struct notice notice; /* of the death of the job, with the ending; id empty: none */
-    struct shard_follow_up follow_up;
+    struct shard_follow_up follow_up; /* the notice in texts */
 };
 
 #endif

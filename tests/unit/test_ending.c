@@ -1,6 +1,8 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "support/suite.h"
 
-#include "job/attempt_line.h"
 #include "job/ending.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -278,6 +280,59 @@ START_TEST(an_unreadable_record_is_kept_as_it_is)
 }
 END_TEST
 
+START_TEST(a_death_has_its_notice)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 410};
+    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
+    struct ending_facts facts = facts_of(&result);
+    char wanted[1024];
+    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
+    const char *record = written(&facts);
+    ck_assert_str_eq(buffer_text(&texts.notice.id), "t~callbacks/j~dead~n1");
+    snprintf(wanted, sizeof wanted,
+             "\"body\":{\"topic\":\"t\",\"jobId\":\"j\",\"deadAt\":1700000000012,\"job\":%s}", record);
+    ck_assert_ptr_nonnull(strstr(buffer_text(&texts.notice.record), wanted));
+    ending_texts_fini(&texts);
+    facts.cause = ENDING_CAUSE_EXPIRED;
+    written(&facts);
+    ck_assert_ptr_nonnull(strstr(buffer_text(&texts.notice.record), "\"deadAt\":1700000000000,"));
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_job_that_goes_on_or_is_delivered_has_no_notice)
+{
+    struct attempt_result failed = {.at_ms = NOW_MS, .status = 500}, delivered = {.status = 200};
+    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
+    struct ending_facts facts = facts_of(&failed);
+    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
+    written(&facts);
+    ck_assert_uint_eq(texts.notice.id.size, 0);
+    ending_texts_fini(&texts);
+    facts.result = &delivered;
+    written(&facts);
+    ck_assert_uint_eq(texts.notice.id.size, 0);
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_notice_without_room_is_told)
+{
+    struct job job;
+    struct attempt_result result = {.status = 410};
+    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
+    struct ending_facts facts = facts_of(&result);
+    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
+    ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
+    struct ending ending = ending_decide(&job, &facts);
+    ending_texts_init(&texts);
+    texts.notice.record.max = 16;
+    ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ending_texts_fini(&texts);
+    job_fini(&job);
+}
+END_TEST
+
 START_TEST(a_record_without_room_is_told)
 {
     struct job job;
@@ -285,8 +340,8 @@ START_TEST(a_record_without_room_is_told)
     struct ending_facts facts = facts_of(&result);
     ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
     struct ending ending = ending_decide(&job, &facts);
-    buffer_init_fallible(&texts.record, 16);
-    buffer_init(&texts.line, ATTEMPT_LINE_MAX);
+    ending_texts_init(&texts);
+    texts.record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
     ending_texts_fini(&texts);
     job_fini(&job);
@@ -309,6 +364,9 @@ Suite *suite(void)
     tcase_add_test(tests, a_delivery_and_a_release_write_no_record);
     tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);
     tcase_add_test(tests, an_unreadable_record_is_kept_as_it_is);
+    tcase_add_test(tests, a_death_has_its_notice);
+    tcase_add_test(tests, a_job_that_goes_on_or_is_delivered_has_no_notice);
+    tcase_add_test(tests, a_notice_without_room_is_told);
     tcase_add_test(tests, a_record_without_room_is_told);
     suite_add_tcase(suite, tests);
     return suite;
