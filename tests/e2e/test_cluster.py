@@ -119,6 +119,15 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         mine = {key for key in keys if key.endswith(":" + name)}
         assert mine == {f"duepost:{{{shard_of(name)}}}:{kind}:{name}" for kind in ("bucket", "dead")}
     assert {key.split("{")[1].split("}")[0] for key in keys} == {str(shard) for shard in range(SHARDS)}
+    for name in names[:3]:  # a sibling topic lies with its owner: one script writes to both
+        server.request("PUT", f"/topics/{name}", f'{{"onDead": "{receiver.url("/dead")}"}}', {"Content-Type": "application/json"}).expect(200)
+        receiver.script(f"{name}~callbacks", 500)
+        server.run(name, "dies").expect(202)
+        until(lambda: server.get(f"/jobs/count?state=delayed&topic={name}~callbacks").expect(200)["count"] == 1, 10, "its notice's retry")
+        assert {key for key in cluster.keys() if key.endswith(f":{name}~callbacks")} == {
+            f"duepost:{{{shard_of(name)}}}:{kind}:{name}~callbacks" for kind in ("bucket", "hour")}
+        server.request("DELETE", f"/jobs?state=delayed&topic={name}~callbacks").expect(200)
+        server.request("DELETE", f"/topics/{name}").expect(200)
     for name in names:
         server.cancel(name, "waits").expect(200)
         server.cancel(name, "dies").expect(200)

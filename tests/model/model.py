@@ -18,7 +18,7 @@ import re
 import sys
 import time
 
-from pool import INF, LEASE_MS, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, topic_of
+from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
@@ -732,6 +732,14 @@ class World:
                     self.unbegin(topic_of(job_id), nonce)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
+    def step_lose(self):
+        """As if four consumers of a leased job had been lost before: the next loss is its last."""
+        leased = sorted(job_id for job_id, (nonce, _) in self.pool.holders.items() if not is_recovering(nonce))
+        if leased and not self.is_away:
+            job_id = self.chance.choice(leased)
+            self.pool.crashes[job_id] = (LOSSES_MAX - 1, "earlier")
+            self.link("HSET", BASE + "crashes", job_id, f"{LOSSES_MAX - 1} earlier")
+
     def step_crash(self):
         self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
 
@@ -835,7 +843,7 @@ class World:
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "time": 12, "settings": 3, "sweep": 4,
-        "bury": 2,
+        "bury": 2, "lose": 3,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -959,8 +967,6 @@ CONTROLS = {
     "another's burial counts": [("recover", "recoverer .. ' ' .. due", "'!1 ' .. due")],
     "a stale end has its follow-ups": [("complete", "follow_ups[number] and replies[number + 1] == 1", "follow_ups[number]")],
     "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
-    "a follow-up replaces a job": [("lib/follow", "call('HSETNX', JOBS, list[i], opening_of(created) .. list[i + 2]) == 1",
-                                    "call('HSET', JOBS, list[i], opening_of(created) .. list[i + 2])")],
     "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
