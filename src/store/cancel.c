@@ -36,12 +36,12 @@ static void cancel_end_item(struct batch_item *item, enum status status, int64_t
     struct cancel *cancel = (struct cancel *)item;
     int64_t code = redis_reply_integer(result);
     (void)now_us;
-    if (status == STATUS_OK && code == REPLY_AGAIN) {
+    if (status == STATUS_OK && code == RESULT_AGAIN) {
         batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], item);
         return;
     }
     if (status == STATUS_OK && code < 0)
-        status = code == REPLY_NOT_AS_SEEN ? STATUS_STALE : STATUS_NOT_FOUND;
+        status = code == RESULT_NOT_AS_SEEN ? STATUS_STALE : STATUS_NOT_FOUND;
     cancel->fn(cancel->arg, status, code == 1);
     free(cancel);
 }

@@ -40,12 +40,12 @@ static void end_item(struct batch_item *item, enum status status, int64_t now_us
 {
     struct change *change = (struct change *)item;
     int64_t due_ms = redis_reply_integer(result);
-    if (status == STATUS_OK && due_ms == REPLY_AGAIN) {
+    if (status == STATUS_OK && due_ms == RESULT_AGAIN) {
         batch_add(&change->shard->batches[SHARD_BATCH_CHANGE], item);
         return;
     }
     if (status == STATUS_OK && due_ms < 0)
-        status = due_ms == REPLY_NO_URL
+        status = due_ms == RESULT_NO_URL
                      ? STATUS_NO_URL
                      : STATUS_STALE; /* leased, gone or another one: who reads it again sees which */
     change->fn(change->arg, status, due_ms, now_us / 1000);

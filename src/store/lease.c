@@ -103,7 +103,7 @@ static void end_complete(struct batch_item *item, enum status status, int64_t no
                          const struct redis_reply *result)
 {
     const struct lease_item *entry = (const struct lease_item *)item;
-    if (status == STATUS_OK && redis_reply_integer(result) == REPLY_AGAIN)
+    if (status == STATUS_OK && redis_reply_integer(result) == RESULT_AGAIN)
         batch_add(&entry->shard->batches[SHARD_BATCH_COMPLETE], item);
     else
         end_lease_item(item, status, now_us, result);

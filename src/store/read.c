@@ -44,7 +44,7 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
 {
     struct read *read = (struct read *)item;
     struct store_job job = {.id = read->id, .now_ms = now_us / 1000};
-    if (status == STATUS_OK && redis_reply_integer(result) == REPLY_AGAIN) {
+    if (status == STATUS_OK && redis_reply_integer(result) == RESULT_AGAIN) {
         batch_add(&read->shard->batches[SHARD_BATCH_READ], item);
         return;
     }

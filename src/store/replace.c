@@ -4,8 +4,6 @@
 #include "store/shard_private.h"
 #include "store/when.h"
 
-enum { REPLACE_LEASED = -3 };
-
 struct replace {
     struct batch_item item;
     struct shard *shard;
@@ -39,11 +37,11 @@ static void add_item(const struct batch_item *item, struct script_call *call)
 static enum status status_of(int64_t code)
 {
     switch (code) {
-    case REPLY_NOT_AS_SEEN:
+    case RESULT_NOT_AS_SEEN:
         return STATUS_STALE;
-    case REPLY_NO_URL:
+    case RESULT_NO_URL:
         return STATUS_NO_URL;
-    case REPLACE_LEASED:
+    case RESULT_LEASED:
         return STATUS_LEASED;
     default:
         return STATUS_FULL;
@@ -61,7 +59,7 @@ static void end_item(struct batch_item *item, enum status status, int64_t now_us
         .now_ms = now_us / 1000,
     };
     if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY) {
-        if (redis_reply_integer(result) == REPLY_AGAIN) {
+        if (redis_reply_integer(result) == RESULT_AGAIN) {
             batch_add(&replace->shard->batches[SHARD_BATCH_REPLACE], item);
             return;
         }

@@ -2,14 +2,8 @@
 #ifndef DUEPOST_STORE_REPLY_H
 #define DUEPOST_STORE_REPLY_H
 
+#include "store/script_list.h"
 #include "store/store.h"
-
-/* What several scripts return in place of an item's result. */
-enum {
-    REPLY_AGAIN = -2,       /* the call has read as many records as it may: the item goes again */
-    REPLY_NOT_AS_SEEN = -4, /* see is_as_seen in scripts/lib/tag.lua */
-    REPLY_NO_URL = -5,      /* see lacks_url there */
-};
 
 /* How many entries of so many parts there are from number first on, as many as the reply itself says at
  * number at. False: that is more than max, or than there are. */

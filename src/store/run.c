@@ -19,14 +19,7 @@ struct run {
     void *arg;
 };
 
-enum {
-    RUN_TRIES_MAX = 5,
-    RUN_NOT_FOUND = -1,
-    RUN_LEASED = -3,
-    RUN_CHANGED = -5,
-    RUN_TAKEN = -6,
-    RUN_FULL = -7,
-};
+enum { RUN_TRIES_MAX = 5 };
 
 static void run_end(struct run *run, enum status status, int64_t due_ms)
 {
@@ -86,15 +79,15 @@ static void on_run_read(void *arg, enum status status, const struct store_job *j
 static enum status run_status(int64_t code)
 {
     switch (code) {
-    case RUN_NOT_FOUND:
+    case RESULT_NOT_FOUND:
         return STATUS_NOT_FOUND;
-    case RUN_LEASED:
+    case RESULT_LEASED:
         return STATUS_LEASED;
-    case REPLY_NOT_AS_SEEN:
+    case RESULT_NOT_AS_SEEN:
         return STATUS_STALE;
-    case RUN_TAKEN:
+    case RESULT_TAKEN:
         return STATUS_EXISTS;
-    case RUN_FULL:
+    case RESULT_FULL:
         return STATUS_FULL;
     default:
         return STATUS_UNAVAILABLE;
@@ -107,11 +100,11 @@ static void run_end_item(struct batch_item *item, enum status status, int64_t no
     struct run *run = (struct run *)item;
     int64_t code = redis_reply_integer(result);
     (void)now_us;
-    if (status == STATUS_OK && code == REPLY_AGAIN) {
+    if (status == STATUS_OK && code == RESULT_AGAIN) {
         batch_add(&run->shard->batches[SHARD_BATCH_RUN], item);
         return;
     }
-    if (status == STATUS_OK && code == RUN_CHANGED && run->tries++ < RUN_TRIES_MAX) {
+    if (status == STATUS_OK && code == RESULT_CHANGED && run->tries++ < RUN_TRIES_MAX) {
         shard_read(run->shard, run->id, false, on_run_read, run);
         return;
     }

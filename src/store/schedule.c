@@ -4,9 +4,6 @@
 #include "store/shard_private.h"
 #include "store/when.h"
 
-/* The idempotency key of a new job belongs to another request. */
-enum { SCHEDULE_REUSED = -3 };
-
 struct schedule {
     struct batch_item item;
     struct shard *shard;
@@ -62,13 +59,13 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
     struct schedule *schedule = (struct schedule *)item;
     struct store_job job = {.id = schedule->id, .now_ms = now_us / 1000};
     int64_t due_ms = redis_reply_integer(result);
-    if (status == STATUS_OK && due_ms == REPLY_AGAIN) {
+    if (status == STATUS_OK && due_ms == RESULT_AGAIN) {
         batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], item);
         return;
     }
-    if (status == STATUS_OK && due_ms == SCHEDULE_REUSED)
+    if (status == STATUS_OK && due_ms == RESULT_REUSED)
         status = STATUS_REUSED;
-    else if (status == STATUS_OK && due_ms == REPLY_NO_URL)
+    else if (status == STATUS_OK && due_ms == RESULT_NO_URL)
         status = STATUS_NO_URL;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;

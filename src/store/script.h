@@ -7,41 +7,7 @@
 #define DUEPOST_STORE_SCRIPT_H
 
 #include "io/redis.h"
-
-/* In the order of their names, as embed.cmake finds them. */
-enum script_id {
-    SCRIPT_ABANDON,
-    SCRIPT_ATTEMPTS,
-    SCRIPT_AUDIT,
-    SCRIPT_BURY,
-    SCRIPT_CANCEL,
-    SCRIPT_CARRY,
-    SCRIPT_CHANGE,
-    SCRIPT_CLAIM,
-    SCRIPT_COMPLETE,
-    SCRIPT_FORGET,
-    SCRIPT_HEADS,
-    SCRIPT_LEASED,
-    SCRIPT_LIST,
-    SCRIPT_MEND,
-    SCRIPT_OPEN,
-    SCRIPT_READ,
-    SCRIPT_RECEIVERS,
-    SCRIPT_RECOVER,
-    SCRIPT_RELEASE,
-    SCRIPT_RENEW,
-    SCRIPT_REPLACE,
-    SCRIPT_REPORT,
-    SCRIPT_RETRY,
-    SCRIPT_RIGHTS,
-    SCRIPT_RUN,
-    SCRIPT_SCHEDULE,
-    SCRIPT_SETTINGS,
-    SCRIPT_SURVEY,
-    SCRIPT_SWEEP,
-    SCRIPT_TOPICS,
-    SCRIPT_COUNT,
-};
+#include "store/script_list.h"
 
 struct script_text {
     const char *name;

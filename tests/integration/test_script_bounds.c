@@ -276,9 +276,9 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
     redis_do(redis, "ZREM " KEY "bucket:t t/1");
     let_die("t/0");
     redis_do(redis, "CONFIG RESETSTAT");
-    check_answer("run 0 t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-5 -3 1 -1");
+    check_answer("run 0 t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-9 -3 1 -1");
     ck_assert_int_eq(calls_of("hget"), 0);
-    check_answer("run 0 t/0 0 '' {x} {f}", "-5");
+    check_answer("run 0 t/0 0 '' {x} {f}", "-9");
     ck_assert_int_eq(calls_of("hget"), 1);
     redis_do(redis, "HSET " KEY "jobs t/0 {r}");
     let_die("t/0");

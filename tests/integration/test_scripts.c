@@ -79,12 +79,12 @@ END_TEST
 START_TEST(schedule_keeps_to_the_most_jobs)
 {
     CHECK_EXAMPLES( //
-        {DELAYED, "schedule 1 86400000 t/b 60000 \"x\":1} -", "-1", NULL},
+        {DELAYED, "schedule 1 86400000 t/b 60000 \"x\":1} -", "-7", NULL},
         {DELAYED, "schedule 1 86400000 t/a 60000 \"x\":1} -", "(delayed now+60000 {r})", NULL},
         {DEAD, "schedule 1 86400000 t/a 60000 \"x\":1} -", "now+60001 wake now+60001",
          DEAD SCHEDULED("now+60001", "now+1")},
         {ABSENT, "schedule 1 86400000 t/a 60000 \"x\":1} - t/b 60000 \"y\":1} - t/a 1 \"y\":1} -",
-         "now+60001 -1 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
+         "now+60001 -7 (delayed now+60001 {\"createdAt\":now+1,\"x\":1}) wake now+60001",
          SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -146,9 +146,9 @@ START_TEST(replace_takes_each_item_after_the_one_before)
          DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         /* Existing jobs are counted, too. */
         {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
-         "(now+60001 now+1 0) -1 " REPLACED " wake now+60001",
+         "(now+60001 now+1 0) -7 " REPLACED " wake now+60001",
          "bucket:t: t/a@now+60001.0005\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"},
-        {DELAYED, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-1 " REPLACED,
+        {DELAYED, "replace 1 t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''", "-7 " REPLACED,
          SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -308,9 +308,9 @@ END_TEST
 START_TEST(run_brings_a_dead_job_back)
 {
     CHECK_EXAMPLES( //
-        {DEAD, "run 0 t/a 0 '' '' ''", "-5", NULL}, {DEAD, "run 0 t/a 0 '' {q} {f}", "-5", NULL},
+        {DEAD, "run 0 t/a 0 '' '' ''", "-9", NULL}, {DEAD, "run 0 t/a 0 '' {q} {f}", "-9", NULL},
         {DEAD, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD_BY_LOSSES, "run 0 t/a 0 '' {q} {f}", "-5", NULL},
+        {DEAD_BY_LOSSES, "run 0 t/a 0 '' {q} {f}", "-9", NULL},
         {DEAD_BY_LOSSES, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
         /* Only where its id is free: of two, too, the first one comes. */
         {DELAYED, "run 0 t/a 0 '' {r} {f}", "-6", NULL}, {DEAD LEASED, "run 0 t/a 0 '' {r} {f}", "-3", NULL},
@@ -320,7 +320,7 @@ START_TEST(run_brings_a_dead_job_back)
         /* Only what was seen. */
         {ABSENT, "run 0 t/a 0 " TAG_DEAD " '' ''", "-1", NULL},
         {DEAD, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "now", DUE_NOW("{f}")},
-        {DEAD, "run 0 t/a 0 " TAG_DEAD " {q} {f}", "-5", NULL},
+        {DEAD, "run 0 t/a 0 " TAG_DEAD " {q} {f}", "-9", NULL},
         {DEAD, "run 0 t/a 0 " TAG_READY " {r} {f}", "-4", NULL},
         {DEAD, "run 0 t/a 0 " TAG_OTHER " {r} {f}", "-4", NULL},
         {DELAYED, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "-4", NULL},

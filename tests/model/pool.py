@@ -311,7 +311,7 @@ class Pool:
         answers = []
         for job_id, when, record, _ in items:
             if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
-                answers.append(-1)
+                answers.append(-7)
             elif job_id in self.jobs:
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             else:
@@ -363,7 +363,7 @@ class Pool:
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
             elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
-                answers.append(-1)
+                answers.append(-7)
             else:
                 self.forget(job_id)
                 answers.append([*self.start(job_id, when, record), int(is_there)])
@@ -448,7 +448,7 @@ class Pool:
         if job_id in self.jobs:
             return -6
         if self.kept[job_id][3] != old:
-            return -5
+            return -9
         if max_jobs and len(self.jobs) >= max_jobs:
             return -7
         self.bring_back(job_id, new)

@@ -122,5 +122,6 @@ def script_texts(folder, changes=()):
             paths.append(sources / f"{name}.lua")
             paths[-1].write_text(text)
         # Without needs, as in a build that knows none.
-        subprocess.run(["awk", "-v", f"out={composed}", "-v", "needs=", "-f", folder / "compose.awk", *paths], check=True)
+        subprocess.run(["awk", "-v", f"out={composed}", "-v", "needs=", "-f", folder / "compose.awk",
+                        folder / "results.list", *paths], check=True)
         return {path.stem: path.read_text() for path in composed.glob("*.lua")}

@@ -2,8 +2,7 @@
 -- cancel.lua - jobs leave the pool because their owner says so; dead ones are removed.
 --
 -- ARGV from 2: id, what has to be there (see find_seen), ...
--- Returns {now_us, result ...}: 1 an attempt was running, 0 none, -1 no such job, -2 this call has looked at enough:
--- ask again, -4 not as seen.
+-- Returns {now_us, result ...}: 1 an attempt was running, 0 none, NOT_FOUND, AGAIN, NOT_AS_SEEN.
 -- uses: attempts check crashes keep linger seen
 check(2, 2)
 
@@ -18,13 +17,13 @@ local function cancel_dead(id)
 end
 
 local function cancel(id, tags)
-  if has_read_enough() then return -2 end
+  if has_read_enough() then return RESULT_AGAIN end
   local seen = find_seen(id, tags)
-  if seen == nil then return -2 end
+  if seen == nil then return RESULT_AGAIN end
   if seen == 'dead' then return cancel_dead(id) end
-  if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and -4 or -1 end
+  if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT_NOT_AS_SEEN or RESULT_NOT_FOUND end
   keep_job(id, 'cancelled')
-  if call('HDEL', JOBS, id) == 0 then return -1 end
+  if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
   forget_crashes(id)
   forget_attempts({id})
   return take_cancelled(id) == 'leased' and 1 or 0

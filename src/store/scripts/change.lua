@@ -4,8 +4,7 @@
 --
 -- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
 -- A dead job stays dead.
--- Returns {now_us, result ...}: the due time, 0 where it stays; -2 when this call has looked at enough: ask again,
--- -3 leased, -4 not as seen, NO_URL.
+-- Returns {now_us, result ...}: the due time, 0 where it stays; AGAIN, LEASED, NOT_AS_SEEN, NO_URL.
 -- uses: check crashes ended seen places url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
@@ -20,10 +19,10 @@ end
 
 local function change(id, tag, when, record)
   local seen = find_seen(id, tag)
-  if seen == nil then return -2 end
-  if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return -3 end
-  if not seen or seen == 'dead' and when ~= '-' then return -4 end
-  if lacks_url(id, record) then return NO_URL end
+  if seen == nil then return RESULT_AGAIN end
+  if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
+  if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
+  if lacks_url(id, record) then return RESULT_NO_URL end
   if seen == 'dead' then return change_dead(id, record) end
   call('HSET', JOBS, id, record)
   forget_crashes(id)

@@ -2,7 +2,7 @@
 -- complete.lua - jobs that were delivered leave the pool.
 --
 -- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...; then the follow-ups, see follow.lua
--- Returns {now_us, 1 done, 0 stale or -2 this call has moved enough: ask again, ...}.
+-- Returns {now_us, 1 done, 0 stale or AGAIN, ...}.
 -- uses: check fence follow hour keep linger revive take
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
@@ -14,7 +14,7 @@ local gone, leased, by_topic = {}, {}, {}
 local function complete(id, verdict, line)
   local topic = topic_of(id)
   if not verdict then return 0 end
-  if may_keep and retention_of(topic) and has_read_enough() then return -2 end
+  if may_keep and retention_of(topic) and has_read_enough() then return RESULT_AGAIN end
   if verdict == 'dead' then bring_back(id) end
   if may_keep then keep_job(id, 'delivered', line) end
   gone[#gone + 1] = id

@@ -1,7 +1,7 @@
 # compose.awk - puts in front of each script the helpers of lib/ that it uses, and no others: Redis builds every helper of a
 # script anew in each call, and a helper costs more the more of them there are.
 #
-#     awk -v out=FOLDER -v needs="NAMES" -f compose.awk lib/*.lua *.lua
+#     awk -v out=FOLDER -v needs="NAMES" -f compose.awk results.list lib/*.lua *.lua
 #
 # A line "-- uses: a b" at the head of a script or a helper file names lib/a.lua and lib/b.lua; each comes once, behind the
 # files that it uses itself. Of such a file a script carries the declarations that it reaches: a declaration is a "local" at
@@ -13,6 +13,13 @@
 # For each variable that a closure captures, Lua walks through all that are captured from the same function, the latest first;
 # what comes from further out, it copies. So the declarations stand in NESTED functions, one within the other.
 BEGIN { split("15 40", NESTED, " ") }
+
+# RESULT_<name> stands for its number.
+FILENAME ~ /results\.list$/ {
+    if (/^[A-Z]/)
+        results["RESULT_" $1] = $2
+    next
+}
 
 FNR == 1 {
     file = FILENAME
@@ -136,6 +143,19 @@ function rare_group(group, parts_in_order, count,    i, its, makers, names, name
     return "local function make_" group "()\n" names "end\n" makers
 }
 
+function with_results(code,    done, word) {
+    while (match(code, /RESULT_[A-Z_]+/)) {
+        word = substr(code, RSTART, RLENGTH)
+        if (!(word in results)) {
+            print "compose.awk: results.list has no " word > "/dev/stderr"
+            exit failed = 1
+        }
+        done = done substr(code, 1, RSTART - 1) results[word]
+        code = substr(code, RSTART + RLENGTH)
+    }
+    return done code
+}
+
 function compose(name,    flags, rest, whole, i, k, count, its, all, last, declared, emitted, ends) {
     split("", is_reached)
     split("", is_placed)
@@ -189,6 +209,7 @@ function compose(name,    flags, rest, whole, i, k, count, its, all, last, decla
     }
     whole = whole rest ends
     gsub(/@KNOWN_NEEDS@/, needs, whole)
+    whole = with_results(whole)
     printf "%s", whole > (out "/" name ".lua")
     close(out "/" name ".lua")
 }

@@ -5,13 +5,14 @@ set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers}
-  ${script_folder}/compose.awk)
+  ${script_folder}/compose.awk ${script_folder}/results.list)
 
 find_program(AWK awk REQUIRED)
 set(composed ${CMAKE_BINARY_DIR}/generated/scripts)
 file(MAKE_DIRECTORY ${composed})
 execute_process(
-  COMMAND ${AWK} -v out=${composed} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/compose.awk ${helpers} ${scripts}
+  COMMAND ${AWK} -v out=${composed} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/compose.awk
+    ${script_folder}/results.list ${helpers} ${scripts}
   COMMAND_ERROR_IS_FATAL ANY)
 
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
@@ -37,6 +38,24 @@ foreach(path ${scripts})
   string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${digest}\",\n     \"${text}\"},\n")
 endforeach()
 string(APPEND table "};\n\nconst char *const script_commands = \"${commands}\";\n")
+
+# A script is registered by its file, a result by its line.
+set(header "/* Made by src/store/scripts/embed.cmake from the scripts and results.list beside it. */\n")
+string(APPEND header "#ifndef DUEPOST_STORE_SCRIPT_LIST_H\n#define DUEPOST_STORE_SCRIPT_LIST_H\n\nenum script_id {\n")
+foreach(path ${scripts})
+  get_filename_component(name ${path} NAME_WE)
+  string(TOUPPER ${name} upper)
+  string(APPEND header "    SCRIPT_${upper},\n")
+endforeach()
+string(APPEND header "    SCRIPT_COUNT,\n};\n\nenum {\n")
+file(STRINGS ${script_folder}/results.list results REGEX "^[A-Z]")
+foreach(result ${results})
+  string(REGEX REPLACE "^([A-Z_]+) +(-[0-9]+) (.*)$" "    RESULT_\\1 = \\2, /* \\3 */\n" line "${result}")
+  string(APPEND header "${line}")
+endforeach()
+string(APPEND header "};\n\n#endif\n")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/include/store/script_list.h CONTENT "${header}")
+target_include_directories(duepost_store PUBLIC ${CMAKE_BINARY_DIR}/generated/include)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/script_texts.c CONTENT "${table}")
 target_sources(duepost_store PRIVATE ${CMAKE_BINARY_DIR}/generated/script_texts.c)
 set_source_files_properties(${CMAKE_BINARY_DIR}/generated/script_texts.c PROPERTIES COMPILE_OPTIONS "-Wno-overlength-strings")

@@ -4,13 +4,13 @@
 -- ARGV from 2: id, ...
 -- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
 -- settings of its topic or ''}; of one that has ended and is kept, these, the state and time of its end, and {..., until
--- when its retention keeps it or 0, line of its last attempt or ''}; or -2 when the answer has become too long: ask again.
+-- when its retention keeps it or 0, line of its last attempt or ''}; or AGAIN.
 -- uses: crashes locate until
 local replies = {now_us}
 
 local function read_kept(id)
   if call('HEXISTS', KEPT, id) == 0 then return {} end
-  if has_read_enough() then return -2 end
+  if has_read_enough() then return RESULT_AGAIN end
   local state, at, losses, record, lines = kept_job(id)
   return {state, at, record, losses, serving_text_of(topic_of(id)), kept_until(id, state, at), last_line(lines)}
 end
@@ -25,7 +25,7 @@ for i = 2, #ARGV do
     replies[i] = record and {
       state or 'ready', -- nowhere: the janitor will make it ready
       tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),
-    } or -2
+    } or RESULT_AGAIN
   end
 end
 return replies

@@ -8,8 +8,8 @@
 --   when    as in schedule.lua
 --   record  as in schedule.lua
 --   tags    what has to be there, see find_seen; behind a !, what must not be in the pool
--- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, -1 when the pool is full, -2 when
--- this call has looked at enough: ask again, -3 leased, -4 not as seen, NO_URL.
+-- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, FULL, AGAIN, LEASED,
+-- NOT_AS_SEEN, NO_URL.
 -- uses: attempts check crashes seen places url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
@@ -22,25 +22,25 @@ local function is_none_of(id, tags)
 end
 
 local function replace(id, when, record, tags)
-  if has_read_enough() then return -2 end
+  if has_read_enough() then return RESULT_AGAIN end
   local is_there = call('HEXISTS', JOBS, id) == 1
   local excluded = string.match(tags, '^!(.*)')
   if excluded then
     local is_other = not is_there or is_none_of(id, excluded)
-    if is_other == nil then return -2 end
-    if not is_other then return -4 end
+    if is_other == nil then return RESULT_AGAIN end
+    if not is_other then return RESULT_NOT_AS_SEEN end
     tags = ''
   end
-  if is_there and call('ZSCORE', LEASES, id) then return -3 end
+  if is_there and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
   local seen = tags == '' and 'pool' or find_seen(id, tags)
-  if seen == nil then return -2 end
-  if not seen or is_there and seen == 'dead' then return -4 end
-  if lacks_url(id, record) then return NO_URL end
+  if seen == nil then return RESULT_AGAIN end
+  if not seen or is_there and seen == 'dead' then return RESULT_NOT_AS_SEEN end
+  if lacks_url(id, record) then return RESULT_NO_URL end
   if is_there then
     forget_crashes(id)
     forget_attempts({id})
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
-    return -1
+    return RESULT_FULL
   end
   local at, created = due_of(when)
   call('HSET', JOBS, id, opening_of(created) .. record)

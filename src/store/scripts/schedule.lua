@@ -8,9 +8,8 @@
 --   record  without '{"createdAt":<ms>,', which is put in front here: the time is Redis's
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under that and given again
--- Returns {now_us, result ...}: a due time, -1 when the pool is full, {state, due, record} of the job
--- that has the id, or -2 when there is one but the answer has become too long: ask again. For a key that is
--- kept: {'repeated', due, id} as it was answered, or -3 when it belongs to another request. NO_URL.
+-- Returns {now_us, result ...}: a due time; FULL; NO_URL; {state, due, record} of the job that
+-- has the id, or AGAIN when there is one. For a key that is kept: {'repeated', due, id} as it was answered, or REUSED.
 -- uses: check idempotency locate places record url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
@@ -21,14 +20,14 @@ local replies, scheduled = {now_us}, {}
 -- will make ready.
 local function existing(id)
   local record = answer_record(id)
-  if not record then return -2 end
+  if not record then return RESULT_AGAIN end
   local state, score = locate(id)
   score = tonumber(score) or scheduled[id] or now
   return {state or (score > now and 'delayed' or 'ready'), score, record}
 end
 
 local function add(id, when, record)
-  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return NO_URL end
+  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
     return existing(id)
@@ -45,7 +44,7 @@ local function repeated(once)
   if not kept then return end
   local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
   if tonumber(expiry) <= now then return end
-  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or -3
+  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
 local function keep(once, id, due)
@@ -58,7 +57,7 @@ end
 local function schedule(id, when, record, once)
   local answer = once ~= '-' and repeated(once)
   if answer then return answer end
-  if room < 1 and call('HEXISTS', JOBS, id) == 0 then return -1 end
+  if room < 1 and call('HEXISTS', JOBS, id) == 0 then return RESULT_FULL end
   local result = add(id, when, record)
   if once ~= '-' and type(result) == 'number' and result > 0 then keep(once, id, result) end
   return result
