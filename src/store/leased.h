@@ -1,8 +1,8 @@
-/* leased.h - pages of the ids of leased jobs, in their order.
+/* leased.h - pages of the ids of leased jobs, in the order of ids.
  *
- * Renewals move all leases all the time, so a page cannot go on where the one before ended in the order of
- * deadlines. This walk comes by all leases of a shard for each page, in steps that do not keep Redis long,
- * and keeps the first ids behind the last one of the page before. */
+ * Renewals move all leases all the time, so a page cannot continue by the order of deadlines. For each page,
+ * this walk passes all leases of a shard, in steps that are short for Redis, and keeps the first ids after
+ * the previous page. */
 #ifndef DUEPOST_STORE_LEASED_H
 #define DUEPOST_STORE_LEASED_H
 
@@ -17,8 +17,8 @@ struct leased_page {
 /* page is NULL unless OK. */
 typedef void leased_fn(void *arg, enum status, const struct leased_page *page);
 
-/* At most max ids of leased jobs behind this id, of this topic; both may be empty. Borrows them until the
- * callback. */
+/* Finds at most max ids of leased jobs after this id, of this topic; both may be empty. Borrows them until
+ * the callback. */
 void leased_find(struct shard *, struct slice topic, struct slice behind, size_t max, leased_fn *, void *arg);
 
 #endif

@@ -1,4 +1,4 @@
-/* list_call.h - arguments that the scripts of lists have in common. */
+/* list_call.h - arguments that the scripts of lists share. */
 #ifndef DUEPOST_STORE_LIST_CALL_H
 #define DUEPOST_STORE_LIST_CALL_H
 
@@ -6,13 +6,14 @@
 
 enum { LIST_SCORE_SIZE = 40 };
 
-/* Score and id of the job to go on behind, or two empty texts. score is borrowed until the callback. */
+/* Adds score and id of the job to continue after, or two empty texts. score is borrowed until the
+ * callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
-/* The bounds of its time. */
+/* Adds the bounds of its time. */
 void list_call_bounds(struct script_call *, const struct store_list *);
 
-/* The word for which comes first. */
+/* Adds the word for the order. */
 void list_call_order(struct script_call *, const struct store_list *);
 
 #endif

@@ -1,4 +1,4 @@
-/* shard_private.h - what the files of the store share; nobody else includes it. */
+/* shard_private.h - shared by the files of the store; other layers do not include it. */
 #ifndef DUEPOST_STORE_SHARD_PRIVATE_H
 #define DUEPOST_STORE_SHARD_PRIVATE_H
 
@@ -7,9 +7,9 @@
 #include "store/facts.h"
 #include "store/shard.h"
 
-enum { OWNER_CALLS_MAX = 1 }; /* of one kind under way at once: the next one gathers while it runs */
+enum { OWNER_CALLS_MAX = 1 }; /* calls of one kind under way; the next one collects meanwhile */
 
-/* The order in which they leave at the end of a turn. */
+/* In the order of sending at the end of a turn. */
 enum shard_batch {
     SHARD_BATCH_SCHEDULE,
     SHARD_BATCH_REPLACE,
@@ -18,8 +18,8 @@ enum shard_batch {
     SHARD_BATCH_CHANGE,
     SHARD_BATCH_SETTINGS,
     SHARD_BATCH_CLOSE,
-    SHARD_BATCH_READ, /* on a connection of its own */
-    /* On the worker's connection: outcomes stand before the claim that uses their slots. */
+    SHARD_BATCH_READ, /* on a separate connection */
+    /* On the worker's connection: outcomes precede the claim that uses their slots. */
     SHARD_BATCH_COMPLETE,
     SHARD_BATCH_RETRY,
     SHARD_BATCH_BURY,
@@ -30,7 +30,7 @@ enum shard_batch {
 };
 
 struct claim {
-    bool is_wanted; /* leaves at the end of this turn */
+    bool is_wanted; /* sent at the end of this turn */
     size_t max;
     struct nonce nonce;
     struct shard *shard;
@@ -38,13 +38,13 @@ struct claim {
     void *arg;
 };
 
-/* What a shard asks and tells its store. */
+/* Events from a shard to its store. */
 struct shard_events {
-    loop_fn *on_change; /* shard_is_ready or the facts may be different */
-    /* The other three are NULL where nothing else says where the primary is. */
-    void (*on_peer)(void *arg, const struct redis_node *); /* a connection goes there */
-    void (*on_error)(void *arg, struct slice error);       /* in a reply of Redis's */
-    loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: who is the primary? */
+    loop_fn *on_change; /* shard_is_ready or the facts may have changed */
+    /* The other three are NULL when no Sentinel or Cluster names the primary. */
+    void (*on_peer)(void *arg, const struct redis_node *); /* connects to this node */
+    void (*on_error)(void *arg, struct slice error);       /* in a reply of Redis */
+    loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: the primary may have changed */
     bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
     void *arg;
@@ -52,21 +52,21 @@ struct shard_events {
 
 struct shard {
     struct loop *loop;
-    const struct store_options *options; /* the store's */
+    const struct store_options *options; /* owned by the store */
     size_t number;
     struct shard_events events;
     struct buffer jobs_key; /* KEYS[1] of all scripts */
     struct buffer ready_key, wake_channel;
-    /* A blocked or slow connection holds up nobody else. */
-    struct redis_link *changes; /* by the owners of jobs; WAIT holds back what comes behind it */
+    /* Separate connections, so that a blocked or slow one does not delay the others. */
+    struct redis_link *changes; /* by the owners of jobs; WAIT holds back later replies */
     struct redis_link *reads;
     struct redis_link *worker; /* claims, outcomes, carrying */
     struct redis_link *bell;   /* BLPOP blocks it */
     struct redis_link *subscriber;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
-    uint64_t claims;         /* counts up, for nonces */
-    struct nonce lost_claim; /* may have leased jobs that nobody knows of; empty: none */
+    uint64_t claims;         /* a counter for nonces */
+    struct nonce lost_claim; /* a claim without a reply, which may have leased jobs; empty: none */
     char nonce_prefix[17];
     struct facts *facts;
     struct hook *gather;
@@ -101,48 +101,49 @@ extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kin
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
                         const struct shard_events *);
 
-/* Ends the connections and whatever waits; the shard can still be asked, and is away. Then it is freed. */
+/* Ends the connections and all waiting calls. The shard can still be called, and is unavailable. Then it is
+ * freed. */
 void shard_close(struct shard *);
 void shard_free(struct shard *);
 
 /* Redis Cluster's slot of a shard with this number. */
 uint16_t shard_slot(size_t number);
 
-/* find has a new answer. What the old place still answers would be lost with it. */
+/* find has a new answer. Replies that the old node still sends are lost. */
 void shard_move(struct shard *);
 
-/* Another Redis may be the primary now. */
+/* Checks whether another Redis has become the primary. */
 void shard_recheck(const struct shard *);
 
 /* See store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
-/* Reads a job. STATUS_NOT_FOUND: also one that has ended, unless may_be_kept. */
+/* Reads a job. STATUS_NOT_FOUND: also for an ended job, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
-/* What claim.lua replies to a claim of max jobs, all but the nonce. False: that is not what it replies. */
+/* Parses claim.lua's reply to a claim of max jobs, except the nonce. False: it has another form. */
 bool claim_read(const struct redis_reply *, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
                 struct shard_claim *);
 
-/* Gives these settings to the jobs of the topic; false: there are none. */
+/* Gives these settings to the jobs of the topic; false: the claim has no jobs of it. */
 bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
 
-/* Makes a nonce that no process has used. mark: what it begins with. */
+/* Makes a nonce that no process has used. mark: its beginning. */
 void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 
-/* This shard's part of max_jobs, as an argument. */
+/* Adds this shard's part of max_jobs as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);
 
-/* This shard's part of a bound that is for all. */
+/* Returns this shard's part of a limit for all shards. */
 int64_t shard_part(const struct shard *, int64_t bound);
 
-/* Sets until_ms of a dead job to the time when its age removes it, if that is earlier. */
+/* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* A call that travels alone, with the limit as its first argument. */
+/* Makes a call that is sent alone, with the limit as its first argument. */
 struct script_call *shard_call(struct shard *, enum script_id);
 
 #endif
