@@ -138,7 +138,7 @@ static void on_recovered(void *arg, enum status status, const struct shard_recov
     end_step(recovery);
 }
 
-static void step(void *arg)
+static void recovery_step(void *arg)
 {
     struct recovery *recovery = arg;
     int64_t now_ms;
@@ -156,7 +156,7 @@ struct recovery *recovery_new(struct loop *loop, struct shard *shard, struct met
     recovery->metrics = metrics;
     recovery->may_recover = may_recover;
     recovery->arg = arg;
-    recovery->pace = pace_new(loop, step, recovery);
+    recovery->pace = pace_new(loop, recovery_step, recovery);
     return recovery;
 }
 
