@@ -118,6 +118,7 @@ class Story:
         lane.schedule(node, "cancelled", delay=60)
         lane.schedule(node, "run", delay=60)
         lane.schedule(node, "lost", delay=60)
+        lane.schedule(node, "doomed", delay=60)
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
         # Whether it was accepted or not: run makes a job due at once, and so does the loss below.
@@ -129,11 +130,12 @@ class Story:
                                      ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
-        for job_id in "run", "lost":
+        for job_id in "run", "lost", "doomed":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
         lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has placed it, too, whatever was said of the POST
         if self.can_go_on(node):
-            self.lose_a_lease()
+            self.lose_a_lease("lost", 0)
+            self.lose_a_lease("doomed", 4)
         deadline = time.monotonic() + 12 * SLOW
         while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
             time.sleep(0.02)
@@ -149,16 +151,17 @@ class Story:
     def can_go_on(self, node):
         return node.is_alive() and not is_stopped(node.pid)
 
-    def lose_a_lease(self):
-        """As a crash of another one would, just after the job was due."""
-        keys, key = self.lane.keys, f"{self.lane.name}/lost"
+    def lose_a_lease(self, job_id, losses):
+        """As a crash of another one would, just after the job was due. losses: before that one; the fifth is the last."""
+        keys, key = self.lane.keys, f"{self.lane.name}/{job_id}"
         script = ("local due = redis.call('ZSCORE', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) "
                   "if due and redis.call('ZREM', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) == 1 then "
                   "redis.call('HINCRBY', KEYS[1] .. 'numbers', 'waiting', -1) "
                   "redis.call('ZADD', KEYS[1] .. 'leases', 1, ARGV[1]) "
                   "redis.call('HSET', KEYS[1] .. 'holders:' .. ARGV[2], ARGV[1], 'nobody ' .. string.format('%.0f', due - 60000)) "
+                  "if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1] .. 'crashes', ARGV[1], ARGV[3] .. ' earlier') end "
                   "redis.call('ZREM', KEYS[1] .. 'due', ARGV[2]) end")
-        self.lane.ask("EVAL", script, 1, keys, key, self.lane.name)
+        self.lane.ask("EVAL", script, 1, keys, key, self.lane.name, losses)
 
     def drain(self, node):
         """With an attempt that has to be cut and given back."""
