@@ -461,6 +461,29 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
+/* mend takes several steps for large records, and reads each job once. */
+START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
+{
+    enum { BYTES = 1024 * 1024, NUMBER = 12 };
+    char *record = memory_new(BYTES + 1), cursor[32] = "0";
+    size_t steps = 0, lost = 0;
+    memset(record, 'x', BYTES);
+    for (int i = 0; i < NUMBER; i++)
+        redis_do(redis, "HSET " KEY "jobs t/%d %s", i, record);
+    do {
+        const char *const words[] = {"mend", "jobs", cursor};
+        redisReply *reply = script_run(redis, 3, words);
+        snprintf(cursor, sizeof cursor, "%s", reply->element[1]->str);
+        lost += reply->elements - 2;
+        freeReplyObject(reply);
+        ck_assert_uint_le(++steps, NUMBER);
+    } while (strcmp(cursor, "0") != 0);
+    ck_assert_uint_ge(steps, 3);
+    ck_assert_uint_eq(lost, NUMBER);
+    free(record);
+}
+END_TEST
+
 /* ---- many dead jobs ---- */
 
 static void bury_many(int from, int to)
@@ -678,6 +701,7 @@ Suite *suite(void)
     tcase_add_test(group, leased_finds_each_lease_that_stays);
     tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
     tcase_add_test(group, a_page_of_topics_tells_a_few_mib_of_settings);
+    tcase_add_test(group, mend_reads_a_few_mib_of_records_in_a_step);
     tcase_add_test(group, a_topic_and_why_run_the_same_commands_for_any_number_of_dead_jobs);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);

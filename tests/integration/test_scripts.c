@@ -808,7 +808,7 @@ START_TEST(topics_tells_what_there_is)
         /* The most urgent ones: overdue for longest, or due next. */
         {some, "topics '' '' 2 1",
          "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 t '' 1 2 0 1 now-5 -1 0 0 0 0", NULL},
-        {"bucket:a: a/a@now+9\nbucket:b: b/a@now+7\nbucket:c: c/a@now+8\ndue: a@now+9 b@now+7 c@now+8\nheld: "
+        {"bucket:a: a/a@now+9\nbucket:b: b/a@now+7\nbucket:c: c/a@now+8\ndue: b@now+7 c@now+8 a@now+9\nheld: "
          "c@now-5\n"
          "held:c: c/a@now-5\njobs: a/a={1} b/a={1} c/a={1}\n",
          "topics '' '' 2 1", "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 b '' 1 0 0 0 now+7 -1 0 0 0 0", NULL},
@@ -1552,6 +1552,14 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
         /* Jobs that are looked at by chance. */
         {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
+        /* Held jobs that do not wait, topics without held jobs, and one that is missing in held. */
+        {HELD_BACK, "mend held 0", "0", NULL},
+        {DELAYED "held: t@now-90\nheld:t: t/a@now-80 t/b@now-90\n", "mend held 0", "0 held t/b",
+         DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
+        {"held: t@now-90 u@now-80\nheld:t: t/a@now-90\n", "mend held 0", "0 held t/a", ABSENT},
+        {DELAYED "held: t@now-7\nheld:t: t/a@now-80\n", "mend held 0", "0",
+         DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
+        {DELAYED "held:t: t/a@now-80\n", "mend due 0", "0", DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
         /* An invalid number of waiting jobs. */
         {DELAYED "numbers: waiting=7\n", "mend waiting 0", "0 number of waiting jobs", DELAYED},
         {BUSY "numbers: waiting=-1\n", "mend waiting 0", "0 number of waiting jobs", BUSY}, );

@@ -652,8 +652,8 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "names", "topics",
-                     "some_jobs", "waiting"):
+        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "names",
+                     "topics", "some_jobs", "waiting"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")

@@ -1,14 +1,17 @@
 #!lua flags=allow-oom
 -- mend.lua - a bounded step through what is in Redis, which repairs what is wrong.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'names',
+-- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'held', 'names',
 --      'topics', 'waiting', or 'some_jobs', taken by chance
 -- ARGV[3] cursor, '0' at first
--- An id that is nowhere becomes ready (late beats lost); an id in lease and bucket keeps its lease; a place
--- without a job is removed, as is a holder without a lease, and what is known of the attempts of no job; a job
--- that is kept until nobody knows when goes with the next sweep; what is no id is removed; what is not kept is in no index; a topic without an
--- entry gets one, and a name without a topic goes. A dead job of data of format 1, which is in the pool still, leaves it. Last, the number of waiting jobs
--- is made what it must be if all ids are where they belong.
+-- Repairs:
+--   an id in no place becomes ready, because late beats lost; an id in lease and bucket keeps its lease
+--   a place without a job is removed; so are a holder without a lease, the attempts of no job, and what is no id
+--   a held job that does not wait is held no longer, and a topic's entry in held has the time of its first held job
+--   a kept job without a time goes with the next sweep, and an id that is not kept is in no index
+--   a topic gets the entry that it lacks, and a name without a topic goes
+--   a dead job of format 1, which is still in the pool, leaves it
+--   last, the number of waiting jobs becomes what it must be when all ids are in their places
 -- Returns {now_us, next cursor ('0': walked), what was mended ...}.
 -- uses: attempts crashes ended lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
@@ -73,6 +76,15 @@ local function mend_holders(topic)
   end
 end
 
+local function mend_held(id, topic)
+  if call('ZSCORE', bucket_of(topic), id) then return end
+  unhold(topic, {id})
+  mended('held ' .. id)
+end
+
+-- write_held dates the topic, or removes its entry.
+local function mend_held_topic(topic) held_topics[topic] = true end
+
 local function mend_attempts(id)
   if call('HEXISTS', JOBS, id) == 0 then
     forget_attempts({id})
@@ -108,28 +120,68 @@ local function mend_name(topic)
   for _, removed in ipairs(write_names()) do mended('name ' .. removed) end
 end
 
--- Of a hash, what is read besides the ids may be long.
-local HASH_STEP = 16
-local function scan(command, key)
-  local page = call(command, key, cursor, 'COUNT', command == 'HSCAN' and HASH_STEP or STEP)
+local function scan(key)
+  local page = call('ZSCAN', key, cursor, 'COUNT', STEP)
   replies[2] = page[1]
   return page[2]
 end
 
+-- The fields of a hash come with their values, which may be long. So a step reads bucket after bucket of Redis's table, until
+-- it has read enough.
+local READ_BYTES, READ_BUCKETS = 4 * 1024 * 1024, 256
+local function scan_hash(key)
+  local fields, bytes, buckets = {}, 0, 0
+  repeat
+    local page = call('HSCAN', key, cursor, 'COUNT', 1)
+    for i = 1, #page[2] do
+      fields[#fields + 1] = page[2][i]
+      bytes = bytes + #page[2][i]
+    end
+    cursor, buckets = page[1], buckets + 1
+  until cursor == '0' or #fields >= STEP or bytes >= READ_BYTES or buckets == READ_BUCKETS
+  replies[2] = cursor
+  return fields
+end
+
+-- Walks the topics of key, a sorted set, and of each topic the sorted set that entries_of names. The cursor is the rank of a
+-- topic, then a cursor within its entries. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
+local function walk_topics(key, entries_of, mend_entry, mend_topic)
+  local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
+  local left = STEP
+  while left > 0 do
+    local topic = call('ZRANGE', key, rank, rank)[1]
+    if not topic then
+      replies[2] = '0'
+      break
+    end
+    cursor = inner == '' and '0' or inner
+    local entries = scan(entries_of(topic))
+    for i = 1, #entries, 2 do mend_entry(entries[i], topic) end
+    left = left - math.max(1, #entries / 2)
+    if replies[2] ~= '0' then
+      replies[2] = rank .. ' ' .. replies[2]
+      break
+    end
+    mend_topic(topic)
+    rank, inner = tostring(rank + 1), ''
+    replies[2] = rank
+  end
+end
+
 if walk == 'jobs' then
-  local fields = scan('HSCAN', JOBS)
+  local fields = scan_hash(JOBS)
   for i = 1, #fields, 2 do mend_job(fields[i]) end
 elseif walk == 'attempts' then
-  local fields = scan('HSCAN', ATTEMPTS)
+  local fields = scan_hash(ATTEMPTS)
   for i = 1, #fields, 2 do mend_attempts(fields[i]) end
 elseif walk == 'kept' then
-  local fields = scan('HSCAN', KEPT)
+  local fields = scan_hash(KEPT)
   for i = 1, #fields, 2 do mend_kept(fields[i], fields[i + 1]) end
 elseif walk == 'kept_until' or walk == 'dead' then
-  local entries = scan('ZSCAN', base .. walk)
+  local entries = scan(base .. walk)
   for i = 1, #entries, 2 do mend_index(base .. walk, entries[i]) end
 elseif walk == 'dead_due' then
-  local entries = scan('ZSCAN', DEAD_DUE)
+  local entries = scan(DEAD_DUE)
   for i = 1, #entries, 2 do touch_dead(entries[i]) end
 elseif walk == 'some_jobs' then
   for _, id in ipairs(call('HRANDFIELD', JOBS, STEP)) do mend_job(id) end
@@ -138,7 +190,7 @@ elseif walk == 'names' then
   for i = 1, #topics do mend_name(topics[i]) end
   if #topics == STEP then replies[2] = '(' .. topics[STEP] end
 elseif walk == 'topics' then
-  local fields = scan('HSCAN', TOPICS)
+  local fields = scan_hash(TOPICS)
   for i = 1, #fields, 2 do touch(fields[i], 'all') end
 elseif walk == 'waiting' then
   local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
@@ -147,33 +199,19 @@ elseif walk == 'waiting' then
     mended('number of waiting jobs')
   end
 elseif walk == 'leases' then
-  local entries = scan('ZSCAN', LEASES)
+  local entries = scan(LEASES)
   for i = 1, #entries, 2 do mend_place(LEASES, entries[i]) end
-else
-  -- The buckets of the topics in due or turns. The cursor is the rank of a topic, then a cursor within
-  -- its bucket. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
-  local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
-  local left = STEP
-  while left > 0 do
-    local topic = call('ZRANGE', base .. walk, rank, rank)[1]
-    if not topic then
-      replies[2] = '0'
-      break
-    end
-    cursor = inner == '' and '0' or inner
-    local entries = scan('ZSCAN', bucket_of(topic))
-    for i = 1, #entries, 2 do mend_place(bucket_of(topic), entries[i], topic) end
-    left = left - math.max(1, #entries / 2)
+elseif walk == 'held' then
+  walk_topics(HELD, held_of, mend_held, mend_held_topic)
+else -- the buckets of the topics in due or turns
+  walk_topics(base .. walk, bucket_of, function(id, topic)
     touch(topic, 'all')
-    if replies[2] == '0' then
-      mend_holders(topic)
-      rank, inner = tostring(rank + 1), ''
-      replies[2] = rank
-    else
-      replies[2] = rank .. ' ' .. replies[2]
-      break
-    end
-  end
+    mend_place(bucket_of(topic), id, topic)
+  end, function(topic)
+    touch(topic, 'all')
+    mend_holders(topic)
+    if call('EXISTS', held_of(topic)) == 1 then mend_held_topic(topic) end
+  end)
 end
 date_dead_topics()
 finish()
