@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "http/access.h"
 #include "http/trace_context.h"
+#include "job/job_errors.h"
 #include "job/job_cutter.h"
 
 enum {
@@ -152,7 +153,7 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
     note_result(batch, index, http_status, buffer_slice(members));
 }
 
-/* Parses a job. False: it was noted as refused. A function of its own, because the errors are large. */
+/* Parses a job. False: it was noted as refused. */
 static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
@@ -322,11 +323,11 @@ static void job_batch_free(void *arg)
     free(batch);
 }
 
-/* Out of the way of all others, because the errors are large. */
 static void refuse_key(struct exchange *exchange)
 {
-    struct job_errors errors = {
-        .count = 1, .items = {{"Idempotency-Key", "is for one job: of many, give each a jobId instead"}}};
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    job_errors_add(&errors, "Idempotency-Key", "is for one job: of many, give each a jobId instead");
     exchange_refuse_errors(exchange, "request", &errors);
 }
 

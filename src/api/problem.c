@@ -74,10 +74,11 @@ void problem_write_errors(struct buffer *members, const char *what, const struct
     problem_write(members, "The %s has %zu error%s.", what, errors->count, errors->count == 1 ? "" : "s");
     struct json_writer json = json_writer_behind(members);
     json_add_array(&json, "errors");
-    for (size_t i = 0; i < errors->count; i++) {
+    struct job_error error;
+    for (size_t at = 0; job_errors_take(errors, &at, &error);) {
         json_put_object(&json);
-        json_add_text(&json, "field", slice_of(errors->items[i].field));
-        json_add_text(&json, "detail", slice_of(errors->items[i].detail));
+        json_add_text(&json, "field", slice_of(error.field));
+        json_add_text(&json, "detail", slice_of(error.detail));
         json_end_object(&json);
     }
     json_end_array(&json);

@@ -85,12 +85,10 @@ void use_case_refuse(enum app_end end, app_verdict_fn *fn, void *arg)
     fn(arg, &(struct app_verdict){.end = end});
 }
 
-/* A function of its own, because the errors are large. */
-static __attribute__((noinline)) void refuse_field(const char *field, const char *detail, app_verdict_fn *fn,
-                                                   void *arg)
+static void refuse_field(const char *field, const char *detail, app_verdict_fn *fn, void *arg)
 {
     struct job_errors errors;
-    errors.count = 0;
+    job_errors_clear(&errors);
     job_errors_add(&errors, field, detail);
     fn(arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
 }

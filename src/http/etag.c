@@ -44,9 +44,9 @@ static bool read_tags(struct slice value, struct buffer *seen)
 
 static bool refuse_header(struct exchange *exchange, const char *header, const char *detail)
 {
-    struct job_errors errors = {.count = 1};
-    snprintf(errors.items[0].field, sizeof errors.items[0].field, "%s", header);
-    snprintf(errors.items[0].detail, sizeof errors.items[0].detail, "%s", detail);
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    job_errors_add(&errors, header, detail);
     exchange_refuse_errors(exchange, "request", &errors);
     return false;
 }

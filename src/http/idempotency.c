@@ -59,9 +59,10 @@ bool idempotency_begin(struct exchange *exchange, struct slice topic)
     fingerprint_make(http_request_body(exchange->request), fingerprint);
     buffer_printf(once, "%s %.*s/", fingerprint, SLICE_ARG(topic));
     if (!read_key(http_request_header(exchange->request, "Idempotency-Key"), once)) {
-        struct job_errors errors = {
-            .count = 1,
-            .items = {{"Idempotency-Key", "must be 1 to 255 visible ASCII characters, in quotes or bare"}}};
+        struct job_errors errors;
+        job_errors_clear(&errors);
+        job_errors_add(&errors, "Idempotency-Key",
+                       "must be 1 to 255 visible ASCII characters, in quotes or bare");
         exchange_refuse_errors(exchange, "request", &errors);
         return false;
     }

@@ -3,18 +3,16 @@
 #include <stdio.h>
 
 #include "base/percent.h"
+#include "job/job_errors.h"
 #include "job/suggestion.h"
 
 enum { NAME_BYTES_MAX = 64 };
 
 static void add_error(struct job_errors *errors, struct slice field, const char *detail)
 {
-    if (errors->count == JOB_ERRORS_MAX)
-        return;
-    struct job_error *error = &errors->items[errors->count++];
-    snprintf(error->field, sizeof error->field, "%.*s",
-             (int)(field.size < NAME_BYTES_MAX ? field.size : NAME_BYTES_MAX), field.data ? field.data : "");
-    snprintf(error->detail, sizeof error->detail, "%s", detail);
+    if (field.size > NAME_BYTES_MAX)
+        field.size = NAME_BYTES_MAX;
+    job_errors_add_named(errors, "", field, detail);
 }
 
 /* Errors repeat only names in plain ASCII. */
@@ -43,7 +41,7 @@ bool query_is_empty(struct exchange *exchange)
 {
     struct slice query = exchange->query, name, value;
     struct job_errors errors;
-    errors.count = 0; /* and nothing else: it is large, and almost always empty */
+    job_errors_clear(&errors);
     while (take_pair(&query, &name, &value))
         add_error(&errors, shown(name), "unknown query parameter: this path takes none");
     if (errors.count)

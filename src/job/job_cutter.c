@@ -14,7 +14,7 @@ void job_cutter_init(struct job_cutter *cutter, struct slice text, bool has_line
 
 static enum status cutter_refuse(struct job_errors *errors, const char *detail)
 {
-    errors->count = 0;
+    job_errors_clear(errors);
     job_errors_add(errors, "", detail);
     return STATUS_INVALID;
 }
@@ -22,7 +22,7 @@ static enum status cutter_refuse(struct job_errors *errors, const char *detail)
 static enum status refuse_at(const struct job_cutter *cutter, struct job_errors *errors, const char *detail,
                              const char *at)
 {
-    char text[sizeof errors->items[0].detail];
+    char text[JOB_ERROR_TEXT_SIZE];
     size_t offset = (size_t)(at - cutter->text.data);
     if (cutter->has_lines)
         snprintf(text, sizeof text, "%s, at byte %zu, in line %zu", detail, offset, cutter->lines);
@@ -33,7 +33,7 @@ static enum status refuse_at(const struct job_cutter *cutter, struct job_errors 
 
 static enum status refuse_count(struct job_errors *errors)
 {
-    char text[sizeof errors->items[0].detail];
+    char text[JOB_ERROR_TEXT_SIZE];
     snprintf(text, sizeof text, "must hold 1 to %d jobs", JOB_CUTTER_MAX);
     return cutter_refuse(errors, text);
 }

@@ -1,26 +1,43 @@
-/* job_errors.h - collects the faults of a client's job. */
+/* job_errors.h - the rules that a client's text breaks, in the order in which they were found.
+ *
+ * A stream of bounded size: an error for which there is no more room is dropped, as is one beyond
+ * JOB_ERRORS_MAX. */
 #ifndef DUEPOST_JOB_JOB_ERRORS_H
 #define DUEPOST_JOB_JOB_ERRORS_H
 
 #include "base/slice.h"
 
-enum { JOB_ERRORS_MAX = 64 }; /* reported at once */
+enum {
+    JOB_ERRORS_MAX = 64,         /* reported at once */
+    JOB_ERRORS_BYTES_MAX = 4096, /* of their texts: 64 bytes for each of the most */
+    JOB_ERROR_TEXT_SIZE = 160,   /* of a field or a detail, with its NUL; what is longer is cut */
+};
 
-/* One fault. */
+/* One broken rule. */
 struct job_error {
-    char field[160];  /* "retrySchedule[2]"; "" for the document as a whole */
-    char detail[160]; /* "must be 0 to 31536000" */
+    const char *field;  /* "retrySchedule[2]"; "" for the document as a whole */
+    const char *detail; /* "must be 0 to 31536000" */
 };
 
 struct job_errors {
-    size_t count; /* the first JOB_ERRORS_MAX are kept, in the order of the members */
-    struct job_error items[JOB_ERRORS_MAX];
+    size_t count;
+    size_t size;                     /* of text */
+    char text[JOB_ERRORS_BYTES_MAX]; /* of each error: field, NUL, detail, NUL */
 };
 
-/* Adds a fault of field; "" for the document. Faults beyond JOB_ERRORS_MAX are dropped. */
+/* Empties it. The rest of its bytes stay as they are. */
+static inline void job_errors_clear(struct job_errors *errors)
+{
+    errors->count = errors->size = 0;
+}
+
+/* Adds an error of field, "" for the document. */
 void job_errors_add(struct job_errors *, const char *field, const char *detail);
 
-/* The same for a field whose name contains text of the client, shortened when it is too long. */
+/* The same for a field whose name has a part from the client. */
 void job_errors_add_named(struct job_errors *, const char *prefix, struct slice name, const char *detail);
+
+/* Takes the error at *at, which begins as 0. False: that was the last one. */
+bool job_errors_take(const struct job_errors *, size_t *at, struct job_error *);
 
 #endif

@@ -17,7 +17,7 @@ enum status job_parse_document(struct slice text, struct job_errors *errors)
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault fault;
     struct json_cursor top;
-    char detail[sizeof errors->items[0].detail];
+    char detail[JOB_ERROR_TEXT_SIZE];
     enum status status = json_check(text, &limits, &fault);
     if (status == STATUS_INVALID) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
@@ -51,7 +51,7 @@ static enum status parse_text(struct slice text, const struct job_rules *rules, 
 enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
 {
     struct job_rules rules = {.now_ms = now_ms};
-    errors->count = 0;
+    job_errors_clear(errors);
     return parse_text(text, &rules, job, errors);
 }
 
@@ -67,7 +67,7 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
                             struct job_errors *errors)
 {
     struct job_rules rules = {.now_ms = now_ms};
-    errors->count = 0;
+    job_errors_clear(errors);
     return parse_named(id, text, &rules, job, errors);
 }
 

@@ -77,7 +77,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
                       struct job_errors *errors)
 {
     struct member_values old, values;
-    errors->count = 0;
+    job_errors_clear(errors);
     if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
         return STATUS_UNREADABLE;
     if (patched->old.lacks.size) {

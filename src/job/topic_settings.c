@@ -86,14 +86,14 @@ static enum status parse_text(struct slice text, struct topic_settings *settings
 enum status topic_settings_parse(struct slice text, struct topic_settings *settings,
                                  struct job_errors *errors)
 {
-    errors->count = 0;
+    job_errors_clear(errors);
     return parse_text(text, settings, errors, false);
 }
 
 enum status topic_settings_read(struct slice text, struct topic_settings *settings)
 {
     struct job_errors errors;
-    errors.count = 0; /* the other members need no reset: the struct is large */
+    job_errors_clear(&errors);
     return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
 }
 
@@ -171,7 +171,7 @@ static void merge(const struct topic_settings *old, struct slice patch, struct b
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *settings, struct job_errors *errors)
 {
-    errors->count = 0;
+    job_errors_clear(errors);
     if (patch.size > TOPIC_PATCH_BYTES_MAX) {
         char detail[48];
         snprintf(detail, sizeof detail, "must be at most %d bytes", TOPIC_PATCH_BYTES_MAX);

@@ -24,11 +24,14 @@ START_TEST(all_errors_of_a_job_have_room)
     struct site *site = site_new(&(struct site_options){.max_body_bytes = 1000});
     struct buffer *members = &site->members;
     const char *room = members->data;
-    static struct job_errors errors = {.count = JOB_ERRORS_MAX};
-    for (size_t i = 0; i < JOB_ERRORS_MAX; i++) {
-        memset(errors.items[i].field, '\x01', sizeof errors.items[i].field - 1);
-        memset(errors.items[i].detail, '\x01', sizeof errors.items[i].detail - 1);
-    }
+    static struct job_errors errors;
+    char text[JOB_ERRORS_BYTES_MAX / JOB_ERRORS_MAX / 2];
+    memset(text, '\x01', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (size_t i = 0; i < JOB_ERRORS_MAX; i++)
+        job_errors_add(&errors, text, text);
+    ck_assert_uint_eq(errors.count, JOB_ERRORS_MAX);
+    ck_assert_uint_eq(errors.size, sizeof errors.text);
     problem_write_errors(members, "job", &errors);
     ck_assert(!members->failed);
     ck_assert_ptr_eq(members->data, room);

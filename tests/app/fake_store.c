@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
+#include "support/errors.h"
 #include "support/suite.h"
 
 enum { CALLS_MAX = 64 };
@@ -329,8 +330,8 @@ void fake_on_verdict(void *arg, const struct app_verdict *verdict)
     ck_assert((verdict->errors != NULL) == (verdict->end == APP_INVALID));
     if (verdict->errors) {
         ck_assert_uint_gt(verdict->errors->count, 0);
-        copy(kept->error_field, slice_of(verdict->errors->items[0].field));
-        copy(kept->error_detail, slice_of(verdict->errors->items[0].detail));
+        copy(kept->error_field, slice_of(error_at(verdict->errors, 0).field));
+        copy(kept->error_detail, slice_of(error_at(verdict->errors, 0).detail));
     }
 }
 

@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     slice_cut(input_of(data, size), '\n', &patch.record, &patch.text);
     buffer_init(&text, 1 << 20);
     buffer_init(&record, 1 << 20);
-    errors.count = 0;
     enum status status = job_patch(&patch, &text, &patched, &errors);
     assert(status != STATUS_INVALID || errors.count > 0);
     if (status == STATUS_OK) {

@@ -22,6 +22,7 @@
 #include "job/target.h"
 #include "job/token_table.h"
 #include "store/store.h"
+#include "support/errors.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -87,7 +88,8 @@ static void write_error(struct buffer *body, const struct exchange_error *error)
 {
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
-    json_add_text(&json, "error", error->errors ? slice_of(error->errors->items[0].detail) : error->detail);
+    json_add_text(&json, "error",
+                  error->errors ? slice_of(error_at(error->errors, 0).detail) : error->detail);
     json_end_object(&json);
 }
 

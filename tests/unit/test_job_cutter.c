@@ -1,3 +1,4 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include "base/buffer.h"
@@ -22,8 +23,8 @@ static struct slice cut(struct buffer *out, struct slice text, bool has_lines)
     if (status == STATUS_INVALID) {
         buffer_clear(out);
         ck_assert_uint_eq(errors.count, 1);
-        ck_assert_str_eq(errors.items[0].field, "");
-        buffer_append(out, slice_of(errors.items[0].detail));
+        ck_assert_str_eq(error_at(&errors, 0).field, "");
+        buffer_append(out, slice_of(error_at(&errors, 0).detail));
     }
     free(copy);
     return buffer_slice(out);
@@ -98,7 +99,9 @@ START_TEST(refuses_lines_that_are_no_json)
         {SLICE("\n\r\n"), "must hold 1 to 10000 jobs"},
         {SLICE("1\n\n{\"a\":\n2}\n"), "ends too early, at byte 8, in line 3"},
         {SLICE("1 2\n"), "is not valid JSON, at byte 2, in line 1"},
-        {SLICE("1\n\xef\xbb\xbf" "2\n"), "is not valid JSON, at byte 2, in line 2"},
+        {SLICE("1\n\xef\xbb\xbf"
+               "2\n"),
+         "is not valid JSON, at byte 2, in line 2"},
     };
     check(examples, sizeof examples / sizeof *examples, true);
 }

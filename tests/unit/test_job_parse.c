@@ -1,3 +1,4 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -37,8 +38,8 @@ static enum status parse_with(const char *members)
 
 static void take(const char *members)
 {
-    ck_assert_msg(parse_with(members) == STATUS_OK, "%s: %s %s", members, errors.items[0].field,
-                  errors.items[0].detail);
+    ck_assert_msg(parse_with(members) == STATUS_OK, "%s: %s %s", members, error_at(&errors, 0).field,
+                  error_at(&errors, 0).detail);
 }
 
 /* Every broken rule as "field: detail", a line each. */
@@ -48,7 +49,7 @@ static const char *said(void)
     size_t size = 0;
     for (size_t i = 0; i < errors.count; i++)
         size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
-                                 errors.items[i].field, errors.items[i].detail);
+                                 error_at(&errors, i).field, error_at(&errors, i).detail);
     lines[size] = '\0';
     return lines;
 }
@@ -478,7 +479,7 @@ START_TEST(keeps_a_bounded_number_of_errors)
     buffer_append_byte(&text, '}');
     ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
     ck_assert_uint_eq(errors.count, JOB_ERRORS_MAX);
-    ck_assert_str_eq(errors.items[JOB_ERRORS_MAX - 1].field, "a61");
+    ck_assert_str_eq(error_at(&errors, JOB_ERRORS_MAX - 1).field, "a61");
 }
 END_TEST
 
@@ -489,15 +490,15 @@ START_TEST(cuts_long_names_between_characters)
         buffer_append(&text, SLICE("\xc3\xa9"));
     buffer_append(&text, SLICE("\":1}"));
     ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
-    size_t size = strlen(errors.items[0].field);
-    ck_assert_uint_eq(size, sizeof errors.items[0].field - 1);
+    size_t size = strlen(error_at(&errors, 0).field);
+    ck_assert_uint_eq(size, JOB_ERROR_TEXT_SIZE - 1);
     buffer_clear(&text);
     buffer_append(&text, SLICE("{" NEEDED ",\""));
     for (int i = 0; i < 100; i++)
         buffer_append(&text, SLICE("\xc3\xa9"));
     buffer_append(&text, SLICE("\":1}"));
     ck_assert_int_eq(job_parse(buffer_slice(&text), NOW_MS, &job, &errors), STATUS_INVALID);
-    ck_assert_uint_eq(strlen(errors.items[0].field), sizeof errors.items[0].field - 2);
+    ck_assert_uint_eq(strlen(error_at(&errors, 0).field), JOB_ERROR_TEXT_SIZE - 2);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static enum status patch_at(const char *old, const char *change, int64_t due_ms)
 static const char *become(const char *old, const char *change)
 {
     ck_assert_msg(patch_at(old, change, NOW_MS + 50000) == STATUS_OK, "%s: %s %s", change,
-                  errors.items[0].field, errors.items[0].detail);
+                  error_at(&errors, 0).field, error_at(&errors, 0).detail);
     buffer_clear(&record);
     if (patched.is_moved)
         buffer_printf(&record, "+%lld ", (long long)(job_due_ms(&patched.job, NOW_MS) - NOW_MS));
@@ -135,7 +136,7 @@ static const char *said(void)
     size_t size = 0;
     for (size_t i = 0; i < errors.count; i++)
         size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%s: %s", i ? "\n" : "",
-                                 errors.items[i].field, errors.items[i].detail);
+                                 error_at(&errors, i).field, error_at(&errors, i).detail);
     lines[size] = '\0';
     return lines;
 }

@@ -1,3 +1,4 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -22,8 +23,8 @@ static void tear_down(void)
 
 static void parse(const char *json)
 {
-    ck_assert_msg(job_parse(slice_of(json), 0, &job, &errors) == STATUS_OK, "%s: %s", errors.items[0].field,
-                  errors.items[0].detail);
+    ck_assert_msg(job_parse(slice_of(json), 0, &job, &errors) == STATUS_OK, "%s: %s",
+                  error_at(&errors, 0).field, error_at(&errors, 0).detail);
 }
 
 /* record, under the id of job. */

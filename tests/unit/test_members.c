@@ -1,9 +1,9 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include "job/members.h"
 
-/* Of each kind that a record may hold, one member; the tables of jobs and settings have tests of their own.
- */
+/* One member of each kind that a record may hold. The tables of jobs and settings have tests of their own. */
 struct thing {
     struct slice name, note, raw, url;
     bool is_on, has_off, is_off;
@@ -58,7 +58,7 @@ static void parse(const char *json)
 {
     struct member_parse reading = {.table = &table, .of = &thing, .text = &text, .errors = &errors};
     thing = (struct thing){.count = 0};
-    errors.count = 0;
+    job_errors_clear(&errors);
     members_parse(&reading, slice_of(json));
 }
 
@@ -120,7 +120,7 @@ START_TEST(names_what_is_wrong)
         parse(cases[i][0]);
         ck_assert_uint_eq(errors.count, 1);
         buffer_clear(&out);
-        buffer_printf(&out, "%s: %s", errors.items[0].field, errors.items[0].detail);
+        buffer_printf(&out, "%s: %s", error_at(&errors, 0).field, error_at(&errors, 0).detail);
         ck_assert_str_eq(buffer_text(&out), cases[i][1]);
     }
 }

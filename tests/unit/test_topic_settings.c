@@ -1,3 +1,4 @@
+#include "support/errors.h"
 #include "support/suite.h"
 
 #include "job/topic_defaults.h"
@@ -10,7 +11,7 @@ static void check_writes(const char *text, const char *written)
     struct buffer out;
     buffer_init(&out, 4096);
     ck_assert_msg(topic_settings_parse(slice_of(text), &settings, &errors) == STATUS_OK, "%s: %s %s", text,
-                  errors.items[0].field, errors.items[0].detail);
+                  error_at(&errors, 0).field, error_at(&errors, 0).detail);
     topic_settings_write(&settings, &out);
     ck_assert_str_eq(buffer_text(&out), written);
     buffer_fini(&out);
@@ -185,7 +186,7 @@ START_TEST(names_what_is_wrong)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_int_eq(topic_settings_parse(slice_of(cases[i][0]), &settings, &errors), STATUS_INVALID);
         ck_assert_uint_eq(errors.count, 1);
-        ck_assert_str_eq(errors.items[0].field, cases[i][1]);
+        ck_assert_str_eq(error_at(&errors, 0).field, cases[i][1]);
     }
 }
 END_TEST
@@ -203,7 +204,8 @@ static const char *patched(const char *old_text, struct slice patch)
         topic_settings_fini(&settings);
     } else {
         for (size_t i = 0; i < errors.count; i++)
-            buffer_printf(&out, "%s%s: %s", i ? "; " : "", errors.items[i].field, errors.items[i].detail);
+            buffer_printf(&out, "%s%s: %s", i ? "; " : "", error_at(&errors, i).field,
+                          error_at(&errors, i).detail);
     }
     topic_settings_fini(&old);
     buffer_fini(&merged);

@@ -1,0 +1,18 @@
+/* errors.h - one of several job_errors, by its number. */
+#ifndef DUEPOST_TESTS_SUPPORT_ERRORS_H
+#define DUEPOST_TESTS_SUPPORT_ERRORS_H
+
+#include "job/job_errors.h"
+
+/* Both texts are "" where there are fewer. */
+static inline struct job_error error_at(const struct job_errors *errors, size_t index)
+{
+    struct job_error error = {"", ""};
+    size_t at = 0;
+    for (size_t i = 0; i <= index; i++)
+        if (!job_errors_take(errors, &at, &error))
+            return (struct job_error){"", ""};
+    return error;
+}
+
+#endif
