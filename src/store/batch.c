@@ -6,16 +6,16 @@
 #include "base/memory.h"
 #include "store/shard_private.h"
 
-/* How long replicas may take to have a change before its outcome is called unknown. */
+/* How long replicas may take to have a change; after that its outcome is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
-/* One call under way and the items in it, in the order of its arguments. */
+/* A running call and its items, in the order of its arguments. */
 struct batch_call {
     struct batch *batch;
     struct list items;
-    /* The script's reply, kept until WAIT says that enough replicas have what it did. */
+    /* The script's reply, kept until WAIT confirms that enough replicas have its changes. */
     struct redis_reply *reply;
-    char follow_count[24]; /* the last argument, where items have follow-ups */
+    char follow_count[24]; /* the last argument, for items with follow-ups */
 };
 
 void batch_init(struct batch *batch, const struct batch_kind *kind, struct shard *shard,
@@ -61,8 +61,8 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
-/* Sent within the callback of the script's reply, WAIT goes to the very connection, and so to the very
- * Redis, that ran the script, and waits for what it wrote. Replies behind it have to wait, too. */
+/* Sends WAIT within the callback of the script's reply. It uses the connection, and so the Redis, that ran
+ * the script, and waits for the script's writes. Later replies must wait, too. */
 static void wait_for_replicas(struct batch_call *call)
 {
     char replicas[8];
@@ -131,8 +131,8 @@ static void send_call(struct batch *batch)
     script_call_send(script, batch->link, on_reply, call);
 }
 
-/* A call that is full gains nothing by waiting: with one more under way, Redis has work while we read what it
- * replied to the last. */
+/* Waiting does not make a full call better. With one more call under way, Redis has work while we read its
+ * last reply. */
 static bool may_send(const struct batch *batch)
 {
     bool is_full = batch->count >= BATCH_ITEMS_MAX;

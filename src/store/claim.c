@@ -1,4 +1,4 @@
-/* claim.c - due jobs for a consumer, and what becomes of those of which it never heard. */
+/* claim.c - claims due jobs for a consumer, and gives back those of a claim without a reply. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum {
     SHARE = 16,              /* jobs of one topic in a row */
-    FIRST_CLAIMED = 4,       /* where the jobs begin in a claim's reply */
+    FIRST_CLAIMED = 4,       /* index of the first job in a claim's reply */
     CLAIMED_PARTS = 3,       /* id, due, record */
     ABANDON_LOOK_MAX = 5000, /* leases */
 };
@@ -81,7 +81,7 @@ struct abandonment {
     struct nonce nonce;
 };
 
-/* Unless another claim was lost meanwhile, it is tried again before the next one. */
+/* Tries again before the next claim, unless another claim was lost meanwhile. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct abandonment *abandonment = arg;
@@ -94,8 +94,9 @@ static void on_abandoned(void *arg, enum status status, const struct redis_reply
     free(abandonment);
 }
 
-/* What the lost claim may have leased is nobody's: it goes back before the next claim, which may get it. If
- * Redis runs that claim later still, or we die before this, the leases end, and recovery finds them. */
+/* No consumer has the jobs that the lost claim may have leased. They go back before the next claim, which may
+ * get them. If Redis runs the lost claim even later, or this process dies first, the leases run out, and
+ * recovery finds them. */
 static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])

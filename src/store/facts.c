@@ -9,8 +9,8 @@
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
-    ASK_SOON_US = 500 * 1000, /* while it does not do: new jobs are to be taken as soon as it does */
-    REDIS_MAJOR_MIN = 7,      /* scripts with flags */
+    ASK_SOON_US = 500 * 1000, /* while Redis cannot be used, to notice soon when it can */
+    REDIS_MAJOR_MIN = 7,      /* supports script flags */
 };
 
 struct facts {
@@ -24,12 +24,12 @@ struct facts {
     struct store_facts facts;
     struct rights *rights;
     bool has_aof, aof_is_broken;
-    char trouble[160];                  /* the error with which Redis refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX];      /* empty: none; from the last whole round */
-    char next_refusal[RIGHTS_TEXT_MAX]; /* of the round under way */
+    char trouble[160];                  /* Redis's error when it refuses writes; empty: none */
+    char refusal[RIGHTS_TEXT_MAX];      /* empty: none; of the last complete round */
+    char next_refusal[RIGHTS_TEXT_MAX]; /* of the current round */
 };
 
-/* The value of a "name:value" line of INFO. */
+/* Returns the value of a "name:value" line of INFO. */
 static struct slice info_value(struct slice info, const char *name)
 {
     size_t size = strlen(name);
@@ -68,7 +68,7 @@ static void judge_eviction(struct facts *facts)
                  facts->facts.eviction);
 }
 
-/* Those that take part: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
+/* Counts online replicas: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
 static unsigned count_replicas(struct slice info)
 {
     unsigned online = 0;
@@ -136,7 +136,7 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         end_round(facts);
 }
 
-/* Data that say neither get our layout. A Redis that cannot be used gets nothing. */
+/* Data without a layout gets ours, unless Redis cannot be used. */
 static void open_data(struct facts *facts)
 {
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
@@ -156,7 +156,7 @@ static void on_rights_known(void *arg)
         open_data(facts);
 }
 
-/* Then come the questions about rights, then the layout. */
+/* The queries about rights follow, then the layout. */
 static void on_appendfsync(void *arg, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
@@ -164,7 +164,7 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
         return;
     struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
     bool is_kept = facts->has_aof && !facts->aof_is_broken;
-    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden here */
+    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden */
     facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
     if (rights_need_recheck(facts->rights))
         rights_ask(facts->rights);
@@ -172,7 +172,7 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
         open_data(facts);
 }
 
-static void ask(void *arg)
+static void facts_ask(void *arg)
 {
     struct facts *facts = arg;
     if (!redis_link_is_up(facts->link))
@@ -194,7 +194,7 @@ struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice
     facts->may_lay_out = may_lay_out;
     facts->on_change = on_change;
     facts->arg = arg;
-    facts->again = timer_new(loop, ask, facts);
+    facts->again = timer_new(loop, facts_ask, facts);
     facts->rights = rights_new(link, jobs_key, options, on_rights_known, facts);
     return facts;
 }
@@ -220,7 +220,7 @@ void facts_lay_out(struct facts *facts)
 void facts_start(struct facts *facts)
 {
     rights_recheck(facts->rights);
-    ask(facts);
+    facts_ask(facts);
 }
 
 void facts_stop(struct facts *facts)
@@ -232,7 +232,7 @@ void facts_stop(struct facts *facts)
 void facts_note_denial(struct facts *facts)
 {
     if (rights_refusal(facts->rights))
-        return; /* it is asked again and again anyway */
+        return; /* repeated queries come anyway */
     rights_recheck(facts->rights);
     facts_recheck(facts);
 }

@@ -10,16 +10,16 @@
 #include "store/reply.h"
 
 enum {
-    LOOK_MAX = 10000,  /* entries that one call looks at */
-    MERGED_MAX = 500,  /* jobs of all topics in one page, so that a call takes no longer than some ms */
+    LOOK_MAX = 10000,  /* entries that one call examines */
+    MERGED_MAX = 500,  /* jobs of all topics in one page, which keeps a call within a few ms */
     LEASED_MAX = 2000, /* ids of leased jobs in one call */
-    FOUND = 3,         /* where a reply says how many there are */
-    FIRST_JOB = 4,     /* where they begin */
+    FOUND = 3,         /* index of the number of jobs in a reply */
+    FIRST_JOB = 4,     /* index of the first job */
     JOB_PARTS = 7,     /* id, time, record, lost consumers, settings of the topic, kept until, last attempt */
     SEEN_PARTS = 2,    /* id, tag */
 };
 
-/* What a walk brings, by the word that the script knows it by. */
+/* The result of a walk, with the word of the scripts for it. */
 enum walk_kind { WALK_JOBS, WALK_SEEN, WALK_COUNT };
 static const char *const kind_words[] = {"jobs", "seen", "count"};
 
@@ -27,10 +27,10 @@ struct walk {
     const struct store *store;
     struct store_list list; /* from.shard: the one that is asked */
     char score[LIST_SCORE_SIZE];
-    /* Of leased jobs. */
-    struct buffer ids; /* of the page, a line each */
-    bool has_more;     /* behind these */
-    /* Of waiting jobs of all topics: ids are names of topics, and the page ends here. */
+    /* For leased jobs. */
+    struct buffer ids; /* of the page, one per line */
+    bool has_more;     /* more ids follow these */
+    /* For waiting jobs of all topics: ids are names of topics, and the page ends here. */
     char last_score[LIST_SCORE_SIZE];
     struct buffer last_id;
     bool is_partial;
@@ -44,10 +44,10 @@ struct walk {
     void *arg;
 };
 
-static void ask(struct walk *);
+static void list_ask(struct walk *);
 static void begin(struct walk *);
 
-/* Jobs in these states come one after the other. */
+/* Lists jobs of these states one after the other. */
 static const enum job_state order[] = {JOB_STATE_LEASED, JOB_STATE_READY,     JOB_STATE_DELAYED,
                                        JOB_STATE_DEAD,   JOB_STATE_DELIVERED, JOB_STATE_CANCELLED};
 enum { STATES = sizeof order / sizeof *order };
@@ -60,7 +60,7 @@ enum job_state store_first_state(unsigned states)
     return order[i];
 }
 
-/* The next shard, or the first one with the next state. */
+/* Moves to the next shard, or to the first shard with the next state. */
 static void leave_shard(const struct walk *walk, struct store_cursor *next)
 {
     const struct store_list *list = &walk->list;
@@ -97,7 +97,7 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
 {
     struct store_cursor next = walk->list.from;
     char score[40];
-    if (!next.began_ms) /* rounded up, as the createdAt of a job that was made just before */
+    if (!next.began_ms) /* rounded up, like the createdAt of a job that was made just before */
         next.began_ms = (redis_reply_integer(redis_reply_at(reply, 0)) + 999) / 1000;
     next.id = redis_reply_text(redis_reply_at(reply, 2));
     if (next.id.size == 0 && walk->has_more)
@@ -171,7 +171,7 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
     free(walk);
 }
 
-/* Whether records are to be read to count the jobs. */
+/* Returns whether counting the jobs needs their records. */
 static bool reads_records(const struct store_list *list)
 {
     return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size > 0;
@@ -182,8 +182,8 @@ static bool is_plain_count(const struct walk *walk)
     return walk->kind == WALK_COUNT && !reads_records(&walk->list);
 }
 
-/* Nobody wants to turn an empty page only because it is another shard, or another state, that has the jobs;
- * nor many pages with a number each that cost nothing. */
+/* Continues over an empty page at the end of a shard or state, and over pages of counts that cost nothing, so
+ * that clients need not request them. */
 static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
 {
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
@@ -211,7 +211,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     walk_end(walk, status, reply, count, next);
 }
 
-static void ask(struct walk *walk)
+static void list_ask(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
@@ -252,10 +252,10 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
     if (walk->ids.failed)
         on_page(walk, STATUS_NO_MEMORY, NULL);
     else
-        ask(walk);
+        list_ask(walk);
 }
 
-/* As the reply to a call that counts. */
+/* Handles the result like the reply to a call that counts. */
 static void on_heads_counted(struct walk *walk, const struct heads_page *page)
 {
     struct store_cursor next = walk->list.from;
@@ -291,11 +291,11 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
     if (walk->ids.failed || walk->last_id.failed)
         on_page(walk, STATUS_NO_MEMORY, NULL);
     else
-        ask(walk);
+        list_ask(walk);
 }
 
-/* Leased jobs are found by their ids, waiting ones of all topics by their topics. All leased ones of a shard
- * are counted by themselves. */
+/* Leased jobs are found by their ids, waiting jobs of all topics by their topics. Counting all leased jobs of
+ * a shard has its own call. */
 static void begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
@@ -313,7 +313,7 @@ static void begin(struct walk *walk)
         walk->list.max = list->max < MERGED_MAX ? list->max : MERGED_MAX;
         heads_find(shard, list, is_plain_count(walk), on_heads, walk);
     } else {
-        ask(walk);
+        list_ask(walk);
     }
 }
 

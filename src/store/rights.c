@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "store/script.h"
 
-/* Also in docs/operations.md, where a test compares it. No category holds all of it: INFO, ROLE and CONFIG GET are
- * dangerous by Redis's classes, TIME and WAIT in none that is needed whole. */
+/* Also in docs/operations.md, where a test compares it. No category holds all of it: INFO, ROLE and CONFIG
+ * GET are dangerous by Redis's classes, TIME and WAIT in none that is needed whole. */
 #define COMMANDS                                                                                             \
     "+@read +@write +@scripting +@pubsub +@connection -@dangerous +time +wait +info +role +config|get "      \
     "+cluster|info +cluster|slots"
@@ -20,14 +20,14 @@ struct rights {
     const struct store_options *options;
     loop_fn *on_known;
     void *arg;
-    struct buffer never_key; /* of a key that never exists */
+    struct buffer never_key; /* a key that never exists */
     bool is_known, is_subscription_denied;
-    char names[NAMES_MAX];      /* what is denied, from the last whole round; empty: nothing */
-    char next_names[NAMES_MAX]; /* of the round under way */
+    char names[NAMES_MAX];      /* denied rights, from the last complete round; empty: none */
+    char next_names[NAMES_MAX]; /* of the current round */
     char refusal[RIGHTS_TEXT_MAX];
 };
 
-/* A question on the connection, and the name of what it tries. */
+/* A query on the connection, and the name of the right that it tries. */
 struct question {
     struct rights *rights;
     const char *name;
@@ -82,7 +82,7 @@ static void try_command(struct rights *rights, const char *name, size_t argc, co
     redis_send(rights->link, argc, argv, on_answer, question);
 }
 
-/* The last answer of a round. Pairs of a command and the error that it got in a script. */
+/* The last answer of a round: pairs of a command and its error in a script. */
 static void on_tried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct rights *rights = arg;
@@ -100,7 +100,7 @@ static void on_tried(void *arg, enum status status, const struct redis_reply *re
     rights->on_known(rights->arg);
 }
 
-/* Arguments that no command takes: Redis looks at rights first. */
+/* Tries commands with arguments that they reject: Redis checks rights first. */
 void rights_ask(struct rights *rights)
 {
     struct slice never = buffer_slice(&rights->never_key);

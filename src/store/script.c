@@ -11,10 +11,10 @@ enum {
     FIRST_ARGS = 64,
     NUMBER_BYTES = 24,
     NUMBERS_IN_BLOCK = 60,
-    REFUSALS_TOLD_MAX = 10, /* in a second */
+    REFUSALS_TOLD_MAX = 10, /* per second */
 };
 
-/* Texts of numbers; a block never moves. */
+/* Numbers as text. A block never moves. */
 struct number_block {
     struct number_block *next;
     size_t used;
@@ -79,8 +79,8 @@ void script_call_number(struct script_call *call, int64_t number)
     script_call_text(call, slice_from(text, digits.size));
 }
 
-/* The first word of an error names it. All but those that come from within a
- * script mean that it did not run; on a slot on the move it ran no further than its probe. */
+/* The first word of an error identifies it. All but those from within a script mean that the script did not
+ * run. With a slot on the move it stopped at its probe. */
 enum status script_error_status(struct slice error)
 {
     static const struct {
@@ -130,8 +130,8 @@ void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
         redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
-/* An outage brings a refusal for each call of each shard: a reactor tells of a few each second, and of how
- * many it kept quiet. */
+/* During an outage each call of each shard is refused. A reactor logs a few refusals each second, and the
+ * number of the others. */
 static void log_refusal(const char *script, struct slice error)
 {
     static _Thread_local struct {

@@ -11,7 +11,7 @@
 #include "store/redis_nodes.h"
 #include "store/shard_private.h"
 
-/* A shard, and where it finds its store. */
+/* A shard and its store. */
 struct member {
     struct store *store;
     struct shard *shard;
@@ -21,19 +21,19 @@ struct store {
     struct loop *loop;
     struct store_options options;
     struct member *members; /* as many as options.shards */
-    /* Who says where the primaries are; both NULL: the address does. */
+    /* The source of the primaries; both NULL: the address. */
     struct sentinel *sentinel;
     struct cluster *cluster;
     struct redis_nodes *redis_nodes;
     struct store_facts facts;    /* of all shards together */
-    const struct shard *refused; /* one that can be used by no duepost like this one, or NULL */
+    const struct shard *refused; /* a shard that this duepost cannot use at all, or NULL */
     struct {
         loop_fn *fn;
         void *arg;
     } on_change;
 };
 
-/* ---- which shard ---- */
+/* ---- finding shards ---- */
 
 size_t store_shards(const struct store *store)
 {
@@ -52,7 +52,7 @@ struct shard *store_shard_of(const struct store *store, struct slice id)
     return store_shard(store, crc16(topic_owner(id)) % store->options.shards);
 }
 
-/* ---- where it is ---- */
+/* ---- finding primaries ---- */
 
 static void on_sentinel_switch(void *arg)
 {
@@ -78,7 +78,7 @@ static void on_peer(void *arg, const struct redis_node *node)
     redis_nodes_note(member->store->redis_nodes, node);
 }
 
-/* What a node of the Cluster says in errors about who serves a shard. */
+/* A node of the Cluster may name the owner of a shard in its errors. */
 static void on_error(void *arg, struct slice error)
 {
     const struct member *member = arg;
@@ -122,7 +122,7 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
     return redis_nodes_have(store->redis_nodes, address, port);
 }
 
-/* ---- is it there? ---- */
+/* ---- state of Redis ---- */
 
 static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 {
@@ -133,8 +133,8 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
         sum->in_force.replicas = facts->in_force.replicas;
 }
 
-/* The layout of the first shard decides whether the others may get ours: a duepost that is set up otherwise
- * must not begin shards into which no other one looks. */
+/* The layout of the first shard decides whether the others may get ours: a duepost with another configuration
+ * must not begin shards that no other duepost uses. */
 static void lay_out_others(const struct store *store)
 {
     const struct facts *first = store_shard(store, 0)->facts;
@@ -182,7 +182,7 @@ void store_facts_durability(const struct store_facts *facts, char text[DURABILIT
         durability_format(facts->in_force, text);
 }
 
-/* With several shards, says which one it is about. */
+/* Names the shard in the problem when there are several. */
 static void name_shard(const struct store *store, const struct shard *shard, struct problem *problem)
 {
     struct problem why = *problem;
@@ -217,7 +217,7 @@ bool store_is_ready(const struct store *store, struct problem *problem)
 
 bool store_is_ready_for(const struct store *store, struct slice id, struct problem *problem)
 {
-    /* Where one shard has another layout, no topic is where it seems to be. */
+    /* When one shard has another layout, topics are not where this duepost expects them. */
     return !store_is_refused(store, problem) && is_shard_ready(store, store_shard_of(store, id), problem);
 }
 
@@ -227,7 +227,7 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
     store->on_change.arg = arg;
 }
 
-/* ---- life ---- */
+/* ---- new, free ---- */
 
 static void start_shard(struct store *store, size_t number)
 {
@@ -265,7 +265,7 @@ void store_free(struct store *store)
 {
     if (!store)
         return;
-    for (size_t i = 0; i < store->options.shards; i++) /* their last callbacks may ask for any of them */
+    for (size_t i = 0; i < store->options.shards; i++) /* their last callbacks may call any of them */
         shard_close(store_shard(store, i));
     for (size_t i = 0; i < store->options.shards; i++)
         shard_free(store_shard(store, i));
@@ -284,7 +284,7 @@ void store_set_limits(struct store *store, const struct store_options *options)
     store->options.dead_max_age_ms = options->dead_max_age_ms;
 }
 
-/* ---- how many ---- */
+/* ---- counts ---- */
 
 struct sum {
     struct store_counts counts;

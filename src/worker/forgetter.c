@@ -17,7 +17,7 @@ static void on_forgotten(void *arg, enum status status, bool is_full)
         pace_end(forgetter->pace);
 }
 
-static void step(void *arg)
+static void forgetter_step(void *arg)
 {
     struct forgetter *forgetter = arg;
     shard_forget(forgetter->shard, on_forgotten, forgetter);
@@ -27,7 +27,7 @@ struct forgetter *forgetter_new(struct loop *loop, struct shard *shard)
 {
     struct forgetter *forgetter = NEW(struct forgetter);
     forgetter->shard = shard;
-    forgetter->pace = pace_new(loop, step, forgetter);
+    forgetter->pace = pace_new(loop, forgetter_step, forgetter);
     return forgetter;
 }
 

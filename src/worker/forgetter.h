@@ -1,5 +1,5 @@
-/* forgetter.h - forgets idempotency keys whose window is over. In bounded steps, one after the other while
- * there are more. */
+/* forgetter.h - removes expired idempotency keys. In bounded steps, one after the other while there are
+ * more. */
 #ifndef DUEPOST_WORKER_FORGETTER_H
 #define DUEPOST_WORKER_FORGETTER_H
 
@@ -10,9 +10,9 @@ struct forgetter;
 /* Borrows both. */
 struct forgetter *forgetter_new(struct loop *, struct shard *);
 
-/* Forgets, unless it does so already. */
+/* Runs, unless it is already running. */
 void forgetter_run(struct forgetter *);
 
-void forgetter_free(struct forgetter *); /* NULL is fine */
+void forgetter_free(struct forgetter *); /* NULL is ignored */
 
 #endif

@@ -18,6 +18,6 @@ struct recovery *recovery_new(struct loop *, struct shard *, struct metrics *, r
 /* There are lost leases. Does nothing while a recovery is under way. */
 void recovery_run(struct recovery *);
 
-void recovery_free(struct recovery *); /* NULL is fine */
+void recovery_free(struct recovery *); /* NULL is ignored */
 
 #endif

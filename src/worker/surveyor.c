@@ -9,19 +9,19 @@
 struct surveyor {
     struct shard *shard;
     struct pace *pace;
-    int64_t ended_us; /* the last survey; at first, the beginning of the first one */
+    int64_t ended_us; /* end of the last survey; at first, the beginning of the first one */
     char cursor[SHARD_SURVEY_CURSOR_MAX + 1];
-    struct shard_survey found; /* by the steps so far; its cursor is not used */
+    struct shard_survey found; /* result of the steps so far; its cursor is not used */
 };
 
-/* The next result is as late as the last one is old. So 1,000,000 topics with due jobs get up to half of
- * Redis's time, which keeps the age below 10 s. */
+/* Returns the age of the last result, as the lateness of the next one. It lets a survey of 1,000,000 topics
+ * with due jobs take up to half of Redis's time, which keeps the age below 10 s. */
 static int64_t age_ms(const struct surveyor *surveyor)
 {
     return (clock_boot_us() - surveyor->ended_us) / 1000;
 }
 
-/* After a failure the next run begins anew. */
+/* After a failure the next run starts again. */
 static void on_surveyed(void *arg, enum status status, const struct shard_survey *survey)
 {
     struct surveyor *surveyor = arg;
@@ -38,7 +38,7 @@ static void on_surveyed(void *arg, enum status status, const struct shard_survey
     pace_end(surveyor->pace);
 }
 
-static void step(void *arg)
+static void surveyor_step(void *arg)
 {
     struct surveyor *surveyor = arg;
     if (!surveyor->cursor[0])
@@ -53,7 +53,7 @@ struct surveyor *surveyor_new(struct loop *loop, struct shard *shard)
 {
     struct surveyor *surveyor = NEW(struct surveyor);
     surveyor->shard = shard;
-    surveyor->pace = pace_new(loop, step, surveyor);
+    surveyor->pace = pace_new(loop, surveyor_step, surveyor);
     return surveyor;
 }
 

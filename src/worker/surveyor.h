@@ -1,7 +1,7 @@
-/* surveyor.h - counts the due jobs of a shard where too many topics have some for one call.
+/* surveyor.h - counts the due jobs of a shard when too many topics have some for one call.
  *
- * Jobs become due by time alone, so nothing can keep their number. A survey looks at the topics that may have
- * some, a bounded number in each step, and leaves the result in Redis for whoever asks. */
+ * Jobs become due by time alone, so no stored number can be right. A survey counts the topics that may have
+ * due jobs, a bounded number in each step, and stores the result in Redis for all processes. */
 #ifndef DUEPOST_WORKER_SURVEYOR_H
 #define DUEPOST_WORKER_SURVEYOR_H
 
@@ -12,9 +12,9 @@ struct surveyor;
 /* Borrows both. */
 struct surveyor *surveyor_new(struct loop *, struct shard *);
 
-/* Surveys, unless it does so already. */
+/* Surveys, unless a survey is running. */
 void surveyor_run(struct surveyor *);
 
-void surveyor_free(struct surveyor *); /* NULL is fine */
+void surveyor_free(struct surveyor *); /* NULL is ignored */
 
 #endif

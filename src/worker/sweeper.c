@@ -8,10 +8,10 @@ struct sweeper {
     struct shard *shard;
     struct metrics *metrics;
     struct pace *pace;
-    struct shard_swept total; /* of this sweep */
+    struct shard_swept total; /* of the current sweep */
 };
 
-/* Bounds that remove dead jobs are worth a warning: nobody can run those again. */
+/* Removed dead jobs deserve a warning, because they cannot be run again. */
 static void log_sweep(const struct sweeper *sweeper)
 {
     const struct shard_swept *total = &sweeper->total;
@@ -49,7 +49,7 @@ static void on_swept(void *arg, enum status status, const struct shard_swept *sw
     pace_end(sweeper->pace);
 }
 
-static void step(void *arg)
+static void sweeper_step(void *arg)
 {
     struct sweeper *sweeper = arg;
     shard_sweep(sweeper->shard, on_swept, sweeper);
@@ -60,7 +60,7 @@ struct sweeper *sweeper_new(struct loop *loop, struct shard *shard, struct metri
     struct sweeper *sweeper = NEW(struct sweeper);
     sweeper->shard = shard;
     sweeper->metrics = metrics;
-    sweeper->pace = pace_new(loop, step, sweeper);
+    sweeper->pace = pace_new(loop, sweeper_step, sweeper);
     return sweeper;
 }
 
