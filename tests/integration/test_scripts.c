@@ -537,6 +537,12 @@ START_TEST(list_tells_what_passes_its_filters)
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
          "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''",
          "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"} 0 ''", NULL},
+        /* The url of a job, wherever another version writes it. */
+        {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
+         "jobs: t/a={\"body\":{\"url\":\"http://g/\"},\"url\":\"http://h/\"} "
+         "t/b={\"body\":{\"url\":\"http://h/\"},\"url\":\"http://g/\"}\n",
+         "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''",
+         "'' '' 1 t/a now {\"body\":{\"url\":\"http://g/\"},\"url\":\"http://h/\"} 0 '' 0 ''", NULL},
         {some, "list ready t 9 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 2", NULL},
         {some, "list delayed t 9 '' '' 100 1000 -inf now+9 '' count 0 '' '' '' ''", "'' '' 1", NULL},
         {some, "list dead '' 9 '' '' 100 1000 -inf +inf '' count 0 '' '' '' ''", "'' '' 2", NULL},

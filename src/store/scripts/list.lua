@@ -55,13 +55,23 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- The record begins as schedule.lua and job_record.c made it.
+-- When the job was created, nothing if the record does not say so, and its url or ''. This version writes both first; a record of
+-- another form is decoded.
+local function origin_of(record)
+  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"\\]*)"')
+  if created then return tonumber(created), url end
+  bytes_left = bytes_left - 3 * #record
+  local is_sound, job = pcall(cjson.decode, record)
+  if not is_sound or type(job) ~= 'table' then return nil, '' end
+  return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
+end
+
 local function passes(id, record, lines)
-  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
-  if began > 0 and created and tonumber(created) > began then return false end
+  local created, url
+  if began > 0 or host ~= '' then created, url = origin_of(record) end
+  if began > 0 and created and created > began then return false end
   if not ended_so(record, lines) then return false end
   if host == '' then return true end
-  url = url or ''
   if url == '' then url = settings_of(topic_of(id)).url or '' end
   local there = string.match(url, '^%a+://([^/?#]*)')
   there = there and string.lower(there)
