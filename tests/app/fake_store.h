@@ -1,4 +1,4 @@
-/* fake_store.h - the functions of store/store.h for tests of use cases, in the program that links this.
+/* fake_store.h - replaces the functions of store/store.h in a program that tests use cases.
  *
  * A call is kept until the test answers it. fake_take returns the oldest one; the test then calls its fn,
  * with what the store would have answered. */
