@@ -123,7 +123,7 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
                                   const struct problem_words *words)
 {
     if (verdict->end == APP_CONTENDED)
-        problem_write(members, "The %s changes all the time; nothing changed.", words->what);
+        problem_write(members, "Others change the %s all the time; nothing changed.", words->what);
     else if (verdict->end == APP_NO_MEMORY)
         problem_write(members, "There is no memory for that; nothing changed.");
     else if (verdict->end == APP_UNKNOWN)
@@ -144,11 +144,10 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
     case APP_SIBLING:
         return write_forbidden(members, exchange, verdict);
     case APP_NOT_FOUND:
-        problem_write(
-            members,
-            "There is no such job. It may have been delivered or cancelled, which leaves nothing here "
-            "unless its topic has a retention, or it never was there. The log has a line of each "
-            "end (job_delivered, job_dead, job_cancelled).");
+        problem_write(members,
+                      "There is no such job. It may have been delivered or cancelled, which is kept "
+                      "only if its topic has a retention, or it never existed. The log has a line for each "
+                      "end (job_delivered, job_dead, job_cancelled).");
         return 404;
     case APP_EXISTS:
         return write_conflict(members, "Another job has this id.", &verdict->job);
@@ -158,8 +157,7 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
         return write_conflict(members, "The job is dead, and meanwhile another job has its id.",
                               &verdict->job);
     case APP_EXPIRED:
-        return write_conflict(members, "The job has expired, and would be dead at once again.",
-                              &verdict->job);
+        return write_conflict(members, "The job has expired: it would be dead again at once.", &verdict->job);
     case APP_UNREADABLE:
         return write_conflict(
             members, "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",

@@ -13,7 +13,7 @@ enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000 };
 
 /* ---- values ---- */
 
-static const char bad_cursor[] = "is not from an answer of ours";
+static const char bad_cursor[] = "must be a cursor from a page of this list";
 static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
 
 static const char *read_state(void *into, struct slice value)
@@ -32,7 +32,7 @@ static const char *read_topic(void *into, struct slice value)
 {
     struct list_query *query = into;
     query->bulk.list.topic = value;
-    return topic_is_valid(value) ? NULL : "is no topic";
+    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
 }
 
 static const char *read_after(void *into, struct slice value)

@@ -75,7 +75,8 @@ static void on_closed(void *arg, const struct app_verdict *verdict)
     if (verdict->end == APP_DONE)
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
     else if (verdict->end == APP_NOT_FOUND)
-        exchange_refuse(exchange, 404, "Nothing is known of this receiver: it is well, or was never used.");
+        exchange_refuse(exchange, 404,
+                        "Nothing is known of this receiver: it is not impaired, or was never used.");
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

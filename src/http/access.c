@@ -37,13 +37,13 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
     struct slice text;
     if (!read_bearer(exchange, &text)) {
         refuse_unauthenticated(exchange, "Bearer realm=\"duepost\"",
-                               "This needs a token: send it as \"Authorization: Bearer ...\".");
+                               "The request needs a token: send \"Authorization: Bearer ...\".");
         return false;
     }
     exchange->token = token_table_find(tokens, text);
     if (!exchange->token) {
         refuse_unauthenticated(exchange, "Bearer realm=\"duepost\", error=\"invalid_token\"",
-                               "This token is not known here.");
+                               "The token is unknown.");
         return false;
     }
     exchange->tokens = token_table_share(tokens);

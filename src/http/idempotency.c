@@ -69,7 +69,7 @@ bool idempotency_begin(struct exchange *exchange, struct slice topic)
     struct list *bucket = &exchange->site->keys[bucket_of(field_of(exchange))];
     if (is_running(bucket, field_of(exchange))) {
         exchange_refuse(exchange, 409,
-                        "A request with this Idempotency-Key is being answered; wait for that.");
+                        "A request with this Idempotency-Key is being processed; wait for its answer.");
         return false;
     }
     list_append(bucket, &exchange->key_link);

@@ -68,11 +68,10 @@ bool origin_admit(struct exchange *exchange)
     }
     struct slice origin = slice_trim(http_request_header(exchange->request, "Origin"));
     if (origin.size && !is_same_site(origin, host)) {
-        exchange_refuse(
-            exchange, 403,
-            "Without tokens (--tokens) duepost does nothing for web pages of other sites: Origin is "
-            "%.*s, Host is %.*s.",
-            SLICE_ARG(origin), SLICE_ARG(host));
+        exchange_refuse(exchange, 403,
+                        "Without tokens (--tokens) duepost refuses web pages of other sites: Origin is "
+                        "%.*s, Host is %.*s.",
+                        SLICE_ARG(origin), SLICE_ARG(host));
         return false;
     }
     return true;

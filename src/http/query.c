@@ -79,9 +79,9 @@ static void read_pair(struct query_reading *reading, struct slice name, struct s
         return;
     }
     if (reading->given & 1U << found)
-        detail = "is given twice";
+        detail = "appears twice";
     else if (!percent_decode(value, '\0', text))
-        detail = "is not readable";
+        detail = "is not valid percent-encoding";
     else
         detail = reading->parameters[found].read(into, slice_from(text->data + start, text->size - start));
     reading->given |= 1U << found;

@@ -75,7 +75,7 @@ static void refuse_method(struct exchange *exchange, const struct route *route)
     buffer_init(&allow, ALLOW_MAX);
     route_allow(route, &allow);
     struct http_header header = {SLICE("Allow"), buffer_slice(&allow)};
-    exchange_refuse_with(exchange, 405, &header, "This path knows %s.", buffer_text(&allow));
+    exchange_refuse_with(exchange, 405, &header, "Method not allowed; allowed: %s.", buffer_text(&allow));
     buffer_fini(&allow);
 }
 

@@ -319,9 +319,9 @@ END_TEST
 START_TEST(its_errors_have_its_own_form)
 {
     static const char type[] = "Content-Type: application/vnd.second+json";
-    expect("GET /publish/orders-1", "s1", "", type, "{\"error\":\"This path knows POST.\"}");
+    expect("GET /publish/orders-1", "s1", "", type, "{\"error\":\"Method not allowed; allowed: POST.\"}");
     ck_assert_ptr_nonnull(strstr(text.data, "405 Method Not Allowed"));
-    expect(PUBLISH, "s0", "", type, "{\"error\":\"This token is not known here.\"}");
+    expect(PUBLISH, "s0", "", type, "{\"error\":\"The token is unknown.\"}");
     ck_assert_ptr_nonnull(strstr(text.data, "WWW-Authenticate: Bearer"));
     expect(PUBLISH, "s2", "", type, "{\"error\":\"Token reader lacks the scope schedule.\"}");
     expect("POST /publish/orders-1?from=x", "s1", "", type, "{\"error\":\"unknown query parameter");
