@@ -103,7 +103,7 @@ static void answer_all(struct tally *tally, enum status status)
     }
 }
 
-static void end(struct tally *tally, enum status status)
+static void end_count(struct tally *tally, enum status status)
 {
     tally->is_counting = false;
     board_note(tally->board, status, &tally->count);
@@ -151,7 +151,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
-    end(tally, STATUS_OK);
+    end_count(tally, STATUS_OK);
 }
 
 static void ask_topics(struct tally *tally)
@@ -170,7 +170,7 @@ static void on_counted(void *arg, enum status status, const struct store_counts 
     if (status == STATUS_OK)
         ask_topics(tally);
     else
-        end(tally, status);
+        end_count(tally, status);
 }
 
 /* The timer is the only caller, so that no callback comes within tally_ask. */
