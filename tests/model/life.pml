@@ -33,6 +33,8 @@
  * fault. Then no execution may be infinite (pan -l), and none may be stuck: each job is delivered, cancelled
  * or dead in the end.
  *
+ * With -DAT_ONCE, the burial of a job that recovery lists follows at once: the largest run has room for no more.
+ *
  * -DBUG_<NAME> puts a bug in, which has to be found. */
 
 #ifndef JOBS
@@ -685,9 +687,14 @@ inline recover(id, wait)
 #endif
   if
   :: R(id).losses == LOSSES ->
+#ifdef AT_ONCE
+    take(id);
+    die(id, R(id).lost_nonce)
+#else
     R(id).is_doomed = 1;
     R(id).holder = NOBODY;
     R(id).left = LEASE
+#endif
   :: R(id).losses < LOSSES && R(id).losses > 1 && recover_due < wait ->
     take(id);
     put(id, wait)
