@@ -1,4 +1,4 @@
-/* attempts.c - what is known of a job's last attempts. */
+/* attempts.c - reads the last attempts of a job. */
 #include "base/memory.h"
 #include "store/shard_private.h"
 

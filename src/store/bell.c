@@ -1,4 +1,4 @@
-/* bell.c - the wait for the doorbell. */
+/* bell.c - waits for the doorbell. */
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "store/shard_private.h"

@@ -1,4 +1,4 @@
-/* cancel.c - jobs that leave the pool because their owner says so. */
+/* cancel.c - removes jobs at the request of their owner. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"

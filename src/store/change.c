@@ -1,4 +1,4 @@
-/* change.c - other members of a job. */
+/* change.c - changes members of a job. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"

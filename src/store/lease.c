@@ -1,11 +1,11 @@
-/* lease.c - renewals of a lease, and its ends: five kinds of item that differ in their arguments only. */
+/* lease.c - renews and ends leases: five kinds of item that differ only in their arguments. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
-    LEASE_CALLS_MAX = 4, /* of one kind under way at once */
-    RENEW_LINGERING = 2, /* what renew.lua answers of an attempt whose job was cancelled */
+    LEASE_CALLS_MAX = 4, /* calls of one kind under way */
+    RENEW_LINGERING = 2, /* the answer of renew.lua where the job was cancelled */
 };
 
 struct lease_item {

@@ -1,4 +1,4 @@
-/* read.c - jobs as they are. */
+/* read.c - reads jobs. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"

@@ -1,26 +1,26 @@
-/* reply.h - shapes that several scripts reply with. */
+/* reply.h - reads forms of reply that several scripts share. */
 #ifndef DUEPOST_STORE_REPLY_H
 #define DUEPOST_STORE_REPLY_H
 
 #include "store/script_list.h"
 #include "store/store.h"
 
-/* How many entries of so many parts there are from number first on, as many as the reply itself says at
- * number at. False: that is more than max, or than there are. */
+/* Reads the number of entries, which stands at index at. Entries begin at index first and have this number of
+ * parts each. False: the number is over max, or the reply has fewer entries. */
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 
-/* Whether a name is one that this version takes; else the log has it, and it is left out of a page: somebody
- * else, or a later version, wrote it. */
+/* Returns whether this version accepts the name. Otherwise another program or a later version wrote it: it is
+ * logged, and callers leave it out of a page. */
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 
-/* A reply is not what the script, named for the log, replies: somebody else answers, or has changed the data
- * that it told of. The status for that: UNKNOWN. */
+/* Logs that a reply has a form that this script does not produce: another program answers, or has changed the
+ * data. Returns UNKNOWN. */
 enum status reply_refuse(const char *script);
 
-/* {state, time, record[, lost consumers[, settings of its topic[, until when it is kept, its last
- * attempt]]]}; id is left as it is. False: it is none. */
+/* Reads {state, time, record[, lost consumers[, settings of its topic[, end of its retention, its last
+ * attempt]]]}. Leaves id unchanged. False: the reply is no job. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);
 
 #endif

@@ -1,7 +1,8 @@
-/* run.c - jobs that become due now, or when it is told.
+/* run.c - makes jobs due now, or at a given time.
  *
- * Only C writes records, so a dead job's is read, written again without its attempts, and swapped
- * if it is still the one that was read; else once more. Which job is meant may be said by tags. */
+ * A dead job starts over without attempts. Only C writes records: the record is read, written again without
+ * its attempts, and swapped if it has not changed meanwhile; otherwise all of that is repeated. Tags may name
+ * one job of several. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"

@@ -42,7 +42,7 @@ static void schedule_add_item(const struct batch_item *item, struct script_call 
     script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
 }
 
-/* Who has the id, or what was answered before. */
+/* Reads the job that has the id, or the answer that is repeated. */
 static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
 {
     if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {

@@ -17,32 +17,33 @@ struct script_text {
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
 
-/* The commands that the scripts run, with a blank between two of them; and some other words that are none. */
+/* The commands that the scripts run, separated by blanks. Some other words are among them. */
 extern const char *const script_commands;
 
 struct script_call;
 
-/* reply is what the script returned when status is OK; else Redis's error, or NULL when there was none. */
+/* reply: the result of the script if status is OK, otherwise Redis's error, or NULL if there was no reply. */
 typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 
 /* key: KEYS[1], borrowed until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
-/* The next of ARGV. A text is borrowed until the callback. */
+/* Adds the next of ARGV. A text is borrowed until the callback. */
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 
-/* Takes the call. UNAVAILABLE: Redis did not run it. UNKNOWN: it may have. FULL: Redis is out of memory. */
+/* Sends and takes the call. UNAVAILABLE: Redis did not run the script. UNKNOWN: Redis may have run it. FULL:
+ * Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Makes Redis know all scripts, so that digests do. */
+/* Loads all scripts into Redis, so that calls need to send digests only. */
 void script_load_all(struct redis_link *);
 
-/* An error about this connection (an old primary, a lost permission) is cured, if at all, by a new one:
- * which is begun if reply is such an error. To be called in the callback of reply. NULL is fine. */
+/* Reconnects if reply is an error that only a new connection can cure: an old primary, a lost permission.
+ * Call it in the callback of reply. NULL is fine. */
 void script_leave_link(struct redis_link *, const struct redis_reply *reply);
 
-/* What an error reply of Redis means: see the table in README.md. */
+/* Returns the status for an error reply of Redis, see the table in README.md. */
 enum status script_error_status(struct slice error);
 
 #endif

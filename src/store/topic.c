@@ -1,4 +1,4 @@
-/* topic.c - topics: what there is of them, and what operators set. */
+/* topic.c - reads topics and changes their settings. */
 #include <assert.h>
 
 #include "base/memory.h"

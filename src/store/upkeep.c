@@ -1,4 +1,5 @@
-/* upkeep.c - what the carry worker and the janitor ask for: carry, recover, forget, sweep, audit, mend. */
+/* upkeep.c - calls of the carry worker and the janitor: carry, recover, forget, sweep, survey, audit, mend.
+ */
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/reply.h"
@@ -10,7 +11,7 @@ enum {
     FIRST_DOOMED = 3,       /* where they begin in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
-    MENDED_MAX = 64,  /* told from one step */
+    MENDED_MAX = 64,  /* reported from one step */
     SWEEP_MAX = 1024, /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
     SURVEY_MAX = 2000, /* topics in one call, which ends earlier when it takes long */
