@@ -1,5 +1,6 @@
 #include "base/metrics.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics_private.h"
 
@@ -28,18 +29,10 @@ struct metrics *metrics_of(struct metrics_board *board, size_t index)
 
 /* ---- topics ---- */
 
-static size_t hash(struct slice name)
-{
-    uint32_t sum = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < name.size; i++)
-        sum = (sum ^ (unsigned char)name.data[i]) * 16777619u;
-    return sum;
-}
-
 /* Returns the slot that holds name, or the free slot for it. */
 static _Atomic unsigned *find_slot(struct metrics_board *board, struct slice name, size_t *row)
 {
-    for (size_t at = hash(name);; at++) {
+    for (size_t at = hash_of(name);; at++) {
         _Atomic unsigned *slot = &board->slots[at % TOPIC_SLOTS];
         unsigned number = atomic_load_explicit(slot, memory_order_acquire);
         *row = number ? number - 1 : METRICS_TOPICS_MAX;

@@ -27,9 +27,6 @@ enum status {
     STATUS_FAILED,      /* the system failed: a file, a socket, a process */
 };
 
-/* Returns one lower-case word for logs. Never NULL. */
-const char *status_name(enum status);
-
 /* An error message for people: one sentence that says what was found, what was expected and what to do. */
 struct problem {
     char text[512];

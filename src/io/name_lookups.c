@@ -1,5 +1,6 @@
 #include "io/name_lookups.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 /* libc's default: two tries of 5 s at each of up to three name servers. */
@@ -51,13 +52,9 @@ static bool is_address(struct slice authority)
     return start < host.size && host.data[start] >= '0' && host.data[start] <= '9';
 }
 
-/* FNV-1a. */
 static size_t slot_of(struct slice authority)
 {
-    uint32_t hash = 2166136261;
-    for (size_t i = 0; i < authority.size; i++)
-        hash = (hash ^ (unsigned char)authority.data[i]) * 16777619;
-    return hash % FOUND_SLOTS;
+    return hash_of(authority) % FOUND_SLOTS;
 }
 
 bool name_lookups_may_begin(struct name_lookups *lookups, struct slice url, int64_t now_us)

@@ -3,11 +3,12 @@
 #include "base/json_writer.h"
 
 static const struct slice refused_names[] = {
-    {"Host", 4},        {"Content-Length", 14}, {"Transfer-Encoding", 17},
-    {"Connection", 10}, {"Keep-Alive", 10},     {"TE", 2},
-    {"Trailer", 7},     {"Upgrade", 7},         {"Expect", 6},
+    SLICE_INIT("Host"),       SLICE_INIT("Content-Length"), SLICE_INIT("Transfer-Encoding"),
+    SLICE_INIT("Connection"), SLICE_INIT("Keep-Alive"),     SLICE_INIT("TE"),
+    SLICE_INIT("Trailer"),    SLICE_INIT("Upgrade"),        SLICE_INIT("Expect"),
 };
-static const struct slice refused_prefixes[] = {{"Proxy-", 6}, {"Duepost-", 8}, {"Webhook-", 8}};
+static const struct slice refused_prefixes[] = {SLICE_INIT("Proxy-"), SLICE_INIT("Duepost-"),
+                                                SLICE_INIT("Webhook-")};
 
 static bool is_token_byte(unsigned char byte)
 {

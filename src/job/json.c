@@ -233,39 +233,11 @@ struct slice json_text(struct slice value, struct buffer *scratch)
     return slice_from(scratch->data + first, scratch->size - first);
 }
 
-bool json_next_named(struct json_cursor *cursor, struct buffer *name, struct slice *value)
+struct slice json_name(struct slice key, struct buffer *room)
 {
-    struct slice key;
-    if (!json_next_member(cursor, &key, value))
-        return false;
-    buffer_clear(name);
-    struct slice text = json_text(key, name);
-    if (text.data != name->data)
-        buffer_append(name, slice_from(text.data, text.size < name->max ? text.size : name->max));
-    return true;
-}
-
-/* ---- the top object ---- */
-
-static bool key_is(struct slice string, struct slice key)
-{
-    if (!json_has_escapes(string))
-        return slice_equal(slice_from(string.data + 1, string.size - 2), key);
-    struct buffer scratch;
-    buffer_init(&scratch, string.size);
-    bool is_equal = slice_equal(json_text(string, &scratch), key) && !scratch.failed;
-    buffer_fini(&scratch);
-    return is_equal;
-}
-
-bool json_find(struct slice text, struct slice key, struct slice *value)
-{
-    struct json_cursor cursor;
-    struct slice name;
-    if (!json_open(text, &cursor) || cursor.close != '}')
-        return false;
-    while (json_next_member(&cursor, &name, value))
-        if (key_is(name, key))
-            return true;
-    return false;
+    if (!json_has_escapes(key))
+        return slice_from(key.data + 1, key.size - 2);
+    buffer_clear(room);
+    (void)json_text(key, room); /* for a longer name, its beginning */
+    return buffer_slice(room);
 }

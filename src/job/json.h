@@ -26,10 +26,6 @@ struct json_fault {
  * out. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
-/* Finds a member of the top object of a text that json_check accepted. *value is its value without white
- * space around it. The key must not contain escapes. */
-bool json_find(struct slice text, struct slice key, struct slice *value);
-
 /* Walks over the values of an object or an array. It stays inside its text even when the text is not
  * valid. */
 struct json_cursor {
@@ -46,9 +42,6 @@ bool json_open(struct slice value, struct json_cursor *);
  * there are no more members; is_ended then distinguishes the end from an invalid text. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
-/* The same, with the decoded key in name, which is cleared first. A key that is too long is cut. */
-bool json_next_named(struct json_cursor *, struct buffer *name, struct slice *value);
-
 /* The same for the next item of an array. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 
@@ -63,6 +56,10 @@ bool json_has_escapes(struct slice string);
  * scratch, to which it is appended. Empty, with scratch failed, when there is no room or an escape is
  * invalid. */
 struct slice json_text(struct slice value, struct buffer *scratch);
+
+/* Decodes a key (with its quotes). Borrows from the key if it has no escapes, otherwise from room, which is
+ * cleared first. A key that is too long for room is cut. */
+struct slice json_name(struct slice key, struct buffer *room);
 
 /* Takes \uXXXX, or two of them that form one character, from the front of *rest. False for anything else,
  * including a lone surrogate. */

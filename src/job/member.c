@@ -9,7 +9,7 @@
 #include "job/json.h"
 #include "job/url.h"
 
-enum { SECONDS_TEXT_MAX = 32, DETAIL_MAX = 96 };
+enum { DETAIL_MAX = 96 };
 
 static bool is_number(struct slice value)
 {

@@ -49,23 +49,13 @@ static struct slice inside(struct slice string)
     return slice_from(string.data + 1, string.size - 2);
 }
 
-/* Returns the decoded key; room holds a key that had escapes. */
-static struct slice name_of(struct slice key, struct buffer *room)
-{
-    if (!json_has_escapes(key))
-        return inside(key);
-    buffer_clear(room);
-    (void)json_text(key, room); /* for a longer name, its beginning */
-    return buffer_slice(room);
-}
-
 static bool next_named(struct json_cursor *cursor, struct buffer *room, struct slice *name,
                        struct slice *value)
 {
     struct slice key;
     bool is_there = json_next_member(cursor, &key, value);
     if (is_there)
-        *name = name_of(key, room);
+        *name = json_name(key, room);
     return is_there;
 }
 
@@ -296,7 +286,7 @@ static bool find_values(struct member_parse *parse, struct slice text, struct sl
     struct slice key, name, value;
     bool is_open = json_open(text, &cursor), has_unknown = false;
     while (is_open && json_next_member(&cursor, &key, &value)) {
-        name = parse->carried ? inside(key) : name_of(key, room);
+        name = parse->carried ? inside(key) : json_name(key, room);
         size_t row = find_row(parse->table, MEMBER_SENT, name);
         if (row == parse->table->count)
             has_unknown |= !parse->carried || !members_carry(parse, key, value);

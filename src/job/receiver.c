@@ -1,5 +1,7 @@
 #include "job/receiver.h"
 
+#include "base/hash.h"
+
 #include <ctype.h>
 #include <stdio.h>
 
@@ -24,14 +26,6 @@ void receiver_name(const struct url *url, char name[RECEIVER_HOST_SIZE])
     snprintf(name + size, RECEIVER_HOST_SIZE - size, ":%u", url->port);
 }
 
-static uint64_t hash_of(struct slice text)
-{
-    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (size_t i = 0; i < text.size; i++)
-        sum = (sum ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
-    return sum;
-}
-
 void receiver_path_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
 {
     struct slice path = slice_from(url->target.data, url->target.size - url->query.size);
@@ -41,7 +35,7 @@ void receiver_path_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
         snprintf(name + size, RECEIVER_NAME_SIZE - size, "%s%.*s", path.size ? "" : "/", SLICE_ARG(path));
     else
         snprintf(name + size, RECEIVER_NAME_SIZE - size, "%.*s~%016llx", (int)RECEIVER_PATH_MAX, path.data,
-                 (unsigned long long)hash_of(path));
+                 (unsigned long long)hash_long_of(path));
 }
 
 static size_t host_size(struct slice name)

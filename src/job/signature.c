@@ -16,8 +16,8 @@ enum {
     BASE64_MAX = 4 * ((SIGNING_KEY_BYTES_MAX + 2) / 3),
 };
 
-static const struct slice shared_prefix = {"whsec_", 6}, private_prefix = {"whsk_", 5},
-                          public_prefix = {"whpk_", 5};
+static const struct slice shared_prefix = SLICE_INIT("whsec_"), private_prefix = SLICE_INIT("whsk_"),
+                          public_prefix = SLICE_INIT("whpk_");
 
 /* ---- base64 ---- */
 

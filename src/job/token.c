@@ -11,10 +11,10 @@ static const struct {
     struct slice word;
     unsigned scope;
 } scopes[] = {
-    {{"schedule", 8}, SCOPE_SCHEDULE},
-    {{"read", 4}, SCOPE_READ},
-    {{"cancel", 6}, SCOPE_CANCEL},
-    {{"admin", 5}, SCOPE_ADMIN},
+    {SLICE_INIT("schedule"), SCOPE_SCHEDULE},
+    {SLICE_INIT("read"), SCOPE_READ},
+    {SLICE_INIT("cancel"), SCOPE_CANCEL},
+    {SLICE_INIT("admin"), SCOPE_ADMIN},
 };
 
 enum { SCOPES = sizeof scopes / sizeof *scopes };
@@ -113,9 +113,9 @@ static const struct {
     struct slice name;
     enum status (*read)(struct slice value, struct token *, struct problem *);
 } fields[] = {
-    {{"scopes=", 7}, read_scopes},
-    {{"topics=", 7}, read_topics},
-    {{"rate=", 5}, read_rate},
+    {SLICE_INIT("scopes="), read_scopes},
+    {SLICE_INIT("topics="), read_topics},
+    {SLICE_INIT("rate="), read_rate},
 };
 
 enum { FIELDS = sizeof fields / sizeof *fields };

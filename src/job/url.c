@@ -66,7 +66,7 @@ bool url_host_equal(struct slice a, struct slice b)
 
 bool url_host_is_localhost(struct slice host)
 {
-    static const struct slice name = {"localhost", 9};
+    static const struct slice name = SLICE_INIT("localhost");
     struct slice plain = without_dot(host);
     if (plain.size < name.size || !slice_equal_nocase(slice_skip(plain, plain.size - name.size), name))
         return false;
@@ -90,7 +90,7 @@ static const char *read_bytes(struct slice text)
 
 static const char *read_scheme(struct slice *rest, struct url *url)
 {
-    static const struct slice http = {"http://", 7}, https = {"https://", 8};
+    static const struct slice http = SLICE_INIT("http://"), https = SLICE_INIT("https://");
     url->is_https = rest->size >= https.size && slice_equal_nocase(slice_from(rest->data, https.size), https);
     bool is_http = rest->size >= http.size && slice_equal_nocase(slice_from(rest->data, http.size), http);
     if (!url->is_https && !is_http)

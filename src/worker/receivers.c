@@ -1,5 +1,6 @@
 #include "worker/receivers.h"
 
+#include "base/hash.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -28,10 +29,7 @@ struct shard_view {
 
 static struct list *bucket_of(struct receivers *receivers, const char *name)
 {
-    uint32_t sum = 2166136261u; /* FNV-1a */
-    for (; *name; name++)
-        sum = (sum ^ (unsigned char)*name) * 16777619u;
-    return &receivers->buckets[sum % RECEIVER_BUCKETS];
+    return &receivers->buckets[hash_of(slice_of(name)) % RECEIVER_BUCKETS];
 }
 
 static struct receiver *find_receiver(struct receivers *receivers, const char *name)

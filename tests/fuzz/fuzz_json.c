@@ -35,21 +35,21 @@ static void walk_names(struct slice text)
     char room[9];
     struct buffer name = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     struct json_cursor cursor;
-    struct slice value;
-    if (json_open(text, &cursor) && cursor.close == '}')
-        while (json_next_named(&cursor, &name, &value))
-            assert(lies_in(value, text) && name.size < sizeof room);
+    struct slice key, value;
+    if (!json_open(text, &cursor) || cursor.close != '}')
+        return;
+    while (json_next_member(&cursor, &key, &value)) {
+        struct slice decoded = json_name(key, &name);
+        assert(lies_in(value, text) && name.size < sizeof room);
+        assert(json_has_escapes(key) ? decoded.size == name.size : lies_in(decoded, text));
+    }
 }
 
 /* The cursor never leaves its text, sound or not. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct json_limits limits = {8, 100};
-    struct slice text = input_of(data, size), value;
-    struct json_fault fault;
+    struct slice text = input_of(data, size);
     walk(text, text, 8);
     walk_names(text);
-    if (json_check(text, &limits, &fault) == STATUS_OK && json_find(text, SLICE("body"), &value))
-        assert(lies_in(value, text) && value.size > 0);
     return 0;
 }

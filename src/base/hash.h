@@ -1,0 +1,25 @@
+/* hash.h - FNV-1a, for tables whose names an attacker gains nothing by choosing. */
+#ifndef DUEPOST_BASE_HASH_H
+#define DUEPOST_BASE_HASH_H
+
+#include "base/slice.h"
+
+/* Returns 32 bits, for a bucket of a table in memory. */
+static inline uint32_t hash_of(struct slice text)
+{
+    uint32_t sum = UINT32_C(2166136261);
+    for (size_t i = 0; i < text.size; i++)
+        sum = (sum ^ (unsigned char)text.data[i]) * UINT32_C(16777619);
+    return sum;
+}
+
+/* Returns 64 bits, for a name that is stored. */
+static inline uint64_t hash_long_of(struct slice text)
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < text.size; i++)
+        sum = (sum ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
+    return sum;
+}
+
+#endif
