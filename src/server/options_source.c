@@ -137,6 +137,12 @@ static enum option_id find_variable(struct slice variable)
     return OPTION_COUNT;
 }
 
+/* Variables of the commands that ask a running server: see cli/. */
+static bool is_for_clients(struct slice variable)
+{
+    return slice_equal(variable, SLICE("DUEPOST_SERVER")) || slice_equal(variable, SLICE("DUEPOST_TOKEN"));
+}
+
 static void warn_unknown(struct options *options, struct slice variable)
 {
     struct buffer text;
@@ -156,9 +162,10 @@ void options_read_environment(struct option_layer *layer, char *const *environme
         if (!slice_starts_with(variable, SLICE("DUEPOST_")))
             continue;
         enum option_id id = find_variable(variable);
-        if (id == OPTION_COUNT)
+        if (id == OPTION_COUNT && !is_for_clients(variable))
             warn_unknown(options, variable);
-        else if (value.size) /* compose files express an absent variable as an empty one */
+        else if (id != OPTION_COUNT &&
+                 value.size) /* compose files express an absent variable as an empty one */
             option_layer_set(layer, id, value, OPTION_SOURCE_ENVIRONMENT, 0);
     }
 }

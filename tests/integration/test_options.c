@@ -377,7 +377,8 @@ END_TEST
 START_TEST(an_unknown_variable_is_a_warning)
 {
     write_file("");
-    load_well("", "DUEPOST_NOPE=1|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error");
+    load_well("", "DUEPOST_NOPE=1|DUEPOST_SERVER=http://"
+                  "h|DUEPOST_TOKEN=t|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error");
     ck_assert_int_eq(options.warning_count, 2);
     ck_assert_str_eq(options.warnings[0], "DUEPOST_NOPE: unknown option; the variable has no effect");
     ck_assert_str_eq(options.warnings[1], "DUEPOST_HELP: unknown option; the variable has no effect");
