@@ -29,7 +29,7 @@ static bool is_new(const char *name)
     return true;
 }
 
-static void tell(const char *name)
+static void test_point_tell(const char *name)
 {
     const char *path = getenv("DUEPOST_TEST_POINTS_HIT");
     char line[NAME_MAX_BYTES + 1];
@@ -60,7 +60,7 @@ void test_point(const char *when, const char *call)
                       strcmp(wanted[0], when) == 0 && strcmp(wanted[1], call) == 0;
     pthread_mutex_lock(&lock);
     if (is_new(name))
-        tell(name);
+        test_point_tell(name);
     bool is_now = is_ordered && ++times == time;
     pthread_mutex_unlock(&lock);
     if (is_now)

@@ -36,7 +36,7 @@ static enum status read_keys(const char *path, struct signing_keys *keys, struct
     return status;
 }
 
-static void sign(const struct signing_keys *keys, struct signed_sample *made)
+static void sign_sample(const struct signing_keys *keys, struct signed_sample *made)
 {
     struct buffer signature;
     buffer_init(&signature, SIGNATURE_MAX);
@@ -81,7 +81,7 @@ bool sign_test_run(int count, char *const *words, struct problem *problem)
     }
     if (read_keys(words[1], &keys, problem) != STATUS_OK)
         return false;
-    sign(&keys, &made);
+    sign_sample(&keys, &made);
     explicit_bzero(&keys, sizeof keys);
     printf("signed   %s.%lld.%s\n", made.id, (long long)made.seconds, sample);
     for (size_t i = 0; i < HEADERS; i++)

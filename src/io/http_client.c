@@ -199,7 +199,7 @@ static void on_own_timer(void *arg)
 
 /* Starts the calls of this turn together. Calls that end at once are reported in the next turn, because the
  * roles have already collected the work of this one. */
-static void on_turn_end(void *arg)
+static void client_on_turn_end(void *arg)
 {
     struct http_client *client = arg;
     if (!client->has_new)
@@ -315,7 +315,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     list_init(&client->idle);
     client->curl_timer = timer_new(loop, on_curl_timer, client);
     client->own_timer = timer_new(loop, on_own_timer, client);
-    client->hook = hook_new(loop, LOOP_PHASE_SEND, on_turn_end, client);
+    client->hook = hook_new(loop, LOOP_PHASE_SEND, client_on_turn_end, client);
     client->owner.ca_file = client->ca_file;
     client->owner.proxy = client->proxy;
     client->owner.on_head = on_head;

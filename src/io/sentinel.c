@@ -115,7 +115,7 @@ static void on_replicas(void *arg, const struct redis_reply *reply)
     }
 }
 
-static void send(struct witness *witness, struct slice question, redis_reply_fn *fn)
+static void sentinel_send(struct witness *witness, struct slice question, redis_reply_fn *fn)
 {
     redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, witness->sentinel->service},
                fn, witness);
@@ -127,9 +127,9 @@ static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;
     witness->asked_us = clock_boot_us();
-    send(witness, SLICE("master"), on_state);
-    send(witness, SLICE("get-master-addr-by-name"), on_primary);
-    send(witness, SLICE("replicas"), on_replicas);
+    sentinel_send(witness, SLICE("master"), on_state);
+    sentinel_send(witness, SLICE("get-master-addr-by-name"), on_primary);
+    sentinel_send(witness, SLICE("replicas"), on_replicas);
     timer_start(witness->ask, witness->asked_us < witness->sentinel->hurry_until_us ? ASK_SOON_US : ASK_US);
 }
 

@@ -52,7 +52,7 @@ static enum status check(struct job_cutter *cutter, struct slice job, struct job
     return STATUS_OK;
 }
 
-static enum status end(const struct job_cutter *cutter, struct job_errors *errors)
+static enum status cutter_end(const struct job_cutter *cutter, struct job_errors *errors)
 {
     return cutter->jobs ? STATUS_NOT_FOUND : refuse_count(errors);
 }
@@ -67,7 +67,7 @@ static struct slice trim(struct slice line)
 static enum status next_line(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
 {
     if (cutter->rest.size == 0)
-        return end(cutter, errors);
+        return cutter_end(cutter, errors);
     slice_cut(cutter->rest, '\n', job, &cutter->rest);
     cutter->lines++;
     *job = trim(*job);
@@ -80,7 +80,7 @@ static enum status end_items(const struct job_cutter *cutter, struct job_errors 
     const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;
     while (at < last && strchr(" \t\r\n", *at) && *at)
         at++;
-    return at == last ? end(cutter, errors) : refuse_at(cutter, errors, "is not valid JSON", at);
+    return at == last ? cutter_end(cutter, errors) : refuse_at(cutter, errors, "is not valid JSON", at);
 }
 
 static enum status next_item(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)

@@ -12,7 +12,7 @@ static size_t fitting(struct slice text, size_t max)
     return max;
 }
 
-static void put(struct job_errors *errors, struct slice text)
+static void errors_put(struct job_errors *errors, struct slice text)
 {
     memcpy(errors->text + errors->size, text.data, text.size);
     errors->size += text.size;
@@ -34,8 +34,8 @@ void job_errors_add_named(struct job_errors *errors, const char *prefix, struct 
     if (errors->count == JOB_ERRORS_MAX || size + what.size + 2 > sizeof errors->text - errors->size)
         return;
     errors->count++;
-    put(errors, slice_from(field, size));
-    put(errors, what);
+    errors_put(errors, slice_from(field, size));
+    errors_put(errors, what);
 }
 
 void job_errors_add(struct job_errors *errors, const char *field, const char *detail)

@@ -29,7 +29,7 @@ void redis_addresses_free(struct redis_addresses *addresses)
     free(addresses);
 }
 
-static void add(struct redis_addresses *addresses, const struct address *address, uint16_t port)
+static void addresses_add(struct redis_addresses *addresses, const struct address *address, uint16_t port)
 {
     for (size_t i = 0; i < addresses->count; i++)
         if (addresses->found[i].port == port && address_equal(&addresses->found[i].address, address))
@@ -52,7 +52,7 @@ static void look_up(struct redis_addresses *addresses, const char *host, uint16_
             memcpy(address.bytes, &((const struct sockaddr_in6 *)(const void *)item->ai_addr)->sin6_addr, 16);
         else
             memcpy(address.bytes, &((const struct sockaddr_in *)(const void *)item->ai_addr)->sin_addr, 4);
-        add(addresses, &address, port);
+        addresses_add(addresses, &address, port);
     }
     freeaddrinfo(found);
 }

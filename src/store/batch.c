@@ -93,7 +93,7 @@ static void add_follow_up(struct script_call *call, size_t number, const struct 
 }
 
 /* Adds the follow-ups of all items and their number, as take_follow_ups in scripts/lib/follow.lua reads them;
- * nothing where there are none. */
+ * adds nothing for items without follow-ups. */
 static void add_follow_ups(struct batch_call *call, struct script_call *script)
 {
     size_t number = 1, total = 0;

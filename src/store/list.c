@@ -45,7 +45,7 @@ struct walk {
 };
 
 static void list_ask(struct walk *);
-static void begin(struct walk *);
+static void list_begin(struct walk *);
 
 /* Lists jobs of these states one after the other. */
 static const enum job_state order[] = {JOB_STATE_LEASED, JOB_STATE_READY,     JOB_STATE_DELAYED,
@@ -205,7 +205,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     if (status == STATUS_OK && may_go_on(walk, count, &next)) {
         walk->counted += walk->kind == WALK_COUNT ? (int64_t)count : 0;
         walk->list.from = next;
-        begin(walk);
+        list_begin(walk);
         return;
     }
     walk_end(walk, status, reply, count, next);
@@ -268,7 +268,7 @@ static void on_heads_counted(struct walk *walk, const struct heads_page *page)
     walk->counted += page->count;
     walk->list.from = next;
     if (next.has_more)
-        begin(walk);
+        list_begin(walk);
     else
         walk_end(walk, STATUS_OK, NULL, 0, next);
 }
@@ -296,7 +296,7 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
 
 /* Leased jobs are found by their ids, waiting jobs of all topics by their topics. Counting all leased jobs of
  * a shard has its own call. */
-static void begin(struct walk *walk)
+static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
@@ -339,19 +339,19 @@ void store_list(struct store *store, const struct store_list *list, store_list_f
 {
     struct walk *walk = walk_new(store, list, WALK_JOBS, arg);
     walk->fn.jobs = fn;
-    begin(walk);
+    list_begin(walk);
 }
 
 void store_see(struct store *store, const struct store_list *list, store_seen_fn *fn, void *arg)
 {
     struct walk *walk = walk_new(store, list, WALK_SEEN, arg);
     walk->fn.seen = fn;
-    begin(walk);
+    list_begin(walk);
 }
 
 void store_count(struct store *store, const struct store_list *list, store_count_fn *fn, void *arg)
 {
     struct walk *walk = walk_new(store, list, WALK_COUNT, arg);
     walk->fn.count = fn;
-    begin(walk);
+    list_begin(walk);
 }

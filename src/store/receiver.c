@@ -65,7 +65,7 @@ struct receiver_walk {
     void *arg;
 };
 
-static void ask(struct receiver_walk *);
+static void receiver_ask(struct receiver_walk *);
 
 static struct store_receiver_cursor next_of(const struct receiver_walk *walk, bool has_more, int64_t version)
 {
@@ -76,8 +76,8 @@ static struct store_receiver_cursor next_of(const struct receiver_walk *walk, bo
     return (struct store_receiver_cursor){has_next_shard ? shard + 1 : 0, 0};
 }
 
-static void tell(struct receiver_walk *walk, enum status status, const struct store_receiver *receivers,
-                 size_t count, int64_t version, int64_t last)
+static void receiver_tell(struct receiver_walk *walk, enum status status,
+                          const struct store_receiver *receivers, size_t count, int64_t version, int64_t last)
 {
     if (walk->news_fn) {
         walk->news_fn(walk->arg, status, receivers, count, version, last);
@@ -89,7 +89,7 @@ static void tell(struct receiver_walk *walk, enum status status, const struct st
     /* As in list.c: no empty page only because it is another shard that has them. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
         walk->receivers.from = next;
-        ask(walk);
+        receiver_ask(walk);
         return;
     }
     walk->fn(walk->arg, status, receivers, count, next);
@@ -119,11 +119,11 @@ static void on_receivers(void *arg, enum status status, const struct redis_reply
                                          redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
         }
     }
-    tell(walk, status, receivers, count, version, last);
+    receiver_tell(walk, status, receivers, count, version, last);
     free(receivers);
 }
 
-static void ask(struct receiver_walk *walk)
+static void receiver_ask(struct receiver_walk *walk)
 {
     const struct store_receivers *receivers = &walk->receivers;
     struct shard *shard = store_shard(walk->store, receivers->from.shard);
@@ -142,7 +142,7 @@ void store_receivers(struct store *store, const struct store_receivers *receiver
     if (receivers->name.size)
         walk->receivers.from.shard = shard_number(store_shard_of(store, receivers->name));
     assert(walk->receivers.from.shard < store_shards(store));
-    ask(walk);
+    receiver_ask(walk);
 }
 
 void store_news(struct store *store, size_t shard, int64_t version, store_news_fn *fn, void *arg)
@@ -150,7 +150,7 @@ void store_news(struct store *store, size_t shard, int64_t version, store_news_f
     struct receiver_walk *walk = NEW(struct receiver_walk);
     *walk = (struct receiver_walk){.store = store, .news_fn = fn, .arg = arg};
     walk->receivers = (struct store_receivers){.max = SYNC_MAX, .from = {shard, version}};
-    ask(walk);
+    receiver_ask(walk);
 }
 
 /* ---- reports, and closing by hand: one script ---- */

@@ -19,7 +19,7 @@ static void put(struct line *line, struct log_field field)
 }
 
 /* The job and, where its url says, its receiver. */
-static void begin(struct line *line, const struct attempt *attempt)
+static void attempt_log_begin(struct line *line, const struct attempt *attempt)
 {
     struct url url;
     const char *detail;
@@ -48,7 +48,7 @@ void attempt_log_failure(const struct attempt *attempt)
     struct line line;
     if (!log_is_on(level))
         return;
-    begin(&line, attempt);
+    attempt_log_begin(&line, attempt);
     put(&line, LOG_NUMBER(is_dead ? "attempts" : "attempt", attempt->ending.attempts));
     put_result(&line, &attempt->job.last_attempt);
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
@@ -63,7 +63,7 @@ void attempt_log_unsent(const struct attempt *attempt)
     struct line line;
     if (!log_is_on(LOG_LEVEL_WARNING))
         return;
-    begin(&line, attempt);
+    attempt_log_begin(&line, attempt);
     put(&line, LOG_NUMBER("attempts", attempt->ending.attempts));
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
     put(&line, LOG_SLICE("reason", attempt->ending.reason));
@@ -75,7 +75,7 @@ void attempt_log_delivery(const struct attempt *attempt)
     struct line line;
     if (!log_is_on(LOG_LEVEL_INFO))
         return;
-    begin(&line, attempt);
+    attempt_log_begin(&line, attempt);
     put(&line, LOG_NUMBER("attempts", attempt->ending.attempts));
     put_result(&line, &attempt->job.last_attempt);
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));

@@ -37,7 +37,7 @@ struct janitor {
     size_t mended; /* in this round */
 };
 
-static void step(struct janitor *);
+static void janitor_step(struct janitor *);
 
 static void on_mended(void *arg, enum status status, struct slice cursor, const struct slice *mended,
                       size_t count)
@@ -56,7 +56,7 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
     if (slice_equal(cursor, SLICE("0")))
         janitor->walk++;
     if (janitor->is_mending)
-        step(janitor);
+        janitor_step(janitor);
 }
 
 static void begin_walk(struct janitor *janitor)
@@ -72,7 +72,7 @@ static bool is_passed_over(const struct janitor *janitor)
            !(janitor->is_mending ? walks[janitor->walk].is_of_mending : walks[janitor->walk].is_of_patrol);
 }
 
-static void step(struct janitor *janitor)
+static void janitor_step(struct janitor *janitor)
 {
     while (is_passed_over(janitor))
         janitor->walk++;
@@ -96,7 +96,7 @@ static void start_mending(struct janitor *janitor)
               LOG_NUMBER("kept_with_time", janitor->counts.kept_with_time));
     janitor->is_mending = true;
     begin_walk(janitor);
-    step(janitor);
+    janitor_step(janitor);
 }
 
 static bool are_off(const struct store_counts *counts)
@@ -119,7 +119,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     if (are_off(counts))
         start_mending(janitor);
     else
-        step(janitor);
+        janitor_step(janitor);
 }
 
 struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metrics *metrics)

@@ -28,7 +28,7 @@ struct burial {
     struct shard_follow_up follow_up;
 };
 
-static void end(struct recovery *recovery)
+static void recovery_end(struct recovery *recovery)
 {
     pace_end(recovery->pace);
     if (recovery->jobs > 0)
@@ -46,7 +46,7 @@ static void end_step(struct recovery *recovery)
     if (recovery->is_full)
         pace_again(recovery->pace, 0);
     else
-        end(recovery);
+        recovery_end(recovery);
 }
 
 /* ---- burying ---- */
@@ -145,7 +145,7 @@ static void recovery_step(void *arg)
     if (recovery->may_recover(recovery->arg, &now_ms))
         shard_recover(recovery->shard, now_ms, on_recovered, recovery);
     else
-        end(recovery);
+        recovery_end(recovery);
 }
 
 struct recovery *recovery_new(struct loop *loop, struct shard *shard, struct metrics *metrics,

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- abandon.lua - what a claim has leased whose answer never came: nobody delivers it, so it is due again as it was, and
--- not only when its leases end. A claim that Redis runs after this leaves its leases to recover.
+-- abandon.lua - gives back the jobs of a claim whose reply never came. They are due again at their old times, before
+-- their leases end. A claim that Redis runs after this leaves its leases to recover.
 --
 -- ARGV[2] nonce of the claim   [3] the most leases to look at; those beyond are left to recover, too
 -- Returns {now_us, how many jobs}.

@@ -2,7 +2,7 @@
 -- audit.lua - counts, in a time that does not depend on how many jobs or topics there are. Each job's id is in exactly
 -- one place, so the sums must come out.
 --
--- ARGV[2] the most topics to look at for due jobs; where more may have some, the last whole survey is told
+-- ARGV[2] the most topics to look at for due jobs; beyond that, the result is that of the last whole survey
 -- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time,
 -- due time of the first job that is due or -1, age of that and of ready, ms, or -1 where nothing is known of them, 1 when
 -- that takes a survey, held jobs, see held.lua}: ready is the part of waiting whose time has come, histories are those of jobs

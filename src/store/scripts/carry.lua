@@ -2,8 +2,8 @@
 -- carry.lua - the carry worker's step: keeps or takes the lock, offers the topics whose time has come,
 -- rings. Harmless when two do it: a standby offers topics that the owner has left overdue.
 --
--- ARGV[2] who asks   [3] 1: once a second, raises the beat; 2: the same without the beat, where nobody
--- can be watching it, so that an idle Redis writes nothing; 0: in between; -1: give the lock back
+-- ARGV[2] who asks   [3] 1: once a second, raises the beat; 2: the same without the beat, when no other
+-- process can be watching it, so that an idle Redis writes nothing; 0: in between; -1: give the lock back
 -- ARGV[4] the most topics
 -- ARGV[5] [6] owner and beat of a lock that stood still for too long: take it over; else empty
 -- ARGV[7] lease, ms   [8] how long a topic has to be overdue before a standby offers it, ms

@@ -28,7 +28,7 @@ local function may_serve(topic)
   return false
 end
 
--- How many jobs of a topic may be leased now, of so many.
+-- Returns how many of these jobs of a topic may be leased now.
 local function most_of(topic, most)
   if settings_of(topic).paused or not may_serve(topic) then return 0 end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
@@ -36,8 +36,8 @@ local function most_of(topic, most)
   return settings_of(topic).rate and math.min(most, (tokens_of(topic))) or most
 end
 
--- Of a topic that is far behind, a quarter of the places are those that fell due last, so that a new job does not wait for all the
--- retries before it. A topic that lets only a few run at once keeps its order.
+-- When a topic is far behind, a quarter of its places go to the jobs that became due last, so that a new job does not wait for
+-- all retries before it. A topic that runs only a few jobs at once keeps its order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
   local quarter = limit_of(turn.topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
@@ -49,7 +49,7 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
--- The first places of a topic's due jobs, at most so many. next: the score of the place behind them, false where there is none.
+-- Returns the first places of a topic's due jobs, up to a number. next: the score of the place after them, or false.
 local function plan_turn(topic, most)
   local turn = {topic = topic, ids = {}, scores = {}, taken = 0, holders = {}, spending = 0, is_front = true}
   most = most_of(topic, most)
@@ -135,7 +135,7 @@ local function end_turn(turn)
   offer(topic)
 end
 
--- Topics that nobody serves now have no holders: for many topics, that is one question.
+-- Topics without attempts have no holders: one query checks many topics.
 local function look_at_holders(topics)
   local keys = {}
   for i = 1, math.min(#topics, left) do keys[i] = holders_of(topics[i]) end
@@ -151,7 +151,7 @@ local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
 local function take_turns()
   local topics, turns, planned = call('ZRANGE', TURNS, '0', math.min(TURNS_AT_ONCE - 1, left)), {}, 0
-  local is_alone = #topics == 1 -- nobody else waits for a turn
+  local is_alone = #topics == 1 -- no other topic waits for a turn
   fetch_settings(topics)
   look_at_holders(topics)
   for i = 1, #topics do

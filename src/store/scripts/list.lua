@@ -4,13 +4,13 @@
 --
 -- ARGV[2] state   [3] topic, may be empty but for delivered and cancelled   [4] the most jobs
 -- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
--- ARGV[7] the most entries to look at   [8] the most bytes of records, told or only looked at, and settings; the first
+-- ARGV[7] the most entries to look at   [8] the most bytes of records, returned or only examined, and settings; the first
 --      record may be longer
 -- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
--- ARGV[12] what to tell: 'jobs', 'seen' or 'count'
--- ARGV[13] when the walk began, ms, rounded up, or 0: it begins. What came later is not told: jobs that died or became ready since,
---      and of the others jobs that were created since
+-- ARGV[12] the kind of result: 'jobs', 'seen' or 'count'
+-- ARGV[13] when the walk began, ms, rounded up, or 0: it begins. Later jobs are left out: those that died or became ready since,
+--      and in other states those that were created since
 -- ARGV[14] a line each: ids of leased jobs to look at, see leased.lua; or for delayed and ready jobs of all topics, names
 --      of the topics to look at, see heads.lua
 -- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died of one of these reasons   [17] only jobs whose last
@@ -97,7 +97,7 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
--- Whether the entry is told; records are read only where they are needed, and each that is read counts.
+-- Returns whether the entry is part of the result; records are read only where they are needed, and each that is read counts.
 local reads_record = host ~= '' or reasons ~= '' or statuses ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)

@@ -29,7 +29,7 @@ local function move_dead(id, at)
   mended('moved ' .. id)
 end
 
--- What is no id cannot be in any place.
+-- A text that is not an id cannot be in any place.
 local function remove_foreign(id)
   call('HDEL', JOBS, id)
   mended('foreign ' .. id)

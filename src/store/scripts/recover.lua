@@ -57,7 +57,7 @@ for i = 1, #ids do
   replies[2] = i
   local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
   local nonce, due = string.match(claim, '^(%S+) (%S+)$')
-  if not tonumber(due) then nonce, due = '-', integer(now) end -- somebody else wrote it
+  if not tonumber(due) then nonce, due = '-', integer(now) end -- duepost did not write it
   local losses = losses_of(id)
   if not is_recovering(nonce) then
     losses = losses + 1

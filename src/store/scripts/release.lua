@@ -10,7 +10,7 @@ for i = 5, #ARGV, 4 do
 end
 local verdicts, claims = fence(2, 4)
 
--- What is held back was not sent; what is given back without a wait may have been, and has had its turn in a rate.
+-- A job that is held was not sent. A job that is given back without a wait may have been sent, and has used its turn in a rate.
 local unsent = {}
 local function note_unsent(topic, nonce, since)
   local key = nonce .. ' ' .. topic

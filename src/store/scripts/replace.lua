@@ -1,6 +1,6 @@
 #!lua
--- replace.lua - jobs that places the place of whatever has their id, unless that is being delivered: new ones, with
--- nothing of the old ones' past. A dead one has no id, and is kept beside. No allow-oom: a full Redis refuses new work.
+-- replace.lua - schedules new jobs, replacing jobs with their ids that are not being delivered. The new jobs have
+-- nothing of the old ones' past. A dead job holds no id and stays. No allow-oom: a full Redis refuses new work.
 --
 -- ARGV[2]  the most jobs in the pool, 0: no bound
 -- then for each job:

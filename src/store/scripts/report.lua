@@ -3,16 +3,16 @@
 --
 -- ARGV[2] the first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
---   lives      1: something came that is no failure; before the failures that follow
---   failures   so many came in a row
---   cause      the last failure's word, or that of a probe that told nothing, or '-'
+--   reachable  1: an attempt did not fail; before the failures that follow
+--   failures   number of consecutive failures
+--   cause      the word of the last failure, or of an inconclusive probe, or '-'
 --   crowd      attempts that were in flight there when it asked for fewer; 0: it did not
---   delivered  so many 2xx
+--   delivered  number of 2xx
 --   probe      the number of the probe of which this tells; with neither life nor failures it told nothing, and without a
 --              cause it was not sent. 0: none
 --   wish       '-', 'close', or 'probe': the right to probe
 -- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}; changes are a sum of
--- 1 opened, 2 closed, 4 halved. version is that of the last report there is, by which an answer is told from an older one.
+-- 1 opened, 2 closed, 4 halved. version is that of the last report, which orders the answers.
 --
 -- Closing host:port closes the breakers of its paths, too.
 --
@@ -20,10 +20,10 @@
 -- ends, and doubles the wait, with the first of them that fails. Numbers grow, so a probe is of this round if its number is
 -- not below that of the first.
 --
--- A record: failures in a row, when its breaker opened or 0, until when nobody may probe, its wait, number of the first
+-- A record: failures in a row, when its breaker opened or 0, time of the next probe, its wait, number of the first
 -- probe of the round under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
 -- this report. Each gets a new version, by which others learn of it; the one with the oldest is forgotten first.
--- What changes where attempts go is told at once, on the channel of the wake-ups: 'receivers'.
+-- Changes that affect attempts are published at once, on the channel of the wake-ups: 'receivers'.
 -- uses: clock probe publish
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local PACE_MIN_MS, PACES = 1000, 6 -- from one probe of a round to the next: a part of the wait
@@ -44,7 +44,7 @@ probe()
 local NOTHING = '0 0 0 0 0 0 0 0 -'
 local SHAPE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)'
 
--- Of what somebody else wrote nothing is known.
+-- A text that duepost did not write counts as no record.
 local function read(record)
   local r = {}
   if not record or not string.match(record, SHAPE) then record = NOTHING end
@@ -89,8 +89,8 @@ local function halve(r, crowd)
   return 4
 end
 
--- Whether the right to probe is there, and for whoever asks only. Where the round's probes are lost, or run long, the next one
--- joins them.
+-- Returns whether a process that asks may probe. When the round's probes are lost, or run long, the next one joins
+-- them.
 local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end
@@ -99,8 +99,8 @@ local function grant(r, number)
   return number
 end
 
--- Of a probe that nothing came of. One that was not sent makes room at once; one that told nothing ends its round and begins the
--- wait anew, unless others are still to tell.
+-- Ends a probe without a result. A probe that was not sent frees its right at once. An inconclusive probe ends its round and
+-- restarts the current wait without doubling it, unless other probes of the round are still running.
 local function give_back(r, probe, was_sent)
   if not is_of_round(r, probe) then return end
   if not was_sent then r.probe_at = now end
@@ -137,7 +137,7 @@ local function close_paths(host)
 end
 
 local function report(i)
-  local name, lives, failures, cause = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
+  local name, reachable, failures, cause = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local crowd, delivered, probe, wish = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), ARGV[i + 7]
   local knows_paths, has_closed_paths = false, false
   if wish == 'close' then knows_paths, has_closed_paths = close_paths(name) end
@@ -146,7 +146,7 @@ local function report(i)
   local r, granted, changes = read(record), 0, 0
   local before = write(r)
   local was_open = r.opened > 0
-  if lives == '1' or wish == 'close' then close(r) end
+  if reachable == '1' or wish == 'close' then close(r) end
   if was_open and r.opened == 0 then changes = 2 end
   if wish == 'close' then r.limit = 0 end
   if delivered > 0 and r.limit > 0 then r.limit = r.limit + delivered end
@@ -156,7 +156,7 @@ local function report(i)
     was_open = r.opened > 0
     fail(r, failures, cause, probe)
     if r.opened > 0 and not was_open then changes = changes + 1 end
-  elseif lives == '0' then
+  elseif reachable == '0' then
     give_back(r, probe, cause ~= '-')
   end
   if wish == 'probe' then granted = grant(r, version + 1) end
@@ -178,7 +178,7 @@ for i = 3, #ARGV, SIZE do
 end
 if is_told then publish('receivers') end
 
--- What nothing was told of for so long, and what is too many.
+-- Records without a report for too long, and records beyond the limit, are removed.
 local excess = call('ZCARD', REPORTED) - KEPT_MAX
 local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
 for i = 1, #oldest do

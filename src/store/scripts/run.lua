@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- run.lua - a job becomes due now, or when it is told. A dead one whose id is free comes back into the pool and starts over:
+-- run.lua - makes a job due now, or at a given time. A dead one whose id is free comes back into the pool and starts over:
 -- its record is swapped for one without attempts, unless it has changed since the caller read it.
 --
 -- ARGV[2]  the most jobs in the pool, 0: no bound; then for each job:

@@ -5,8 +5,8 @@
 -- most urgent topics; else absent
 -- Returns {now_us, 1 when there are more behind, then for each topic: name, settings or '', delayed, ready, leased, dead,
 -- when the first waiting job was or is due or -1, until when its first ready job is kept back: -1 not at all, -2 until
--- something ends, else ms; held, see held.lua; delivered, retried and died within the last hour}. Of many ready jobs a part
--- is looked at for held ones, whose time to try again has come. A page with some MiB of settings is shorter.
+-- something ends, else ms; held, see held.lua; delivered, retried and died within the last hour}. With many ready jobs, only a part
+-- is examined for held ones, whose time to try again has come. A page with some MiB of settings is shorter.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 

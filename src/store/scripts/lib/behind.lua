@@ -1,7 +1,7 @@
 -- behind.lua - topics with due jobs that may not be served now, by name. Those that may be stand in turns.
 -- uses: has
 
--- What changes; written by write_behind.
+-- Changes, which write_behind writes.
 local behind_added, behind_removed = {}, {}
 local function note_behind(topic, is_behind)
   if is_behind then

@@ -10,8 +10,8 @@ local function days_of(year, month, day)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Whether a record says, where job_record.c says it, that the job is not delivered any more. What stands further inside
--- is a body. C decides; a record of another form counts as one that has not expired.
+-- Returns whether the job has expired. Reads only the members that job_record.c wrote; members further inside belong
+-- to the body. C decides; a record of another form counts as one that has not expired.
 local function is_expired(record)
   local match = string.match
   local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')

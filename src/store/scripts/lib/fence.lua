@@ -8,7 +8,7 @@ local function died_with(id, nonce)
   return last == nonce
 end
 
--- What an outcome without a lease may do, see fence.
+-- The rights of an outcome without a lease, see fence.
 -- rare: ended
 local function late_verdict(id, nonce)
   local crash = call('HGET', CRASHES, id)
@@ -17,10 +17,10 @@ local function late_verdict(id, nonce)
 end
 
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
--- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but nobody holds or has changed
+-- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process holds or has changed
 -- the job since, or only recovery holds it; 'dead' when the job died of that loss and was not changed
 -- since, see revive; nothing otherwise. Once one of a call's items has ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
--- Second result: what the claim noted, 'nonce due', where somebody holds the lease.
+-- Second result: the claim's note, 'nonce due', when a process holds the lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers = {}, {}, {}
   for i = first, #ARGV, size do

@@ -11,7 +11,7 @@ local LINGERING = base .. 'lingering' -- see lingering.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 
 -- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe
--- has asked for all of them and there is none.
+-- has checked all of them and found no key.
 local is_there, has_rare_keys = {}, true
 local function has(key)
   if is_there[key] == nil then is_there[key] = call('EXISTS', key) == 1 end

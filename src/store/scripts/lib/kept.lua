@@ -1,11 +1,11 @@
 -- kept.lua - jobs that have ended and can still be read.
 --
--- They are in no place of the pool and hold no id: a job of the pool and a kept one may share it. Of each id the last job that
+-- They are in no place of the pool and hold no id: a job of the pool and a kept one may share it. For each id the last job that
 -- ended is kept: every dead one, and the delivered and cancelled ones of topics with a retention.
 -- uses: kept_keys record
 
--- What keep has put there: state, time, losses, record, lines, nonce or ''; nothing when there is none. What somebody else
--- wrote is a dead job's record that cannot be read.
+-- Returns a kept job: state, time, losses, record, lines, nonce or ''; nothing when the id has no kept job. A text that duepost
+-- did not write counts as the unreadable record of a dead job.
 local function kept_job(id)
   local text = call('HGET', KEPT, id)
   if not text then return end

@@ -38,7 +38,7 @@ local function have_nothing(topics)
   return true
 end
 
--- Of many topics that this call has emptied, mostly all have nothing: that is one question. Returns the names that went.
+-- Most topics that this call has emptied have nothing left: one query checks all of them. Returns the names that were removed.
 local function write_names()
   local removed = {}
   if #names_doubted > 0 and have_nothing(names_doubted) then

@@ -6,8 +6,8 @@
 local TURNS = base .. 'turns'
 local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
 
--- By topic, as far as this call knows: how many of its jobs are in flight, and the score of the first one in its bucket,
--- false where there is none.
+-- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
+-- false for an empty bucket.
 local in_flight, first_scores = {}, {}
 
 -- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
@@ -22,8 +22,8 @@ local function held_until(topic, first_due)
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
--- may be served; else in due, with the time of its first job or that until which it is held. What offers change
--- there is gathered, and written for many topics at once: a command for each costs more than its work.
+-- may be served; else in due, with the time of its first job or that until which it is held. The changes of
+-- offers are collected and written for many topics at once, because a command for each would cost more than its work.
 -- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)

@@ -72,7 +72,7 @@ local function delete_buckets()
   deleted = {}
 end
 
--- The last score in a topic's bucket, but for what this call puts there; false where there is none.
+-- The last score in a topic's bucket, but for what this call puts there; false for an empty bucket.
 local highest_scores = {}
 local function highest_score(topic)
   if had_none[topic] then return false end
@@ -84,7 +84,7 @@ local function highest_score(topic)
   return highest_scores[topic]
 end
 
--- Of jobs that are due in one ms, the one that comes later gets the next of so many places.
+-- Each ms has this many places; jobs that are due in one ms get them in the order of arrival.
 local TIES = 2048
 local last_scores = {} -- topic -> ms -> the last score there, false: none
 local function last_score(topic, ms)
@@ -130,7 +130,7 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic. Where they are behind all others, its first one is as it was. Of several places for one id, the
+-- Writes the new places of a topic. Where they are behind all others, its first one is as it was. For several places of one id, the
 -- last one counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]

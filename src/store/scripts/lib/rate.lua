@@ -3,7 +3,7 @@
 -- A token bucket that makes up for lateness, below a bound for each second:
 -- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, a rate would lose the
 --   delay of each wake-up.
--- - In no second do more than the rate and the burst begin. What has begun within the last second is counted in slots.
+-- - In no second do more than the rate and the burst begin. Attempts of the last second are counted in slots.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
@@ -23,7 +23,7 @@ local function rate_of(topic)
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
   local spent = tonumber(call('HGET', RATES, topic)) or 0
-  if spent ~= spent then spent = 0 end -- somebody else wrote nan
+  if spent ~= spent then spent = 0 end -- nan, which duepost does not write
   return step, ahead, math.min(spent, now_us + ahead)
 end
 
@@ -35,8 +35,8 @@ end
 -- Quotients of decimal fractions may be a little less than the integer that they are.
 local function whole(number) return math.floor(number + 0.000001) end
 
--- What began within the last second: the number, the first slot that counts, and the slots before it, which count no more;
--- nothing for those where all is to be forgotten, as after a step of the clock.
+-- Returns the attempts of the last second: their number, the first slot that counts, and the earlier slots, which no longer
+-- count; no slots when all must be forgotten, as after a step of the clock.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first')
@@ -91,7 +91,7 @@ local function spend_tokens(topic, number, first_due)
   call('PEXPIRE', key, 2000)
 end
 
--- Of one claim, at since, ms, so many attempts have not begun.
+-- Gives back the attempts of one claim, made at since, ms, that have not begun.
 -- rare: rate
 local function return_tokens(topic, number, since)
   local step, _, spent = rate_of(topic)

@@ -1,7 +1,7 @@
 -- record.lua - records that a call reads, bounded in bytes.
 -- uses: keys
 
--- What one call reads of records, so that it does not take long; the first of them it may.
+-- Limits the records that one call reads, so that it stays short; the first record is always read.
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 

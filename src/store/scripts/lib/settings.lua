@@ -15,8 +15,8 @@ local function are_sound(s)
     and is_number(rate.burst, 1, 1e9)
 end
 
--- What operators have set for a topic: JSON as topic_settings.c wrote it. UNREADABLE: somebody else wrote it, and
--- nobody serves the topic.
+-- Returns a topic's settings, which are JSON that topic_settings.c wrote. UNREADABLE: duepost did not write them, and no
+-- process serves the topic.
 local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
 -- rare: settings
@@ -52,7 +52,7 @@ end
 
 local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
 
--- What C needs to serve or show a job of the topic. A sibling topic has parts of its owner's, see topic_settings_read_for.
+-- The settings that C needs to serve or show a job of the topic. A sibling topic has parts of its owner's, see topic_settings_read_for.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
 -- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
@@ -66,7 +66,7 @@ local function setting_of(topic, name)
   return settings_of('*')[name]
 end
 
--- What a consumer needs of a topic's settings: with the settings of all topics where it has none of its own.
+-- The settings that a consumer needs: with the settings of all topics where it has none of its own.
 local function text_for_consumer(topic)
   local own, all, parts = serving_text_of(topic), settings_of('*'), {}
   local settings = settings_of(owner_of(topic))

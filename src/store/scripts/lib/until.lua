@@ -1,4 +1,4 @@
--- until.lua - what is said of a job that is kept beside its record.
+-- until.lua - data of a kept job that is not in its record.
 -- uses: clock kept retention topic
 
 -- Until when a job is kept that ended so then; 0: its topic does not say.

@@ -1,9 +1,9 @@
--- waiting.lua - the number of waiting jobs, kept beside the buckets.
+-- waiting.lua - the number of waiting jobs, stored in addition to the buckets.
 -- uses: keys
 
 local NUMBERS = base .. 'numbers' -- waiting -> how many ids all buckets hold; held -> see held.lua
 
--- Whoever writes a bucket adds to this; write_waiting notes it at the end of the script.
+-- Each change of a bucket adds to this; write_waiting notes it at the end of the script.
 local waiting_change = 0
 local function write_waiting()
   if waiting_change ~= 0 then call('HINCRBY', NUMBERS, 'waiting', waiting_change) end
