@@ -3,7 +3,7 @@
  *
  * With 1,000,000 kept jobs whose times are spread over an hour, none is 2 s late. When all times are over
  * in the same second, the last job goes within 10 s in one topic, and within 35 s in 1,000,000 topics, each
- * of which has its own index and name. */
+ * of which has its own index and name. These times hold where Redis has a processor to itself. */
 #ifndef DUEPOST_WORKER_SWEEPER_H
 #define DUEPOST_WORKER_SWEEPER_H
 
