@@ -58,8 +58,9 @@ end
 -- When the job was created, nothing if the record does not say so, and its url or ''. This version writes both first; a record of
 -- another form is decoded.
 local function origin_of(record)
-  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"\\]*)"')
+  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if created then return tonumber(created), url end
+  if not string.find(record, '"url"', 1, true) then return tonumber(string.match(record, '^{"createdAt":(%d+)')), '' end
   bytes_left = bytes_left - 3 * #record
   local is_sound, job = pcall(cjson.decode, record)
   if not is_sound or type(job) ~= 'table' then return nil, '' end

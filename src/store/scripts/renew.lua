@@ -3,8 +3,9 @@
 --
 -- ARGV[2] lease, ms; then id, nonce, ...     Returns {now_us, 1 done, 0 lost, or 2: the job was cancelled, and the attempt
 -- keeps its place in flight, ...}.
--- uses: check clock fence lingering
-check(3, 2)
+-- uses: check clock fence lingering probe
+check_items(3, 2)
+probe_slot()
 local verdicts = fence(3, 2, true)
 local deadline = integer(now + tonumber(ARGV[2]))
 local replies = {now_us}
