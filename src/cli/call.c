@@ -29,8 +29,8 @@ static bool is_wrong_time(struct call *call, enum argument argument)
     const char *value = call->arguments.values[argument];
     if (!value || !argument_is_time(argument) || when_parse(value, time))
         return false;
-    problem_set(&call->problem, "%s is no time: expected RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m",
-                value);
+    problem_set(&call->problem,
+                "%s is not a time: expected RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m", value);
     return true;
 }
 

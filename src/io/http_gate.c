@@ -162,6 +162,6 @@ const char *http_gate_check(const struct http_head *head, struct http_framing *f
     if (!is_http_1_0 && !found[SINGLE_HOST])
         return "no Host";
     if (found[SINGLE_HOST] && !is_host(slice_trim(found[SINGLE_HOST]->value)))
-        return "Host is no host";
+        return "Host is not a valid host";
     return check_framing(found[SINGLE_CONTENT_LENGTH], found[SINGLE_TRANSFER_ENCODING], is_http_1_0, framing);
 }

@@ -126,7 +126,7 @@ enum status redis_address_parse(struct slice text, struct redis_address *address
     else if (slice_starts_with(text, SLICE("cluster://")))
         status = parse_cluster(slice_skip(text, strlen("cluster://")), address, problem);
     else
-        status = bad_address(problem, "this is no address of a Redis");
+        status = bad_address(problem, "this is not an address of Redis");
     if (status != STATUS_OK)
         redis_address_fini(address);
     return status;

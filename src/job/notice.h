@@ -5,7 +5,7 @@
  *
  *     {"topic":"orders","jobId":"17","deadAt":1700000000123,"job":{...}}
  *
- * where job is the record of the dead job, or null where that is no JSON. */
+ * where job is the record of the dead job, or null if that is not JSON. */
 #ifndef DUEPOST_JOB_NOTICE_H
 #define DUEPOST_JOB_NOTICE_H
 

@@ -93,7 +93,7 @@ enum status target_policy_allow(struct target_policy *policy, struct slice text,
         } else if (is_name(word)) {
             add_name(policy, word);
         } else {
-            problem_set(problem, "'%.*s' is no CIDR block, address, host name or *.name", SLICE_ARG(word));
+            problem_set(problem, "'%.*s' is not a CIDR block, address, host name or *.name", SLICE_ARG(word));
             return STATUS_INVALID;
         }
     }

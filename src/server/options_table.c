@@ -229,7 +229,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "0",
-            .help = "maximum number of waiting jobs; beyond: 507; 0 is no limit",
+            .help = "maximum number of waiting jobs; beyond: 507; 0: unlimited",
             .text = "Dead jobs do not count, see dead-max. With a Cluster, each shard gets an equal part.",
             .may_reload = true,
         },
@@ -242,7 +242,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "1000000",
-            .help = "maximum number of dead jobs; beyond, the oldest are removed; 0 is no limit",
+            .help = "maximum number of dead jobs; beyond, the oldest are removed; 0: unlimited",
             .text = "A dead job takes as much memory in Redis as a waiting job. Removed jobs are logged and\n"
                     "counted in duepost_dead_removed_by_number_total. With a Cluster, each shard gets an\n"
                     "equal part.",
@@ -286,7 +286,7 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(max_connections_per_address),
             .min = 0,
             .max = 1000000,
-            .help = "maximum number of connections from one address; 0 is no limit",
+            .help = "maximum number of connections from one address; 0: unlimited",
             .text =
                 "Default: a quarter of max-connections, and no limit for loopback, where a proxy may run.\n"
                 "A number set here also applies to loopback. The addresses of an IPv6 /64 count as one.\n"

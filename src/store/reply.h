@@ -20,7 +20,7 @@ bool reply_has_topic(struct slice topic);
 enum status reply_refuse(const char *script);
 
 /* Reads {state, time, record[, lost consumers[, settings of its topic[, end of its retention, its last
- * attempt]]]}. Leaves id unchanged. False: the reply is no job. */
+ * attempt]]]}. Leaves id unchanged. False: the reply is not a job. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);
 
 #endif

@@ -7,7 +7,7 @@ enum {
     SHARE_MIN = 10, /* percent of Redis's time */
     SHARE_MAX = 50,
     /* Steps are sized so that Redis is done with one within 5 ms. A reply that took longer waited behind
-     * other work, which is no reason to pause for longer: sweeps also have to end when Redis is busy. */
+     * other work, which does not justify a longer pause: sweeps also have to end when Redis is busy. */
     STEP_US_MAX = 5000,
 };
 

@@ -76,8 +76,8 @@ static void on_buried(void *arg, enum status status)
     end_step(recovery);
 }
 
-/* Settings that no version can read are no reason to keep the job: its death has no notice then. False: there
- * is no memory, or only another version knows what the death entails. */
+/* A job with unreadable settings is buried all the same, without a notice. False: there is no
+ * memory, or only another version knows what the death entails. */
 static bool write_notice(struct burial *burial, struct slice settings_text, int64_t now_ms)
 {
     const char *nonce = burial->lease.nonce.text;

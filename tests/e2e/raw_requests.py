@@ -1,6 +1,6 @@
 """Requests as bytes, written from RFC 9112 and RFC 9110, and from what is known to slip past one reader to the next.
 
-Each has a name, its bytes, and the statuses that may answer it; CLOSED is no answer, but a closed connection. SECOND is
+Each has a name, its bytes, and the statuses that may answer it; CLOSED means a closed connection without an answer. SECOND is
 another request, which changes something: it stands where one reader sees a body, or nothing at all, and another a
 request. It must never run, but in LEGAL, where it is a request to any reader."""
 

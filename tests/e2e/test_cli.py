@@ -131,7 +131,7 @@ def test_a_job_is_scheduled(server, receiver, topic):
     made = json.loads(ask(server, "schedule", topic, "--url", receiver.url(), "--due-at", "+1h", "--json"))
     assert server.get(f"/jobs/{topic}/{made['jobId']}").expect(200)["dueAt"] == made["dueAt"]
     assert "--delay is soon" in ask(server, "schedule", topic, "--delay", "soon", code=1)
-    assert "is no time" in ask(server, "schedule", topic, "--due-at", "tomorrow", code=2)
+    assert "is not a time" in ask(server, "schedule", topic, "--due-at", "tomorrow", code=2)
     assert "expected Name: value" in ask(server, "schedule", topic, "--header", "X-Shop", code=1)
     assert "cannot read" in ask(server, "schedule", topic, "--body-file", "/nothing", code=1)
     assert "expected TOPIC" in ask(server, "schedule", code=1)

@@ -316,7 +316,7 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
 
 
 def test_a_probe_that_tells_nothing_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
-    """It waits for less than a second, which is no failure of the receiver."""
+    """It waits for less than a second, which does not count as a failure of the receiver."""
     server = start("--breaker-wait", "3s")
     open_breaker(server, receiver, topic)
     receiver.script(topic, HANG)

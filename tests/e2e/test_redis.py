@@ -109,7 +109,7 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
 
 
 def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, redis, receiver, topic):
-    """It fails behind its leases, at a key that is no hash: as if its answer had been lost."""
+    """It fails behind its leases, at a key that is not a hash: as if its answer had been lost."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
     behind.command("SET", "duepost:{0}:receivers", "no hash")
@@ -163,7 +163,7 @@ def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, t
 
 
 def test_connections_to_a_replica_are_given_up_ever_more_slowly(start, redis):
-    """It takes connections and no writes: a link that came up and was no use is no reason to hurry."""
+    """It takes connections and no writes: a link that came up but cannot be used is not retried at once."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
 

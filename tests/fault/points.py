@@ -141,7 +141,7 @@ class Story:
             time.sleep(0.02)
 
     def break_a_claim(self, node):
-        """Behind its leases it fails, at a key that is no hash: as if its answer had been lost."""
+        """Behind its leases it fails, at a key that is not a hash: as if its answer had been lost."""
         key, leases = self.lane.keys + "receivers", self.lane.keys + "leases"
         self.lane.ask("SET", key, "no hash")
         if self.lane.schedule(node, "unheard") == 201:

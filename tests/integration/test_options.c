@@ -169,12 +169,12 @@ static const struct {
     {"--listen=[localhost]:1", "", "", "--listen: must be HOST:PORT"},
     {"--listen=h:65536", "", "", "--listen: must be HOST:PORT"},
     {"--listen=h:", "", "", "--listen: must be HOST:PORT"},
-    {"--redis=localhost", "", "", "--redis: this is no address of a Redis"},
+    {"--redis=localhost", "", "", "--redis: this is not an address of Redis"},
     {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by everybody"},
     {"--durability=disk", "", "",
      "--durability: must be memory, fsync, replicated:N, fsync+replicated:N or auto, not 'disk'"},
     {"--retry-schedule=1s soon", "", "", "--retry-schedule: 'soon' is not a wait"},
-    {"--allow-target=10.0.0.0/99", "", "", "--allow-target: '10.0.0.0/99' is no CIDR block"},
+    {"--allow-target=10.0.0.0/99", "", "", "--allow-target: '10.0.0.0/99' is not a CIDR block"},
     {"--prefix={x}", "", "", "--prefix: must be 1 to 64 bytes without braces"},
     {"--prefix=a b", "", "", "--prefix: must be 1 to 64 bytes without braces"},
     {"--prefix=a\x7f", "", "", "--prefix: must be 1 to 64 bytes without braces"},
@@ -363,7 +363,7 @@ START_TEST(the_password_of_redis_comes_from_where_it_is_not_seen)
     ck_assert_str_eq(options.redis_address.password, "other");
     options_fini(&options);
 
-    write_file("from file\r\n"); /* the file of the password now; it is no configuration */
+    write_file("from file\r\n"); /* now the password file, and not a configuration */
     char flags[200];
     snprintf(flags, sizeof flags, "--redis=redis://u@h|--redis-password-file|%s|--config=/dev/null",
              file_path);

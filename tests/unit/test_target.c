@@ -105,7 +105,7 @@ START_TEST(says_what_it_does_not_understand)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(target_policy_allow(policy, slice_of(bad[i]), &problem) == STATUS_INVALID, "%s",
                       bad[i]);
-    ck_assert_str_eq(problem.text, "'http://h' is no CIDR block, address, host name or *.name");
+    ck_assert_str_eq(problem.text, "'http://h' is not a CIDR block, address, host name or *.name");
     ck_assert_int_eq(target_policy_allow(policy, SLICE("10.0.0.0/8 All"), &problem), STATUS_INVALID);
     ck_assert_str_eq(problem.text,
                      "'All' would be the name of a host; to allow all addresses, private ones too, write "

@@ -65,7 +65,7 @@ local function plan_turn(topic, most)
   return turn
 end
 
--- Leases the next job of a turn. An id without a record, or what is no id, loses its place and past. A job that has expired is
+-- Leases the next job of a turn. An id without a record, or a text that is not an id, loses its place and past. A job that has expired is
 -- buried without an attempt: it does not spend the rate. False: this call has given enough bytes.
 local function lease(turn, record)
   if record and #record > bytes_left and #replies > HEAD then return false end

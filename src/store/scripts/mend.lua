@@ -6,7 +6,7 @@
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   an id in no place becomes ready, because late beats lost; an id in lease and bucket keeps its lease
---   a place without a job is removed; so are a holder without a lease, the attempts of no job, and what is no id
+--   a place without a job is removed; so are a holder without a lease, the attempts of no job, and texts that are not ids
 --   a held job that does not wait is held no longer, and a topic's entry in held has the time of its first held job
 --   a kept job without a time goes with the next sweep, and an id that is not kept is in no index
 --   a topic gets the entry that it lacks, and a name without a topic goes

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- recover.lua - jobs whose lease ran out return. That is no failure of the receiver: no attempt is spent.
+-- recover.lua - jobs whose lease ran out return. The receiver has not failed, so no attempt is used up.
 --
 -- First loss: due at once, with its old time. Second to fourth: after a random wait, so that a job which kills its consumer does
 -- not take its neighbours along. Fifth: leased by the caller and listed, a few MiB of them in one call; the caller buries them

@@ -11,5 +11,5 @@ local function topic_of(id)
   return topic
 end
 
--- orders owns the sibling topic orders~callbacks, see job_id.h. A topic that is no sibling owns itself.
+-- orders owns the sibling topic orders~callbacks, see job_id.h. A topic that is not a sibling owns itself.
 local function owner_of(topic) return string.match(topic, '^[^~]*') end
