@@ -60,6 +60,7 @@ static int open_first(const struct sockaddr *address, socklen_t size)
     return -1;
 }
 
+/* Opens a socket on a port that is shared. It does not listen yet. */
 static int open_other(const struct sockaddr *address, socklen_t size)
 {
     int on = 1;
@@ -67,8 +68,7 @@ static int open_other(const struct sockaddr *address, socklen_t size)
     if (fd < 0)
         return -1;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
-        listen(fd, BACKLOG) == 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 && bind(fd, address, size) == 0)
         return fd;
     int error = errno;
     close(fd);
@@ -193,6 +193,11 @@ int listener_take(struct listener *listener, size_t index)
     int fd = listener->fds[index];
     listener->fds[index] = -1;
     return fd;
+}
+
+bool listener_begin(int fd)
+{
+    return listen(fd, BACKLOG) == 0;
 }
 
 uint16_t listener_port(const struct listener *listener)

@@ -22,8 +22,12 @@ enum status listener_open(const char *scheme, const char *host, uint16_t port, s
 /* Closes the sockets that were not taken. NULL is ignored. */
 void listener_free(struct listener *);
 
-/* Gives the socket of one reactor. Each may be taken once. */
+/* Gives the socket of one reactor. Each may be taken once. Connections come once listener_begin was called
+ * for it. */
 int listener_take(struct listener *, size_t index);
+
+/* Listens on a socket that was taken; harmless twice. Returns false with errno. */
+bool listener_begin(int fd);
 
 /* Return the actual port, and SCHEME://HOST:PORT with the host as it was given. Borrowed. */
 uint16_t listener_port(const struct listener *);

@@ -1,7 +1,10 @@
 #include "server/reactor.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "app/app.h"
@@ -11,6 +14,7 @@
 #include "http/site.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "server/listener.h"
 #include "store/shard.h"
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
@@ -37,6 +41,7 @@ struct reactor {
     struct site *site;
     struct api *api;
     struct http_server *server;
+    bool is_closed;                    /* takes no new connections any more */
     struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
     struct consumer *consumer;
@@ -71,22 +76,38 @@ static size_t max_in_flight(const struct reactor *reactor)
     return all / count + (reactor->options.index < all % count);
 }
 
-static void start_servers(struct reactor *reactor)
+static struct http_server_options server_options(const struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    struct http_server_options server = {
-        .listen_fd = reactor->options.listen_fd,
+    return (struct http_server_options){
         .tls = options->tls,
         .handler = {.limits = reactor->options.limits, .max_waiting = part_of(reactor, options->max_waiting)},
         .head_timeout_ms = options->header_timeout_ms,
         .body_timeout_ms = options->body_timeout_ms,
         .send_timeout_ms = options->answer_timeout_ms,
     };
+}
+
+/* The kernel refuses neither: the socket is bound. */
+static int listen_at(int fd)
+{
+    if (!listener_begin(fd))
+        log_error("cannot_listen", LOG_TEXT("why", strerror(errno)));
+    return fd;
+}
+
+static void start_server(struct reactor *reactor)
+{
+    struct http_server_options server = server_options(reactor);
+    server.listen_fd = listen_at(reactor->options.listen_fd);
     site_attach(reactor->site, &server);
     reactor->server = http_server_new(reactor->loop, &server);
-    if (reactor->options.health_fd < 0)
-        return;
-    server.listen_fd = reactor->options.health_fd;
+}
+
+static void start_health_server(struct reactor *reactor)
+{
+    struct http_server_options server = server_options(reactor);
+    server.listen_fd = listen_at(reactor->options.health_fd);
     server.handler.limits = NULL;
     site_attach_probes(reactor->site, &server);
     reactor->health_server = http_server_new(reactor->loop, &server);
@@ -131,7 +152,10 @@ static void start_api(struct reactor *reactor)
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
     site_add(reactor->site, &api_dialect, reactor->api);
-    start_servers(reactor);
+    if (!reactor->options.waits_to_listen)
+        start_server(reactor);
+    if (reactor->options.health_fd >= 0)
+        start_health_server(reactor);
 }
 
 static struct attempt_policy attempt_policy(const struct options *options)
@@ -224,6 +248,20 @@ static void on_store_change(void *arg)
     reactor->options.on_ready(reactor->options.arg);
 }
 
+static void open_server(void *arg)
+{
+    struct reactor *reactor = arg;
+    if (reactor->server || reactor->is_closed)
+        return;
+    start_server(reactor);
+    reactor->options.on_opened(reactor->options.arg);
+}
+
+void reactor_open(struct reactor *reactor)
+{
+    loop_post(reactor->loop, open_server, reactor);
+}
+
 struct reactor *reactor_start(const struct reactor_options *options)
 {
     struct reactor *reactor = NEW(struct reactor);
@@ -266,7 +304,7 @@ static void reload(void *arg)
     struct site_options site = site_options(reactor);
     site_reload(reactor->site, &site);
     set_app(reactor);
-    if (options->tls)
+    if (options->tls && reactor->server)
         http_server_set_tls(reactor->server, options->tls);
     if (options->tls && reactor->health_server)
         http_server_set_tls(reactor->health_server, options->tls);
@@ -289,7 +327,9 @@ static void stop_accepting(void *arg)
 {
     struct reactor *reactor = arg;
     api_drain(reactor->api);
-    http_server_quiesce(reactor->server); /* the health server runs to the end */
+    reactor->is_closed = true;
+    if (reactor->server)
+        http_server_quiesce(reactor->server); /* the health server runs to the end */
 }
 
 static void reactor_on_turn_end(void *arg)
@@ -300,7 +340,8 @@ static void reactor_on_turn_end(void *arg)
         loop_post(reactor->loop, stop_accepting, reactor);
         return;
     }
-    if (reactor->is_drained || !reactor->is_consumer_drained || http_server_pending(reactor->server) > 0)
+    if (reactor->is_drained || !reactor->is_consumer_drained ||
+        (reactor->server && http_server_pending(reactor->server) > 0))
         return;
     reactor->is_drained = true;
     reactor->options.on_drained(reactor->options.arg);
@@ -370,7 +411,10 @@ void reactor_stop(struct reactor *reactor)
         free_upkeep(&reactor->upkeeps[i]);
     free(reactor->upkeeps);
     http_client_free(reactor->client);
-    http_server_free(reactor->server);
+    if (reactor->server)
+        http_server_free(reactor->server);
+    else
+        close(reactor->options.listen_fd);
     http_server_free(reactor->health_server);
     site_free(reactor->site);
     api_free(reactor->api);

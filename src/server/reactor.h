@@ -18,22 +18,27 @@ struct reactor_options {
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
     int health_fd;                     /* taken; -1 without --health-listen */
-    struct http_limits *limits;        /* borrowed; shared by all reactors */
-    struct metrics_board *board;       /* borrowed */
-    struct tally_board *tally;         /* borrowed */
-    size_t index;                      /* index of this reactor's metrics on the board */
-    size_t count;                      /* number of reactors: they share max_in_flight and the carrying */
-    bool is_alone;                     /* see carry_worker.h */
-    atomic_size_t *awaited;            /* borrowed: number of reactors that have not been ready yet */
+    bool waits_to_listen;        /* listens after reactor_open: until then another process serves the port */
+    struct http_limits *limits;  /* borrowed; shared by all reactors */
+    struct metrics_board *board; /* borrowed */
+    struct tally_board *tally;   /* borrowed */
+    size_t index;                /* index of this reactor's metrics on the board */
+    size_t count;                /* number of reactors: they share max_in_flight and the carrying */
+    bool is_alone;               /* see carry_worker.h */
+    atomic_size_t *awaited;      /* borrowed: number of reactors that have not been ready yet */
     /* Each is called once, in the reactor's thread: on_ready when the reactor can keep the durability class
-     * for the first time, on_drained when a drain has ended. */
+     * for the first time, on_opened when it listens after reactor_open, on_drained when a drain has ended. */
     loop_fn *on_ready;
+    loop_fn *on_opened;
     loop_fn *on_drained;
     void *arg;
 };
 
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
+
+/* Listens, for a reactor that waits to. Any thread may call it. */
+void reactor_open(struct reactor *);
 
 /* Applies the options that may change while reactors run, and drops the previous ones; then calls on_reloaded
  * in the reactor's thread. Borrows options as at the start. Any thread may call it. */

@@ -37,7 +37,8 @@ struct server {
     struct metrics_board *board;
     struct tally_board *tally;
     struct reactor **reactors;
-    size_t reactor_count, ready_count, drained_count;
+    size_t reactor_count, ready_count, opened_count, drained_count;
+    bool waits_to_listen;  /* the reactors do, until all are ready */
     atomic_size_t awaited; /* number of reactors that have not been ready yet; the reactors read it */
     bool is_listening_told;
     struct watch *signals;
@@ -187,10 +188,34 @@ static void tell_listening(struct server *server)
     fflush(stdout);
 }
 
+static void count_opened(void *arg)
+{
+    struct server *server = arg;
+    if (++server->opened_count == server->reactor_count && !server->is_stopping)
+        tell_listening(server);
+}
+
+static void on_reactor_opened(void *arg)
+{
+    struct server *server = arg;
+    loop_post(server->loop, count_opened, server);
+}
+
+static void open_reactors(struct server *server)
+{
+    server->waits_to_listen = false;
+    for (size_t i = 0; i < server->reactor_count; i++)
+        reactor_open(server->reactors[i]);
+}
+
 static void count_ready(void *arg)
 {
     struct server *server = arg;
-    if (++server->ready_count == server->reactor_count && !server->is_stopping)
+    if (++server->ready_count < server->reactor_count || server->is_stopping)
+        return;
+    if (server->waits_to_listen)
+        open_reactors(server);
+    else
         tell_listening(server);
 }
 
@@ -200,10 +225,11 @@ static void on_reactor_ready(void *arg)
     loop_post(server->loop, count_ready, server);
 }
 
-static void start_reactors(struct server *server)
+static void start_reactors(struct server *server, bool is_redis_ready)
 {
     const struct options *options = server->options;
     size_t count = (size_t)options->reactors;
+    server->waits_to_listen = options->shares_port && is_redis_ready;
     server->reactors = NEW_ARRAY(struct reactor *, count);
     atomic_init(&server->awaited, count);
     for (size_t i = 0; i < count; i++) {
@@ -212,6 +238,7 @@ static void start_reactors(struct server *server)
             .store = &server->store,
             .listen_fd = front_take(server->front, i),
             .health_fd = front_take_health(server->front, i),
+            .waits_to_listen = server->waits_to_listen,
             .limits = front_limits(server->front),
             .board = server->board,
             .tally = server->tally,
@@ -220,6 +247,7 @@ static void start_reactors(struct server *server)
             .is_alone = server->embedded != NULL,
             .awaited = &server->awaited,
             .on_ready = on_reactor_ready,
+            .on_opened = on_reactor_opened,
             .on_drained = on_reactor_drained,
             .arg = server,
         };
@@ -243,7 +271,7 @@ static void end_preflight(void *arg)
     bool is_ready = store_is_ready(server->preflight, &why);
     store_free(server->preflight);
     server->preflight = NULL;
-    start_reactors(server);
+    start_reactors(server, is_ready);
     if (is_ready) {
         timer_start(server->timer, PREFLIGHT_US);
         return;
@@ -259,6 +287,8 @@ static void server_on_timer(void *arg)
         on_drain_timeout(server);
     else if (server->preflight)
         end_preflight(server);
+    else if (server->waits_to_listen)
+        open_reactors(server);
     else
         tell_listening(server);
 }

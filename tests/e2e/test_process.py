@@ -1,6 +1,7 @@
 """Starting, stopping, being killed; the embedded Redis; the log."""
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -114,6 +116,28 @@ def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
         sockets = [stack.enter_context(new.connect()) for _ in range(64)]
         ask_all(sockets)
         assert all(sock.recv(12) == b"HTTP/1.1 200" for sock in sockets)
+
+
+def test_a_new_process_on_a_shared_port_answers_only_once_it_can(start, redis):
+    """It listens when it is connected to Redis; until then the old one answers."""
+    shared, answers = redis(), []
+    old = start("--reactors", "1", redis=shared)
+    stop = threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            with contextlib.closing(http.client.HTTPConnection(old.host, old.port, timeout=10 * SLOW)) as link:
+                link.request("GET", "/readyz")
+                answers.append(link.getresponse().status)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(3):
+            start("--reactors", "2", "--share-port", "on", redis=shared, listen=f"{old.host}:{old.port}")
+    finally:
+        stop.set()
+        asking.join()
+    assert set(answers) == {200}
 
 
 def test_what_does_not_finish_is_cut_and_its_lease_given_back(start, redis, receiver, topic):

@@ -51,6 +51,7 @@ START_TEST(picks_a_port_and_shares_it_among_the_reactors)
     ck_assert_str_eq(listener_url(listener), url);
     for (int i = 0; i < REACTORS; i++) {
         fds[i] = listener_take(listener, (size_t)i);
+        ck_assert(listener_begin(fds[i]));
         ck_assert_int_ne(fcntl(fds[i], F_GETFL) & O_NONBLOCK, 0);
         ck_assert_int_ne(fcntl(fds[i], F_GETFD) & FD_CLOEXEC, 0);
     }
@@ -96,12 +97,17 @@ START_TEST(a_port_is_shared_by_who_wants_to_and_knows_of_it)
     struct problem problem;
     ck_assert(!listener_has_partner(listener));
     ck_assert_int_eq(
-        listener_open("http", "127.0.0.1", listener_port(listener), REACTORS, true, &second, &problem), STATUS_OK);
+        listener_open("http", "127.0.0.1", listener_port(listener), REACTORS, true, &second, &problem),
+        STATUS_OK);
     ck_assert_int_eq(listener_port(second), listener_port(listener));
+    ck_assert_msg(!listener_has_partner(listener), "the second one does not listen yet");
+    int fd = listener_take(second, 0);
+    ck_assert(listener_begin(fd));
     ck_assert(listener_has_partner(listener));
     ck_assert(listener_has_partner(second));
     listener_free(listener);
     ck_assert(!listener_has_partner(second));
+    close(fd);
     listener_free(second);
 }
 END_TEST
