@@ -13,7 +13,7 @@ struct list {
     struct list *previous;
 };
 
-#define LIST_ENTRY(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
+#define LIST_ENTRY(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 static inline void list_init(struct list *list)
 {

@@ -15,7 +15,7 @@ void *memory_new(size_t bytes);
 /* Grows or shrinks like realloc. New bytes are not zeroed. */
 void *memory_resize(void *old, size_t bytes);
 
-#define NEW(type)               ((type *)memory_new(sizeof(type)))
-#define NEW_ARRAY(type, count)  ((type *)memory_new(sizeof(type) * (count)))
+#define NEW(type)              ((type *)memory_new(sizeof(type)))
+#define NEW_ARRAY(type, count) ((type *)memory_new(sizeof(type) * (count)))
 
 #endif

@@ -66,8 +66,8 @@ void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, 
 void metrics_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
-/* Counts a request of the route with this label: a literal, such as "GET /jobs". Beyond METRICS_ROUTES_MAX labels, and
- * METRICS_STATUSES_MAX statuses of one, requests are not counted. */
+/* Counts a request of the route with this label: a literal, such as "GET /jobs". Beyond METRICS_ROUTES_MAX
+ * labels, and METRICS_STATUSES_MAX statuses of one, requests are not counted. */
 void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);

@@ -179,7 +179,8 @@ static void add_status(const struct metrics_board *board, const char *label, uns
 /* Adds the labels of one reactor to those that are known. */
 static size_t collect_labels(const struct metrics *metrics, const char **labels, size_t count)
 {
-    for (const struct route_row *row = metrics->routes; row < metrics->routes + METRICS_ROUTES_MAX && row->label; row++) {
+    for (const struct route_row *row = metrics->routes;
+         row < metrics->routes + METRICS_ROUTES_MAX && row->label; row++) {
         size_t known = 0;
         while (known < count && !has_label(row, labels[known]))
             known++;

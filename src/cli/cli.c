@@ -136,8 +136,7 @@ static const struct command {
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
-    {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0,
-     NULL},
+    {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0, NULL},
     {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
@@ -221,8 +220,8 @@ int cli_run(int argc, char *const *argv)
     }
     if (is_local(command))
         return command->run(&call) || cli_fail(command->name, &call.problem) ? EXIT_SUCCESS
-               : call.is_refused                                         ? EXIT_FAILURE
-                                                                         : EXIT_USAGE;
+               : call.is_refused                                             ? EXIT_FAILURE
+                                                                             : EXIT_USAGE;
     if (arguments_parse(argc - 2, argv + 2, command->words_max, &call.arguments, &call.problem) !=
         STATUS_OK) {
         cli_fail(command->name, &call.problem);
@@ -242,14 +241,13 @@ static bool help_run(struct call *call)
         print_help(one);
         return true;
     }
-    puts(
-        "Usage: duepost COMMAND ...\n"
-        "Calls the API of a running server. Options of every command:\n"
-        "  --server URL       the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
-        "  --token-file FILE  a file with the token; default: DUEPOST_TOKEN\n"
-        "  --ca-file FILE     certificates that https trusts; default: those of this host\n"
-        "  --json             prints JSON\n"
-        "duepost COMMAND -h prints the options of a command, duepost --help the options of the server.\n");
+    puts("Usage: duepost COMMAND ...\n"
+         "Calls the API of a running server. Options of every command:\n"
+         "  --server URL       the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
+         "  --token-file FILE  a file with the token; default: DUEPOST_TOKEN\n"
+         "  --ca-file FILE     certificates that https trusts; default: those of this host\n"
+         "  --json             prints JSON\n"
+         "duepost COMMAND -h prints the options of a command, duepost --help the options of the server.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %-32s %s\n", commands[i].name, commands[i].words, commands[i].help);
     return true;

@@ -110,8 +110,7 @@ bool topic_set(struct call *call)
     json_t *patch = json_object();
     bool is_sound = arguments->word_count > 1;
     if (!is_sound)
-        problem_set(&call->problem,
-                    "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
+        problem_set(&call->problem, "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
     for (int i = 1; i < arguments->word_count && is_sound; i++)
         is_sound = add_setting(call, patch, arguments->words[i]);
     char *text = json_dumps(patch, JSON_COMPACT);

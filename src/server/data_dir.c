@@ -61,8 +61,8 @@ static enum status make_private(int fd, const char *path, struct problem *proble
     if (fstat(fd, &stat) != 0)
         return data_dir_refuse(problem, path, strerror(errno));
     if (stat.st_uid != geteuid())
-        return data_dir_refuse(problem, path,
-                      "belongs to another user; start duepost as that user or choose another --data");
+        return data_dir_refuse(
+            problem, path, "belongs to another user; start duepost as that user or choose another --data");
     if ((stat.st_mode & 077) == 0)
         return STATUS_OK;
     if (faccessat(fd, LOCK_NAME, F_OK, 0) != 0 && !is_empty(fd))
@@ -71,7 +71,7 @@ static enum status make_private(int fd, const char *path, struct problem *proble
             "is readable by other users and has other files; chmod 700 it or choose another --data");
     if (fchmod(fd, 0700) != 0)
         return data_dir_refuse(problem, path,
-                      "is readable by other users and its mode cannot be changed; chmod 700 it");
+                               "is readable by other users and its mode cannot be changed; chmod 700 it");
     return STATUS_OK;
 }
 

@@ -82,10 +82,9 @@ static const char *const arguments[] = {
 static enum status cannot_run(struct problem *problem, int error)
 {
     if (error == ENOENT)
-        problem_set(
-            problem,
-            "redis-server is not installed: install it (Debian: apt-get install redis-server) "
-            "or set --redis");
+        problem_set(problem,
+                    "redis-server is not installed: install it (Debian: apt-get install redis-server) "
+                    "or set --redis");
     else
         problem_set(problem, "cannot run redis-server: %s", strerror(error));
     return STATUS_FAILED;

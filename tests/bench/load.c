@@ -36,7 +36,7 @@ enum setting {
     SETTINGS,
 };
 
-static const char *const names[SETTINGS] = {"connections", "jobs", "first",        "topics",      "body",
+static const char *const names[SETTINGS] = {"connections", "jobs", "first",        "topics",       "body",
                                             "rate",        "due",  "delay_min_ms", "delay_max_ms", "batch"};
 
 struct load {
@@ -130,11 +130,10 @@ static void send_next(struct load *load, struct connection *connection)
     char head[HEAD_ROOM];
     connection->jobs = left < most ? left : most;
     size_t size = write_jobs(load, connection->jobs, load->request + HEAD_ROOM);
-    int head_size = snprintf(
-        head, sizeof head,
-        "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
-        "Content-Length: %zu\r\n\r\n",
-        load->port, size);
+    int head_size = snprintf(head, sizeof head,
+                             "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                             "Content-Length: %zu\r\n\r\n",
+                             load->port, size);
     char *request = load->request + HEAD_ROOM - head_size;
     memcpy(request, head, (size_t)head_size);
     size += (size_t)head_size;

@@ -25,13 +25,15 @@ START_TEST(claim_keeps_to_the_rate)
         {"bucket:t: t/a@now-9000 t/b@now-8\njobs: t/a={1} t/b={2}\nrates: t=1600000000000000\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9000 {1} t " ONE_EACH_2_S " wake now+1901",
-         BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
-                    "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
+         BEGUN(
+             "1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
+                  "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
         /* Spent beyond what it may ever spend ahead: the clock stepped back. */
-        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
+        {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
+         "\nturns: t@1\n",
          CLAIM, "0 0 0 wake now+2001",
-         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
-         "\n"},
+         "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: "
+         "t=" ONE_EACH_2_S "\n"},
         /* Eight within the last second, the first two of them until 71.456 ms from now. */
         {"begun:t: 849999999596=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
          "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
@@ -42,7 +44,8 @@ START_TEST(claim_keeps_to_the_rate)
         {"begun:t: 849999999560=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
          "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now {1} t " FIVE_EACH_S,
-         "begun:t: 850000000000=6 850000000061=1 first=849999999561 sum=7\nholders:t: t/a=n5,now\njobs: t/a={1}\n"
+         "begun:t: 850000000000=6 850000000061=1 first=849999999561 sum=7\nholders:t: t/a=n5,now\njobs: "
+         "t/a={1}\n"
          "leases: t/a@now+5000\nrates: t=1700000000323000\ntopics: t=" FIVE_EACH_S "\n"}, );
 }
 END_TEST
@@ -50,34 +53,38 @@ END_TEST
 /* Three due jobs with their records, of which the rate lets one begin now. */
 #define THREE_AT_ONCE "{\"maxInFlight\":3,\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define THREE(a, b, c)                                                                                       \
-    "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a=" a " t/b=" b " t/c=" c                              \
-    "\ntopics: t=" THREE_AT_ONCE "\nturns: t@1\n"
+    "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a=" a " t/b=" b " t/c=" c "\ntopics: t=" THREE_AT_ONCE \
+    "\nturns: t@1\n"
 #define CLAIMED(a, b, c)                                                                                     \
     BEGUN("1")                                                                                               \
     "holders:t: t/a=n5,now-9 t/b=n5,now-8 t/c=n5,now-7\njobs: t/a=" a " t/b=" b " t/c=" c                    \
-    "\nleases: t/a@now+5000 t/b@now+5000 t/c@now+5000\nrates: t=1700000002116000\ntopics: t=" THREE_AT_ONCE "\n"
+    "\nleases: t/a@now+5000 t/b@now+5000 t/c@now+5000\nrates: t=1700000002116000\ntopics: t=" THREE_AT_ONCE  \
+    "\n"
 #define CHECK_EXPIRED(a, b, c)                                                                               \
     CHECK_EXAMPLES({THREE(a, b, c), CLAIM,                                                                   \
-                    "0 0 3 t/a now-9 " a " t/b now-8 " b " t/c now-7 " c " t " THREE_AT_ONCE, CLAIMED(a, b, c)})
+                    "0 0 3 t/a now-9 " a " t/b now-8 " b " t/c now-7 " c " t " THREE_AT_ONCE,                \
+                    CLAIMED(a, b, c)})
 
 /* NOW_MS is 2023-11-14T22:13:20.123Z. */
 START_TEST(an_expired_job_costs_no_token)
 {
-    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"ttl\":1}", "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":.5,\"x\":1}",
-                  "{r}");
+    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"ttl\":1}",
+                  "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":.5,\"x\":1}", "{r}");
     CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.123Z\"}",
                   "{\"createdAt\":1,\"url\":\"\",\"delay\":1,\"expiresAt\":\"2020-02-29T00:00:00.000Z\"}",
                   "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999}");
-    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
-                  "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999,\"expiresAt\":\"2023-11-14T22:13:20.122Z\"}",
-                  "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.124Z\"}");
+    CHECK_EXPIRED(
+        "{\"createdAt\":1,\"url\":\"h\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
+        "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999,\"expiresAt\":\"2023-11-14T22:13:20.122Z\"}",
+        "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.124Z\"}");
 }
 END_TEST
 
 START_TEST(what_only_looks_expired_costs_a_token)
 {
     static const char *const records[] = {
-        "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":0.501}", "{\"createdAt\":1,\"url\":\"h\",\"body\":{\"ttl\":1}}",
+        "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":0.501}",
+        "{\"createdAt\":1,\"url\":\"h\",\"body\":{\"ttl\":1}}",
         "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2024-01-01T00:00:00.000Z\"}", "{\"x\":1}", "{}"};
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         struct buffer before, answer;
@@ -105,7 +112,8 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 {
     static const char two[] = "release t/a n1 500 now t/b n1 500 now";
     CHECK_EXAMPLES( //
-        {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
+        {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501",
+         SPENT("1700000000200456", TWO_HELD_BACK)},
         /* They did not begin, either. */
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("2"), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
@@ -123,8 +131,9 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
          "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
         /* It may have been sent; or another has it. */
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now t/b n2 500 now", "1 0 wake now+78",
-         SPENT("1700000000600456", "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
-                                   "t/b={2}\nleases: t/b@now+9\n")},
+         SPENT("1700000000600456",
+               "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
+               "t/b={2}\nleases: t/b@now+9\n")},
         /* A healthy job has its turn at once. */
         {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
@@ -155,10 +164,11 @@ static const struct rate rates[] = {
 /* As many due jobs as before, and nothing in flight. */
 static void fill(redisContext *redis)
 {
-    static const char script[] = "local base, count = KEYS[1], tonumber(ARGV[1]) "
-                                 "redis.call('DEL', base .. 'leases', base .. 'holders:t') "
-                                 "redis.call('HSET', base .. 'numbers', 'waiting', count) "
-                                 "for i = 1, count do redis.call('ZADD', base .. 'bucket:t', 1, 't/' .. i) end";
+    static const char script[] =
+        "local base, count = KEYS[1], tonumber(ARGV[1]) "
+        "redis.call('DEL', base .. 'leases', base .. 'holders:t') "
+        "redis.call('HSET', base .. 'numbers', 'waiting', count) "
+        "for i = 1, count do redis.call('ZADD', base .. 'bucket:t', 1, 't/' .. i) end";
     redis_do(redis, "EVAL %s 1 " KEYSPACE_PREFIX " %d", script, BACKLOG);
 }
 

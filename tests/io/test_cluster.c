@@ -28,8 +28,16 @@ END_TEST
 START_TEST(others_are_none)
 {
     static const char *const cases[] = {
-        "",          "MOVED",        "MOVED 5",        "MOVED 5 host", "MOVED 16384 h:1",
-        "MOVED x h:1", "MOVED 5 h:0", "MOVED 5 h:65536", "MOVED 5 h:",  "ASK 5 127.0.0.1:6381",
+        "",
+        "MOVED",
+        "MOVED 5",
+        "MOVED 5 host",
+        "MOVED 16384 h:1",
+        "MOVED x h:1",
+        "MOVED 5 h:0",
+        "MOVED 5 h:65536",
+        "MOVED 5 h:",
+        "ASK 5 127.0.0.1:6381",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint16_t slot;

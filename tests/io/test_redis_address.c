@@ -56,9 +56,18 @@ END_TEST
 START_TEST(others_are_refused_without_the_password)
 {
     static const char *const cases[] = {
-        "cluster://",         "cluster://:pass@",      "cluster://:pass@a/0",      "cluster://a/",
-        "cluster://a,:7000",  "cluster://:pass@a:0",   "cluster://:pass@a:65536",  "cluster://[::1",
-        "sentinel://a",       "redis://:pass@",        "http://:pass@a",           "",
+        "cluster://",
+        "cluster://:pass@",
+        "cluster://:pass@a/0",
+        "cluster://a/",
+        "cluster://a,:7000",
+        "cluster://:pass@a:0",
+        "cluster://:pass@a:65536",
+        "cluster://[::1",
+        "sentinel://a",
+        "redis://:pass@",
+        "http://:pass@a",
+        "",
         "cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
