@@ -80,10 +80,10 @@ void view_add_result(struct json_writer *json, const struct attempt_result *resu
 {
     json_add_time(json, "at", result->at_ms);
     json_add_number(json, "durationMs", result->duration_ms);
-    if (result->error == ATTEMPT_ERROR_NONE)
+    if (result->error == FAILURE_NONE)
         json_add_number(json, "status", result->status);
     else
-        json_add_text(json, "error", slice_of(attempt_error_word(result->error)));
+        json_add_text(json, "error", slice_of(failure_word(result->error)));
     if (result->detail.size)
         json_add_text(json, "errorDetail", result->detail);
 }

@@ -38,10 +38,10 @@ static void tell_retry(const struct telling *telling)
 {
     const struct attempt_result *last = &telling->finding->last_attempt;
     buffer_printf(telling->text, "Attempt %d ", telling->finding->attempts);
-    if (last->error == ATTEMPT_ERROR_NONE)
+    if (last->error == FAILURE_NONE)
         buffer_printf(telling->text, "was answered %d", last->status);
     else
-        buffer_printf(telling->text, "failed (%s%s%.*s)", attempt_error_word(last->error),
+        buffer_printf(telling->text, "failed (%s%s%.*s)", failure_word(last->error),
                       last->detail.size ? ": " : "", SLICE_ARG(last->detail));
     buffer_append(telling->text, SLICE("; it waits for the next one. POST .../run makes it due now."));
 }
@@ -70,13 +70,12 @@ static void tell_death(const struct telling *telling)
     const struct app_finding *finding = telling->finding;
     const struct attempt_result *last = &finding->last_attempt;
     buffer_printf(telling->text, "It was given up (%s)", finding->reason);
-    if (last->at_ms && last->error == ATTEMPT_ERROR_NONE)
+    if (last->at_ms && last->error == FAILURE_NONE)
         buffer_printf(telling->text, " after %d attempts, the last one answered %d", finding->attempts,
                       last->status);
     else if (last->at_ms)
         buffer_printf(telling->text, " after %d attempts, the last one failed: %s%s%.*s", finding->attempts,
-                      attempt_error_word(last->error), last->detail.size ? ": " : "",
-                      SLICE_ARG(last->detail));
+                      failure_word(last->error), last->detail.size ? ": " : "", SLICE_ARG(last->detail));
     buffer_printf(telling->text, ". %s", way_back(finding->reason));
 }
 

@@ -7,6 +7,7 @@
 #define DUEPOST_BASE_METRICS_H
 
 #include "base/buffer.h"
+#include "base/failure.h"
 #include "base/slice.h"
 
 enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX = 16 };
@@ -20,16 +21,13 @@ enum metrics_result {
     METRICS_RESULT_3XX,
     METRICS_RESULT_4XX,
     METRICS_RESULT_5XX,
-    METRICS_RESULT_DNS,
-    METRICS_RESULT_CONNECT,
-    METRICS_RESULT_TLS,
-    METRICS_RESULT_TIMEOUT,
-    METRICS_RESULT_RESET,
-    METRICS_RESULT_TARGET_REFUSED,
-    METRICS_RESULT_ANSWER_TOO_LARGE,
-    METRICS_RESULT_PROTOCOL,
-    METRICS_RESULT_COUNT,
+    METRICS_RESULT_FAILURE, /* the first one of failure.h; see METRICS_RESULT_OF */
+    METRICS_RESULT_COUNT = METRICS_RESULT_FAILURE + FAILURE_OTHER - FAILURE_NONE - 1,
 };
+
+/* Of a failure that has a word. */
+#define METRICS_RESULT_OF(failure)                                                                           \
+    ((enum metrics_result)(METRICS_RESULT_FAILURE + (int)(failure)-FAILURE_NONE - 1))
 
 enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEAD, METRICS_END_COUNT };
 

@@ -1,20 +1,9 @@
 #include "base/metrics_private.h"
 
-static const char *const result_words[METRICS_RESULT_COUNT] = {
-    "delivered",
-
-    "3xx",
-    "4xx",
-    "5xx",
-    "dns",
-    "connect",
-    "tls",
-    "timeout",
-    "reset",
-    "target_refused",
-    "answer_too_large",
-    "protocol",
-};
+#define FAILURE_WORD(name, word) word,
+static const char *const result_words[METRICS_RESULT_COUNT] = {"delivered", "3xx", "4xx", "5xx",
+                                                               FAILURES(FAILURE_WORD)};
+#undef FAILURE_WORD
 
 static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled", "dead"};
 

@@ -42,7 +42,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
         return CURL_SOCKET_BAD;
     /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
     if (call->outcome.was_sent) {
-        call->verdict = HTTP_ERROR_RESET;
+        call->verdict = FAILURE_RESET;
         return CURL_SOCKET_BAD;
     }
     if (!call->request.may_connect(call->request.arg, &address->addr)) {
@@ -93,16 +93,16 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     TEST_POINT("before", "may_send");
     freeze_guard_enter(call->owner->guard, call); /* until libcurl has sent */
     if (call->outcome.was_sent)
-        call->verdict = HTTP_ERROR_RESET; /* a repetition on another kept-alive connection */
+        call->verdict = FAILURE_RESET; /* a repetition on another kept-alive connection */
     else if (!parse_address(remote_ip, remote_port, &address) ||
              !request->may_connect(request->arg, (struct sockaddr *)&address))
-        call->verdict = HTTP_ERROR_REFUSED;
+        call->verdict = FAILURE_TARGET_REFUSED;
     else if (!request->may_send(request->arg))
-        call->verdict = HTTP_ERROR_UNSENT;
+        call->verdict = FAILURE_UNSENT;
     else
         call->outcome.was_sent = true;
     call->outcome.is_reused = call->outcome.was_sent && !call->was_opened;
-    if (call->verdict == HTTP_ERROR_NONE)
+    if (call->verdict == FAILURE_NONE)
         return CURL_PREREQFUNC_OK;
     freeze_guard_leave(call->owner->guard);
     return CURL_PREREQFUNC_ABORT;
@@ -146,7 +146,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
     struct slice line = slice_from(data, unit * count);
     call->head_bytes += line.size;
     if (call->head_bytes > HEAD_MAX_BYTES) {
-        call->verdict = HTTP_ERROR_TOO_LARGE;
+        call->verdict = FAILURE_ANSWER_TOO_LARGE;
         return 0;
     }
     if (call->has_head) /* a trailer */
@@ -175,7 +175,7 @@ static size_t on_body(char *data, size_t unit, size_t count, void *arg)
     call->body_bytes += unit * count;
     if (call->body_bytes <= BODY_MAX_BYTES)
         return unit * count;
-    call->verdict = HTTP_ERROR_TOO_LARGE;
+    call->verdict = FAILURE_ANSWER_TOO_LARGE;
     return 0;
 }
 
@@ -363,7 +363,7 @@ static void set_request(struct http_call *call, const struct http_call_request *
 static void forget(struct http_call *call)
 {
     call->outcome = (struct http_outcome){0};
-    call->verdict = HTTP_ERROR_NONE;
+    call->verdict = FAILURE_NONE;
     call->head_bytes = 0;
     call->body_bytes = 0;
     call->status = 0;

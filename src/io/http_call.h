@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include "base/failure.h"
 #include "base/slice.h"
 #include "base/status.h"
 
@@ -14,25 +15,8 @@ enum {
     HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 
-enum http_error {
-    HTTP_ERROR_NONE, /* an answer came; its status counts as soon as its head is complete */
-    HTTP_ERROR_DNS,
-    HTTP_ERROR_CONNECT,
-    HTTP_ERROR_TLS,
-    HTTP_ERROR_TIMEOUT,
-    HTTP_ERROR_RESET, /* the connection ended without an answer */
-    /* the same for a reused connection, before any part of an answer: most likely it was closed as idle while
-     * the request was on its way */
-    HTTP_ERROR_IDLE_CLOSED,
-    HTTP_ERROR_REFUSED,   /* may_connect refused every address, or the address of the reused connection */
-    HTTP_ERROR_TOO_LARGE, /* the head exceeds its limit; an oversized body does not change the status */
-    HTTP_ERROR_PROTOCOL,  /* the answer is not HTTP */
-    HTTP_ERROR_UNSENT,    /* may_send refused: nothing was passed to the network */
-    HTTP_ERROR_CROWDED,   /* too many name lookups are under way; nothing was sent */
-};
-
 struct http_outcome {
-    enum http_error error;
+    enum failure error;
     int status;             /* when error is NONE */
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
     int64_t duration_ms;    /* name lookup to end */

@@ -6,15 +6,15 @@
 
 enum { CURL_TOO_LARGE = 100 };
 
-static enum http_error error_of(const struct http_call *call, CURLcode code)
+static enum failure error_of(const struct http_call *call, CURLcode code)
 {
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
-        return HTTP_ERROR_DNS;
+        return FAILURE_DNS;
     case CURLE_COULDNT_CONNECT:
-        return call->was_refused && !call->was_opened ? HTTP_ERROR_REFUSED : HTTP_ERROR_CONNECT;
+        return call->was_refused && !call->was_opened ? FAILURE_TARGET_REFUSED : FAILURE_CONNECT;
     case CURLE_OPERATION_TIMEDOUT:
-        return HTTP_ERROR_TIMEOUT;
+        return FAILURE_TIMEOUT;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
@@ -27,21 +27,21 @@ static enum http_error error_of(const struct http_call *call, CURLcode code)
     case CURLE_SSL_SHUTDOWN_FAILED:
     case CURLE_SSL_CLIENTCERT:
     case CURLE_USE_SSL_FAILED:
-        return HTTP_ERROR_TLS;
+        return FAILURE_TLS;
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return HTTP_ERROR_CONNECT;
+        return FAILURE_CONNECT;
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* unsent: the proxy's answer instead of a tunnel */
-        return call->owner->proxy && !call->outcome.was_sent ? HTTP_ERROR_CONNECT : HTTP_ERROR_RESET;
+        return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
     /* A header line over libcurl's own limit of 100 KiB: the first code up to 8.5, the second from 8.6 on. A
      * number instead of CURLE_TOO_LARGE, so that a program built with an older libcurl recognizes it, too. */
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
-        return HTTP_ERROR_TOO_LARGE;
+        return FAILURE_ANSWER_TOO_LARGE;
     default:
-        return HTTP_ERROR_PROTOCOL;
+        return FAILURE_PROTOCOL;
     }
 }
 
@@ -78,13 +78,13 @@ static void add_system_error(struct http_call *call)
 
 static void fill_detail(struct http_call *call, CURLcode code)
 {
-    enum http_error error = call->outcome.error;
+    enum failure error = call->outcome.error;
     size_t size = sizeof call->error_text;
-    if (error == HTTP_ERROR_IDLE_CLOSED)
+    if (error == FAILURE_IDLE_CLOSED)
         snprintf(call->error_text, size, "A kept-alive connection was closed before an answer began");
-    else if (error == HTTP_ERROR_TOO_LARGE)
+    else if (error == FAILURE_ANSWER_TOO_LARGE)
         snprintf(call->error_text, size, "The answer's header section is too large");
-    else if (error == HTTP_ERROR_CONNECT)
+    else if (error == FAILURE_CONNECT)
         add_system_error(call);
     if (!call->error_text[0] && code != CURLE_OK)
         snprintf(call->error_text, size, "%s", curl_easy_strerror(code));
@@ -106,14 +106,14 @@ void http_call_fill_outcome(struct http_call *call, CURLcode code)
         outcome->retry_after_ms = call->has_retry_after ? call->retry_after_s * 1000 : -1;
         fill_answer(call, code);
     } else {
-        outcome->error = call->verdict != HTTP_ERROR_NONE ? call->verdict : error_of(call, code);
-        if (outcome->error == HTTP_ERROR_RESET && outcome->is_reused && call->head_bytes == 0)
-            outcome->error = HTTP_ERROR_IDLE_CLOSED;
+        outcome->error = call->verdict != FAILURE_NONE ? call->verdict : error_of(call, code);
+        if (outcome->error == FAILURE_RESET && outcome->is_reused && call->head_bytes == 0)
+            outcome->error = FAILURE_IDLE_CLOSED;
     }
     if (freeze_guard_has_struck(call->owner->guard, call) && !call->has_head) {
-        outcome->error = HTTP_ERROR_UNSENT;
+        outcome->error = FAILURE_UNSENT;
         outcome->was_sent = false;
     }
-    if (outcome->error != HTTP_ERROR_NONE && outcome->error != HTTP_ERROR_REFUSED)
+    if (outcome->error != FAILURE_NONE && outcome->error != FAILURE_TARGET_REFUSED)
         fill_detail(call, code);
 }

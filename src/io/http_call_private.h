@@ -35,7 +35,7 @@ struct http_call {
     enum http_method method; /* as set in the easy handle, with or without a body */
     bool has_body;
     struct http_outcome outcome;
-    enum http_error verdict; /* why a callback ended the call */
+    enum failure verdict; /* why a callback ended the call */
     struct curl_slist *lines;
     size_t line_capacity;
     char *text; /* url and lines, each followed by a NUL */

@@ -62,7 +62,7 @@ static void note_lookup(const struct http_call *call)
     int64_t now_us = loop_now_us(client->loop);
     if (call->was_opened || call->was_refused)
         name_lookups_found(client->lookups, call->request.url, now_us);
-    else if (call->outcome.error == HTTP_ERROR_TIMEOUT && !call->outcome.was_sent)
+    else if (call->outcome.error == FAILURE_TIMEOUT && !call->outcome.was_sent)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
@@ -257,7 +257,7 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
     struct http_call *call = take_call(client);
     http_call_prepare(call, request);
     if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
-        call->outcome = (struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1};
+        call->outcome = (struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1};
         call->is_ended = true;
         list_append(&client->ended, &call->link);
         timer_start(client->own_timer, 0);

@@ -51,8 +51,8 @@ void attempt_line_write(struct buffer *out, int number, const struct attempt_res
                         struct slice answer, bool is_answer_cut)
 {
     buffer_printf(out, "%d %lld %lld ", number, (long long)result->at_ms, (long long)result->duration_ms);
-    if (result->error != ATTEMPT_ERROR_NONE) {
-        buffer_append(out, slice_of(attempt_error_word(result->error)));
+    if (result->error != FAILURE_NONE) {
+        buffer_append(out, slice_of(failure_word(result->error)));
         if (result->detail.size)
             put_answer(out, result->detail, false);
         return;
@@ -82,7 +82,7 @@ static bool read_outcome(struct slice word, struct attempt_result *result)
 {
     uint64_t status;
     if (!slice_to_number(word, 999, &status))
-        return attempt_error_parse(word, &result->error);
+        return failure_parse(word, &result->error);
     result->status = (int)status;
     return status >= 100;
 }
@@ -109,7 +109,7 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
     bool has_answer = slice_cut(rest, ' ', &word, &rest);
     if (!read_outcome(word, &line->result) || (has_answer && !read_answer(rest, line)))
         return false;
-    if (line->result.error != ATTEMPT_ERROR_NONE) {
+    if (line->result.error != FAILURE_NONE) {
         line->result.detail = attempt_detail(line->answer);
         line->answer.size = 0;
     }

@@ -42,12 +42,12 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
     const struct attempt_result *result = facts->result;
     const struct retry_schedule *schedule = topic_defaults_schedule(facts->settings, facts->schedule);
     int counted = job->attempts - job->uncounted;
-    bool is_idle_reset = result->error == ATTEMPT_ERROR_RESET && result->is_idle_closed;
+    bool is_idle_reset = result->error == FAILURE_RESET && result->is_idle_closed;
     ending->has_record = true;
     ending->verdict = ENDING_RETRY;
-    if (result->error == ATTEMPT_ERROR_TARGET_REFUSED) {
+    if (result->error == FAILURE_TARGET_REFUSED) {
         ending_bury(ending, SLICE("target_refused"));
-    } else if (result->error == ATTEMPT_ERROR_NONE && result->status == 410) {
+    } else if (result->error == FAILURE_NONE && result->status == 410) {
         ending_bury(ending, SLICE("gone"));
     } else if (is_idle_reset && job->uncounted == 0) {
         ending->keeps_place = true;
@@ -63,7 +63,7 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
 {
     const struct attempt_result *result = facts->result;
     ending->attempts++;
-    if (result->error == ATTEMPT_ERROR_NONE && result->status >= 200 && result->status <= 299) {
+    if (result->error == FAILURE_NONE && result->status >= 200 && result->status <= 299) {
         ending->verdict = ENDING_COMPLETE;
         ending->has_line = facts->settings && facts->settings->retention_ms;
     } else {

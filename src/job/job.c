@@ -1,50 +1,6 @@
 #include "job/job.h"
 
-#include <assert.h>
-
 #include "job/json.h"
-
-static const char *const error_words[] = {
-    [ATTEMPT_ERROR_NONE] = "",
-    [ATTEMPT_ERROR_DNS] = "dns",
-    [ATTEMPT_ERROR_CONNECT] = "connect",
-    [ATTEMPT_ERROR_TLS] = "tls",
-    [ATTEMPT_ERROR_TIMEOUT] = "timeout",
-    [ATTEMPT_ERROR_RESET] = "reset",
-    [ATTEMPT_ERROR_TARGET_REFUSED] = "target_refused",
-    [ATTEMPT_ERROR_ANSWER_TOO_LARGE] = "answer_too_large",
-    [ATTEMPT_ERROR_PROTOCOL] = "protocol",
-    [ATTEMPT_ERROR_OTHER] = "other",
-};
-
-static const unsigned error_count = sizeof error_words / sizeof *error_words;
-
-const char *attempt_error_word(enum attempt_error error)
-{
-    assert(error < error_count);
-    return error_words[error];
-}
-
-/* Returns whether a text has the form of the words above. */
-static bool is_word(struct slice text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        if ((text.data[i] < 'a' || text.data[i] > 'z') && text.data[i] != '_')
-            return false;
-    return text.size > 0;
-}
-
-bool attempt_error_parse(struct slice word, enum attempt_error *error)
-{
-    for (unsigned i = ATTEMPT_ERROR_NONE + 1; i < error_count; i++) {
-        if (slice_equal(word, slice_of(error_words[i]))) {
-            *error = (enum attempt_error)i;
-            return true;
-        }
-    }
-    *error = ATTEMPT_ERROR_OTHER;
-    return is_word(word);
-}
 
 struct slice attempt_detail(struct slice value)
 {

@@ -9,6 +9,7 @@
 #define DUEPOST_JOB_JOB_H
 
 #include "base/buffer.h"
+#include "base/failure.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "job/carried.h"
@@ -33,26 +34,6 @@ enum {
 
 #define JOB_NEVER_MS INT64_MAX
 
-/* Why an attempt failed without an answer. */
-enum attempt_error {
-    ATTEMPT_ERROR_NONE,
-    ATTEMPT_ERROR_DNS,
-    ATTEMPT_ERROR_CONNECT,
-    ATTEMPT_ERROR_TLS,
-    ATTEMPT_ERROR_TIMEOUT,
-    ATTEMPT_ERROR_RESET,
-    ATTEMPT_ERROR_TARGET_REFUSED,
-    ATTEMPT_ERROR_ANSWER_TOO_LARGE,
-    ATTEMPT_ERROR_PROTOCOL,
-    ATTEMPT_ERROR_OTHER, /* a word that a later version wrote */
-};
-
-/* Returns the word of the API: "dns", "target_refused", ...; "" for NONE. */
-const char *attempt_error_word(enum attempt_error);
-
-/* Parses such a word; OTHER for an unknown word of small letters and _. False: anything else. */
-bool attempt_error_parse(struct slice word, enum attempt_error *);
-
 /* Returns the detail in a JSON string, with its quotes; empty when it is too long or has escapes. */
 struct slice attempt_detail(struct slice value);
 
@@ -63,7 +44,7 @@ struct attempt_result {
     int64_t at_ms; /* when it began, by Redis's clock; 0: there was no attempt */
     int64_t duration_ms;
     int status; /* of the answer; 0 with an error */
-    enum attempt_error error;
+    enum failure error;
     struct slice
         detail;        /* of the error: ATTEMPT_DETAIL_MAX bytes that need no escapes in JSON; empty: none */
     struct slice text; /* its text in the record that it was read from; empty: it is new */

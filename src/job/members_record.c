@@ -156,7 +156,7 @@ static bool read_attempt_member(struct reading *reading, struct slice name, stru
         return is_read;
     }
     if (slice_equal(name, SLICE("\"error\"")))
-        return read_text(reading, value, &word) && attempt_error_parse(word, &result->error);
+        return read_text(reading, value, &word) && failure_parse(word, &result->error);
     if (slice_equal(name, SLICE("\"errorDetail\"")))
         result->detail = attempt_detail(value);
     return true; /* or of a later version */
@@ -278,11 +278,11 @@ static void put_attempt(struct json_writer *json, const struct attempt_result *r
     json_put_object(json);
     json_add_number(json, "at", result->at_ms);
     json_add_number(json, "durationMs", result->duration_ms);
-    if (result->error == ATTEMPT_ERROR_NONE)
+    if (result->error == FAILURE_NONE)
         json_add_number(json, "status", result->status);
     else
-        json_add_text(json, "error", slice_of(attempt_error_word(result->error)));
-    if (result->error != ATTEMPT_ERROR_NONE && result->detail.size)
+        json_add_text(json, "error", slice_of(failure_word(result->error)));
+    if (result->error != FAILURE_NONE && result->detail.size)
         json_add_text(json, "errorDetail", result->detail);
     json_end_object(json);
 }

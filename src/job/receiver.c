@@ -83,26 +83,29 @@ enum { PATIENCE_MS = 900 }; /* a second, minus the rounding of clocks */
 /* Returns a failure, unless our own timeout was too short to prove one. */
 static enum receiver_health patient(const struct attempt_result *result)
 {
-    bool is_impatient = result->error == ATTEMPT_ERROR_TIMEOUT && result->duration_ms < PATIENCE_MS;
+    bool is_impatient = result->error == FAILURE_TIMEOUT && result->duration_ms < PATIENCE_MS;
     return is_impatient || result->is_idle_closed ? RECEIVER_INCONCLUSIVE : RECEIVER_FAILING;
 }
 
 enum receiver_health receiver_health(const struct attempt_result *result)
 {
     switch (result->error) {
-    case ATTEMPT_ERROR_CONNECT:
-    case ATTEMPT_ERROR_TLS:
+    case FAILURE_CONNECT:
+    case FAILURE_TLS:
         return RECEIVER_FAILING;
-    case ATTEMPT_ERROR_RESET:
-    case ATTEMPT_ERROR_TIMEOUT:
+    case FAILURE_RESET:
+    case FAILURE_TIMEOUT:
         return result->was_sent ? RECEIVER_INCONCLUSIVE : patient(result);
-    case ATTEMPT_ERROR_DNS:
-    case ATTEMPT_ERROR_TARGET_REFUSED:
+    case FAILURE_DNS:
+    case FAILURE_TARGET_REFUSED:
         return RECEIVER_INCONCLUSIVE;
-    case ATTEMPT_ERROR_NONE:
-    case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
-    case ATTEMPT_ERROR_PROTOCOL:
-    case ATTEMPT_ERROR_OTHER: /* not from attempts of this version */
+    case FAILURE_NONE:
+    case FAILURE_ANSWER_TOO_LARGE:
+    case FAILURE_PROTOCOL:
+    case FAILURE_OTHER:       /* not from attempts of this version */
+    case FAILURE_IDLE_CLOSED: /* RESET in a result; the other two end no attempt */
+    case FAILURE_UNSENT:
+    case FAILURE_CROWDED:
         break;
     }
     return RECEIVER_HEALTHY; /* a server answers there */
@@ -111,19 +114,22 @@ enum receiver_health receiver_health(const struct attempt_result *result)
 enum receiver_health receiver_path_health(const struct attempt_result *result)
 {
     switch (result->error) {
-    case ATTEMPT_ERROR_NONE:
+    case FAILURE_NONE:
         return result->status >= 502 && result->status <= 504 ? RECEIVER_FAILING : RECEIVER_HEALTHY;
-    case ATTEMPT_ERROR_RESET:
-    case ATTEMPT_ERROR_TIMEOUT:
+    case FAILURE_RESET:
+    case FAILURE_TIMEOUT:
         return result->was_sent ? patient(result) : RECEIVER_INCONCLUSIVE;
-    case ATTEMPT_ERROR_DNS:
-    case ATTEMPT_ERROR_TARGET_REFUSED:
-    case ATTEMPT_ERROR_CONNECT:
-    case ATTEMPT_ERROR_TLS:
+    case FAILURE_DNS:
+    case FAILURE_TARGET_REFUSED:
+    case FAILURE_CONNECT:
+    case FAILURE_TLS:
         return RECEIVER_INCONCLUSIVE;
-    case ATTEMPT_ERROR_ANSWER_TOO_LARGE:
-    case ATTEMPT_ERROR_PROTOCOL:
-    case ATTEMPT_ERROR_OTHER: /* only from records */
+    case FAILURE_ANSWER_TOO_LARGE:
+    case FAILURE_PROTOCOL:
+    case FAILURE_OTHER:       /* only from records */
+    case FAILURE_IDLE_CLOSED: /* see above */
+    case FAILURE_UNSENT:
+    case FAILURE_CROWDED:
         break;
     }
     return RECEIVER_HEALTHY;
@@ -131,16 +137,16 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
 
 bool receiver_is_overloaded(const struct attempt_result *result)
 {
-    return result->error == ATTEMPT_ERROR_NONE &&
+    return result->error == FAILURE_NONE &&
            (result->status == 429 || result->status == 502 || result->status == 504);
 }
 
 void receiver_cause(const struct attempt_result *result, char cause[RECEIVER_CAUSE_SIZE])
 {
-    if (result->error == ATTEMPT_ERROR_NONE)
+    if (result->error == FAILURE_NONE)
         snprintf(cause, RECEIVER_CAUSE_SIZE, "%d", result->status);
     else
-        snprintf(cause, RECEIVER_CAUSE_SIZE, "%s", attempt_error_word(result->error));
+        snprintf(cause, RECEIVER_CAUSE_SIZE, "%s", failure_word(result->error));
 }
 
 int64_t receiver_row_ms(int64_t impaired_ms)

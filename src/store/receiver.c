@@ -29,9 +29,9 @@ static int64_t take_number(struct slice *record)
 static bool is_cause(struct slice text)
 {
     uint64_t status;
-    enum attempt_error error;
+    enum failure error;
     return (slice_to_number(text, 599, &status) && status >= 100) ||
-           (attempt_error_parse(text, &error) && error != ATTEMPT_ERROR_OTHER);
+           (failure_parse(text, &error) && error != FAILURE_OTHER);
 }
 
 static struct store_receiver read_receiver(struct slice name, struct slice record, int64_t now_us)

@@ -179,7 +179,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
 {
     struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);
     bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
-    if (http->error == HTTP_ERROR_REFUSED)
+    if (http->error == FAILURE_TARGET_REFUSED)
         result.detail = slice_of(attempt->refusal);
     metrics_attempt(attempt->context->metrics, attempt->job.topic, attempt_metric_of(http),
                     http->duration_ms * 1000);
@@ -195,9 +195,9 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
     attempt->call = NULL;
-    if (http->error == HTTP_ERROR_UNSENT) {
+    if (http->error == FAILURE_UNSENT) {
         attempt_end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
-    } else if (http->error == HTTP_ERROR_CROWDED) {
+    } else if (http->error == FAILURE_CROWDED) {
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
         attempt_hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
     } else {

@@ -33,9 +33,9 @@ static void attempt_log_begin(struct line *line, const struct attempt *attempt)
 
 static void put_result(struct line *line, const struct attempt_result *result)
 {
-    if (result->error == ATTEMPT_ERROR_NONE)
+    if (result->error == FAILURE_NONE)
         put(line, LOG_NUMBER("status", result->status));
-    put(line, LOG_TEXT("error", attempt_error_word(result->error)));
+    put(line, LOG_TEXT("error", failure_word(result->error)));
     put(line, LOG_SLICE("error_detail", result->detail));
     put(line, LOG_NUMBER("ms", result->duration_ms));
 }

@@ -155,7 +155,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
  * attempt after such a reset, use a fresh one. */
 static bool needs_fresh(const struct attempt *attempt)
 {
-    return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == ATTEMPT_ERROR_RESET;
+    return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;
 }
 
 struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
@@ -187,51 +187,26 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
 
 /* ---- its result ---- */
 
-static enum attempt_error error_of(enum http_error error)
-{
-    static const enum attempt_error errors[] = {
-        [HTTP_ERROR_NONE] = ATTEMPT_ERROR_NONE,
-        [HTTP_ERROR_DNS] = ATTEMPT_ERROR_DNS,
-        [HTTP_ERROR_CONNECT] = ATTEMPT_ERROR_CONNECT,
-        [HTTP_ERROR_TLS] = ATTEMPT_ERROR_TLS,
-        [HTTP_ERROR_TIMEOUT] = ATTEMPT_ERROR_TIMEOUT,
-        [HTTP_ERROR_RESET] = ATTEMPT_ERROR_RESET,
-        [HTTP_ERROR_IDLE_CLOSED] = ATTEMPT_ERROR_RESET,
-        [HTTP_ERROR_REFUSED] = ATTEMPT_ERROR_TARGET_REFUSED,
-        [HTTP_ERROR_TOO_LARGE] = ATTEMPT_ERROR_ANSWER_TOO_LARGE,
-        [HTTP_ERROR_PROTOCOL] = ATTEMPT_ERROR_PROTOCOL,
-    };
-    return errors[error];
-}
-
 struct attempt_result attempt_result_of(const struct http_outcome *http, int64_t at_ms)
 {
+    bool is_idle_closed = http->error == FAILURE_IDLE_CLOSED;
     return (struct attempt_result){
         .at_ms = at_ms,
         .duration_ms = http->duration_ms,
-        .status = http->error == HTTP_ERROR_NONE ? http->status : 0,
-        .error = error_of(http->error),
+        .status = http->error == FAILURE_NONE ? http->status : 0,
+        .error = is_idle_closed ? FAILURE_RESET : http->error,
         .detail = http->detail,
         .was_sent = http->was_sent,
-        .is_idle_closed = http->error == HTTP_ERROR_IDLE_CLOSED,
+        .is_idle_closed = is_idle_closed,
     };
 }
 
 enum metrics_result attempt_metric_of(const struct http_outcome *http)
 {
-    static const enum metrics_result errors[] = {
-        [HTTP_ERROR_DNS] = METRICS_RESULT_DNS,
-        [HTTP_ERROR_CONNECT] = METRICS_RESULT_CONNECT,
-        [HTTP_ERROR_TLS] = METRICS_RESULT_TLS,
-        [HTTP_ERROR_TIMEOUT] = METRICS_RESULT_TIMEOUT,
-        [HTTP_ERROR_RESET] = METRICS_RESULT_RESET,
-        [HTTP_ERROR_IDLE_CLOSED] = METRICS_RESULT_RESET,
-        [HTTP_ERROR_REFUSED] = METRICS_RESULT_TARGET_REFUSED,
-        [HTTP_ERROR_TOO_LARGE] = METRICS_RESULT_ANSWER_TOO_LARGE,
-        [HTTP_ERROR_PROTOCOL] = METRICS_RESULT_PROTOCOL,
-    };
-    if (http->error != HTTP_ERROR_NONE)
-        return errors[http->error];
+    if (http->error == FAILURE_IDLE_CLOSED)
+        return METRICS_RESULT_OF(FAILURE_RESET);
+    if (http->error != FAILURE_NONE)
+        return METRICS_RESULT_OF(http->error);
     switch (http->status / 100) {
     case 2:
         return METRICS_RESULT_DELIVERED;
@@ -242,6 +217,6 @@ enum metrics_result attempt_metric_of(const struct http_outcome *http)
     case 5:
         return METRICS_RESULT_5XX;
     default:
-        return METRICS_RESULT_PROTOCOL; /* not a status of HTTP */
+        return METRICS_RESULT_OF(FAILURE_PROTOCOL); /* not a status of HTTP */
     }
 }

@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cause[RECEIVER_CAUSE_SIZE];
     if (size == 0)
         return 0;
-    struct attempt_result result = {.error = data[0] % (ATTEMPT_ERROR_PROTOCOL + 1)};
-    result.status = result.error == ATTEMPT_ERROR_NONE ? 100 + data[0] * 2 : 0;
+    struct attempt_result result = {.error = data[0] % (FAILURE_PROTOCOL + 1)};
+    result.status = result.error == FAILURE_NONE ? 100 + data[0] * 2 : 0;
     enum receiver_health health = receiver_health(&result);
     assert(health != RECEIVER_FAILING || result.status == 0);
     health = receiver_path_health(&result);

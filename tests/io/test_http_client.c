@@ -232,12 +232,12 @@ static const struct http_outcome *post_against(serve_fn *serve)
 
 static void ck_status(const struct http_outcome *outcome, int status)
 {
-    ck_assert_int_eq(outcome->error, HTTP_ERROR_NONE);
+    ck_assert_int_eq(outcome->error, FAILURE_NONE);
     ck_assert_int_eq(outcome->status, status);
     ck_assert(outcome->was_sent);
 }
 
-static void ck_error(const struct http_outcome *outcome, enum http_error error, bool was_sent)
+static void ck_error(const struct http_outcome *outcome, enum failure error, bool was_sent)
 {
     ck_assert_int_eq(outcome->error, error);
     ck_assert_int_eq(outcome->was_sent, was_sent);
@@ -380,7 +380,7 @@ START_TEST(a_get_is_never_repeated_either)
     call_with(HTTP_METHOD_GET, "");
     ck_status(&fx.results[0].outcome, 200);
     call_with(HTTP_METHOD_GET, "");
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_IDLE_CLOSED, true);
+    ck_error(&fx.results[0].outcome, FAILURE_IDLE_CLOSED, true);
     ck_assert_int_eq(fx.requests, 2);
 }
 END_TEST
@@ -644,7 +644,7 @@ START_TEST(without_an_answer_nothing_is_told_of_its_body)
     fx.may_send = false;
     post(1); /* what the post before has left behind in the same handle */
     run(1);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_UNSENT, false);
+    ck_error(&fx.results[1].outcome, FAILURE_UNSENT, false);
     ck_answer(1, SLICE(""), false);
 }
 END_TEST
@@ -664,7 +664,7 @@ static void serve_endless_headers(int fd, int number)
 
 START_TEST(endless_headers_are_too_large)
 {
-    ck_error(post_against(serve_endless_headers), HTTP_ERROR_TOO_LARGE, true);
+    ck_error(post_against(serve_endless_headers), FAILURE_ANSWER_TOO_LARGE, true);
 }
 END_TEST
 
@@ -684,7 +684,7 @@ static void serve_endless_line(int fd, int number)
 
 START_TEST(endless_header_line_is_too_large)
 {
-    ck_error(post_against(serve_endless_line), HTTP_ERROR_TOO_LARGE, true);
+    ck_error(post_against(serve_endless_line), FAILURE_ANSWER_TOO_LARGE, true);
 }
 END_TEST
 
@@ -703,7 +703,7 @@ static void serve_endless_interim(int fd, int number)
 
 START_TEST(endless_interim_answers_are_too_large)
 {
-    ck_error(post_against(serve_endless_interim), HTTP_ERROR_TOO_LARGE, true);
+    ck_error(post_against(serve_endless_interim), FAILURE_ANSWER_TOO_LARGE, true);
 }
 END_TEST
 
@@ -716,7 +716,7 @@ static void serve_garbage(int fd, int number)
 
 START_TEST(garbage_is_a_protocol_error)
 {
-    ck_error(post_against(serve_garbage), HTTP_ERROR_PROTOCOL, true);
+    ck_error(post_against(serve_garbage), FAILURE_PROTOCOL, true);
 }
 END_TEST
 
@@ -730,7 +730,7 @@ static void serve_nothing(int fd, int number)
 
 START_TEST(close_on_receipt_is_a_reset)
 {
-    ck_error(post_against(serve_nothing), HTTP_ERROR_RESET, true);
+    ck_error(post_against(serve_nothing), FAILURE_RESET, true);
     ck_assert_int_eq(fx.requests, 1);
 }
 END_TEST
@@ -750,7 +750,7 @@ static void serve_reset(int fd, int number)
 
 START_TEST(reset_on_receipt_is_a_reset)
 {
-    ck_error(post_against(serve_reset), HTTP_ERROR_RESET, true);
+    ck_error(post_against(serve_reset), FAILURE_RESET, true);
 }
 END_TEST
 
@@ -774,7 +774,7 @@ START_TEST(request_is_never_repeated_when_a_kept_alive_connection_dies)
     ck_assert_int_eq(fx.requests, 3);
     post(3);
     run(1);
-    ck_error(&fx.results[3].outcome, HTTP_ERROR_IDLE_CLOSED, true);
+    ck_error(&fx.results[3].outcome, FAILURE_IDLE_CLOSED, true);
     ck_assert_int_eq(fx.requests, 4);
     ck_assert_int_eq(fx.connections, 3);
     ck_assert_int_eq(fx.send_questions, 4);
@@ -789,7 +789,7 @@ START_TEST(request_is_never_repeated_on_a_new_connection)
         run(1);
     }
     ck_status(&fx.results[0].outcome, 200);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_IDLE_CLOSED, true);
+    ck_error(&fx.results[1].outcome, FAILURE_IDLE_CLOSED, true);
     ck_assert_int_eq(fx.requests, 2);
     ck_assert_int_eq(fx.connections, 1);
 }
@@ -826,7 +826,7 @@ START_TEST(what_has_begun_to_be_answered_was_not_closed_for_being_idle)
         post(i);
         run(1);
     }
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_PROTOCOL, true);
+    ck_error(&fx.results[1].outcome, FAILURE_PROTOCOL, true);
     ck_assert_int_eq(fx.connections, 1);
 }
 END_TEST
@@ -905,7 +905,7 @@ START_TEST(no_answer_is_a_timeout)
     receive_with(serve_silence);
     post_to(0, fx.url, SLICE("x"), 200);
     run(1);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_TIMEOUT, true);
+    ck_error(&fx.results[0].outcome, FAILURE_TIMEOUT, true);
     ck_assert_int_ge(fx.results[0].outcome.duration_ms, 190);
     ck_assert_int_lt(fx.results[0].outcome.duration_ms, WIRE_DEADLINE_MS);
 }
@@ -916,7 +916,7 @@ START_TEST(nobody_listening_is_a_connect_error)
     close(fx.receiver.listen_fd);
     post(0);
     run(1);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_CONNECT, false);
+    ck_error(&fx.results[0].outcome, FAILURE_CONNECT, false);
     fx.receiver.listen_fd = wire_listen(&fx.receiver.port);
 }
 END_TEST
@@ -936,7 +936,7 @@ START_TEST(plain_http_behind_https_is_a_tls_error)
     receive_with(serve_no_tls);
     post_to(0, url, SLICE("x"), TIMEOUT_MS);
     run(1);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_TLS, false);
+    ck_error(&fx.results[0].outcome, FAILURE_TLS, false);
 }
 END_TEST
 
@@ -947,7 +947,7 @@ START_TEST(dead_name_is_a_dns_error_and_stalls_nobody)
     for (size_t i = 1; i <= 20; i++)
         post(i);
     run(21);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_DNS, false);
+    ck_error(&fx.results[0].outcome, FAILURE_DNS, false);
     for (size_t i = 1; i <= 20; i++) {
         ck_status(&fx.results[i].outcome, 200);
         ck_assert_int_lt(fx.results[i].outcome.duration_ms, 5000);
@@ -963,7 +963,7 @@ START_TEST(refused_address_gets_no_packet)
     fx.may_connect = false;
     post(0);
     run(1);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_REFUSED, false);
+    ck_error(&fx.results[0].outcome, FAILURE_TARGET_REFUSED, false);
     ck_assert_int_eq(fx.connections, 0);
     ck_assert_int_eq(fx.send_questions, 0);
 }
@@ -978,7 +978,7 @@ START_TEST(address_of_a_reused_connection_is_asked_again)
     fx.may_connect = false;
     post(1);
     run(1);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_REFUSED, false);
+    ck_error(&fx.results[1].outcome, FAILURE_TARGET_REFUSED, false);
     ck_assert_int_eq(fx.requests, 1);
     ck_assert_int_eq(fx.connections, 1);
 }
@@ -990,7 +990,7 @@ START_TEST(post_that_may_not_be_sent_stays_unsent)
     fx.may_send = false;
     post(0);
     run(1);
-    ck_error(&fx.results[0].outcome, HTTP_ERROR_UNSENT, false);
+    ck_error(&fx.results[0].outcome, FAILURE_UNSENT, false);
     ck_assert_int_eq(fx.requests, 0);
     fx.may_send = true;
     post(1);
@@ -1023,7 +1023,7 @@ START_TEST(what_a_long_freeze_held_up_is_unsent_and_nothing_else)
     fx.freeze_us = FREEZE_GUARD_US + 200000;
     post(1);
     run(2);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_UNSENT, false);
+    ck_error(&fx.results[1].outcome, FAILURE_UNSENT, false);
     ck_status(&fx.results[0].outcome, 200);
     ck_assert_int_eq(fx.requests, 1);
 }
@@ -1113,7 +1113,7 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
     http_call_abort(aborted);
     run(1);
     ck_assert(!fx.results[0].is_done);
-    ck_error(&fx.results[1].outcome, HTTP_ERROR_TIMEOUT, true);
+    ck_error(&fx.results[1].outcome, FAILURE_TIMEOUT, true);
 }
 END_TEST
 

@@ -25,7 +25,7 @@ static void ck_written(struct slice answer, bool is_cut, const char *wanted)
 
 START_TEST(writes_what_an_attempt_left_behind)
 {
-    struct attempt_result timeout = {.at_ms = 1, .duration_ms = 30000, .error = ATTEMPT_ERROR_TIMEOUT};
+    struct attempt_result timeout = {.at_ms = 1, .duration_ms = 30000, .error = FAILURE_TIMEOUT};
     struct buffer out;
     ck_written(SLICE(""), false, HEAD);
     ck_written(SLICE("no"), false, HEAD " \"no\"");
@@ -103,7 +103,7 @@ END_TEST
 
 START_TEST(reads_what_it_wrote)
 {
-    struct attempt_result refused = {.at_ms = 5, .duration_ms = 0, .error = ATTEMPT_ERROR_TARGET_REFUSED};
+    struct attempt_result refused = {.at_ms = 5, .duration_ms = 0, .error = FAILURE_TARGET_REFUSED};
     struct attempt_result moved = status(302), locked = status(503);
     struct attempt_line line;
     struct buffer out;
@@ -120,11 +120,11 @@ START_TEST(reads_what_it_wrote)
     ck_assert(attempt_line_take(&lines, &line));
     ck_assert_int_eq(line.number, 1);
     ck_assert_int_eq(line.result.at_ms, 5);
-    ck_assert_int_eq(line.result.error, ATTEMPT_ERROR_TARGET_REFUSED);
+    ck_assert_int_eq(line.result.error, FAILURE_TARGET_REFUSED);
     ck_assert_uint_eq(line.answer.size, 0);
     ck_assert(attempt_line_take(&lines, &line));
     ck_assert_int_eq(line.result.status, 302);
-    ck_assert_int_eq(line.result.error, ATTEMPT_ERROR_NONE);
+    ck_assert_int_eq(line.result.error, FAILURE_NONE);
     ck_assert_uint_eq(line.answer.size, 0);
     ck_assert(!line.is_answer_cut);
     ck_assert(attempt_line_take(&lines, &line));
@@ -144,7 +144,7 @@ START_TEST(an_error_of_a_later_version_is_another_one)
     struct attempt_line line;
     struct slice lines = SLICE("1 2 3 of_later\n2 3 4 200\n");
     ck_assert(attempt_line_take(&lines, &line));
-    ck_assert_int_eq(line.result.error, ATTEMPT_ERROR_OTHER);
+    ck_assert_int_eq(line.result.error, FAILURE_OTHER);
     ck_assert(attempt_line_take(&lines, &line));
     ck_assert_int_eq(line.number, 2);
 }

@@ -33,7 +33,7 @@ START_TEST(an_attempt_ends_the_lease_by_its_result)
     static const struct {
         const char *name;
         int status;
-        enum attempt_error error;
+        enum failure error;
         int attempts, retry; /* retry -1: absent */
         int64_t retry_after_ms;
         enum ending_verdict verdict;
@@ -52,10 +52,10 @@ START_TEST(an_attempt_ends_the_lease_by_its_result)
         {"500, no retry", 500, 0, 0, 0, -1, ENDING_BURY, 0, "retries_exhausted"},
         {"410", 410, 0, 0, -1, -1, ENDING_BURY, 0, "gone"},
         {"410 on the last attempt", 410, 0, 2, -1, -1, ENDING_BURY, 0, "gone"},
-        {"refused", 0, ATTEMPT_ERROR_TARGET_REFUSED, 0, -1, -1, ENDING_BURY, 0, "target_refused"},
-        {"timeout", 0, ATTEMPT_ERROR_TIMEOUT, 0, -1, -1, ENDING_RETRY, 10000, ""},
-        {"cut after a 2xx that does not count", 200, ATTEMPT_ERROR_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
-        {"410 that does not count", 410, ATTEMPT_ERROR_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"refused", 0, FAILURE_TARGET_REFUSED, 0, -1, -1, ENDING_BURY, 0, "target_refused"},
+        {"timeout", 0, FAILURE_TIMEOUT, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"cut after a 2xx that does not count", 200, FAILURE_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
+        {"410 that does not count", 410, FAILURE_RESET, 0, -1, -1, ENDING_RETRY, 10000, ""},
         {"shorter Retry-After", 503, 0, 0, -1, 0, ENDING_RETRY, 10000, ""},
         {"longer Retry-After", 503, 0, 0, -1, 10001, ENDING_RETRY, 10001, ""},
         {"a day", 503, 0, 0, -1, 24 * HOUR_MS, ENDING_RETRY, 24 * HOUR_MS, ""},
@@ -82,8 +82,8 @@ END_TEST
 START_TEST(the_first_reset_of_an_idle_connection_uses_up_no_retry)
 {
     struct job job = {.has_retry = true, .retry = 1};
-    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
-    struct attempt_result plain = {.error = ATTEMPT_ERROR_RESET};
+    struct attempt_result idle = {.error = FAILURE_RESET, .is_idle_closed = true};
+    struct attempt_result plain = {.error = FAILURE_RESET};
     struct ending ending = decide(&job, &idle);
     ck_assert(ending.verdict == ENDING_RETRY && ending.keeps_place && ending.wait_ms == 0);
     ck_assert(ending.attempts == 1 && ending.uncounted == 1 && ending.has_record && ending.has_line);
@@ -103,7 +103,7 @@ START_TEST(a_job_without_waits_is_not_retried)
 {
     struct job job = {.has_retry = true, .retry = 3};
     struct attempt_result result = {.status = 500};
-    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct attempt_result idle = {.error = FAILURE_RESET, .is_idle_closed = true};
     struct ending_facts facts = facts_of(&result);
     facts.schedule = &no_waits;
     ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
@@ -136,7 +136,7 @@ START_TEST(jitter_makes_waits_longer_but_for_those_that_keep_their_place)
     struct job job = {.attempts = 0};
     struct topic_settings settings = {.jitter_ppm = TOPIC_JITTER_MAX_PPM};
     struct attempt_result result = {.status = 500};
-    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .is_idle_closed = true};
+    struct attempt_result idle = {.error = FAILURE_RESET, .is_idle_closed = true};
     struct ending_facts facts = facts_of(&result);
     facts.settings = &settings;
     facts.random = UINT32_MAX;

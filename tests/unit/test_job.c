@@ -16,16 +16,16 @@ static void tear_down(void)
 
 START_TEST(names_every_error)
 {
-    for (int i = ATTEMPT_ERROR_DNS; i <= ATTEMPT_ERROR_PROTOCOL; i++) {
-        enum attempt_error error;
-        ck_assert(attempt_error_parse(slice_of(attempt_error_word((enum attempt_error)i)), &error));
+    for (int i = FAILURE_DNS; i <= FAILURE_PROTOCOL; i++) {
+        enum failure error;
+        ck_assert(failure_parse(slice_of(failure_word((enum failure)i)), &error));
         ck_assert_int_eq((int)error, i);
     }
-    enum attempt_error error;
-    ck_assert_str_eq(attempt_error_word(ATTEMPT_ERROR_NONE), "");
-    ck_assert(!attempt_error_parse(SLICE(""), &error));
-    ck_assert(attempt_error_parse(SLICE("of_a_later_version"), &error));
-    ck_assert_int_eq(error, ATTEMPT_ERROR_OTHER);
+    enum failure error;
+    ck_assert_str_eq(failure_word(FAILURE_NONE), "");
+    ck_assert(!failure_parse(SLICE(""), &error));
+    ck_assert(failure_parse(SLICE("of_a_later_version"), &error));
+    ck_assert_int_eq(error, FAILURE_OTHER);
 }
 END_TEST
 

@@ -57,7 +57,7 @@ START_TEST(writes_what_is_kept_with_a_job)
     job.created_ms = 1700000000000;
     job.attempts = 2;
     job.last_attempt = (struct attempt_result){
-        .at_ms = 1700000000123, .duration_ms = 45, .status = 503, .error = ATTEMPT_ERROR_NONE};
+        .at_ms = 1700000000123, .duration_ms = 45, .status = 503, .error = FAILURE_NONE};
     job.wait_ms = 15000;
     job_write(&job, &record);
     ck_assert_str_eq(
@@ -70,7 +70,7 @@ START_TEST(writes_what_is_kept_with_a_job)
     job.wait_ms = 0;
     job.last_attempt = (struct attempt_result){.at_ms = 1700000000123,
                                                .duration_ms = 0,
-                                               .error = ATTEMPT_ERROR_TARGET_REFUSED,
+                                               .error = FAILURE_TARGET_REFUSED,
                                                .detail = SLICE("leads to ::1")};
     job.reason = SLICE("target_refused");
     job.body.size = 0;
@@ -174,11 +174,11 @@ static void fill(struct job *out)
     out->created_ms = 1 + (int64_t)roll(INT64_C(1) << 31);
     out->attempts = (int)roll(3);
     out->last_attempt = (struct attempt_result){
-        .at_ms = (int64_t)roll(2) * 1700000000000, .duration_ms = 0, .error = ATTEMPT_ERROR_NONE};
+        .at_ms = (int64_t)roll(2) * 1700000000000, .duration_ms = 0, .error = FAILURE_NONE};
     if (out->last_attempt.at_ms) {
         out->last_attempt.duration_ms = (int64_t)roll(100000);
         out->wait_ms = (int64_t)roll(3) * 15000;
-        out->last_attempt.error = (enum attempt_error)roll(ATTEMPT_ERROR_PROTOCOL + 1);
+        out->last_attempt.error = (enum failure)roll(FAILURE_PROTOCOL + 1);
         out->last_attempt.status = out->last_attempt.error ? 0 : 100 + (int)roll(500);
     }
     out->reason = roll(2) ? random_text(room[3], 1, 50, "abc_") : SLICE("");
@@ -267,7 +267,7 @@ START_TEST(carries_the_last_attempt_of_a_later_version)
     static const char text[] = "{\"createdAt\":1,\"url\":\"http://h/\",\"attempts\":1,"
                                "\"lastAttempt\":{\"at\":5,\"why\":[\"x\"],\"error\":\"of_a_later_version\"}}";
     check_rewrites(text, text);
-    ck_assert_int_eq(again.last_attempt.error, ATTEMPT_ERROR_OTHER);
+    ck_assert_int_eq(again.last_attempt.error, FAILURE_OTHER);
     ck_assert_int_eq(job_read(SLICE("t/i"), slice_of(text), &again), STATUS_OK);
     again.last_attempt = (struct attempt_result){.at_ms = 7, .status = 500};
     buffer_clear(&record);

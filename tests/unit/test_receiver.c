@@ -112,7 +112,7 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
 {
     static const struct {
         int status;
-        enum attempt_error error;
+        enum failure error;
         bool was_sent;
         enum receiver_health health, path;
         bool is_overloaded;
@@ -128,18 +128,17 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
         {503, 0, true, RECEIVER_HEALTHY, RECEIVER_FAILING, false, "503"},
         {504, 0, true, RECEIVER_HEALTHY, RECEIVER_FAILING, true, "504"},
         {505, 0, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "505"},
-        {0, ATTEMPT_ERROR_DNS, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false, "dns"},
-        {0, ATTEMPT_ERROR_CONNECT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "connect"},
-        {0, ATTEMPT_ERROR_TLS, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "tls"},
-        {0, ATTEMPT_ERROR_TIMEOUT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "timeout"},
-        {0, ATTEMPT_ERROR_TIMEOUT, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "timeout"},
-        {429, ATTEMPT_ERROR_RESET, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "reset"},
-        {429, ATTEMPT_ERROR_RESET, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "reset"},
-        {0, ATTEMPT_ERROR_TARGET_REFUSED, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false,
+        {0, FAILURE_DNS, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false, "dns"},
+        {0, FAILURE_CONNECT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "connect"},
+        {0, FAILURE_TLS, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "tls"},
+        {0, FAILURE_TIMEOUT, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "timeout"},
+        {0, FAILURE_TIMEOUT, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "timeout"},
+        {429, FAILURE_RESET, false, RECEIVER_FAILING, RECEIVER_INCONCLUSIVE, false, "reset"},
+        {429, FAILURE_RESET, true, RECEIVER_INCONCLUSIVE, RECEIVER_FAILING, false, "reset"},
+        {0, FAILURE_TARGET_REFUSED, false, RECEIVER_INCONCLUSIVE, RECEIVER_INCONCLUSIVE, false,
          "target_refused"},
-        {0, ATTEMPT_ERROR_ANSWER_TOO_LARGE, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false,
-         "answer_too_large"},
-        {0, ATTEMPT_ERROR_PROTOCOL, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "protocol"},
+        {0, FAILURE_ANSWER_TOO_LARGE, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "answer_too_large"},
+        {0, FAILURE_PROTOCOL, true, RECEIVER_HEALTHY, RECEIVER_HEALTHY, false, "protocol"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct attempt_result result = {.status = cases[i].status,
@@ -153,7 +152,7 @@ START_TEST(an_attempt_tells_how_its_receiver_and_its_path_are)
         ck_assert_int_eq(receiver_path_health(&result), cases[i].path);
         ck_assert_int_eq(receiver_is_overloaded(&result), cases[i].is_overloaded);
     }
-    struct attempt_result idle = {.error = ATTEMPT_ERROR_RESET, .was_sent = true, .is_idle_closed = true};
+    struct attempt_result idle = {.error = FAILURE_RESET, .was_sent = true, .is_idle_closed = true};
     ck_assert_int_eq(receiver_path_health(&idle), RECEIVER_INCONCLUSIVE);
     ck_assert_int_eq(receiver_health(&idle), RECEIVER_INCONCLUSIVE);
 }
@@ -161,11 +160,11 @@ END_TEST
 
 START_TEST(a_timeout_of_less_than_a_second_tells_nothing)
 {
-    struct attempt_result result = {.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000};
+    struct attempt_result result = {.error = FAILURE_TIMEOUT, .duration_ms = 1000};
     ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILING);
     result.duration_ms = 899;
     ck_assert_int_eq(receiver_health(&result), RECEIVER_INCONCLUSIVE);
-    result.error = ATTEMPT_ERROR_RESET;
+    result.error = FAILURE_RESET;
     ck_assert_int_eq(receiver_health(&result), RECEIVER_FAILING);
 }
 END_TEST

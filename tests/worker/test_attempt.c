@@ -137,7 +137,7 @@ START_TEST(the_first_reset_of_an_idle_connection_is_retried_at_its_old_place)
 {
     start();
     ck_assert(world_send());
-    world_end_post((struct http_outcome){.error = HTTP_ERROR_IDLE_CLOSED, .retry_after_ms = -1});
+    world_end_post((struct http_outcome){.error = FAILURE_IDLE_CLOSED, .retry_after_ms = -1});
     ck_assert_int_eq(check_ending(WORLD_RETRY)->wait_ms, SHARD_NO_WAIT);
 }
 END_TEST
@@ -448,7 +448,7 @@ END_TEST
 START_TEST(too_many_name_lookups_hold_a_job_without_an_attempt)
 {
     start();
-    world_end_post((struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1});
+    world_end_post((struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1});
     ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 5000);
     ck_assert_uint_eq(world_counter(METRICS_COUNTER_HELD_BY_LOOKUPS), 1);
 }
@@ -457,7 +457,7 @@ END_TEST
 START_TEST(a_job_is_not_held_beyond_its_expiry)
 {
     start_with("{\"createdAt\":1000000,\"url\":\"http://h/\",\"ttl\":2}", "");
-    world_end_post((struct http_outcome){.error = HTTP_ERROR_CROWDED, .retry_after_ms = -1});
+    world_end_post((struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1});
     ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 2000);
 }
 END_TEST

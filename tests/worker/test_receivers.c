@@ -33,7 +33,7 @@ static bool is_awaited(const struct permit *permit)
 
 static void end_badly(struct permit *permit)
 {
-    struct attempt_result result = {.error = ATTEMPT_ERROR_CONNECT};
+    struct attempt_result result = {.error = FAILURE_CONNECT};
     permit_end(permit, &result);
 }
 
@@ -164,7 +164,7 @@ static void get_probe(struct permit *permit, int64_t number)
 START_TEST(a_probe_that_tells_nothing_gives_back_its_right_with_its_cause)
 {
     struct permit probe;
-    struct attempt_result result = {.error = ATTEMPT_ERROR_DNS};
+    struct attempt_result result = {.error = FAILURE_DNS};
     learn_open(9, 0);
     get_probe(&probe, 10);
     permit_end(&probe, &result);
@@ -194,7 +194,7 @@ END_TEST
 START_TEST(a_failure_of_another_attempt_is_not_taken_for_the_probes)
 {
     struct permit probe, other;
-    struct attempt_result result = {.error = ATTEMPT_ERROR_TARGET_REFUSED};
+    struct attempt_result result = {.error = FAILURE_TARGET_REFUSED};
     ask(&other);
     learn_open(9, 0);
     get_probe(&probe, 10);
@@ -263,11 +263,11 @@ START_TEST(a_failure_is_reported_of_its_path_or_of_its_receiver)
         const char *name, *cause;
     } cases[] = {
         {{.status = 503}, PATH, "503"},
-        {{.error = ATTEMPT_ERROR_RESET, .was_sent = true}, PATH, "reset"},
-        {{.error = ATTEMPT_ERROR_TIMEOUT, .was_sent = true, .duration_ms = 1000}, PATH, "timeout"},
-        {{.error = ATTEMPT_ERROR_TIMEOUT, .duration_ms = 1000}, WORLD_RECEIVER, "timeout"},
-        {{.error = ATTEMPT_ERROR_RESET}, WORLD_RECEIVER, "reset"},
-        {{.error = ATTEMPT_ERROR_CONNECT}, WORLD_RECEIVER, "connect"},
+        {{.error = FAILURE_RESET, .was_sent = true}, PATH, "reset"},
+        {{.error = FAILURE_TIMEOUT, .was_sent = true, .duration_ms = 1000}, PATH, "timeout"},
+        {{.error = FAILURE_TIMEOUT, .duration_ms = 1000}, WORLD_RECEIVER, "timeout"},
+        {{.error = FAILURE_RESET}, WORLD_RECEIVER, "reset"},
+        {{.error = FAILURE_CONNECT}, WORLD_RECEIVER, "connect"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct permit permit;

@@ -654,7 +654,7 @@ bool world_send(void)
         post->was_sent = post->request.may_send(post->request.arg);
         sent_count += post->was_sent;
         if (!post->was_sent)
-            end_post(post, (struct http_outcome){.error = HTTP_ERROR_UNSENT, .retry_after_ms = -1});
+            end_post(post, (struct http_outcome){.error = FAILURE_UNSENT, .retry_after_ms = -1});
         return post->was_sent;
     }
     ck_abort_msg("no post waits to be sent");
