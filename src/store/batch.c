@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "store/shard_private.h"
 
 /* How long replicas may take to have a change; after that its outcome is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
@@ -18,10 +17,10 @@ struct batch_call {
     char follow_count[24]; /* the last argument, for items with follow-ups */
 };
 
-void batch_init(struct batch *batch, const struct batch_kind *kind, struct shard *shard,
+void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
                 struct redis_link *link)
 {
-    *batch = (struct batch){.kind = kind, .shard = shard, .link = link};
+    *batch = (struct batch){.kind = kind, .owner = owner, .link = link};
     list_init(&batch->items);
 }
 
@@ -48,7 +47,7 @@ static void end_call(struct batch_call *call, enum status status, const struct r
 
 static unsigned replicas_wanted(const struct batch *batch)
 {
-    const struct store_options *options = batch->shard->options;
+    const struct store_options *options = batch->owner->options;
     return batch->kind->is_confirmed && options->is_durability_set ? options->durability.replicas : 0;
 }
 
@@ -57,7 +56,7 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     struct batch_call *call = arg;
     bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
     if (!is_reached)
-        shard_recheck(call->batch->shard);
+        call->batch->owner->on_lag(call->batch->owner->shard);
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
@@ -75,7 +74,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
 {
     struct batch_call *call = arg;
     if (status == STATUS_UNAVAILABLE)
-        facts_recheck(call->batch->shard->facts);
+        call->batch->owner->on_refusal(call->batch->owner->shard);
     if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
         end_call(call, status, reply);
         return;
@@ -112,12 +111,12 @@ static void send_call(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
     struct batch_call *call = NEW(struct batch_call);
-    struct script_call *script = shard_call(batch->shard, kind->script);
+    struct script_call *script = batch->owner->new_call(batch->owner->shard, kind->script);
     size_t items = 0, bytes = 0;
     call->batch = batch;
     list_init(&call->items);
     if (kind->add_shared)
-        kind->add_shared(batch->shard, script);
+        kind->add_shared(batch->owner->shard, script);
     while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && !list_is_empty(&batch->items)) {
         struct batch_item *item = LIST_ENTRY(list_pop(&batch->items), struct batch_item, link);
         list_append(&call->items, &item->link);

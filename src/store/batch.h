@@ -7,7 +7,9 @@
 #define DUEPOST_STORE_BATCH_H
 
 #include "base/list.h"
+#include "store/follow_up.h"
 #include "store/script.h"
+#include "store/store.h"
 
 enum {
     BATCH_ITEMS_MAX = 256,
@@ -16,7 +18,6 @@ enum {
 };
 
 struct shard;
-struct shard_follow_ups;
 
 /* The first member of each kind of item. */
 struct batch_item {
@@ -36,16 +37,25 @@ struct batch_kind {
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
 };
 
+/* The batches of a shard share it. */
+struct batch_owner {
+    struct shard *shard; /* for the functions below, and those of batch_kind */
+    const struct store_options *options;
+    struct script_call *(*new_call)(struct shard *, enum script_id);
+    void (*on_refusal)(const struct shard *); /* Redis has refused a call */
+    void (*on_lag)(const struct shard *);     /* too few replicas have confirmed a change */
+};
+
 struct batch {
     const struct batch_kind *kind;
-    struct shard *shard;
+    const struct batch_owner *owner; /* borrowed */
     struct redis_link *link;
     struct list items; /* waiting */
     size_t count;
     unsigned calls;
 };
 
-void batch_init(struct batch *, const struct batch_kind *, struct shard *, struct redis_link *);
+void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
 
 /* At the end of the turn. */

@@ -194,6 +194,11 @@ void shard_move(struct shard *shard)
 
 /* ---- life ---- */
 
+static void on_refusal(const struct shard *shard)
+{
+    facts_recheck(shard->facts);
+}
+
 static void on_turn_end(void *arg)
 {
     struct shard *shard = arg;
@@ -213,8 +218,15 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_RETRY] = &retry_kind,       [SHARD_BATCH_BURY] = &bury_kind,
         [SHARD_BATCH_RELEASE] = &release_kind,   [SHARD_BATCH_RENEW] = &renew_kind,
     };
+    shard->batch_owner = (struct batch_owner){
+        .shard = shard,
+        .options = shard->options,
+        .new_call = shard_call,
+        .on_refusal = on_refusal,
+        .on_lag = shard_recheck,
+    };
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
-        batch_init(&shard->batches[i], kinds[i], shard,
+        batch_init(&shard->batches[i], kinds[i], &shard->batch_owner,
                    i < SHARD_BATCH_READ    ? shard->changes
                    : i == SHARD_BATCH_READ ? shard->reads
                                            : shard->worker);

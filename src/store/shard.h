@@ -9,6 +9,7 @@
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
+#include "store/follow_up.h"
 #include "store/store.h"
 
 struct shard;
@@ -60,18 +61,6 @@ typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
 void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
 
 enum { SHARD_NO_WAIT = -1 };
-
-/* A job that is scheduled when another job's lease ends. Its topic is a sibling of that job's topic. */
-struct shard_follow_up {
-    struct slice id;
-    int64_t delay_ms;    /* counted from when Redis runs the script */
-    struct slice record; /* see job_write */
-};
-
-struct shard_follow_ups {
-    const struct shard_follow_up *jobs;
-    size_t count;
-};
 
 /* Data written with the end of a lease. Borrowed until the callback. */
 struct shard_end {

@@ -63,6 +63,7 @@ struct shard {
     struct redis_link *worker; /* claims, outcomes, carrying */
     struct redis_link *bell;   /* BLPOP blocks it */
     struct redis_link *subscriber;
+    struct batch_owner batch_owner;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
     uint64_t claims;         /* a counter for nonces */

@@ -1,3 +1,4 @@
+/* shards.c - a store as the shards of one Redis: their connections, primaries and facts together. */
 #include "store/store.h"
 
 #include <assert.h>
