@@ -25,7 +25,7 @@ enum metrics_result {
     METRICS_RESULT_COUNT = METRICS_RESULT_FAILURE + FAILURE_OTHER - FAILURE_NONE - 1,
 };
 
-/* Of a failure that has a word. */
+/* Returns the result of a failure that has a word. */
 #define METRICS_RESULT_OF(failure)                                                                           \
     ((enum metrics_result)(METRICS_RESULT_FAILURE + (int)(failure)-FAILURE_NONE - 1))
 
