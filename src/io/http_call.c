@@ -340,10 +340,19 @@ static void set_method(struct http_call *call, const struct http_call_request *r
     call->has_body = has_body;
 }
 
+static void set_start(struct http_call *call, bool needs_fresh, int64_t timeout_ms)
+{
+    if (timeout_ms < 1)
+        timeout_ms = 1;
+    SET(call->easy, CURLOPT_FRESH_CONNECT, (long)needs_fresh);
+    SET(call->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    SET(call->easy, CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
+}
+
 static void set_request(struct http_call *call, const struct http_call_request *request)
 {
     CURL *easy = call->easy;
-    int64_t timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : 1;
     make_room(call, request);
     put_lines(call, put_text(call->text, request->url), request);
     SET(easy, CURLOPT_URL, call->text);
@@ -353,10 +362,7 @@ static void set_request(struct http_call *call, const struct http_call_request *
         SET(easy, CURLOPT_POSTFIELDS, request->body.size ? request->body.data : "");
         SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
     }
-    SET(easy, CURLOPT_FRESH_CONNECT, (long)request->needs_fresh);
-    SET(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
-        (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
+    set_start(call, request->needs_fresh, request->timeout_ms);
 }
 
 /* Resets the state of the previous call. */
@@ -380,15 +386,16 @@ void http_call_prepare(struct http_call *call, const struct http_call_request *r
 {
     forget(call);
     call->request = *request;
+    call->request.headers = NULL; /* copied; the caller's array may be gone when the call begins again */
+    call->request.header_count = 0;
     set_request(call, request);
 }
 
 void http_call_prepare_again(struct http_call *call)
 {
-    struct http_call_request request = call->request;
     curl_off_t spent_us = 0;
     curl_easy_getinfo(call->easy, CURLINFO_TOTAL_TIME_T, &spent_us);
-    request.timeout_ms -= spent_us / 1000;
-    request.needs_fresh = true;
-    http_call_prepare(call, &request);
+    forget(call);
+    call->request.timeout_ms -= spent_us / 1000;
+    set_start(call, true, call->request.timeout_ms);
 }

@@ -27,7 +27,7 @@ struct http_client *http_client_new(struct loop *, const struct http_client_opti
 /* Drops running calls without on_done. */
 void http_client_free(struct http_client *);
 
-/* Starts a call. Borrows url, headers and body until on_done. */
+/* Starts a call. Copies the headers; borrows url and body until on_done. */
 struct http_call *http_call(struct http_client *, const struct http_call_request *);
 
 /* Stops waiting for the rest of an answer whose status is known; on_done follows. False: the status is not

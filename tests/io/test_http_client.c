@@ -190,8 +190,8 @@ static void receive_with(serve_fn *serve)
 
 static struct http_call *post_to(size_t index, const char *url, struct slice body, int64_t timeout_ms)
 {
-    static const struct slice headers[] = {SLICE("Content-Type: application/json"), SLICE("X-MiXed: a  b"),
-                                           SLICE("X-Empty: ")};
+    struct slice headers[] = {SLICE("Content-Type: application/json"), SLICE("X-MiXed: a  b"),
+                              SLICE("X-Empty: ")};
     const struct http_call_request request = {
         .url = slice_of(url),
         .headers = headers,
@@ -204,7 +204,10 @@ static struct http_call *post_to(size_t index, const char *url, struct slice bod
         .on_done = on_done,
         .arg = &fx.results[index],
     };
-    return http_call(fx.client, &request);
+    struct http_call *call = http_call(fx.client, &request);
+    for (size_t i = 0; i < 3; i++)
+        headers[i] = SLICE("X-Another: of a later call"); /* they are copied */
+    return call;
 }
 
 static struct http_call *post(size_t index)
@@ -883,6 +886,9 @@ START_TEST(connection_that_was_closed_while_idle_is_never_used)
         post(i);
         run(1);
         ck_status(&fx.results[i].outcome, 200);
+        pthread_mutex_lock(&last_lock);
+        ck_assert_msg(strstr(fx.last, "X-MiXed: a  b") && !strstr(fx.last, "X-Another"), "%s", fx.last);
+        pthread_mutex_unlock(&last_lock);
         while (fx.half_closed != (int)i + 1)
             sched_yield();
         if (i % 2) /* else its end has come, but the loop has not told yet */
