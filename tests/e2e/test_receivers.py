@@ -303,8 +303,8 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
     open_breaker(servers[0], receiver, topic)
     await_known(*servers)
     receiver.script(topic, HANG)
-    for i in range(10):
-        servers[0].schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), timeout=1, retry=5)
+    for i in range(10): # the right to probe counts from its grant, which may be long before the request is here
+        servers[0].schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), timeout=1 + SLOW, retry=5)
     until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
     assert known(servers[0], receiver)["state"] == "probing"
     receiver.script(topic, 200)

@@ -128,7 +128,7 @@ def test_who_may_read_the_file_is_told(start):
     assert "chmod o-r" not in server.log()
     file.chmod(0o644)
     server.reload()
-    assert "may read the file of signing-secret-file: chmod o-r" in server.log()
+    assert "may read the file of signing-secret-file; chmod o-r" in server.log()
 
 
 def test_a_client_cannot_sign_in_our_name(server, receiver, topic):
