@@ -122,6 +122,14 @@ void ending_texts_fini(struct ending_texts *texts)
     notice_fini(&texts->notice);
 }
 
+/* An earlier ending may not have fitted into memory. */
+static void ending_texts_clear(struct ending_texts *texts)
+{
+    buffer_clear(&texts->record);
+    buffer_clear(&texts->line);
+    notice_clear(&texts->notice);
+}
+
 static void write_record(const struct ending *ending, struct job *job, struct buffer *record)
 {
     job->attempts = ending->attempts;
@@ -146,6 +154,7 @@ static bool write_notice(const struct ending_facts *facts, struct ending_texts *
 bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
                   struct slice raw, struct ending_texts *texts)
 {
+    ending_texts_clear(texts);
     if (ending->has_line)
         attempt_line_write(&texts->line, ending->attempts, facts->result, facts->answer,
                            facts->is_answer_cut);

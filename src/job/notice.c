@@ -17,6 +17,12 @@ void notice_fini(struct notice *notice)
     buffer_fini(&notice->record);
 }
 
+void notice_clear(struct notice *notice)
+{
+    buffer_clear(&notice->id);
+    buffer_clear(&notice->record);
+}
+
 /* A record that another program wrote must not break the body. A record that only exceeds our limits is still
  * JSON. */
 static bool is_json(struct slice record)
@@ -43,8 +49,7 @@ bool notice_write(struct notice *notice, const struct topic_settings *settings,
 {
     struct slice topic, job_id;
     struct buffer body;
-    buffer_clear(&notice->id);
-    buffer_clear(&notice->record);
+    notice_clear(notice);
     if (!settings || settings->on_dead.size == 0 || !job_key_parse(death->id, &topic, &job_id) ||
         topic_is_sibling(topic))
         return true;

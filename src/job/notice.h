@@ -29,6 +29,9 @@ struct notice {
 void notice_init(struct notice *);
 void notice_fini(struct notice *);
 
+/* Makes it the notice of nothing. */
+void notice_clear(struct notice *);
+
 /* Writes the notice. Writes nothing when the topic has no onDead, and for a job of a sibling topic, so that a
  * dead notice causes none. settings: those of the dead job's topic; NULL: none. False: there is no memory. */
 bool notice_write(struct notice *, const struct topic_settings *settings,

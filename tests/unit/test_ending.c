@@ -328,6 +328,10 @@ START_TEST(a_notice_without_room_is_told)
     ending_texts_init(&texts);
     texts.notice.record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is given back instead */
+    ending = ending_decide(&job, &facts);
+    ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ck_assert_uint_eq(texts.line.size, 0);
     ending_texts_fini(&texts);
     job_fini(&job);
 }
@@ -343,6 +347,10 @@ START_TEST(a_record_without_room_is_told)
     ending_texts_init(&texts);
     texts.record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is given back instead */
+    ending = ending_decide(&job, &facts);
+    ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ck_assert_uint_eq(texts.line.size, 0);
     ending_texts_fini(&texts);
     job_fini(&job);
 }
