@@ -124,10 +124,9 @@ struct shard_carried {
     int64_t now_us;
     struct slice owner; /* borrowed */
     int64_t beat;
-    int64_t next_due_ms; /* -1: no job waits */
-    int64_t
-        until_lost_ms; /* until the first lease runs out; 0: a lease has run out; -1: there are no leases */
-    bool is_full;      /* there may be more topics, because the call reached its maximum */
+    int64_t next_due_ms;   /* -1: no job waits */
+    int64_t until_lost_ms; /* until the first lease ends; 0: a lease has ended; -1: no leases */
+    bool is_full;          /* there may be more topics, because the call reached its maximum */
     bool has_keys_to_forget;
 };
 

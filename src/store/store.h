@@ -71,8 +71,7 @@ struct store_facts {
     char role[16];
     char eviction[32];
     struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
-    bool is_fsync_hidden; /* Redis's fsync setting is unknown because CONFIG is forbidden; only replicas count
-                           */
+    bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
 };
 
 /* Writes the configured durability as a word, which is "auto" if the operator configured none. */
@@ -110,11 +109,10 @@ struct store_job {
     enum job_state state;
     struct slice id;
     struct slice record;
-    int64_t at_ms;  /* delayed, ready: due time; leased: end of the lease; else: time of its end */
-    int64_t losses; /* number of consecutive consumers that were lost while they had the job */
-    struct slice
-        settings;   /* settings of its topic at the time of reading, see topic_settings.h; empty: none */
-    int64_t now_ms; /* time of reading */
+    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: time of its end */
+    int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
+    struct slice settings; /* its topic's current settings, see topic_settings.h; empty: none */
+    int64_t now_ms;        /* time of reading */
     /* The last two are for a job that has left the pool; else 0 and empty. */
     int64_t until_ms;        /* when the job is removed; 0: a dead job without a time limit */
     struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
@@ -278,7 +276,7 @@ struct store_topic {
     /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
      * it is held until something other than time changes. */
     int64_t held_ms;
-    /* Outcomes of attempts in the last hour, give or take 5 minutes: delivered, to be retried, dead. */
+    /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
     struct {
         int64_t delivered, retried, dead;
     } hour;
@@ -291,9 +289,8 @@ struct store_topic_cursor {
 };
 
 struct store_topics {
-    struct slice
-        topic;  /* only this topic, which is returned even if it has nothing; empty: a page of topics */
-    size_t max; /* 1 to STORE_LIST_MAX */
+    struct slice topic; /* only this topic, returned even if it has no jobs; else empty */
+    size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
     /* Only the most urgent topics of shard from.shard, which have the jobs that have been overdue longest or
      * are due next. The search for them is limited. */
