@@ -45,9 +45,9 @@ static void end_item(struct batch_item *item, enum status status, int64_t now_us
         return;
     }
     if (status == STATUS_OK && due_ms < 0)
-        status = due_ms == RESULT_NO_URL ? STATUS_NO_URL
-                                         : STATUS_STALE; /* the job is leased, removed or another job: the
-                                                            caller reads it again to find out */
+        status = due_ms == RESULT_NO_URL
+                     ? STATUS_NO_URL
+                     : STATUS_STALE; /* leased, removed or changed: a caller can read the job again */
     change->fn(change->arg, status, due_ms, now_us / 1000);
     free(change);
 }
