@@ -27,10 +27,9 @@ struct exchange {
     struct slice query;         /* without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the method's or_media */
-    bool is_large,
-        is_crowded;     /* the body may be over max_body_bytes; it could be, but too many other bodies are */
-    struct buffer seen; /* tags of If-Match or If-None-Match, see etag.h; else empty */
-    struct buffer once; /* fingerprint and idempotency key, see idempotency.h; else empty */
+    bool is_large, is_crowded;  /* the body may be over max_body_bytes; too many other bodies are */
+    struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; else empty */
+    struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; else empty */
     struct list key_link;
     void *state; /* data of the handler, see exchange_keep */
     void (*free_state)(void *);
