@@ -1,9 +1,9 @@
 /* audit.h - log lines that record who changed what: each cancel, run and change of a job, each page of a bulk
- * action, each change of a topic's settings, and each breaker that is closed by hand.
+ * action, each change of a topic's settings, and each breaker that is closed on request.
  *
  * A line is written when Redis has confirmed the change (outcome=done), or when its outcome stays unknown
- * (outcome=unknown); not for what was refused. It has the name of the caller's token and the address of its
- * connection. */
+ * (outcome=unknown). Refused requests have no line. A line has the name of the caller's token and the address
+ * that the caller connects from. */
 #ifndef DUEPOST_APP_AUDIT_H
 #define DUEPOST_APP_AUDIT_H
 
@@ -15,7 +15,7 @@ void audit(const struct app_caller *, const char *event, const char *kind, struc
 /* Logs one job of a bulk action, at level debug. */
 void audit_one_of_many(const struct app_caller *, const char *event, struct slice id, enum status);
 
-/* Logs a page of a bulk action: its filter, as the client spelt it, and its counts. */
+/* Logs a page of a bulk action: its filter, as the client wrote it, and its counts. */
 void audit_bulk(const struct app_caller *, const char *event, struct slice filter,
                 const struct app_bulk_counts *);
 

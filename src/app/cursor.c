@@ -7,7 +7,7 @@
 #include "base/timestamp.h"
 #include "job/job_id.h"
 
-#define SCORE_MAX (UINT64_C(1) << 53) /* what a score, or a version, holds exactly */
+#define SCORE_MAX (UINT64_C(1) << 53) /* largest integer that a score or a version holds exactly */
 
 enum { SCORE_TEXT_MAX = 24 };
 
@@ -17,7 +17,7 @@ static void write_shard(struct buffer *text, size_t shard)
         buffer_printf(text, "%zu@", shard);
 }
 
-/* Takes "shard@" off text. No topic has an '@'. */
+/* Removes "shard@" from the beginning of text. Topics have no '@'. */
 static bool take_shard(struct slice *text, size_t shards, size_t *shard)
 {
     struct slice number_text, rest;
@@ -54,7 +54,7 @@ static bool take_number(struct slice *text, uint64_t max, uint64_t *number)
     return slice_cut(*text, ':', &field, text) && slice_to_number(field, max, number);
 }
 
-/* "%.17g" of a time in ms that may have a fraction. */
+/* Reads a time in ms that was written with "%.17g" and may have a fraction. */
 static bool read_score(struct slice text, double *score)
 {
     struct slice whole, fraction;

@@ -43,7 +43,7 @@ static void write_jobs(struct buffer *text, const struct store_counts *counts)
     write_lateness(text, counts);
 }
 
-/* Topics have metrics of their own, so that a sum over duepost_jobs counts each job once. */
+/* Writes separate metrics for topics, so that a sum over duepost_jobs counts each job once. */
 static void write_topics(struct buffer *text, const struct tally_count *count)
 {
     buffer_append(text,

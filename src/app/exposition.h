@@ -1,4 +1,4 @@
-/* exposition.h - the use case behind GET /metrics: all numbers in the text format of Prometheus. */
+/* exposition.h - the use case of GET /metrics: writes all metrics in the text format of Prometheus. */
 #ifndef DUEPOST_APP_EXPOSITION_H
 #define DUEPOST_APP_EXPOSITION_H
 
@@ -6,7 +6,7 @@
 
 typedef void app_exposed_fn(void *arg, struct slice text);
 
-/* Clears text and writes into it, right before the callback. */
+/* Clears text and writes the metrics into it, immediately before the callback. */
 void app_expose(struct app *, struct buffer *text, app_exposed_fn *, void *arg);
 
 #endif

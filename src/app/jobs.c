@@ -8,7 +8,7 @@
 /* A call of the store and its use case. */
 struct job_call {
     struct app *app;
-    const struct app_caller *caller; /* NULL where nothing changes */
+    const struct app_caller *caller; /* NULL: the call changes nothing */
     struct slice id;
     app_verdict_fn *fn;
     void *arg;

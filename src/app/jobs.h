@@ -1,13 +1,13 @@
-/* jobs.h - use cases of one job, by its id. */
+/* jobs.h - use cases that read or change one job, by its id. */
 #ifndef DUEPOST_APP_JOBS_H
 #define DUEPOST_APP_JOBS_H
 
 #include "app/app.h"
 
-/* Reads a job of the pool, or one that ended and is kept. */
+/* Reads a job of the pool, or a job that has ended and is kept. */
 void app_read(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
-/* Reads the lines of its last attempts. */
+/* Reads the lines of the last attempts of a job. */
 void app_attempts(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 struct app_replace {
@@ -16,7 +16,7 @@ struct app_replace {
     struct slice tags;     /* see job_tags_match */
 };
 
-/* Puts a job in the place of the one with the id, unless that is leased, or schedules a new one. */
+/* Schedules a job. If a job has this id and is not leased, the new job replaces it. */
 void app_replace(struct app *, const struct app_caller *, const struct app_replace *, app_verdict_fn *,
                  void *arg);
 
@@ -26,12 +26,12 @@ struct app_patch {
     struct slice tags;
 };
 
-/* Changes some members of a job. It reads the job, makes the new one, and writes it unless the job has
- * changed meanwhile; then it begins again. */
+/* Changes some members of a job. Reads the job, makes the new job, and writes it. If the job has changed
+ * meanwhile, begins again. */
 void app_patch(struct app *, const struct app_caller *, const struct app_patch *, app_verdict_fn *,
                void *arg);
 
-/* Cancels a job. From then on no attempt begins. */
+/* Cancels a job. After that no attempt begins. */
 void app_cancel(struct app *, const struct app_caller *, struct slice id, struct slice tags, app_verdict_fn *,
                 void *arg);
 

@@ -25,7 +25,7 @@ bool app_cursor_parse(const struct app *app, struct slice text, struct app_curso
     return true;
 }
 
-/* Borrows what the list borrows, its cursor included. */
+/* Converts the list. The result borrows the same data, the cursor included. */
 static struct store_list store_list_of(const struct app_list *list)
 {
     const struct app_cursor *from = &list->from;
@@ -113,9 +113,9 @@ void app_count(struct app *app, const struct app_list *list, app_verdict_fn *fn,
 
 /* ---- bulk actions ----
  *
- * 1. see   a page of the list: ids, and a tag for each that names the job as it is
- * 2. act   on each job; the store changes it only if the tag is still the job's
- * 3. end   when each has its outcome: the numbers of all, and where the next page begins */
+ * 1. see   a page of the list: ids, and for each the tag of the job's current version
+ * 2. act   on each job; the store changes a job only if it still has the tag
+ * 3. end   when each job has its outcome: the counts, and the cursor of the next page */
 
 struct bulk {
     struct app *app;
@@ -125,12 +125,12 @@ struct bulk {
     void *arg;
     bool is_redrive;
     struct bulk_item *items;
-    struct buffer names;  /* ids and tags; the items' slices point into it */
-    struct buffer cursor; /* where the next page begins; empty at the end */
+    struct buffer names;  /* ids and tags; the items' slices point into this buffer */
+    struct buffer cursor; /* cursor of the next page; empty at the end */
     bool is_partial;
     struct app_bulk_counts counts;
     size_t pending;
-    int64_t begin_ms; /* of a redrive at a rate: when the page's first job is due; 0: at once */
+    int64_t begin_ms; /* for a redrive at a rate: when the page's first job is due; 0: at once */
 };
 
 struct bulk_item {
@@ -162,7 +162,8 @@ static void bulk_end(struct bulk *bulk)
     bulk_free(bulk);
 }
 
-/* Skipped: the job has changed, is gone or leased, would expire at once, or cannot be written anew. */
+/* Returns whether the job was skipped, because it has changed, was removed, is leased, would expire at once,
+ * or cannot be rewritten. */
 static bool is_skipped(enum status status)
 {
     return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
@@ -202,7 +203,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     end_one(arg, status);
 }
 
-/* Returns the time from the first job of the page to the one with this number. */
+/* Returns the time from the first job of the page to the job with this number. */
 static int64_t spread_ms(const struct bulk *bulk, size_t number)
 {
     return ((int64_t)number * bulk->call->step_us + 999) / 1000;
@@ -221,7 +222,7 @@ static void act_on(struct bulk_item *item)
 
 /* 1. see */
 
-/* The calls borrow ids and tags until their callbacks. */
+/* Copies ids and tags, because the calls borrow them until their callbacks. */
 static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t count)
 {
     struct buffer *names = &bulk->names;
@@ -239,8 +240,8 @@ static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t 
     return !names->failed;
 }
 
-/* A page of a redrive at a rate begins where the page before ended. When that time has passed it begins now,
- * so that its jobs are as far apart as those of any other page. */
+/* Sets the times of a page of a redrive at a rate. The page begins at the time where the previous page ended.
+ * If this time has passed, the page begins now, so that its jobs have the same distance as on other pages. */
 static void place_page(struct bulk *bulk, size_t count, const struct store_cursor *next, int64_t now_ms)
 {
     int64_t from_ms = bulk->call->list.from.due_ms, next_ms = 0;

@@ -13,11 +13,11 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* that was read, without what it borrowed; then with the new record */
+    struct app_job job; /* the job that was read, without borrowed data; then with the new record */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
-    struct buffer record;   /* the new one */
-    struct buffer settings; /* of its topic, when it was read */
+    struct buffer record;   /* the new record */
+    struct buffer settings; /* settings of the job's topic when the job was read */
     int tries;
 };
 
@@ -84,7 +84,8 @@ static void write_change(struct patch *patch, const struct job_patched *patched)
     store_change(patch->app->store, &call, on_changed, patch);
 }
 
-/* Makes the new job from the one that was read. False: the use case has ended, but for the patch. */
+/* Makes the new job from the job that was read. Returns false after the callback of the use case; the patch
+ * is not freed yet. */
 static bool make_job(const struct patch *patch, const struct store_job *stored, struct buffer *text,
                      struct job_patched *patched)
 {
@@ -124,7 +125,7 @@ static bool is_refused(struct patch *patch, enum status status, const struct sto
     else if (status == STATUS_OK && has_mismatch(patch, stored))
         status = STATUS_STALE;
     else if (status == STATUS_UNKNOWN)
-        status = STATUS_UNAVAILABLE; /* it was a read */
+        status = STATUS_UNAVAILABLE; /* only the read failed, so nothing has changed */
     if (status == STATUS_OK)
         return false;
     use_case_end(patch->app, patch->call.id, status, stored, patch->fn, patch->arg);

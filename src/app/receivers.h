@@ -1,4 +1,4 @@
-/* receivers.h - use cases of receivers: lists, and closing a circuit breaker by hand. */
+/* receivers.h - use cases for receivers: lists them, and closes a circuit breaker on request. */
 #ifndef DUEPOST_APP_RECEIVERS_H
 #define DUEPOST_APP_RECEIVERS_H
 
@@ -6,21 +6,21 @@
 
 typedef void app_receiver_fn(void *arg, const struct app_receiver *);
 
-/* Where a list of receivers goes on; all zeros: at its beginning. */
+/* Position of a list of receivers. All zeros mean the beginning. */
 struct app_receiver_cursor {
     size_t shard;
     int64_t version;
 };
 
-/* Reads a cursor from a page. False: it is not one. */
+/* Reads a cursor from a page. Returns false if the text is not a cursor. */
 bool app_receiver_cursor_parse(const struct app *, struct slice text, struct app_receiver_cursor *);
 
-/* Calls each for each receiver of a page, and then fn. max: 1 to APP_PAGE_MAX. */
+/* Calls each for each receiver of a page, and then fn. max is 1 to APP_PAGE_MAX. */
 void app_receivers(struct app *, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
                    app_verdict_fn *fn, void *arg);
 
-/* Closes the breaker of a receiver, and those of its paths, and removes its limit. Calls each with the
- * receiver, and then fn. NOT_FOUND: nothing is known about it. */
+/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. Calls each with the
+ * receiver, and then fn. Ends with NOT_FOUND if the receiver has no record. */
 void app_receiver_close(struct app *, const struct app_caller *, struct slice name, app_receiver_fn *each,
                         app_verdict_fn *fn, void *arg);
 

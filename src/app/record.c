@@ -4,8 +4,9 @@
 #include "job/json.h"
 #include "job/url.h"
 
-/* Parts of a record are shown as they are spelt, which must not break the answer. Without memory for the
- * check, a record counts as sound: a job must not look unreadable because memory is short. */
+/* Returns whether the record is valid. Parts of a record are copied into answers unchanged and must not break
+ * them. Without memory for the check, a record counts as valid, because a job must not look unreadable only
+ * for lack of memory. */
 static bool is_sound(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
@@ -32,7 +33,7 @@ bool app_job_read(const struct app_job *stored, struct job *job)
     return false;
 }
 
-/* recover.lua cannot write the reason into the record; everything else that buries a job does. */
+/* All code that buries a job writes the reason into the record, except recover.lua, which cannot. */
 struct slice app_job_reason(const struct job *job)
 {
     return job->reason.size ? job->reason : SLICE("consumer_lost");

@@ -1,11 +1,11 @@
-/* record.h - reads the record of a job that may be damaged. */
+/* record.h - reads the record of a job, which may be damaged. */
 #ifndef DUEPOST_APP_RECORD_H
 #define DUEPOST_APP_RECORD_H
 
 #include "app/app.h"
 
-/* Reads the job, which borrows from its record and is for job_fini. False: the record cannot be read; job has
- * what is known, and needs no fini. */
+/* Reads the job, which borrows from its record and must be freed with job_fini. Returns false if the record
+ * cannot be read; job then has the known members and need not be freed. */
 bool app_job_read(const struct app_job *, struct job *);
 
 /* Returns why a dead job is dead. */

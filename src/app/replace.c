@@ -12,7 +12,7 @@ struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    struct buffer record; /* behind OPENING_MAX bytes for its opening, which the script writes */
+    struct buffer record; /* after OPENING_MAX bytes for the opening, which the script writes */
     app_verdict_fn *fn;
     void *arg;
 };
@@ -23,7 +23,7 @@ static void replacement_free(struct replacement *replacement)
     free(replacement);
 }
 
-/* Returns the record as it is in Redis now. */
+/* Returns the record in the form that it now has in Redis. */
 static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
 {
     char opening[OPENING_MAX + 1];

@@ -20,7 +20,7 @@ void app_submission_fini(struct app_submission *submission)
     buffer_fini(&submission->stored);
 }
 
-/* ---- before it is sent ---- */
+/* ---- before sending ---- */
 
 bool app_submission_admit(struct app_submission *submission, const struct app_caller *caller,
                           const struct job *job, size_t text_bytes)
@@ -32,7 +32,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
     if (use_case_is_target_refused(submission->app, job->url, submission->fn, submission->arg) ||
         use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
         return false;
-    /* For the id and the record, in which numbers and times may be longer than the client spelt them. */
+    /* The buffer is for the id and the record, in which numbers and times may be longer than in the
+     * request. */
     buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
     if (submission->stored.failed) {
         use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
@@ -41,14 +42,15 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
     return true;
 }
 
-/* ---- its outcome ---- */
+/* ---- outcome ---- */
 
 static struct slice record_of(const struct app_submission *submission)
 {
     return slice_skip(buffer_slice(&submission->stored), submission->id.size);
 }
 
-/* Reads the job that was sent from its own record, which lacks the opening that the script writes. */
+/* Reads the job that was sent from the record of this submission, which lacks the opening that the script
+ * writes. */
 static enum status read_sent(const struct app_submission *submission, struct buffer *text, struct job *job)
 {
     struct slice record = record_of(submission);
@@ -58,7 +60,8 @@ static enum status read_sent(const struct app_submission *submission, struct buf
     return text->failed ? STATUS_NO_MEMORY : job_read(submission->id, buffer_slice(text), job);
 }
 
-/* The id is taken: by the same job (OK), or by another one (EXISTS). */
+/* Compares the job that has the id with the job that was sent. Returns OK if they are the same, and EXISTS if
+ * not. */
 static enum status compare_jobs(const struct app_submission *submission, struct slice record)
 {
     struct job sent, there;
@@ -103,7 +106,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
     use_case_end(submission->app, submission->id, status, &placed, submission->fn, submission->arg);
 }
 
-/* ---- sending it ---- */
+/* ---- sending ---- */
 
 static void name_job(struct app_submission *submission, struct job *job, char new_id[JOB_ID_NEW_SIZE])
 {

@@ -10,15 +10,15 @@
 #include "base/memory.h"
 
 enum {
-    FRESH_US = 1000 * 1000, /* from the beginning of one count to that of the next */
-    LOOK_US = 10 * 1000,    /* from look to look while another reactor counts */
+    FRESH_US = 1000 * 1000, /* from the start of one count to the start of the next count */
+    LOOK_US = 10 * 1000,    /* interval of the checks while another reactor counts */
 };
 
 struct tally_board {
     pthread_mutex_t lock;
-    bool is_counting; /* some reactor is */
+    bool is_counting; /* a reactor is counting */
     bool has_count;
-    int64_t began_us; /* the last count, or the one under way */
+    int64_t began_us; /* start of the last or the current count */
     enum status status;
     struct tally_count count;
 };
@@ -34,12 +34,12 @@ struct tally {
     struct store *store;
     struct list waiters;
     struct timer *timer;
-    /* The count under way, or the one that is answered with. candidates: the most urgent topics of the shards
-     * that have answered, and those of the next one. */
+    /* count is the current count, or the count for the answers. candidates has the most urgent topics of the
+     * shards that have answered, followed by those of the next shard. */
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
-    size_t shard; /* which is asked for its topics */
+    size_t shard; /* the shard whose topics are being read */
 };
 
 struct tally_board *tally_board_new(void)
@@ -61,7 +61,8 @@ void tally_board_free(struct tally_board *board)
 
 enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
-/* FRESH: status and count are set. COUNT: the caller has to count, and board_note the result. */
+/* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count and then
+ * call board_note. */
 static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count)
 {
     enum look look = LOOK_WAIT;
@@ -135,7 +136,8 @@ static int compare_urgency(const void *a, const void *b)
 
 static void ask_topics(struct tally *);
 
-/* Where a shard does not answer, its topics and those of the next ones are left out. */
+/* Adds the topics of a shard. If a shard does not answer, its topics and those of the following shards are
+ * left out. */
 static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
                       struct store_topic_cursor next)
 {
@@ -173,7 +175,7 @@ static void on_counted(void *arg, enum status status, const struct store_counts 
         end_count(tally, status);
 }
 
-/* The timer is the only caller, so that no callback comes within tally_ask. */
+/* Called only by the timer, so that no callback is called within tally_ask. */
 static void on_look(void *arg)
 {
     struct tally *tally = arg;

@@ -1,7 +1,7 @@
-/* tally.h - the numbers of Redis that the metrics show, for all reactors of a process.
+/* tally.h - counts in Redis for the metrics, for all reactors of a process.
  *
- * A process counts at most once a second, for any number of clients. Requests that come within that second
- * get the same numbers; requests that come while Redis is counting wait for the result. */
+ * A process counts at most once a second, for any number of clients. Requests within this second get the same
+ * numbers. Requests during a count wait for its result. */
 #ifndef DUEPOST_APP_TALLY_H
 #define DUEPOST_APP_TALLY_H
 
@@ -12,12 +12,13 @@ struct tally_board; /* the last count of the process; any thread may use it */
 struct tally;       /* the requests of one reactor that wait for a count */
 
 struct tally_board *tally_board_new(void);
-void tally_board_free(struct tally_board *); /* NULL is fine */
+void tally_board_free(struct tally_board *); /* NULL is ignored */
 
-/* Borrows both. */
+/* Makes a tally. Borrows both arguments. */
 struct tally *tally_new(struct loop *, struct tally_board *);
 
-/* Drops the requests that wait. Call it after the store is gone. NULL is fine. */
+/* Frees a tally and drops the waiting requests. Must be called after the store has been freed. NULL is
+ * ignored. */
 void tally_free(struct tally *);
 
 enum { TALLY_TOPICS_MAX = 100 };
@@ -25,21 +26,21 @@ enum { TALLY_TOPICS_MAX = 100 };
 struct tally_topic {
     char name[JOB_TOPIC_NAME_MAX + 1];
     int64_t delayed, ready, held, leased, dead; /* jobs */
-    int64_t due_ms;                             /* of the first job that waits; INT64_MAX: no job waits */
-    int64_t late_ms;                            /* of that job; 0: it is not due */
+    int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
+    int64_t late_ms; /* time since this job was due; 0: it is not due */
 };
 
 struct tally_count {
     struct store_counts all;
     size_t topic_count;
-    struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent ones, see store_topics */
+    struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
 };
 
-/* The count is borrowed until the callback returns. */
+/* Called with a count, which is borrowed until the callback returns. */
 typedef void tally_fn(void *arg, enum status, const struct tally_count *);
 
-/* Calls fn once, and never before it returns, with the numbers of the last count or of the next one. status
- * is not OK where Redis did not answer that count. */
+/* Calls fn once, after tally_ask has returned, with the numbers of the last or the next count. The status is
+ * not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
 #endif

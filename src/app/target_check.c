@@ -21,7 +21,8 @@ static bool is_allowed(const struct app *app, const struct url *url, const struc
     return false;
 }
 
-/* localhost is this host, whatever a name server says (RFC 6761, 6.3); one of its two addresses is enough. */
+/* Returns whether localhost is allowed. localhost is always this host, whatever a name server answers (RFC
+ * 6761, 6.3). It is allowed if one of its two addresses is allowed. */
 static bool is_localhost_allowed(const struct app *app, const struct url *url, char why[TARGET_WHY_SIZE])
 {
     static const struct address v4 = {false, {127, 0, 0, 1}}, v6 = {true, {[15] = 1}};
@@ -33,7 +34,7 @@ bool target_is_allowed(const struct app *app, struct slice text, char why[TARGET
     struct url url;
     const char *detail;
     if (url_parse(text, &url, &detail) != STATUS_OK)
-        return true; /* also without a url: the topic's was checked when it was set */
+        return true; /* also without a url, because the topic's url was checked when it was set */
     if (url.host_is_address)
         return is_allowed(app, &url, &url.address, why);
     return !url_host_is_localhost(url.host) || is_localhost_allowed(app, &url, why);

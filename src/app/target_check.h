@@ -1,12 +1,13 @@
-/* target_check.h - may the url of a job, or of a topic's settings, lead where it does? */
+/* target_check.h - checks where the url of a job, or of a topic's settings, leads. */
 #ifndef DUEPOST_APP_TARGET_CHECK_H
 #define DUEPOST_APP_TARGET_CHECK_H
 
 #include "app/app.h"
 #include "job/target.h"
 
-/* Judges a literal address, and localhost, now. Any other name is judged by what it resolves to when the job
- * is due. False: why names the address, the rule and the option that changes it. */
+/* Returns whether the target of the url is allowed. A literal address or localhost is checked now. Other
+ * names are allowed here; the addresses that they resolve to are checked when the job is due. If it returns
+ * false, why names the address, the rule and the option that changes the rule. */
 bool target_is_allowed(const struct app *, struct slice url, char why[TARGET_WHY_SIZE]);
 
 #endif

@@ -15,7 +15,7 @@ struct change {
     const struct app_caller *caller;
     struct slice name;
     enum app_change kind;
-    struct slice text; /* what the client sent */
+    struct slice text; /* text that the client sent */
     app_verdict_fn *fn;
     void *arg;
     struct buffer old_settings, new_settings;
@@ -56,7 +56,7 @@ static void check_target(const struct app *app, const char *name, struct slice u
         job_errors_add(errors, name, why);
 }
 
-/* Makes *settings, which borrow from what the client sent, from old, or from text. */
+/* Makes *settings, which borrow from the text of the client, from old, or from text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
                                struct buffer *text, struct topic_settings *settings,
                                struct job_errors *errors)
@@ -66,7 +66,7 @@ static enum status read_change(const struct change *change, const struct topic_s
     return topic_settings_patch(old, change->text, text, settings, errors);
 }
 
-/* Writes the new settings. INVALID: errors has what is wrong. */
+/* Writes the new settings. Returns INVALID with the errors in errors. */
 static enum status make_settings(struct change *change, const struct topic_settings *old,
                                  struct job_errors *errors)
 {
@@ -89,7 +89,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
 }
 
-/* Makes the new settings from the old ones. False: the use case has ended. */
+/* Makes the new settings from the old settings. Returns false after the use case has ended. */
 static bool make_change(struct change *change)
 {
     struct topic_settings old;
@@ -124,7 +124,7 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
     struct change *change = arg;
     (void)count, (void)next;
     if (status != STATUS_OK) {
-        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status; /* it was a read */
+        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status; /* only a read failed */
         use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
         change_free(change);
         return;

@@ -50,8 +50,8 @@ static struct app_topic app_topic_of(const struct store_topic *topic)
 
 /* ---- a page ---- */
 
-/* A caller that reaches some topics only gets those: the walk goes from one to the next, and neither the page
- * nor its cursor, which is the last topic of the page, discloses what lies between. */
+/* A call that lists topics. If the caller has a right to some topics only, the page has only these topics.
+ * Its cursor is the last topic of the page. So neither the page nor the cursor discloses other topics. */
 struct topics_call {
     struct app *app;
     const struct app_caller *caller;
@@ -59,7 +59,7 @@ struct topics_call {
     app_verdict_fn *fn;
     void *arg;
     size_t max, count;
-    struct buffer after; /* where the walk goes on */
+    struct buffer after; /* the name after which the walk continues */
 };
 
 static void read_page(struct topics_call *, struct store_topic_cursor from);
@@ -102,7 +102,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         end_page(call, next);
 }
 
-/* Reads the next topics of this shard, or of one behind it. */
+/* Reads the next topics of this shard or of a later shard. */
 static void read_page(struct topics_call *call, struct store_topic_cursor from)
 {
     struct store *store = call->app->store;

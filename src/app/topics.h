@@ -1,4 +1,4 @@
-/* topics.h - use cases of topics: lists, one topic, and changes of its settings. */
+/* topics.h - use cases for topics: lists topics, reads one topic, and changes its settings. */
 #ifndef DUEPOST_APP_TOPICS_H
 #define DUEPOST_APP_TOPICS_H
 
@@ -10,29 +10,29 @@ enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_F
 struct app_topic {
     struct slice name;
     struct slice settings;                      /* see topic_settings.h; empty: none */
-    int64_t delayed, ready, held, leased, dead; /* jobs; held ones are due and wait for their receiver */
-    int64_t due_ms;                             /* of the first job that waits; -1: no job waits */
+    int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
+    int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
     enum app_hold hold;
-    int64_t held_until_ms; /* 0: until something else ends */
+    int64_t held_until_ms; /* 0: until something other than time changes */
     struct {
         int64_t delivered, retried, dead;
-    } hour; /* attempts within the last hour, to 5 minutes */
+    } hour; /* attempts within the last hour, accurate to 5 minutes */
 };
 
 typedef void app_topic_fn(void *arg, const struct app_topic *);
 
-/* Where a list of topics goes on; all zeros: at its beginning. */
+/* Position of a list of topics. All zeros mean the beginning. */
 struct app_topic_cursor {
     size_t shard;
     struct slice name;
 };
 
-/* Reads a cursor from a page; borrows its text. False: it is not one. */
+/* Reads a cursor from a page, and borrows its text. Returns false if the text is not a cursor. */
 bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_topic_cursor *);
 
-/* Calls each for each topic of a page that the caller reaches, and then fn. max: 1 to APP_PAGE_MAX. Several
- * calls of the store may be needed, between which other requests are served. */
+/* Calls each for each topic of a page that the caller has a right to, and then fn. max is 1 to APP_PAGE_MAX.
+ * If this takes several calls of the store, other requests are served between them. */
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
@@ -41,13 +41,14 @@ void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_
 
 /* How the settings change. */
 enum app_change {
-    APP_CHANGE_REPLACE, /* they become the text */
-    APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to them */
-    APP_CHANGE_RESET,   /* they are removed */
+    APP_CHANGE_REPLACE, /* the text replaces the settings */
+    APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to the settings */
+    APP_CHANGE_RESET,   /* the settings are removed */
 };
 
-/* Changes the settings of a topic, or with "*" of all topics. It reads the settings, makes the new ones, and
- * writes them unless they have changed meanwhile; then it begins again. DONE: settings. */
+/* Changes the settings of a topic, or the settings for all topics if name is "*". Reads the settings, makes
+ * the new settings, and writes them. If the settings have changed meanwhile, begins again. With DONE, the
+ * verdict has the new settings. */
 void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
                       struct slice text, app_verdict_fn *, void *arg);
 

@@ -1,32 +1,33 @@
-/* use_case.h - what all use cases do; for the files of app/ only. */
+/* use_case.h - steps that several use cases share; only the files of app/ include it. */
 #ifndef DUEPOST_APP_USE_CASE_H
 #define DUEPOST_APP_USE_CASE_H
 
 #include "app/app.h"
 #include "store/store.h"
 
-/* Ends a use case as the store ended its call. id: of the job or topic concerned; empty: of all. job, which
- * may be NULL, becomes the verdict's. */
+/* Ends a use case according to the status of its call to the store. id is the id or topic concerned, or empty
+ * for all topics. job, which may be NULL, becomes the job of the verdict. */
 void use_case_end(const struct app *, struct slice id, enum status, const struct store_job *job,
                   app_verdict_fn *, void *arg);
 
-/* Ends one that needs no more than a word. */
+/* Ends a use case with a verdict that has only this end. */
 void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
 
-/* Every answer that confirms a change keeps the durability that was promised. True: the shard of id (empty:
- * any shard) cannot do that now, and the use case has ended with UNAVAILABLE. */
+/* Returns true after ending the use case with UNAVAILABLE, because the shard of id (empty: any shard) cannot
+ * provide the configured durability now. Every confirmed change must have this durability. */
 bool use_case_is_unready(const struct app *, struct slice id, app_verdict_fn *, void *arg);
 
-/* True: only the server writes to the topic of the id, and the use case has ended with SIBLING. */
+/* Returns true after ending the use case with SIBLING, because only the server writes to the topic of the
+ * id. */
 bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
 
-/* True: the target of the url is refused, and the use case has ended with INVALID. */
+/* Returns true after ending the use case with INVALID, because the target of the url is refused. */
 bool use_case_is_target_refused(const struct app *, struct slice url, app_verdict_fn *, void *arg);
 
-/* Borrows what the job borrows. */
+/* Converts a job of the store. The result borrows the same data. */
 struct app_job use_case_job(const struct store_job *);
 
-/* Borrows what the receiver borrows. */
+/* Converts a receiver of the store. The result borrows the same data. */
 struct app_receiver use_case_receiver(const struct store_receiver *);
 
 #endif

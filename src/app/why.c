@@ -14,17 +14,17 @@ struct why {
     app_finding_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    /* The job, until its topic and its receiver are known: */
+    /* Data of the job, kept until its topic and its receiver are known. */
     int64_t at_ms, now_ms; /* see app_job */
-    int64_t due_ms;        /* of its first attempt, as its owner said */
+    int64_t due_ms;        /* due time of its first attempt, as its owner set it */
     bool has_schedule;
-    struct retry_schedule schedule;            /* its own */
-    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* of its last attempt */
-    int64_t wait_ms;                           /* after that; 0: unknown */
-    bool lacks;                                /* it needs a later version */
+    struct retry_schedule schedule;            /* schedule of the job */
+    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
+    int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
+    bool lacks;                                /* the job needs a later version */
     char reason[64];
     char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
-    bool is_path_known;                /* the path does not hold the job */
+    bool is_path_known;                /* the path's record has been read: the path does not hold the job */
     struct app_finding finding;
 };
 
@@ -86,13 +86,13 @@ static void find_cause(struct why *why, const struct store_topic *topic)
         break;
     case JOB_STATE_DELIVERED:
     case JOB_STATE_CANCELLED:
-        break; /* has left the pool, where store_read looks */
+        break; /* the job has left the pool */
     }
 }
 
 /* ---- its receiver ---- */
 
-/* text: the job's own url, or then its topic's. */
+/* Sets the name of the receiver from text, which is the job's own url or its topic's url. */
 static void name_receiver(struct why *why, struct slice text)
 {
     struct url url;
@@ -101,8 +101,8 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_path_name(&url, why->receiver);
 }
 
-/* Returns when the job would be due, or later, without a hold. Where its record does not have that, the
- * current schedule counts, which may have become empty. */
+/* Returns the time when the job would be due without a hold, or a later time. If its record does not have
+ * this time, it is computed with the current schedule, which may be empty by now. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
@@ -115,7 +115,7 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
     return schedule->count > 0 ? end_ms + retry_schedule_wait_ms(schedule, why->finding.attempts) : end_ms;
 }
 
-/* A held job is in its bucket, and due a little later than it was. */
+/* Returns whether the job may be held. A held job is in its bucket, a little later than its own due time. */
 static bool may_be_held(const struct why *why, const struct topic_settings *settings)
 {
     const struct app *app = why->app;
@@ -154,7 +154,8 @@ static void give_finding(struct why *why)
 
 static void ask_receiver(struct why *, struct slice name);
 
-/* Its shard may be away while the job's is not: then it is not known to hold anything. */
+/* Reads the receiver's record. If the receiver's shard is unavailable, the finding does not show that the
+ * receiver holds the job. */
 static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
                         struct store_receiver_cursor next)
 {
@@ -162,7 +163,7 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
     (void)next;
     bool is_last = why->is_path_known;
     struct app_receiver receiver = {.opened_ms = 0};
-    if (status == STATUS_OK && count == 1 && (is_last || found->opened_ms > 0)) { /* limits are the host's */
+    if (status == STATUS_OK && count == 1 && (is_last || found->opened_ms > 0)) { /* only hosts have limits */
         receiver = use_case_receiver(found);
         find_receiver(why, &receiver);
     }
@@ -173,7 +174,7 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
         ask_receiver(why, receiver_host_of(slice_of(why->receiver)));
 }
 
-/* The path comes first, as in an attempt. */
+/* Reads the record of the path first, and then that of the host, as an attempt does. */
 static void ask_receiver(struct why *why, struct slice name)
 {
     struct store_receivers receivers = {.name = name, .max = 1};
@@ -216,7 +217,7 @@ static void keep_record(struct why *why, const struct store_job *stored)
     snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
     finding->attempts = job.attempts;
     finding->last_attempt = job.last_attempt;
-    finding->last_attempt.detail = slice_of(why->error_detail); /* it pointed into the record */
+    finding->last_attempt.detail = slice_of(why->error_detail); /* detail pointed into the record */
     finding->last_attempt.text = SLICE("");
     why->due_ms = job_due_ms(&job, job.created_ms);
     why->has_schedule = job.has_schedule;

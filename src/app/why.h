@@ -1,7 +1,7 @@
 /* why.h - the use case that finds out why a job is not delivered yet.
  *
- * It asks for the job, for its topic, and for its receiver. Changes in between may make them disagree for a
- * moment. */
+ * It reads the job, then its topic, and then its receiver. If they change in between, the results may
+ * disagree for a moment. */
 #ifndef DUEPOST_APP_WHY_H
 #define DUEPOST_APP_WHY_H
 
@@ -11,7 +11,7 @@ enum app_why {
     APP_WHY_NOT_DUE,
     APP_WHY_RETRY,         /* waits for the next attempt */
     APP_WHY_LATER_VERSION, /* the record, or the topic's settings, need a later version */
-    APP_WHY_IN_TURN,       /* is due and waits for its turn */
+    APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
@@ -25,12 +25,12 @@ enum app_why {
 struct app_finding {
     enum app_why why;
     enum job_state state;
-    int64_t next_ms; /* when that ends by itself; 0: unknown */
-    int attempts;    /* failed ones */
+    int64_t next_ms; /* when the reason ends without any action; 0: unknown */
+    int attempts;    /* failed attempts */
     struct attempt_result last_attempt;
-    const char *reason;                  /* of its death */
-    bool is_record;                      /* LATER_VERSION: the record needs it, not the settings */
-    bool is_topic_paused;                /* which holds the job as well, once it is due */
+    const char *reason;                  /* reason of its death */
+    bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */
+    bool is_topic_paused;                /* the pause also holds the job, once it is due */
     int64_t ready, leased;               /* jobs of its topic */
     const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT */
 };

@@ -15,7 +15,8 @@ static int64_t now_ns(void)
 
 /* ---- authentication ---- */
 
-/* Reads "Bearer" and a token (RFC 6750, section 2.1). False: another scheme, or no header. */
+/* Reads "Bearer" and a token (RFC 6750, section 2.1). Returns false for another scheme, and without a
+ * header. */
 static bool read_bearer(const struct exchange *exchange, struct slice *text)
 {
     struct slice scheme;
@@ -88,7 +89,7 @@ static bool has_scopes(struct exchange *exchange)
     return false;
 }
 
-/* The answer is the same whether the topic exists or not. */
+/* Answers 403. The answer is the same whether the topic exists or not. */
 static bool refuse_reach(struct exchange *exchange, const char *what, struct slice topic)
 {
     exchange_refuse(exchange, 403, "Token %s does not reach %s%.*s.", exchange->token->name, what,

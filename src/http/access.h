@@ -1,28 +1,30 @@
-/* access.h - authenticates a request and decides whether it may do what it asks for.
+/* access.h - authenticates a request and checks its rights.
  *
- * With tokens (see token.h) each request names one, "Authorization: Bearer ...", unless its route is free.
- * The scopes and topics of the token bound what the request may do; the dialect's table has what each method
- * needs. Without tokens, which is possible on loopback only, every request may do everything, except those
- * from web pages (origin.h).
+ * With tokens (see token.h) each request names a token, "Authorization: Bearer ...", unless its route is
+ * free. The scopes and topics of the token limit what the request may do. The dialect's table has the rights
+ * that each method needs. Without tokens, which is possible on loopback only, every request may do
+ * everything, except those from web pages (origin.h).
  *
- * The checks come first: a request that is refused has changed nothing. A topic that only a body or a query
- * names is checked by the handler. Cursors of a token that is bound to topics name no other topic. */
+ * The checks come first, so a request that is refused has changed nothing. If only the body or the query
+ * names a topic, the handler checks it. If a token is restricted to topics, its cursors do not name other
+ * topics. */
 #ifndef DUEPOST_HTTP_ACCESS_H
 #define DUEPOST_HTTP_ACCESS_H
 
 #include "http/exchange.h"
 
-/* Checks the head, once the method is known. False: it has answered 401, 429 or 403. */
+/* Checks the head, once the method is known. Returns false after answering 401, 429 or 403. */
 bool access_admit(struct exchange *);
 
-/* Checks the whole request. False: it has answered 404, because the token does not reach the path's job. */
+/* Checks the whole request. Returns false after answering 404, because the token has no right to the path's
+ * job. */
 bool access_admit_job(struct exchange *);
 
-/* For REACH_ASKED: checks the topic that the query names, or empty for all topics. False: it has answered
- * 403. */
+/* Checks the topic that the query names, which is empty for all topics. Handlers of REACH_ASKED call it.
+ * Returns false after answering 403. */
 bool access_admit_topic(struct exchange *, struct slice topic);
 
-/* Takes the further jobs of a request with this many from its token's rate. */
+/* Counts a request with this number of jobs as that many requests in its token's rate. */
 void access_charge(struct exchange *, size_t jobs);
 
 #endif

@@ -1,4 +1,4 @@
-/* dialect.h - an HTTP API as tables: its routes, and its way to write an error.
+/* dialect.h - an HTTP API as tables: its routes and its form of errors.
  *
  * A dialect is registered with site_add. Its handlers read the request, call a use case of app/, and answer
  * their exchange exactly once. Everything before the handler is the same for all dialects: paths, methods,
@@ -18,60 +18,60 @@ typedef void exchange_fn(struct exchange *);
 
 /* The body that a method accepts. */
 enum body_kind {
-    BODY_NONE, /* is not read */
-    BODY_JSON, /* application/json, or the method's or_media */
+    BODY_NONE, /* the body is not read */
+    BODY_JSON, /* application/json, or or_media of the method */
     BODY_ANY,
 };
 
-/* The rights of a token that is bound to some topics. */
+/* The rights of a token that is restricted to some topics. */
 enum reach {
-    REACH_UNDECIDED, /* not decided: the process does not start */
-    REACH_FREE,      /* everything; no token is needed, and the method has no scopes */
-    REACH_ALL,       /* nothing, because the method concerns all topics: 403 */
-    REACH_TOPIC,     /* what concerns its topics; any other topic in the path: 403 */
-    REACH_JOB,       /* what concerns its topics; any other job in the path: 404, as if it did not exist */
-    REACH_ASKED,     /* the handler checks, because the body or the query names the topic */
+    REACH_UNDECIDED, /* the table lacks the value: the process does not start */
+    REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
+    REACH_ALL,       /* no request, because the method concerns all topics: 403 */
+    REACH_TOPIC,     /* requests for its topics; any other topic in the path: 403 */
+    REACH_JOB,   /* requests for jobs of its topics; any other job in the path: 404, as if it did not exist */
+    REACH_ASKED, /* the handler checks, because the body or the query names the topic */
 };
 
 struct method {
     const char *name;
-    const char *label;   /* its route in the metrics */
-    exchange_fn *handle; /* called when the whole request is there */
+    const char *label;   /* name of the route in the metrics */
+    exchange_fn *handle; /* called when the whole request has arrived */
     enum reach reach;
     unsigned scopes; /* a token needs all of them: see token.h */
     enum body_kind body;
-    const char *or_media; /* a further media type, with BODY_JSON; NULL: none */
+    const char *or_media; /* another media type that is accepted with BODY_JSON; NULL: none */
     bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
-    /* A body may be over the site's max_body_bytes, up to large_bytes, if is_large says so of its beginning.
-     * NULL: no body may. */
+    /* Returns from the beginning of a body whether the body may be over the site's max_body_bytes, up to
+     * large_bytes. NULL if no body may be larger. */
     bool (*is_large)(const struct exchange *);
     size_t large_bytes;
 };
 
-/* The names in a path. The slices point into the buffer that route_find was given. */
+/* The names in a path. The slices point into the path buffer of route_find. */
 struct route_names {
     struct slice topic, job_id;
     struct slice key; /* topic/jobId, the topic, or the receiver */
 };
 
-/* Reads names from the decoded segments of a path, which stand in text with a slash between them. False: they
- * are not valid. */
+/* Reads names from the decoded segments of a path, which text has with a slash between them. Returns false if
+ * a name is invalid. */
 typedef bool route_names_fn(struct buffer *text, struct route_names *);
 
 enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
-    const char *path;      /* each ":" is a segment that names something */
+    const char *path;      /* each ":" stands for a segment that names a topic, a jobId or a receiver */
     route_names_fn *names; /* NULL: the path has no ":" */
-    bool is_probe;         /* reports health: its query is ignored, and it is answered over the limits, too */
+    bool is_probe;         /* reports health: its query is ignored, and it is answered even over the limits */
     struct method methods[ROUTE_METHODS_MAX];
 };
 
 /* One error, before a dialect writes it. */
 struct exchange_error {
-    unsigned status;                 /* of HTTP */
+    unsigned status;                 /* status of HTTP */
     struct slice detail;             /* a sentence for people; empty with errors */
-    const char *what;                /* has the errors: "job", "query"; NULL without */
+    const char *what;                /* the part with errors: "job" or "query"; NULL without errors */
     const struct job_errors *errors; /* NULL: none */
 };
 
@@ -81,7 +81,7 @@ struct dialect {
     struct slice error_type; /* media type of an error */
     /* Writes the whole body of an error's answer. */
     void (*write_error)(struct buffer *body, const struct exchange_error *);
-    exchange_fn *refuse_job; /* answers as for a job that does not exist; NULL without REACH_JOB */
+    exchange_fn *refuse_job; /* gives the answer for a job that does not exist; NULL without REACH_JOB */
 };
 
 #endif

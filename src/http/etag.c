@@ -10,7 +10,8 @@ struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
     return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
 }
 
-/* Takes one tag and the comma behind it. A weak tag, and one that no job can have, never compares equal. */
+/* Takes one tag and the comma after it. A weak tag never matches, and neither does a tag that no job can
+ * have. */
 static bool take_tag(struct slice *rest, struct buffer *seen)
 {
     struct slice tag, behind;
@@ -36,7 +37,7 @@ static bool read_tags(struct slice value, struct buffer *seen)
         buffer_append(seen, value);
         return true;
     }
-    buffer_append_byte(seen, '-'); /* not empty, even if no tag could be a job's */
+    buffer_append_byte(seen, '-'); /* not empty, even if no tag can belong to a job */
     while (is_sound && value.size)
         is_sound = take_tag(&value, seen);
     return is_sound && !seen->failed;

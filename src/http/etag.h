@@ -7,19 +7,19 @@
 #include "job/job_tag.h"
 
 struct etag {
-    char text[JOB_TAG_SIZE + 2]; /* in its quotes */
+    char text[JOB_TAG_SIZE + 2]; /* the tag in quotes */
 };
 
-/* Returns the header for a job with this tag; its value is in etag. */
+/* Returns the header for a job with this tag. The value of the header is in etag. */
 struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *);
 
-/* Reads If-Match into exchange->seen, as job_tags_match takes it. False: it has answered 400. */
+/* Reads If-Match into exchange->seen, in the form of job_tags_match. Returns false after answering 400. */
 bool etag_read_match(struct exchange *);
 
-/* The same for If-Match or If-None-Match. */
+/* Reads If-Match or If-None-Match into exchange->seen. Returns false after answering 400. */
 bool etag_read_matches(struct exchange *);
 
-/* Answers 412. */
+/* Answers 412, because the job does not match the tags of the request. */
 void etag_refuse(struct exchange *);
 
 #endif

@@ -69,8 +69,8 @@ struct buffer *exchange_members(struct exchange *exchange)
 
 /* ---- answers ---- */
 
-/* A read can be refused with 503 and repeated. A change has happened by now, and a probe is always answered.
- */
+/* Returns whether an answer of this size may be sent. A read can be refused with 503 and repeated. A change
+ * has already happened, and a probe is always answered. */
 static bool has_room(const struct exchange *exchange, size_t bytes)
 {
     bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
@@ -91,7 +91,7 @@ static void give_answer(struct exchange *exchange, const struct http_answer *ans
     http_answer(request, answer);
 }
 
-/* Refuses where memory was too short for the whole answer. */
+/* Refuses the request if memory did not suffice for the whole answer. Returns whether it did. */
 static bool is_whole(struct exchange *exchange)
 {
     struct site *site = exchange->site;

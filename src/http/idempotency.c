@@ -3,7 +3,7 @@
 #include "job/fingerprint.h"
 #include "job/job.h"
 
-/* A structured field's string ("..." with \" and \\), or the bare text that many clients send. */
+/* Reads the string of a structured field ("..." with \" and \\), or the bare text that many clients send. */
 static bool read_key(struct slice value, struct buffer *key)
 {
     bool is_quoted = value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"';
@@ -35,13 +35,13 @@ static size_t bucket_of(struct slice field)
     return sum % SITE_KEY_BUCKETS;
 }
 
-/* The field is what follows the fingerprint: topic/key. */
+/* Returns the part after the fingerprint: topic/key. */
 static struct slice field_of(const struct exchange *exchange)
 {
     return slice_skip(buffer_slice(&exchange->once), FINGERPRINT_SIZE);
 }
 
-/* Whether a request with this key is being answered now. Repeats that come later are left to the store. */
+/* Returns whether a request with this key is being answered now. The store detects later repeats. */
 static bool is_running(struct list *bucket, struct slice field)
 {
     for (struct list *link = bucket->next; link != bucket; link = link->next)

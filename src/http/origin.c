@@ -26,7 +26,7 @@ static bool is_loopback(struct slice host)
            (address_block_has(&v4, &address) || address_block_has(&v6, &address));
 }
 
-/* names: separated by commas. */
+/* Returns whether host is in names, a list separated by commas. */
 static bool is_one_of(struct slice names, struct slice host)
 {
     struct slice name;
@@ -44,7 +44,7 @@ static bool is_this_host(const struct site_options *options, struct slice host)
            (options->hosts.size && is_one_of(options->hosts, host));
 }
 
-/* origin: a scheme, "://", and what stands in Host (RFC 6454, section 7). */
+/* Returns whether origin is a scheme, "://", and the value of Host (RFC 6454, section 7). */
 static bool is_same_site(struct slice origin, struct slice host)
 {
     static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};
@@ -57,7 +57,7 @@ static bool is_same_site(struct slice origin, struct slice host)
 bool origin_admit(struct exchange *exchange)
 {
     struct slice host = slice_trim(http_request_header(exchange->request, "Host"));
-    /* Host may be missing in HTTP/1.0, which no browser speaks. */
+    /* Host may be missing in HTTP/1.0, which browsers do not use. */
     if (host.size && !is_this_host(&exchange->site->options, host_of(host))) {
         exchange_refuse(
             exchange, 403,

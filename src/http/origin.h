@@ -3,13 +3,13 @@
  * Without tokens (see access.h) every process on this host may do everything, and so could any page that a
  * browser on this host shows: browsers POST forms to other sites without asking, and a page can make a name
  * of its own site resolve to this host. Browsers send the name that they used in Host and the site of the
- * page in Origin. Hence both must be names of this host. */
+ * page in Origin. So both must be names of this host. */
 #ifndef DUEPOST_HTTP_ORIGIN_H
 #define DUEPOST_HTTP_ORIGIN_H
 
 #include "http/exchange.h"
 
-/* Checks a request where there are no tokens. False: it has answered 403. */
+/* Checks a request to a site without tokens. Returns false after answering 403. */
 bool origin_admit(struct exchange *);
 
 #endif

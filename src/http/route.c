@@ -73,8 +73,8 @@ bool route_names_receiver(struct buffer *text, struct route_names *names)
 
 /* ---- */
 
-/* A server must accept the absolute form, which is sent to proxies (RFC 9112, section 3.2.2). It has the same
- * routes under every name, so scheme and authority are skipped. */
+/* Returns the target without scheme and authority. A server must accept the absolute form, which is sent to
+ * proxies (RFC 9112, section 3.2.2). The routes are the same under every host name. */
 static struct slice without_origin(struct slice target)
 {
     static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};

@@ -15,12 +15,12 @@ enum {
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
     PROBLEM_MAX = 1024,
-    LARGE_MAX = 16, /* requests over max_body_bytes at once: together 256 MiB a reactor */
+    LARGE_MAX = 16, /* concurrent requests over max_body_bytes: together 256 MiB in a reactor */
 };
 
 /* ---- the head ---- */
 
-/* Whether the type is wanted, perhaps with "charset=utf-8". */
+/* Returns whether the type is the one wanted, with or without "charset=utf-8". */
 static bool is_media(struct slice type, struct slice wanted)
 {
     struct slice media, parameter;
@@ -133,7 +133,8 @@ static void on_request(void *arg, struct http_request *request)
         exchange->method->handle(exchange);
 }
 
-/* max_body_bytes bounds one job; a request with many may be larger. */
+/* Returns whether a request may be over max_body_bytes, which limits one job. A request with many jobs may be
+ * larger. */
 static bool on_large(void *arg, struct http_request *request)
 {
     struct site *site = arg;
@@ -167,7 +168,7 @@ static void on_over_limit(void *arg, struct http_request *request)
     exchange_refuse_over_limit(http_request_context(request));
 }
 
-/* Answers a request that the header gate refuses: it has no exchange. */
+/* Answers a request that the header gate refuses. Such a request has no exchange. */
 static void on_malformed(void *arg, struct http_request *request, const char *detail)
 {
     struct site *site = arg;
@@ -193,7 +194,7 @@ static void on_gone(void *arg, struct http_request *request)
 
 /* ---- */
 
-/* Allocates always_bytes now: even without memory an error can be written there. */
+/* Allocates always_bytes now, so that an error can be written even without free memory. */
 static void init_answers(struct buffer *buffer, size_t max_bytes, size_t always_bytes)
 {
     buffer_init(buffer, max_bytes);

@@ -8,23 +8,24 @@
 #include "http/site_state.h"
 #include "io/http_server.h"
 
-/* Borrows what options point to. */
+/* Makes a site without dialects. Borrows the data that options point to. */
 struct site *site_new(const struct site_options *);
 
-/* Adds a dialect; its handlers find self in their exchanges. Paths are searched in the order in which
- * dialects were added; the first one also answers what belongs to none. Borrows both. */
+/* Adds a dialect, whose handlers find self in their exchanges. Paths are searched in the order in which
+ * dialects were added. The first dialect also answers requests that belong to no dialect. Borrows the dialect
+ * and self. */
 void site_add(struct site *, const struct dialect *, void *self);
 
-/* Takes new tokens and hosts, borrowed like those before. */
+/* Uses the tokens and hosts of these options from now on. Borrows them like those of site_new. */
 void site_reload(struct site *, const struct site_options *);
 
-/* Call it after the server is gone. NULL is fine. */
+/* Frees a site, after its servers have been freed. NULL is ignored. */
 void site_free(struct site *);
 
 /* Fills in the callbacks of a server that answers for this site. */
 void site_attach(struct site *, struct http_server_options *);
 
-/* The same for a server that answers probes only. */
+/* Fills in the callbacks of a server that answers health probes only. */
 void site_attach_probes(struct site *, struct http_server_options *);
 
 #endif

@@ -1,4 +1,4 @@
-/* site_state.h - what all exchanges of one reactor share; for the files of http/ only. */
+/* site_state.h - data that all exchanges of one reactor share. Only the files of http/ include it. */
 #ifndef DUEPOST_HTTP_SITE_STATE_H
 #define DUEPOST_HTTP_SITE_STATE_H
 
@@ -12,24 +12,24 @@ enum { SITE_DIALECTS_MAX = 4, SITE_KEY_BUCKETS = 256 };
 
 struct site_options {
     size_t max_body_bytes;
-    struct token_table *tokens; /* NULL: requests need none */
-    struct slice listen_host;   /* the address that is listened on, as it was set; copied */
-    struct slice hosts;         /* further names of this host, separated by commas; see origin.h */
-    struct metrics *metrics;    /* this reactor's */
+    struct token_table *tokens; /* NULL: requests need no token */
+    struct slice listen_host;   /* the address that is listened on, as configured; copied */
+    struct slice hosts;         /* more names of this host, separated by commas; see origin.h */
+    struct metrics *metrics;    /* metrics of this reactor */
 };
 
 struct site {
     struct site_options options;
-    char *listen_host; /* of options */
+    char *listen_host; /* copy of listen_host in options */
     struct {
         const struct dialect *dialect;
         void *self;
     } dialects[SITE_DIALECTS_MAX];
     size_t dialect_count;
     struct buffer scratch;              /* the body of one answer */
-    struct buffer members;              /* a part of it that is written first */
-    size_t large_count;                 /* exchanges that are is_large */
-    struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by its hash */
+    struct buffer members;              /* a part of the body that is written first */
+    size_t large_count;                 /* number of exchanges that are is_large */
+    struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by the key's hash */
 };
 
 #endif

@@ -1,6 +1,6 @@
 #include "http/trace_context.h"
 
-enum { HEAD_MAX = 64 * 1024 }; /* bytes; above what a request's head may have */
+enum { HEAD_MAX = 64 * 1024 }; /* bytes; more than a request's head can have */
 
 void trace_context_take(const struct http_request *request, struct trace_context *context, struct job *job)
 {

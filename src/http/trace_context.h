@@ -10,7 +10,7 @@ struct trace_context {
     char parent[TRACE_PARENT_BYTES], state[TRACE_STATE_MAX + 1];
 };
 
-/* job borrows context. */
+/* Reads the trace of the request into context, and adds it to the job, which borrows context. */
 void trace_context_take(const struct http_request *, struct trace_context *, struct job *);
 
 #endif

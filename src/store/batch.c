@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* How long replicas may take to have a change; after that its outcome is unknown. */
+/* Maximum time until the replicas have a change. After that the outcome of the change is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
 /* A running call and its items, in the order of its arguments. */
@@ -14,7 +14,7 @@ struct batch_call {
     struct list items;
     /* The script's reply, kept until WAIT confirms that enough replicas have its changes. */
     struct redis_reply *reply;
-    char follow_count[24]; /* the last argument, for items with follow-ups */
+    char follow_count[24]; /* text of the last argument, for items with follow-ups */
 };
 
 void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
@@ -60,8 +60,8 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
-/* Sends WAIT within the callback of the script's reply. It uses the connection, and so the Redis, that ran
- * the script, and waits for the script's writes. Later replies must wait, too. */
+/* Sends WAIT within the callback of the script's reply. WAIT uses the connection that ran the script, so it
+ * reaches the same Redis and waits for the script's writes. Later replies on this connection wait, too. */
 static void wait_for_replicas(struct batch_call *call)
 {
     char replicas[8];
@@ -91,8 +91,8 @@ static void add_follow_up(struct script_call *call, size_t number, const struct 
     script_call_text(call, job->record);
 }
 
-/* Adds the follow-ups of all items and their number, as take_follow_ups in scripts/lib/follow.lua reads them;
- * adds nothing for items without follow-ups. */
+/* Adds the follow-ups of all items and their number, in the form that take_follow_ups in
+ * scripts/lib/follow.lua reads. Adds nothing if no item has follow-ups. */
 static void add_follow_ups(struct batch_call *call, struct script_call *script)
 {
     size_t number = 1, total = 0;
@@ -130,8 +130,8 @@ static void send_call(struct batch *batch)
     script_call_send(script, batch->link, on_reply, call);
 }
 
-/* Waiting does not make a full call better. With one more call under way, Redis has work while we read its
- * last reply. */
+/* Returns whether a call may be sent now. A full call cannot collect more items, so it may exceed the maximum
+ * number of calls by one. Then Redis has work while this process reads the previous reply. */
 static bool may_send(const struct batch *batch)
 {
     bool is_full = batch->count >= BATCH_ITEMS_MAX;

@@ -1,8 +1,8 @@
 /* batch.h - sends items of one kind to Redis together.
  *
  * All items of one turn of the loop go into one call of one script. While the kind's maximum number of calls
- * is under way, items collect for the next call, so that a busy Redis gets few large calls; a full call is
- * sent ahead. A call is limited in items and in bytes. */
+ * is under way, items collect for the next call, so that a busy Redis gets few large calls. A full call may
+ * be sent in addition to that number. A call is limited in items and in bytes. */
 #ifndef DUEPOST_STORE_BATCH_H
 #define DUEPOST_STORE_BATCH_H
 
@@ -13,7 +13,7 @@
 
 enum {
     BATCH_ITEMS_MAX = 256,
-    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* the item that exceeds it is still included */
+    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* the item that exceeds this limit is still included */
     BATCH_ITEM_OVERHEAD = 64,          /* bytes around an item's texts; only the order of magnitude matters */
 };
 
@@ -23,23 +23,23 @@ struct shard;
 struct batch_item {
     struct list link;
     size_t bytes;                          /* size of its arguments */
-    const struct shard_follow_ups *follow; /* borrowed; they follow all items of a call; NULL: none */
+    const struct shard_follow_ups *follow; /* borrowed; scheduled after all items of a call; NULL: no jobs */
 };
 
 struct batch_kind {
     enum script_id script;
-    unsigned max_calls; /* calls under way; one more when that one is full */
-    bool is_confirmed;  /* a client relies on the outcome: it must have reached the configured durability */
-    /* Adds the arguments that all items share; NULL: only the limit. */
+    unsigned max_calls; /* maximum number of calls under way; a full call may be one more */
+    bool is_confirmed;  /* clients rely on the change, so it must have the configured durability */
+    /* Adds the arguments that all items share. NULL if the limit is the only one. */
     void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
-    /* Calls back and frees the item. result is its part of the reply; NULL unless status is OK. */
+    /* Calls back and frees the item. result is the item's part of the reply, or NULL unless status is OK. */
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
 };
 
-/* The batches of a shard share it. */
+/* Members that all batches of a shard share. */
 struct batch_owner {
-    struct shard *shard; /* for the functions below, and those of batch_kind */
+    struct shard *shard; /* argument of the functions below and in batch_kind */
     const struct store_options *options;
     struct script_call *(*new_call)(struct shard *, enum script_id);
     void (*on_refusal)(const struct shard *); /* Redis has refused a call */
@@ -58,7 +58,7 @@ struct batch {
 void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
 
-/* At the end of the turn. */
+/* Sends the waiting items, as far as calls may be sent. Called at the end of a turn. */
 void batch_flush(struct batch *);
 
 /* Ends waiting items with UNAVAILABLE. Calls under way must have ended before. */

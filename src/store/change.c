@@ -47,7 +47,7 @@ static void end_item(struct batch_item *item, enum status status, int64_t now_us
     if (status == STATUS_OK && due_ms < 0)
         status = due_ms == RESULT_NO_URL
                      ? STATUS_NO_URL
-                     : STATUS_STALE; /* leased, gone or another one: who reads it again sees which */
+                     : STATUS_STALE; /* leased, removed or changed: a caller can read the job again */
     change->fn(change->arg, status, due_ms, now_us / 1000);
     free(change);
 }

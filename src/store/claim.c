@@ -1,4 +1,4 @@
-/* claim.c - claims due jobs for a consumer, and gives back those of a claim without a reply. */
+/* claim.c - claims due jobs for a consumer, and gives back the jobs of a claim without a reply. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -81,7 +81,8 @@ struct abandonment {
     struct nonce nonce;
 };
 
-/* Tries again before the next claim, unless another claim was lost meanwhile. */
+/* If the call failed, abandons the claim again before the next claim, unless another claim was lost
+ * meanwhile. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct abandonment *abandonment = arg;
@@ -94,9 +95,9 @@ static void on_abandoned(void *arg, enum status status, const struct redis_reply
     free(abandonment);
 }
 
-/* No consumer has the jobs that the lost claim may have leased. They go back before the next claim, which may
- * get them. If Redis runs the lost claim even later, or this process dies first, the leases run out, and
- * recovery finds them. */
+/* Gives back the jobs that the lost claim may have leased, because no consumer has them. This happens before
+ * the next claim, which may get these jobs. If Redis runs the lost claim even later, or if this process dies
+ * before, the leases run out, and recovery finds the jobs. */
 static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])

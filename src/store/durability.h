@@ -1,25 +1,27 @@
 /* durability.h - the durability that a change has when it is confirmed.
  *
- * A change is confirmed when its script has replied. With fsync always, Redis replies after the write to
- * disk. With replicas, WAIT is sent on the connection that made the change, and must count enough of them. */
+ * A change is confirmed when its script has replied. With "appendfsync always", Redis replies after the write
+ * to disk. With replicas, WAIT is sent on the connection that made the change, and must count enough
+ * replicas. */
 #ifndef DUEPOST_STORE_DURABILITY_H
 #define DUEPOST_STORE_DURABILITY_H
 
 #include "base/slice.h"
 
-/* Zeroed: in Redis's memory. */
+/* A zeroed struct means that the change is in Redis's memory only. */
 struct durability {
-    bool is_synced;    /* on Redis's disk: append-only file, fsync always */
-    unsigned replicas; /* number of replicas that have it, in addition to the primary: WAIT */
+    bool is_synced;    /* on Redis's disk, with "appendfsync always" */
+    unsigned replicas; /* number of replicas that have the change, as WAIT counts them */
 };
 
 enum { DURABILITY_REPLICAS_MAX = 16, DURABILITY_TEXT_MAX = 32 };
 
-/* Parses "memory", "fsync", "replicated:N", "fsync+replicated:N" with N from 1. */
+/* Parses "memory", "fsync", "replicated:N" or "fsync+replicated:N", with N from 1. Returns false for other
+ * texts. */
 bool durability_parse(struct slice text, struct durability *);
 void durability_format(struct durability, char text[DURABILITY_TEXT_MAX]);
 
-/* Returns whether given is at least wanted. */
+/* Returns whether the durability given includes the durability wanted. */
 bool durability_covers(struct durability given, struct durability wanted);
 
 #endif

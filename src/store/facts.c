@@ -9,7 +9,7 @@
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
-    ASK_SOON_US = 500 * 1000, /* while Redis cannot be used, to notice soon when it can */
+    ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
     REDIS_MAJOR_MIN = 7,      /* supports script flags */
 };
 
@@ -25,8 +25,8 @@ struct facts {
     struct rights *rights;
     bool has_aof, aof_is_broken;
     char trouble[160];                  /* Redis's error when it refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX];      /* empty: none; of the last complete round */
-    char next_refusal[RIGHTS_TEXT_MAX]; /* of the current round */
+    char refusal[RIGHTS_TEXT_MAX];      /* refusal of the last complete round; empty: none */
+    char next_refusal[RIGHTS_TEXT_MAX]; /* refusal of the current round */
 };
 
 /* Returns the value of a "name:value" line of INFO. */
@@ -58,7 +58,7 @@ static void judge_version(struct facts *facts)
                  "Redis is version %s; duepost needs 7.0 or newer", facts->facts.version);
 }
 
-/* A Redis that evicts keys loses jobs. */
+/* Refuses a Redis that evicts keys, because it would lose jobs. */
 static void judge_eviction(struct facts *facts)
 {
     if (facts->facts.eviction[0] && strcmp(facts->facts.eviction, "noeviction") != 0)
@@ -136,7 +136,8 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         end_round(facts);
 }
 
-/* Data without a layout gets ours, unless Redis cannot be used. */
+/* Reads the layout of the data. Data without a layout gets the layout of this duepost, unless Redis cannot be
+ * used. */
 static void open_data(struct facts *facts)
 {
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
@@ -156,7 +157,7 @@ static void on_rights_known(void *arg)
         open_data(facts);
 }
 
-/* The queries about rights follow, then the layout. */
+/* Reads whether fsync is always. The queries about rights follow, and then the query for the layout. */
 static void on_appendfsync(void *arg, const struct redis_reply *reply)
 {
     struct facts *facts = arg;

@@ -8,8 +8,8 @@
 #include "store/reply.h"
 
 enum {
-    STEP_TOPICS = 1000, /* that one call looks at */
-    LAST_NAME = 1,      /* where a reply says how to go on */
+    STEP_TOPICS = 1000, /* topics that one call examines */
+    LAST_NAME = 1,      /* index of the last name examined in a reply */
     COUNTED = 2,
     FIRST_HEAD = 3,
     HEAD_PARTS = 2, /* score, id */
@@ -24,9 +24,9 @@ struct heads_walk {
     struct shard *shard;
     const struct store_list *list;
     bool is_count;
-    struct buffer behind; /* the last name that was looked at */
+    struct buffer behind; /* the last name that was examined */
     size_t looked;
-    struct head *heads; /* owned: the first max of them, in order */
+    struct head *heads; /* owned; the first max of the heads, in order */
     size_t count, capacity;
     struct heads_page page;
     heads_fn *fn;
@@ -60,7 +60,7 @@ static void heads_end(struct heads_walk *walk, enum status status)
     free(walk);
 }
 
-/* Redis's order. */
+/* Compares in the order that Redis uses. */
 static int compare_heads(const void *a, const void *b)
 {
     const struct head *left = a, *right = b;

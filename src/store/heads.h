@@ -1,29 +1,30 @@
 /* heads.h - finds the topics of a page that lists waiting jobs of all topics.
  *
- * Each topic has a bucket of waiting jobs. A page has at most max jobs, so they belong to the max topics
- * whose first jobs after the previous page come first. This walk finds these topics in bounded steps, over a
- * bounded number of topics. */
+ * Each topic has a bucket of waiting jobs. A page has at most max jobs. So all its jobs belong to max topics:
+ * those whose first job after the previous page is earliest. This walk finds these topics in steps of limited
+ * size, among a limited number of topics. */
 #ifndef DUEPOST_STORE_HEADS_H
 #define DUEPOST_STORE_HEADS_H
 
 #include "store/list_call.h"
 
-enum { HEADS_TOPICS_MAX = 10000 }; /* that are examined */
+enum { HEADS_TOPICS_MAX = 10000 }; /* maximum number of topics that a walk examines */
 
 struct heads_page {
     struct slice topics; /* one per line; borrowed until the callback returns */
-    /* The job after which topics outside this page may have jobs, too; empty: there are no other topics. */
+    /* Position of a job. After this position, topics outside this page may have jobs, too. Empty if there are
+     * no other topics. */
     char score[LIST_SCORE_SIZE];
     struct slice id;
-    int64_t count;   /* of jobs, if requested */
-    bool is_partial; /* there are more topics */
+    int64_t count;   /* number of jobs, if requested */
+    bool is_partial; /* there are more topics than the walk examined */
     int64_t now_us;
 };
 
-/* page is NULL unless OK. */
+/* page is NULL unless the status is OK. */
 typedef void heads_fn(void *arg, enum status, const struct heads_page *page);
 
-/* Finds the topics for this list, from its cursor on. Borrows it until the callback. */
+/* Finds the topics for this list, from the list's cursor on. Borrows the list until the callback. */
 void heads_find(struct shard *, const struct store_list *, bool is_count, heads_fn *, void *arg);
 
 #endif

@@ -1,11 +1,11 @@
-/* lease.c - renews and ends leases: five kinds of item that differ only in their arguments. */
+/* lease.c - renews and ends leases. The five kinds of items differ only in their arguments. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
 enum {
     LEASE_CALLS_MAX = 4, /* calls of one kind under way */
-    RENEW_LINGERING = 2, /* the answer of renew.lua where the job was cancelled */
+    RENEW_LINGERING = 2, /* the answer of renew.lua if the job was cancelled */
 };
 
 struct lease_item {
@@ -98,7 +98,7 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Where jobs are kept, one call moves a bounded number of bytes. */
+/* Ends the item, or sends it again: if jobs are kept, one call moves a limited number of bytes only. */
 static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {

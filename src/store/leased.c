@@ -4,9 +4,9 @@
 #include "job/job.h"
 
 enum {
-    LOOK_MAX = 2000,  /* leases that one call looks at */
-    STEPS_MAX = 5000, /* calls; more leases than that are not in one shard */
-    NEXT_STEP = 1,    /* where a reply says how to go on */
+    LOOK_MAX = 2000,  /* leases that one call examines */
+    STEPS_MAX = 5000, /* calls; a shard does not have more leases than these find */
+    NEXT_STEP = 1,    /* index of the start of the next step in a reply */
     FIRST_ID = 2,
 };
 
@@ -14,8 +14,8 @@ struct leased_walk {
     struct shard *shard;
     struct slice topic, behind;
     size_t max, steps;
-    struct buffer step; /* where the next one begins */
-    char **ids;         /* owned, in order, each once: the first max that were found */
+    struct buffer step; /* start of the next step */
+    char **ids;         /* owned; the first max ids that were found, in order, each once */
     size_t count, capacity;
     leased_fn *fn;
     void *arg;
@@ -38,13 +38,13 @@ static void leased_end(struct leased_walk *walk, enum status status)
     free(walk);
 }
 
-/* Redis's order of ids: by bytes. */
+/* Compares ids in the order that Redis uses: by bytes. */
 static int compare_ids(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts what was found, and drops ids that came twice and those beyond max. */
+/* Sorts the ids that were found. Drops ids that were found twice, and ids beyond max. */
 static void keep_first(struct leased_walk *walk)
 {
     size_t kept = 0;

@@ -1,8 +1,8 @@
 /* leased.h - pages of the ids of leased jobs, in the order of ids.
  *
- * Renewals move all leases all the time, so a page cannot continue by the order of deadlines. For each page,
- * this walk passes all leases of a shard, in steps that are short for Redis, and keeps the first ids after
- * the previous page. */
+ * Renewals change the deadlines of leases all the time, so a page cannot continue in the order of deadlines.
+ * For each page, this walk reads all leases of a shard, in steps that take Redis a short time. It keeps the
+ * first ids after the previous page. */
 #ifndef DUEPOST_STORE_LEASED_H
 #define DUEPOST_STORE_LEASED_H
 
@@ -11,14 +11,14 @@
 struct leased_page {
     const struct slice *ids; /* borrowed until the callback returns */
     size_t count;
-    bool has_more; /* perhaps */
+    bool has_more; /* there may be more ids after this page */
 };
 
-/* page is NULL unless OK. */
+/* page is NULL unless the status is OK. */
 typedef void leased_fn(void *arg, enum status, const struct leased_page *page);
 
-/* Finds at most max ids of leased jobs after this id, of this topic; both may be empty. Borrows them until
- * the callback. */
+/* Finds at most max ids of leased jobs: of this topic, or of all topics if it is empty, and after the id in
+ * behind, or from the first one if it is empty. Borrows topic and behind until the callback. */
 void leased_find(struct shard *, struct slice topic, struct slice behind, size_t max, leased_fn *, void *arg);
 
 #endif

@@ -25,16 +25,16 @@ static const char *const kind_words[] = {"jobs", "seen", "count"};
 
 struct walk {
     const struct store *store;
-    struct store_list list; /* from.shard: the one that is asked */
+    struct store_list list; /* from.shard is the shard of the current call */
     char score[LIST_SCORE_SIZE];
-    /* For leased jobs. */
+    /* The next two members are for leased jobs. */
     struct buffer ids; /* of the page, one per line */
     bool has_more;     /* more ids follow these */
-    /* For waiting jobs of all topics: ids are names of topics, and the page ends here. */
+    /* For waiting jobs of all topics, ids has names of topics, and the page ends at this job. */
     char last_score[LIST_SCORE_SIZE];
     struct buffer last_id;
     bool is_partial;
-    int64_t counted; /* so far */
+    int64_t counted; /* number of jobs counted so far */
     enum walk_kind kind;
     union {
         store_list_fn *jobs;
@@ -47,7 +47,7 @@ struct walk {
 static void list_ask(struct walk *);
 static void list_begin(struct walk *);
 
-/* Lists jobs of these states one after the other. */
+/* A walk lists the jobs of one state after the other, in this order. */
 static const enum job_state order[] = {JOB_STATE_LEASED, JOB_STATE_READY,     JOB_STATE_DELAYED,
                                        JOB_STATE_DEAD,   JOB_STATE_DELIVERED, JOB_STATE_CANCELLED};
 enum { STATES = sizeof order / sizeof *order };
@@ -171,7 +171,7 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
     free(walk);
 }
 
-/* Returns whether counting the jobs needs their records. */
+/* Returns whether the jobs of the list can only be counted with their records. */
 static bool reads_records(const struct store_list *list)
 {
     return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size > 0;
@@ -182,8 +182,8 @@ static bool is_plain_count(const struct walk *walk)
     return walk->kind == WALK_COUNT && !reads_records(&walk->list);
 }
 
-/* Continues over an empty page at the end of a shard or state, and over pages of counts that cost nothing, so
- * that clients need not request them. */
+/* Returns whether to continue without an answer to the client: after an empty page at the end of a shard or
+ * state, and after counts that cost nothing. So clients need not request these pages. */
 static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
 {
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
@@ -255,7 +255,7 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         list_ask(walk);
 }
 
-/* Handles the result like the reply to a call that counts. */
+/* Handles the counted heads like the reply to a call that counts. */
 static void on_heads_counted(struct walk *walk, const struct heads_page *page)
 {
     struct store_cursor next = walk->list.from;
@@ -294,8 +294,8 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         list_ask(walk);
 }
 
-/* Leased jobs are found by their ids, waiting jobs of all topics by their topics. Counting all leased jobs of
- * a shard has its own call. */
+/* Begins a page. Leased jobs are found by their ids, and waiting jobs of all topics by their topics. All
+ * leased jobs of a shard are counted by a separate call. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;

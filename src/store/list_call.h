@@ -10,10 +10,10 @@ enum { LIST_SCORE_SIZE = 40 };
  * callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
-/* Adds the bounds of its time. */
+/* Adds the two limits of the list's time: after_ms and before_ms. */
 void list_call_bounds(struct script_call *, const struct store_list *);
 
-/* Adds the word for the order. */
+/* Adds the word for the list's order. */
 void list_call_order(struct script_call *, const struct store_list *);
 
 #endif

@@ -1,4 +1,4 @@
-/* receiver.c - receivers: what attempts report of them, and what is known. */
+/* receiver.c - reports the results of attempts at receivers, and reads the records of receivers. */
 #include <assert.h>
 
 #include "base/memory.h"
@@ -7,10 +7,10 @@
 #include "store/shard_private.h"
 
 enum {
-    SYNC_MAX = 500,     /* receivers in one call of a reactor that wants to know what is new */
-    FIRST_RECEIVER = 3, /* where the receivers begin in a reply of receivers.lua */
+    SYNC_MAX = 500,     /* receivers in one call of a reactor that reads changed records */
+    FIRST_RECEIVER = 3, /* index of the first receiver in a reply of receivers.lua */
     RECEIVER_PARTS = 2, /* name, record */
-    CHANGE_OPENED = 1,  /* as report.lua says it */
+    CHANGE_OPENED = 1,  /* values of changes in the reply of report.lua */
     CHANGE_CLOSED = 2,
     CHANGE_HALVED = 4,
 };
@@ -25,7 +25,7 @@ static int64_t take_number(struct slice *record)
     return slice_to_number(text, REDIS_INTEGER_MAX, &number) ? (int64_t)number : 0;
 }
 
-/* A status, or the word of an error. */
+/* Returns whether the text is a status or the word of an error. */
 static bool is_cause(struct slice text)
 {
     uint64_t status;
@@ -43,7 +43,7 @@ static struct store_receiver read_receiver(struct slice name, struct slice recor
     receiver.wait_ms = take_number(&record);
     receiver.probe = take_number(&record);
     receiver.limit = take_number(&record);
-    take_number(&record); /* when that was halved */
+    take_number(&record); /* skips the time when the limit was last halved */
     receiver.failed_ms = take_number(&record);
     slice_cut(record, ' ', &receiver.cause, &record);
     receiver.reported_ms = take_number(&record);
@@ -54,12 +54,12 @@ static struct store_receiver read_receiver(struct slice name, struct slice recor
     return receiver;
 }
 
-/* ---- what is known ---- */
+/* ---- reading ---- */
 
-/* One call of receivers.lua under way, of whichever kind. */
+/* A running call of receivers.lua, for a page of receivers or for changed records. */
 struct receiver_walk {
     const struct store *store;
-    struct store_receivers receivers; /* from.shard: the one that is asked */
+    struct store_receivers receivers; /* from.shard is the shard of the current call */
     store_receivers_fn *fn;
     store_news_fn *news_fn;
     void *arg;
@@ -86,7 +86,8 @@ static void receiver_tell(struct receiver_walk *walk, enum status status,
     }
     struct store_receiver_cursor next =
         next_of(walk, walk->receivers.name.size == 0 && version < last, version);
-    /* As in list.c: no empty page only because it is another shard that has them. */
+    /* If this shard has none, continues with the next shard instead of giving an empty page, as list.c
+     * does. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
         walk->receivers.from = next;
         receiver_ask(walk);
@@ -153,7 +154,7 @@ void store_news(struct store *store, size_t shard, int64_t version, store_news_f
     receiver_ask(walk);
 }
 
-/* ---- reports, and closing by hand: one script ---- */
+/* ---- reports, and closing on request: one script ---- */
 
 struct report_item {
     struct batch_item item;
@@ -191,7 +192,7 @@ static void add_close(const struct batch_item *item, struct script_call *call)
     script_call_text(call, SLICE("close"));
 }
 
-/* receiver: has room for it. False: nothing is known of it. */
+/* Reads the record into receiver. Returns false if the receiver has no record. */
 static bool read_known(const struct report_item *entry, const struct redis_reply *result, int64_t now_us,
                        struct store_receiver *receiver)
 {

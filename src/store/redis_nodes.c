@@ -7,13 +7,13 @@
 #include "io/resolver.h"
 #include "job/target.h"
 
-enum { NODES_MAX = 4096 }; /* a Cluster of the largest size, several times over */
+enum { NODES_MAX = 4096 }; /* several times the largest Cluster */
 
 struct node {
     struct list link;
     struct redis_nodes *nodes;
     struct redis_node redis;
-    struct resolver *resolver; /* NULL: its address is known, or cannot be */
+    struct resolver *resolver; /* NULL: its address is known, or cannot be resolved */
 };
 
 struct redis_nodes {

@@ -1,9 +1,10 @@
-/* redis_nodes.h - addresses of Redis that this process learned while running, where no job may lead.
+/* redis_nodes.h - addresses of Redis that this process learned while running. A job's url must not lead
+ * there.
  *
- * The target policy already refuses the Redis that the operator configured, as far as its names could be
- * resolved. This adds the nodes that Sentinels or a Cluster announce later, and those that connections reach.
- * Each node is added once; a host name by the addresses that it first resolves to. For an address of this
- * host, the port is refused on all addresses of the host. */
+ * The target policy already refuses the Redis that the operator configured, as far as its host names could be
+ * resolved. This file adds the nodes that Sentinels or a Cluster announce later, and the nodes that
+ * connections reach. Each node is added once. A host name stands for the addresses that it first resolves to.
+ * If a node has an address of this host, its port is refused on all addresses of the host. */
 #ifndef DUEPOST_STORE_REDIS_NODES_H
 #define DUEPOST_STORE_REDIS_NODES_H
 

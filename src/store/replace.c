@@ -1,4 +1,4 @@
-/* replace.c - schedules new jobs in the place of others. */
+/* replace.c - schedules new jobs that replace jobs with the same ids. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"

@@ -6,8 +6,9 @@
 #include "base/memory.h"
 #include "store/script.h"
 
-/* Also in docs/operations.md, where a test compares it. No category holds all of it: INFO, ROLE and CONFIG
- * GET are dangerous by Redis's classes, TIME and WAIT in none that is needed whole. */
+/* The commands that duepost needs, as in docs/operations.md; a test compares the two. No set of categories is
+ * enough: Redis classes INFO, ROLE and CONFIG GET as dangerous, and TIME and WAIT belong to no category that
+ * is needed as a whole. */
 #define COMMANDS                                                                                             \
     "+@read +@write +@scripting +@pubsub +@connection -@dangerous +time +wait +info +role +config|get "      \
     "+cluster|info +cluster|slots"
@@ -23,7 +24,7 @@ struct rights {
     struct buffer never_key; /* a key that never exists */
     bool is_known, is_subscription_denied;
     char names[NAMES_MAX];      /* denied rights, from the last complete round; empty: none */
-    char next_names[NAMES_MAX]; /* of the current round */
+    char next_names[NAMES_MAX]; /* denied rights of the current round */
     char refusal[RIGHTS_TEXT_MAX];
 };
 
@@ -82,7 +83,7 @@ static void try_command(struct rights *rights, const char *name, size_t argc, co
     redis_send(rights->link, argc, argv, on_answer, question);
 }
 
-/* The last answer of a round: pairs of a command and its error in a script. */
+/* Reads the last answer of a round: pairs of a command and its error in a script. */
 static void on_tried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct rights *rights = arg;
@@ -100,7 +101,7 @@ static void on_tried(void *arg, enum status status, const struct redis_reply *re
     rights->on_known(rights->arg);
 }
 
-/* Tries commands with arguments that they reject: Redis checks rights first. */
+/* Tries commands with arguments that they reject. Redis checks the rights before the arguments. */
 void rights_ask(struct rights *rights)
 {
     struct slice never = buffer_slice(&rights->never_key);

@@ -1,7 +1,7 @@
 /* rights.h - checks that the ACL of Redis grants this user all rights that duepost needs.
  *
- * A command that is denied in the middle of a script leaves the script half done, because Redis does not roll
- * back. So each command of the scripts, and the channel, is tried beforehand, in ways without effect. */
+ * If a command is denied in the middle of a script, the script is left half done, because Redis does not roll
+ * back. So each command of the scripts, and the channel, is tried before, in a way that changes nothing. */
 #ifndef DUEPOST_STORE_RIGHTS_H
 #define DUEPOST_STORE_RIGHTS_H
 
@@ -11,7 +11,7 @@ struct rights;
 
 enum { RIGHTS_LINE_MAX = 448, RIGHTS_TEXT_MAX = 640 };
 
-/* Borrows all. on_known comes after each round that Redis has answered. */
+/* Borrows all arguments. Calls on_known after each round that Redis has answered. */
 struct rights *rights_new(struct redis_link *, struct slice jobs_key, const struct store_options *,
                           loop_fn *on_known, void *arg);
 void rights_free(struct rights *); /* NULL is ignored */
@@ -19,17 +19,17 @@ void rights_free(struct rights *); /* NULL is ignored */
 /* Tries all rights. */
 void rights_ask(struct rights *);
 
-/* Returns whether a new round is useful: nothing is known yet, or a right was denied. */
+/* Returns whether a new round is useful, because nothing is known yet or a right was denied. */
 bool rights_need_recheck(const struct rights *);
 
-/* The link came up, or Redis has denied a right: the result may be out of date. */
+/* Called when the link came up or Redis has denied a right, because the result may be out of date. */
 void rights_recheck(struct rights *);
 
 /* Notes whether the wake-up channel was subscribed to, which happens on another connection. */
 void rights_note_subscription(struct rights *, bool is_denied);
 
-/* Returns the denied rights and the command that grants them, as far as known; NULL: all are granted.
- * Borrowed until the next round. */
+/* Returns the denied rights and the command that grants them, as far as known, or NULL if all are granted.
+ * The text is borrowed until the next round. */
 const char *rights_refusal(struct rights *);
 
 /* Returns whether this error of Redis reports a missing right. */

@@ -1,8 +1,8 @@
 /* run.c - makes jobs due now, or at a given time.
  *
- * A dead job starts over without attempts. Only C writes records: the record is read, written again without
- * its attempts, and swapped if it has not changed meanwhile; otherwise all of that is repeated. Tags may name
- * one job of several. */
+ * A dead job starts over without attempts. Because only C writes records, the record is read here and written
+ * again without its attempts. The script replaces the old record if it has not changed meanwhile; otherwise
+ * all steps are repeated. Tags may select one of several jobs with the id. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
@@ -14,7 +14,7 @@ struct run {
     struct shard *shard;
     struct slice id, tags;
     char when[WHEN_SIZE];
-    struct buffer old_record, new_record; /* empty at first: fine for every state but dead */
+    struct buffer old_record, new_record; /* empty at first, which is enough for all states except dead */
     int tries;
     store_run_fn *fn;
     void *arg;
@@ -129,7 +129,7 @@ void store_run(struct store *store, struct slice id, struct slice tags, struct s
     buffer_init_fallible(&run->new_record, JOB_RECORD_MAX);
     run->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
     if (tags.size)
-        shard_read(run->shard, id, false, on_run_read, run); /* it is probably dead */
+        shard_read(run->shard, id, false, on_run_read, run); /* the job is probably dead */
     else
         batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

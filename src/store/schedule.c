@@ -1,4 +1,4 @@
-/* schedule.c - new jobs. */
+/* schedule.c - schedules new jobs. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
@@ -42,7 +42,7 @@ static void schedule_add_item(const struct batch_item *item, struct script_call 
     script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
 }
 
-/* Reads the job that has the id, or the answer that is repeated. */
+/* Reads the job that has the id, or the first answer to a repeated request. */
 static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
 {
     if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {

@@ -14,7 +14,7 @@ enum {
     REFUSALS_TOLD_MAX = 10, /* per second */
 };
 
-/* Numbers as text. A block never moves. */
+/* Texts of numbers, which calls borrow. So a block never moves. */
 struct number_block {
     struct number_block *next;
     size_t used;
@@ -79,8 +79,8 @@ void script_call_number(struct script_call *call, int64_t number)
     script_call_text(call, slice_from(text, digits.size));
 }
 
-/* The first word of an error identifies it. All but those from within a script mean that the script did not
- * run. With a slot on the move it stopped at its probe. */
+/* Identifies an error by its first word. All errors except those from within a script mean that the script
+ * did not run. If the slot is being migrated, the script stopped at its probe. */
 enum status script_error_status(struct slice error)
 {
     static const struct {
@@ -130,8 +130,8 @@ void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
         redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
-/* During an outage each call of each shard is refused. A reactor logs a few refusals each second, and the
- * number of the others. */
+/* Logs a refusal. During an outage each call of each shard is refused, so a reactor logs only a few refusals
+ * each second, and the number of the others. */
 static void log_refusal(const char *script, struct slice error)
 {
     static _Thread_local struct {

@@ -1,8 +1,7 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A call holds its arguments until its callback, so that it can be repeated with
- * the script's text when Redis has forgotten the script (restart, failover,
- * SCRIPT FLUSH). */
+ * A call keeps its arguments until its callback. When Redis has lost the script (restart, failover, SCRIPT
+ * FLUSH), the call is repeated with the script's text. */
 #ifndef DUEPOST_STORE_SCRIPT_H
 #define DUEPOST_STORE_SCRIPT_H
 
@@ -17,33 +16,34 @@ struct script_text {
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
 
-/* The commands that the scripts run, separated by blanks. Some other words are among them. */
+/* The commands that the scripts run, separated by blanks. The text has some words that are not commands. */
 extern const char *const script_commands;
 
 struct script_call;
 
-/* reply: the result of the script if status is OK, otherwise Redis's error, or NULL if there was no reply. */
+/* If status is OK, reply is the result of the script. Otherwise reply is Redis's error, or NULL if there was
+ * no reply. */
 typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 
-/* key: KEYS[1], borrowed until the callback. */
+/* key becomes KEYS[1] and is borrowed until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
-/* Adds the next of ARGV. A text is borrowed until the callback. */
+/* Adds the next argument of ARGV. A text is borrowed until the callback. */
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 
-/* Sends and takes the call. UNAVAILABLE: Redis did not run the script. UNKNOWN: Redis may have run it. FULL:
- * Redis is out of memory. */
+/* Sends and takes the call. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis may
+ * have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
 /* Loads all scripts into Redis, so that calls need to send digests only. */
 void script_load_all(struct redis_link *);
 
-/* Reconnects if reply is an error that only a new connection can cure: an old primary, a lost permission.
- * Call it in the callback of reply. NULL is fine. */
+/* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
+ * or a permission was lost. Must be called in the callback that receives reply, which may be NULL. */
 void script_leave_link(struct redis_link *, const struct redis_reply *reply);
 
-/* Returns the status for an error reply of Redis, see the table in README.md. */
+/* Returns the status for an error reply of Redis: see the table in README.md. */
 enum status script_error_status(struct slice error);
 
 #endif

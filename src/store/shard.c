@@ -11,7 +11,7 @@
 #include "store/rights.h"
 #include "store/shard_private.h"
 
-/* Longest waits for one reply. A claim or an outcome that takes longer than a lease is worthless. */
+/* Maximum times to wait for one reply. A claim or an outcome that takes longer than a lease is worthless. */
 #define REPLY_DEADLINE_US INT64_C(3000000)
 #define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP itself waits a second */
 
@@ -141,7 +141,7 @@ static void on_subscriber_up(void *arg)
 static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
-    on_lost(shard, "subscriber", why); /* what is missed meanwhile, the carry worker's tick finds */
+    on_lost(shard, "subscriber", why); /* the carry worker's tick finds what is missed meanwhile */
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);
 }
@@ -153,7 +153,7 @@ static void on_error(void *arg, struct slice error)
         shard->events.on_error(shard->events.arg, error);
 }
 
-/* On the connections but that of the facts, which are about rights themselves. */
+/* Handles errors on all connections except that of the facts, which query rights themselves. */
 static void on_work_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;
@@ -192,7 +192,7 @@ void shard_move(struct shard *shard)
         redis_link_move(links[i], "another Redis is the primary now");
 }
 
-/* ---- life ---- */
+/* ---- new, close, free ---- */
 
 static void on_refusal(const struct shard *shard)
 {
@@ -273,7 +273,7 @@ void shard_close(struct shard *shard)
     redis_link_free(shard->worker);
     redis_link_free(shard->bell);
     redis_link_free(shard->subscriber);
-    shard->changes = NULL; /* what the last callbacks ask finds it away */
+    shard->changes = NULL; /* calls made in the last callbacks find that it is gone */
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_fini(&shard->batches[i]);
 }
@@ -299,7 +299,7 @@ uint16_t shard_slot(size_t number)
     return crc16(slice_of(tag)) % CLUSTER_SLOTS;
 }
 
-/* ---- is it there? ---- */
+/* ---- availability ---- */
 
 static void tell_shortfall(const struct shard *shard, const struct store_facts *facts,
                            struct problem *problem)

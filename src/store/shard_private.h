@@ -7,7 +7,7 @@
 #include "store/facts.h"
 #include "store/shard.h"
 
-enum { OWNER_CALLS_MAX = 1 }; /* calls of one kind under way; the next one collects meanwhile */
+enum { OWNER_CALLS_MAX = 1 }; /* calls of one kind under way; items collect for the next call meanwhile */
 
 /* In the order of sending at the end of a turn. */
 enum shard_batch {
@@ -19,7 +19,7 @@ enum shard_batch {
     SHARD_BATCH_SETTINGS,
     SHARD_BATCH_CLOSE,
     SHARD_BATCH_READ, /* on a separate connection */
-    /* On the worker's connection: outcomes precede the claim that uses their slots. */
+    /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
     SHARD_BATCH_COMPLETE,
     SHARD_BATCH_RETRY,
     SHARD_BATCH_BURY,
@@ -41,9 +41,9 @@ struct claim {
 /* Events from a shard to its store. */
 struct shard_events {
     loop_fn *on_change; /* shard_is_ready or the facts may have changed */
-    /* The other three are NULL when no Sentinel or Cluster names the primary. */
-    void (*on_peer)(void *arg, const struct redis_node *); /* connects to this node */
-    void (*on_error)(void *arg, struct slice error);       /* in a reply of Redis */
+    /* on_peer, on_error and on_recheck are NULL when no Sentinel or Cluster names the primary. */
+    void (*on_peer)(void *arg, const struct redis_node *); /* the shard connects to this node */
+    void (*on_error)(void *arg, struct slice error);       /* an error in a reply of Redis */
     loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: the primary may have changed */
     bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
@@ -57,11 +57,11 @@ struct shard {
     struct shard_events events;
     struct buffer jobs_key; /* KEYS[1] of all scripts */
     struct buffer ready_key, wake_channel;
-    /* Separate connections, so that a blocked or slow one does not delay the others. */
-    struct redis_link *changes; /* by the owners of jobs; WAIT holds back later replies */
+    /* There are separate connections, so that a blocked or slow connection does not delay the others. */
+    struct redis_link *changes; /* changes by the owners of jobs; WAIT delays later replies */
     struct redis_link *reads;
     struct redis_link *worker; /* claims, outcomes, carrying */
-    struct redis_link *bell;   /* BLPOP blocks it */
+    struct redis_link *bell;   /* blocked by BLPOP */
     struct redis_link *subscriber;
     struct batch_owner batch_owner;
     struct batch batches[SHARD_BATCH_COUNT];
@@ -102,34 +102,35 @@ extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kin
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
                         const struct shard_events *);
 
-/* Ends the connections and all waiting calls. The shard can still be called, and is unavailable. Then it is
- * freed. */
+/* Ends the connections and all waiting calls. Until it is freed, the shard can still be called, and is
+ * unavailable. */
 void shard_close(struct shard *);
 void shard_free(struct shard *);
 
-/* Redis Cluster's slot of a shard with this number. */
+/* Returns Redis Cluster's slot of the shard with this number. */
 uint16_t shard_slot(size_t number);
 
-/* find has a new answer. Replies that the old node still sends are lost. */
+/* Connects to the node that find now gives. Replies that the old node still sends are lost. */
 void shard_move(struct shard *);
 
 /* Checks whether another Redis has become the primary. */
 void shard_recheck(const struct shard *);
 
-/* See store_is_ready. */
+/* Returns whether this shard can promise confirmed changes now: see store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
-/* Reads a job. STATUS_NOT_FOUND: also for an ended job, unless may_be_kept. */
+/* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
-/* Parses claim.lua's reply to a claim of max jobs, except the nonce. False: it has another form. */
+/* Parses claim.lua's reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua does
+ * not produce such a reply. */
 bool claim_read(const struct redis_reply *, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
                 struct shard_claim *);
 
-/* Gives these settings to the jobs of the topic; false: the claim has no jobs of it. */
+/* Gives these settings to the jobs of the topic. Returns false if the claim has no jobs of the topic. */
 bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
 
-/* Makes a nonce that no process has used. mark: its beginning. */
+/* Makes a nonce that no process has used. The nonce begins with mark. */
 void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 
 /* Sends the claim of this turn, if there is one. */
@@ -144,7 +145,7 @@ int64_t shard_part(const struct shard *, int64_t bound);
 /* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* Makes a call that is sent alone, with the limit as its first argument. */
+/* Makes a call that is not part of a batch, with the limit as its first argument. */
 struct script_call *shard_call(struct shard *, enum script_id);
 
 #endif

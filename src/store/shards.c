@@ -1,4 +1,4 @@
-/* shards.c - a store as the shards of one Redis: their connections, primaries and facts together. */
+/* shards.c - a store, which consists of the shards of one Redis: their connections, primaries and facts. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -21,13 +21,13 @@ struct member {
 struct store {
     struct loop *loop;
     struct store_options options;
-    struct member *members; /* as many as options.shards */
-    /* The source of the primaries; both NULL: the address. */
+    struct member *members; /* options.shards members */
+    /* The source of the primaries' addresses. If both are NULL, the configured address is the primary. */
     struct sentinel *sentinel;
     struct cluster *cluster;
     struct redis_nodes *redis_nodes;
-    struct store_facts facts;    /* of all shards together */
-    const struct shard *refused; /* a shard that this duepost cannot use at all, or NULL */
+    struct store_facts facts;    /* facts of all shards together */
+    const struct shard *refused; /* a shard that this duepost cannot use at all; NULL: none */
     struct {
         loop_fn *fn;
         void *arg;
@@ -79,7 +79,7 @@ static void on_peer(void *arg, const struct redis_node *node)
     redis_nodes_note(member->store->redis_nodes, node);
 }
 
-/* A node of the Cluster may name the owner of a shard in its errors. */
+/* Reads an error of a node of the Cluster, which may name the owner of a shard. */
 static void on_error(void *arg, struct slice error)
 {
     const struct member *member = arg;
@@ -134,8 +134,8 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
         sum->in_force.replicas = facts->in_force.replicas;
 }
 
-/* The layout of the first shard decides whether the others may get ours: a duepost with another configuration
- * must not begin shards that no other duepost uses. */
+/* Lets data without a layout in the other shards get the layout of this duepost if the first shard has the
+ * same layout. A duepost with a wrong configuration must not begin shards that no other duepost uses. */
 static void lay_out_others(const struct store *store)
 {
     const struct facts *first = store_shard(store, 0)->facts;
@@ -183,7 +183,7 @@ void store_facts_durability(const struct store_facts *facts, char text[DURABILIT
         durability_format(facts->in_force, text);
 }
 
-/* Names the shard in the problem when there are several. */
+/* Adds the number of the shard to the problem if there are several shards. */
 static void name_shard(const struct store *store, const struct shard *shard, struct problem *problem)
 {
     struct problem why = *problem;
@@ -266,7 +266,7 @@ void store_free(struct store *store)
 {
     if (!store)
         return;
-    for (size_t i = 0; i < store->options.shards; i++) /* their last callbacks may call any of them */
+    for (size_t i = 0; i < store->options.shards; i++) /* the last callbacks of a shard may call any shard */
         shard_close(store_shard(store, i));
     for (size_t i = 0; i < store->options.shards; i++)
         shard_free(store_shard(store, i));
@@ -289,7 +289,7 @@ void store_set_limits(struct store *store, const struct store_options *options)
 
 struct sum {
     struct store_counts counts;
-    size_t awaited; /* shards */
+    size_t awaited; /* shards that have not answered yet */
     enum status status;
     store_audit_fn *fn;
     void *arg;

@@ -3,13 +3,13 @@
  * A store belongs to one reactor. No call blocks, and no callback runs before its call has returned. Each
  * call brings exactly one callback. All calls of one turn are sent to Redis together.
  *
- * UNAVAILABLE: Redis is unreachable or refuses; nothing changed. UNKNOWN: the command was sent and no answer
- * came; it may or may not have been executed. FULL: Redis is out of memory, or max_jobs is reached; nothing
- * changed.
+ * The status UNAVAILABLE means that Redis is unreachable or refuses; nothing changed. UNKNOWN means that the
+ * command was sent but no answer came, so it may or may not have been executed. FULL means that Redis is out
+ * of memory, or max_jobs is reached; nothing changed.
  *
- * A store has one shard or, in a Redis Cluster, many. A topic lies in one of them, and each shard may be
- * unavailable independently. The calls for owners of jobs are here and find the shard of their topic; shard.h
- * has the calls for the roles that deliver.
+ * A store has one shard or, in a Redis Cluster, many. A topic is in one shard, and each shard may be
+ * unavailable independently. This header has the calls for the owners of jobs, which find the shard of a
+ * topic. shard.h has the calls for the roles that deliver.
  *
  * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. Slices in a call are borrowed until
  * its callback. */
@@ -29,12 +29,12 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 2,       /* of the data; newer formats are refused, older ones converted */
+    STORE_FORMAT = 2,       /* format of the data; newer formats are refused, older formats converted */
     STORE_LEASE_MS = 5000,  /* how long a lease lasts without renewal */
     STORE_NONCE_MAX = 32,   /* bytes */
     STORE_CLAIM_MAX = 128,  /* jobs in one claim */
     STORE_LIST_MAX = 1000,  /* jobs in one page */
-    STORE_UP_LISTENERS = 2, /* of one shard */
+    STORE_UP_LISTENERS = 2, /* listeners of one shard */
     STORE_SHARDS_MAX = 256,
 };
 
@@ -46,11 +46,11 @@ struct store_options {
     int64_t max_jobs;                  /* waiting and leased jobs, divided among the shards; 0: no limit */
     int64_t dead_max;                  /* dead jobs, divided among the shards; 0: no limit */
     int64_t dead_max_age_ms;           /* maximum age of a dead job; 0: no limit */
-    int64_t idempotency_window_ms;     /* how long an idempotency key is kept */
-    int64_t breaker_wait_ms;           /* when a breaker opens; doubles with each failed probe */
+    int64_t idempotency_window_ms;     /* time that an idempotency key is kept */
+    int64_t breaker_wait_ms;           /* first wait of an open breaker; doubles with each failed probe */
     struct durability durability;      /* required of a confirmed change */
-    bool is_durability_set;            /* configured by the operator, rather than what Redis provides */
-    struct metrics *metrics;           /* borrowed */
+    bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
+    struct metrics *metrics; /* borrowed */
 };
 
 struct store *store_new(struct loop *, const struct store_options *);
@@ -70,34 +70,36 @@ struct store_facts {
     char version[32];
     char role[16];
     char eviction[32];
-    struct durability in_force; /* replicas: those that are online; WAIT proves each answer */
-    bool is_fsync_hidden;       /* CONFIG is forbidden: only the answers of WAIT count */
+    struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
+    bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
 };
 
-/* Writes the configured durability as a word: "auto" for what Redis provides. */
+/* Writes the configured durability as a word, which is "auto" if the operator configured none. */
 void store_durability_configured(const struct store *, char text[DURABILITY_TEXT_MAX]);
 
-/* Writes in_force as a word: "unknown" while Redis is unreachable, and when it is hidden. */
+/* Writes in_force as a word, which is "unknown" while Redis is unreachable, or when the fsync setting is
+ * hidden and no replica is online. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
-/* With several shards: known when those of each shard are; in_force is what all shards provide. */
+/* Returns the facts. With several shards, they are known when the facts of each shard are known, and in_force
+ * is the durability that all shards provide. */
 const struct store_facts *store_facts(const struct store *);
 
-/* Returns whether confirmed changes can be promised now; if not, problem has the reason. */
+/* Returns whether confirmed changes can be promised now. If not, problem has the reason. */
 bool store_is_ready(const struct store *, struct problem *);
 
-/* The same for the shard of a topic or an id; other shards may be unavailable. */
+/* Returns the same for the shard of a topic or an id; other shards may be unavailable. */
 bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
 
-/* Returns whether this duepost cannot use this Redis at all: it is too old, evicts keys or denies rights, or
- * its data has another format or layout. Waiting does not help. */
+/* Returns whether this duepost cannot use this Redis at all, because Redis is too old, evicts keys or denies
+ * rights, or its data has another format or layout. Waiting does not help. */
 bool store_is_refused(const struct store *, struct problem *);
 
-/* Calls fn when any of these may have changed. One listener. */
+/* Calls fn when the results of the functions above may have changed. There is one listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);
 
 /* Returns whether this is the address of a Redis that the store has learned since it was made, from Sentinels
- * or the Cluster. No job may lead there. */
+ * or the Cluster. A job's url must not lead to this address. */
 bool store_is_redis(const struct store *, const struct address *, uint16_t port);
 
 /* ---- For the owners of jobs ---- */
@@ -108,22 +110,23 @@ struct store_job {
     struct slice id;
     struct slice record;
     int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: time of its end */
-    int64_t losses;        /* consumers lost in a row while they had the job */
-    struct slice settings; /* of its topic, at the time of reading; see topic_settings.h. Empty: none */
+    int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
+    struct slice settings; /* its topic's current settings, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
-    /* For a job that has left the pool; else 0 and empty. */
-    int64_t until_ms;        /* when it is removed; 0: a dead job without a time limit */
+    /* The last two are for a job that has left the pool; else 0 and empty. */
+    int64_t until_ms;        /* when the job is removed; 0: a dead job without a time limit */
     struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
 };
 
-/* Makes the tag of a job's current version: see job_tag.h. It does not cover the end of a lease, which moves
- * all the time. Calls that take tags change the job only if it has one of them; empty: in any case; "*": any
- * existing job. store_replace also takes them after JOB_TAGS_EXCLUDED: it then leaves a job of the pool alone
- * if the job has one of them, or for "*". STALE: the job has another tag, or does not exist. */
+/* Makes the tag of a job's current version: see job_tag.h. The tag does not cover the end of a lease, which
+ * changes all the time. Calls that take tags change the job only if its tag is among them. Empty tags mean in
+ * any case, and "*" means any existing job. If the tags of store_replace begin with JOB_TAGS_EXCLUDED, a job
+ * of the pool is not changed if its tag is among the others, or if "*" follows. The status is STALE if the
+ * tags do not allow the change, or if the job does not exist. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
-/* OK: due_ms. EXISTS: the job that has the id. REPEATED: due_ms and job->id of the first answer. FULL,
- * REUSED, NO_URL, UNAVAILABLE, UNKNOWN: neither. */
+/* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
+ * of the first answer if REPEATED. Called without them if FULL, REUSED, NO_URL, UNAVAILABLE or UNKNOWN. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
 
 struct store_when {
@@ -135,20 +138,21 @@ struct store_schedule {
     struct slice id;
     struct store_when when;
     struct slice record; /* see job_write */
-    struct slice once;   /* the request's fingerprint, a space, topic/idempotency key; or empty */
+    struct slice once;   /* the request's fingerprint, a space and topic/idempotency key; else empty */
 };
 
-/* Borrows the slices until the callback. */
+/* Schedules a job unless its id is taken. Borrows the slices until the callback. */
 void store_schedule(struct store *, const struct store_schedule *, store_scheduled_fn *, void *arg);
 
-/* The new job's place, and whether it replaced another job. */
+/* The times of the new job, and whether the new job replaced another job. */
 struct store_replaced {
     bool was_there;
     int64_t due_ms, created_ms;
     int64_t now_ms;
 };
 
-/* OK, LEASED, STALE, FULL, NO_URL, UNAVAILABLE, UNKNOWN; the place is NULL unless OK. */
+/* Called with OK, LEASED, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status
+ * is OK. */
 typedef void store_replaced_fn(void *arg, enum status, const struct store_replaced *);
 
 struct store_replace {
@@ -158,58 +162,59 @@ struct store_replace {
     struct slice tags;
 };
 
-/* Schedules a job, replacing a job with this id unless that is leased. Borrows the slices until the
- * callback. */
+/* Schedules a job. If a job has this id and is not leased, the new job replaces it. Borrows the slices until
+ * the callback. */
 void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
 
-/* OK: due_ms if the job was moved. STALE: it has another tag, is leased or is gone. FULL, NO_URL,
- * UNAVAILABLE, UNKNOWN. */
+/* Called with OK, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. due_ms is set if the job was moved. The status
+ * is STALE if the job has another tag, is leased or does not exist any more. */
 typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
 
 struct store_change {
     struct slice id;
-    struct slice tag;    /* of the job that was read */
+    struct slice tag;    /* tag of the job that was read */
     struct slice record; /* the whole new record, as job_write writes it */
-    bool is_moved;       /* otherwise the job keeps its place, also among the dead */
+    bool is_moved;       /* otherwise the job keeps its due time, or stays dead */
     struct store_when when;
 };
 
 /* Writes another record for a job that is not leased. Borrows the slices until the callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
-/* OK, NOT_FOUND or STALE. After OK no attempt begins. */
+/* Called with OK, NOT_FOUND or STALE. After OK no attempt begins. */
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
-/* OK, NOT_FOUND, LEASED, STALE. EXPIRED: it is dead and would die again at once. EXISTS: it is dead, and
- * another job has its id. UNREADABLE, LACKING: it is dead, and its record cannot be rewritten. FULL,
- * UNAVAILABLE, UNKNOWN. due_ms with OK. A dead job starts over, without attempts. */
+/* Called with OK and due_ms, or with NOT_FOUND, LEASED, STALE, FULL, UNAVAILABLE or UNKNOWN. A dead job
+ * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would die again at
+ * once, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);
 
-/* OK or NOT_FOUND. A dead job is found when no job of the pool has its id. */
+/* Called with OK or NOT_FOUND. A dead job is found if no job of the pool has its id. */
 typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
-/* The same, but when there is no such job, finds any kept job that had the id. */
+/* Reads a job like store_read. If there is no such job, also finds a delivered or cancelled job that had the
+ * id and is kept. */
 void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
 
-/* OK or NOT_FOUND. lines: the last attempts of the job, or of a kept one, see attempt_line.h; borrowed until
- * the callback returns. */
+/* Called with OK or NOT_FOUND. lines has the last attempts of the job, or of a kept job, see attempt_line.h.
+ * It is borrowed until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 
 /* Borrows the id until the callback. */
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
-/* Position of a walk: in this shard, after the job with this score and id. id empty: at the shard's start; in
- * the first shard and state, that is the start of the walk. Jobs that were created, died or became ready
- * after the walk began are not in it, so every walk ends. */
+/* Position of a walk: in this shard, after the job with this score and id. If id is empty, the position is at
+ * the shard's start, which in the first shard and state is the start of the walk. A walk leaves out jobs that
+ * were created, died or became ready after the walk began, so every walk ends. */
 struct store_cursor {
     int64_t began_ms;     /* 0: the walk begins */
-    enum job_state state; /* the one of the list's states that is being walked */
+    enum job_state state; /* the current one of the list's states */
     bool has_more;        /* in a result: false at the end */
-    bool is_partial;      /* in a result: more topics have such jobs than a walk over all topics covers */
+    bool is_partial; /* in a result: more topics have such jobs than a walk through all topics examines */
     size_t shard;
     double score;
     struct slice id;
@@ -217,25 +222,25 @@ struct store_cursor {
 
 struct store_list {
     unsigned states;        /* 1 << each state; see store_first_state */
-    bool is_newest_first;   /* except leased jobs, which are in the order of their ids */
+    bool is_newest_first;   /* leased jobs are always in the order of their ids */
     struct slice topic;     /* empty for all, shard by shard; not with delivered and cancelled */
-    struct slice host;      /* of the url, in lower case, the port is optional; empty for all */
-    struct slice id_prefix; /* of the jobId; empty for all */
-    /* Words separated by commas; empty for all. reasons: why a job died. statuses: of the last attempt, such
-     * as 503, or by first digit, such as 5xx. */
+    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all */
+    struct slice id_prefix; /* beginning of the jobId; empty for all */
+    /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
+     * attempt, such as 503, or such as 5xx for all that begin with this digit. */
     struct slice reasons, statuses;
-    /* Bounds of at_ms of a store_job: not before the one, before the other; 0: none. */
+    /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to STORE_LIST_MAX */
     struct store_cursor from;
 };
 
-/* Returns the state with which a walk over these begins: the first of leased, ready, delayed, dead,
- * delivered, cancelled. */
+/* Returns the state with which a walk through these states begins: the first of leased, ready, delayed, dead,
+ * delivered and cancelled. */
 enum job_state store_first_state(unsigned states);
 
-/* A page may be short although next has more: one call examines a bounded number of entries and bytes, and a
- * page ends with its shard. */
+/* Called with a page of jobs. A page may be short although next.has_more, because one call examines a limited
+ * number of entries and bytes, and a page ends at the end of its shard. */
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
@@ -246,12 +251,12 @@ struct store_seen {
     struct slice id, tag;
 };
 
-/* Lists only ids and tags. now_ms: when they were read. */
+/* Called with a page that has only ids and tags, which were read at now_ms. */
 typedef void store_seen_fn(void *arg, enum status, const struct store_seen *jobs, size_t count,
                            struct store_cursor next, int64_t now_ms);
 void store_see(struct store *, const struct store_list *, store_seen_fn *, void *arg);
 
-/* Counts only; max is ignored. */
+/* Called with the number of jobs only. max is ignored. */
 typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);
 void store_count(struct store *, const struct store_list *, store_count_fn *, void *arg);
 
@@ -267,11 +272,11 @@ struct store_topic {
     /* Jobs that are due but held until the next check of their receiver: neither delayed nor ready. */
     int64_t held;
     int64_t now_ms; /* time of reading */
-    int64_t due_ms; /* of the first waiting job; -1: no job waits */
-    /* Until when that job is held although it is due. FREE: it is not held. HELD: until something other than
-     * time changes. */
+    int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
+    /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
+     * it is held until something other than time changes. */
     int64_t held_ms;
-    /* Outcomes of attempts of the last hour, to 5 minutes: delivered, to be retried, dead. */
+    /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
     struct {
         int64_t delivered, retried, dead;
     } hour;
@@ -284,40 +289,42 @@ struct store_topic_cursor {
 };
 
 struct store_topics {
-    struct slice topic; /* only this topic, which is returned even when it is empty; else empty */
+    struct slice topic; /* only this topic, returned even if it has no jobs; else empty */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
-    /* Only the most urgent topics of shard from.shard, from a bounded search: those whose jobs are overdue
-     * for longest, or due next. */
+    /* Only the most urgent topics of shard from.shard, which have the jobs that have been overdue longest or
+     * are due next. The search for them is limited. */
     bool is_urgent;
 };
 
-/* Lists shard by shard, by name within each. A page may be short although next has more: one call examines a
- * bounded number of topics. */
+/* Called with a page of topics. Pages go shard by shard, and by name within a shard. A page may be short
+ * although next has more, because one call examines a limited number of topics. */
 typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
-/* Writes the settings of a topic, or of all topics ("*", in each shard); empty removes them. STALE: the
- * settings are not old any more; nothing changed. Borrows the slices until the callback. */
+/* Writes the settings of a topic, or the settings for all topics if topic is "*" (in each shard). Empty
+ * new_settings remove the settings. The status is STALE if the settings are not old_settings any more;
+ * nothing is changed then. Borrows the slices until the callback. */
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
 
 /* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
 
-/* The record of a receiver, in the shard of its name. It exists for an hour after a failure was reported, or
- * after the receiver asked for fewer attempts. Slices are borrowed until the callback returns. */
+/* The record of a receiver, which is in the shard of the receiver's name. The record exists for an hour after
+ * a failure was reported, or after the receiver asked for fewer attempts. Slices are borrowed until the
+ * callback returns. */
 struct store_receiver {
     struct slice name;  /* see receiver.h */
     int64_t failures;   /* consecutive failures */
-    int64_t opened_ms;  /* of its breaker; 0: it is closed, and the next three are 0, too */
+    int64_t opened_ms;  /* when its breaker opened; 0: the breaker is closed, and the next three are 0, too */
     int64_t probe_ms;   /* no probe before this time */
     int64_t wait_ms;    /* wait after a failed probe */
     int64_t probe;      /* number of the first running probe; 0: none */
     int64_t limit;      /* attempts that a reactor may have in flight there; 0: no limit */
-    int64_t failed_ms;  /* the last failure; 0: none */
-    struct slice cause; /* of the last failure */
+    int64_t failed_ms;  /* time of the last failure; 0: none */
+    struct slice cause; /* cause of the last failure */
     int64_t reported_ms;
     int64_t now_us; /* time of reading */
 };
@@ -334,28 +341,30 @@ struct store_receivers {
     struct store_receiver_cursor from;
 };
 
-/* Lists shard by shard, within each shard in the order of reports. A page may be short although next has
- * more. */
+/* Called with a page of receivers. Pages go shard by shard, in the order of reports within a shard. A page
+ * may be short although next has more. */
 typedef void store_receivers_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
-/* Returns a bounded number of a shard's records that were reported after a version. version: that of the last
- * one returned; last: that of the last one in the shard at that time. It is higher when there are more. */
+/* Called with a limited number of a shard's records that were reported after the version asked for. version
+ * is the version of the last record in this call. last is the version of the last record in the shard; it is
+ * higher than version if there are more records. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
-/* Results of attempts at a receiver since the last report, and requests. */
+/* Results of attempts at a receiver since the last report, and what the reporting reactor requests. */
 struct store_report {
     struct slice name;
-    struct slice cause; /* of the last failure, or of an inconclusive probe; else empty */
-    bool is_reachable;  /* an attempt did not fail, before the failures below */
+    struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */
+    bool is_reachable;  /* an attempt before the failures below did not fail */
     int64_t failures;   /* consecutive failures */
-    int64_t crowd;      /* attempts in flight when the receiver asked for fewer; 0: it did not */
+    int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
     int64_t delivered;  /* 2xx */
     /* Number of the probe that this report ends; 0: none. A report without results gives the right to probe
-     * back: at once without a cause, because the probe was not sent, otherwise after the current wait. */
+     * back. If it has no cause, the probe was not sent, and the next probe may begin at once. If it has a
+     * cause, the next probe begins after the current wait. */
     int64_t probe;
     bool wants_probe; /* asks for the right to probe */
 };
@@ -363,16 +372,17 @@ struct store_report {
 struct store_reported {
     int64_t probe;                           /* number of the probe that is granted; 0: none */
     bool has_opened, has_closed, has_halved; /* because of this report */
-    int64_t version;                         /* of the shard's last report at that time, see store_news_fn */
-    const struct store_receiver *receiver;   /* its record afterwards; NULL: it has none */
+    int64_t version; /* version of the shard's last report at that time, see store_news_fn */
+    const struct store_receiver *receiver; /* the receiver's record afterwards; NULL: there is no record */
 };
 
-/* OK, UNAVAILABLE, UNKNOWN. Borrows the slices until the callback. */
+/* Called with OK, UNAVAILABLE or UNKNOWN. The slices of the report are borrowed until then. */
 typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
 void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
 
-/* Closes a breaker and those of its paths, and removes the limit. OK: the receiver afterwards. NOT_FOUND: it
- * has no record. Borrows name until the callback. */
+/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. The callback gets
+ * the receiver's record afterwards with OK, or NOT_FOUND if there is no record. Borrows name until the
+ * callback. */
 typedef void store_close_fn(void *arg, enum status, const struct store_receiver *);
 void store_close_receiver(struct store *, struct slice name, store_close_fn *, void *arg);
 
@@ -380,19 +390,19 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead;
-    int64_t topics;     /* with waiting jobs */
-    int64_t ready;      /* of the waiting jobs: those that are due */
-    int64_t held;       /* of the waiting jobs: see store_topic. Some may count as ready, too */
-    int64_t late_ms;    /* how long the first of them has been due; 0: no job is due */
+    int64_t topics;     /* topics with waiting jobs */
+    int64_t ready;      /* waiting jobs that are due */
+    int64_t held;       /* waiting jobs that are held, see store_topic; some may count as ready, too */
+    int64_t late_ms;    /* time since the first ready job was due; 0: no job is due */
     int64_t due_age_ms; /* time since ready and late_ms were counted; -1: not counted yet */
     int64_t histories;  /* jobs with known attempts */
     int64_t kept;       /* ended jobs that can still be read, including the dead; not in jobs */
-    /* For a single shard. */
+    /* The last two are for a single shard. */
     int64_t kept_with_time; /* kept jobs with a time: all but the dead ones, if the data is intact */
     bool takes_survey;      /* more topics may have due jobs than one call counts: see shard_survey */
 };
 
-/* The sums over all shards; OK when each shard has answered. */
+/* Called with the sums over all shards. The status is OK if each shard has answered. */
 typedef void store_audit_fn(void *arg, enum status, const struct store_counts *);
 void store_audit(struct store *, store_audit_fn *, void *arg);
 

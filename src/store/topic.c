@@ -7,15 +7,15 @@
 
 enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
-    FIRST_TOPIC = 2,  /* where the topics begin in a reply */
+    FIRST_TOPIC = 2,  /* index of the first topic in a reply */
     TOPIC_PARTS = 12,
 };
 
-/* ---- what there is ---- */
+/* ---- reading ---- */
 
 struct topic_walk {
     const struct store *store;
-    struct store_topics topics; /* from.shard: the one that is asked */
+    struct store_topics topics; /* from.shard is the shard of the current call */
     store_topics_fn *fn;
     void *arg;
 };
@@ -76,7 +76,8 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
             if (reply_has_topic(topics[i].name))
                 topics[kept++] = topics[i];
     }
-    /* As in list.c: no empty page only because it is another shard that has the topics. */
+    /* If this shard has none, continues with the next shard instead of giving an empty page, as list.c
+     * does. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->topics.from.shard) {
         walk->topics.from = next;
         ask(walk);
@@ -109,7 +110,7 @@ void store_topics(struct store *store, const struct store_topics *topics, store_
     ask(walk);
 }
 
-/* ---- what operators set ---- */
+/* ---- settings ---- */
 
 struct settings_item {
     struct batch_item item;
@@ -137,7 +138,8 @@ static void end_settings(struct batch_item *item, enum status status, int64_t no
     free(entry);
 }
 
-/* Settings of all topics are in each shard: of the shard that is asked for them first, then of all others. */
+/* Each shard has a copy of the settings for all topics. They are written to the shard that is read, and then
+ * to all others. */
 struct copies {
     struct slice text;
     struct store *store;

@@ -1,5 +1,5 @@
-/* upkeep.c - calls of the carry worker and the janitor: carry, recover, forget, sweep, survey, audit, mend.
- */
+/* upkeep.c - makes the calls of the carry worker and the janitor: carry, recover, forget, sweep, survey,
+ * audit, mend. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/reply.h"
@@ -8,19 +8,19 @@
 enum {
     CARRY_TOPICS_MAX = 256, /* in one call */
     RECOVER_MAX = 256,      /* leases in one call */
-    FIRST_DOOMED = 3,       /* where they begin in the reply of recover */
+    FIRST_DOOMED = 3,       /* index of the first doomed job in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
-    MENDED_MAX = 64,  /* reported from one step */
+    MENDED_MAX = 64,  /* repairs reported from one step */
     SWEEP_MAX = 1024, /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
-    SURVEY_MAX = 2000, /* topics in one call, which ends earlier when it takes long */
+    SURVEY_MAX = 2000, /* topics in one call; it ends earlier if it takes long */
 };
 
-/* Begins the nonces of recovery, see is_recovering in scripts/lib/crashes.lua. */
+/* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
 #define RECOVERY_MARK "!"
 
-/* One of these calls under way; fn has the type that belongs to the call. */
+/* A running call of one of these kinds. fn has the type that belongs to the call. */
 struct upkeep {
     struct nonce nonce; /* recover */
     union {
@@ -73,8 +73,8 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     script_call_send(call, shard->worker, on_carried, upkeep);
 }
 
-/* {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. False: that is
- * not what the script replies. */
+/* Reads {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. Returns
+ * false if the script does not produce such a reply. */
 static bool read_recovered(const struct redis_reply *reply, struct shard_claimed doomed[RECOVER_MAX],
                            struct shard_recovered *recovered)
 {

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- abandon.lua - gives back the jobs of a claim whose reply never came. They are due again at their old times, before
--- their leases end. A claim that Redis runs after this leaves its leases to recover.
+-- abandon.lua - gives back the jobs of a claim whose reply never came. The jobs are due again at their old
+-- times, before their leases end. If Redis runs the claim after this script, recover.lua finds the leases.
 --
--- ARGV[2] nonce of the claim   [3] the most leases to look at; those beyond are left to recover, too
--- Returns {now_us, how many jobs}.
+-- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
+-- Returns {now_us, number of jobs}.
 -- uses: lingering probe take
 local nonce, most = ARGV[2], tonumber(ARGV[3])
 local ids = call('ZRANGE', LEASES, 0, most - 1)

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- attempts.lua - what is known of the last attempts of a job, or of one that has ended and is kept.
+-- attempts.lua - returns the last attempts of a job, or of a job that has ended and is kept.
 --
 -- ARGV[2] id
--- Returns {now_us, lines as in attempt_line.h}; {now_us}: no such job.
+-- Returns {now_us, lines as in attempt_line.h}, or {now_us} if there is no such job.
 -- uses: attempts clock kept
 local id = ARGV[2]
 if call('HEXISTS', JOBS, id) == 1 then return {now_us, call('HGET', ATTEMPTS, id) or ''} end

@@ -1,13 +1,15 @@
 #!lua flags=no-writes
--- audit.lua - counts, in a time that does not depend on how many jobs or topics there are. Each job's id is in exactly
--- one place, so the sums must come out.
+-- audit.lua - counts jobs in a time that does not depend on the numbers of jobs and topics. Each job's id is
+-- in exactly one place, so the sums must match.
 --
--- ARGV[2] the most topics to look at for due jobs; beyond that, the result is that of the last whole survey
--- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time,
--- due time of the first job that is due or -1, age of that and of ready, ms, or -1 where nothing is known of them, 1 when
--- that takes a survey, held jobs, see held.lua}: ready is the part of waiting whose time has come, histories are those of jobs
--- with attempts, kept are jobs that have ended, of which the dead ones have no time. jobs = waiting + leased >=
--- histories and kept = dead + kept with a time when all is well.
+-- ARGV[2] maximum number of topics to examine for due jobs; if there are more, the result is that of the last
+--      whole survey
+-- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a
+-- time, due time of the first due job or -1, age of this time and of ready, ms, or -1 if they are unknown, 1
+-- if counting them takes a survey, held jobs, see held.lua}.
+-- ready is the number of waiting jobs whose time has come. histories is the number of jobs with attempts.
+-- kept is the number of jobs that have ended and are kept; the dead ones have no time. In intact data, jobs =
+-- waiting + leased >= histories, and kept = dead + kept with a time.
 -- uses: attempts held kept survey
 local most = tonumber(ARGV[2])
 local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)

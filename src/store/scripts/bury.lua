@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- bury.lua - jobs that are given up: they leave the pool, dead, and are kept.
+-- bury.lua - makes jobs dead: they leave the pool and are kept.
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
 -- Returns {now_us, 1 done or 0 stale, ...}.

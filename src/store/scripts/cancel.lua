@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- cancel.lua - jobs leave the pool because their owner says so; dead ones are removed.
+-- cancel.lua - removes jobs from the pool because their owner requests it, and removes dead jobs.
 --
--- ARGV from 2: id, what has to be there (see find_seen), ...
--- Returns {now_us, result ...}: 1 an attempt was running, 0 none, NOT_FOUND, AGAIN, NOT_AS_SEEN.
+-- ARGV from 2: id, tags that the job must match (see find_seen), ...
+-- Returns {now_us, result ...}. A result is 1 if an attempt was running, 0 if no attempt was running,
+-- NOT_FOUND, AGAIN or NOT_AS_SEEN.
 -- uses: attempts check crashes keep linger seen
 check(2, 2)
 

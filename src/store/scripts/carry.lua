@@ -1,16 +1,18 @@
 #!lua flags=allow-oom
--- carry.lua - the carry worker's step: keeps or takes the lock, offers the topics whose time has come,
--- rings. Harmless when two do it: a standby offers topics that the owner has left overdue.
+-- carry.lua - one step of the carry worker: keeps or takes the lock, offers topics whose time has come, and
+-- rings the doorbell. Two carry workers at the same time do no harm: a standby offers topics that the owner
+-- has left overdue.
 --
--- ARGV[2] who asks   [3] 1: once a second, raises the beat; 2: the same without the beat, when no other
--- process can be watching it, so that an idle Redis writes nothing; 0: in between; -1: give the lock back
--- ARGV[4] the most topics
--- ARGV[5] [6] owner and beat of a lock that stood still for too long: take it over; else empty
--- ARGV[7] lease, ms   [8] how long a topic has to be overdue before a standby offers it, ms
--- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: there are leases to
--- recover; -1: there are no leases), topics offered, 1 when there are idempotency keys to forget}. A standby gets
--- -1 and 0 for leases and keys, which the owner takes care of. The place in flight of a cancelled job's attempt counts
--- as a lease here.
+-- ARGV[2] name of the calling process   [3] 1: once a second, raises the beat; 2: the same without the beat,
+--      if no other process can be watching the beat, so that an idle Redis writes nothing; 0: between two
+--      such calls; -1: gives the lock back
+-- ARGV[4] maximum number of topics
+-- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
+-- ARGV[7] lease, ms   [8] time that a topic must be overdue before a standby offers it, ms
+-- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run
+-- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys to forget}. A
+-- standby gets -1 for the leases and 0 for the keys, because the owner handles both. A cancelled job's
+-- attempt that still runs counts as a lease here.
 -- uses: idempotency lingering lost places probe publish
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -1,10 +1,11 @@
 #!lua
--- change.lua - jobs of which their owner changes some members, unless they have changed since the caller read them.
--- No allow-oom: they may grow.
+-- change.lua - changes members of jobs at their owner's request, unless a job has changed since the caller
+-- read it. The flag allow-oom is not set, because records may grow.
 --
--- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to stay where it is, record, ...
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the place, record, ...
 -- A dead job stays dead.
--- Returns {now_us, result ...}: the due time, 0 where it stays; AGAIN, LEASED, NOT_AS_SEEN, NO_URL.
+-- Returns {now_us, result ...}. A result is the due time, 0 if the place is kept, AGAIN, LEASED, NOT_AS_SEEN
+-- or NO_URL.
 -- uses: check crashes ended seen places url when
 check(2, 4)
 for i = 4, #ARGV, 4 do

@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
 -- claim.lua - leases due jobs of ready topics, topic by topic in turn.
 --
--- ARGV[2] the most jobs   [3] nonce   [4] lease, ms   [5] the most jobs of one topic in a row, while there
---      are others
--- ARGV[6] the most bytes of records (one job is always given)
--- Returns {now_us, topics still ready, version of what is known of receivers, number of jobs, then for each: id, due,
--- record; then the settings of those topics among them that have some: topic, settings, ..., and of a few that were passed
--- over because their settings cannot be read or need what this process does not know}.
+-- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
+--      row, while other topics are ready
+-- ARGV[6] maximum bytes of records; the first job is always returned
+-- Returns {now_us, number of topics still ready, version of the records of receivers, number of jobs, then
+-- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are those
+-- of the jobs, and a few topics that were skipped because their settings cannot be read or require something
+-- that this process does not support.
 -- uses: attempts crashes due expiry places probe settings
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- complete.lua - jobs that were delivered leave the pool.
+-- complete.lua - removes delivered jobs from the pool.
 --
--- ARGV from 2: id, nonce, the attempt's line where the topic had a retention, or '', ...; then the follow-ups, see follow.lua
--- Returns {now_us, 1 done, 0 stale or AGAIN, ...}.
+-- ARGV from 2: id, nonce, the attempt's line if the topic had a retention, or '', ...; then the follow-ups,
+--      see follow.lua
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or AGAIN.
 -- uses: check fence follow hour keep linger revive take
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)

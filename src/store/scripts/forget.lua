@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- forget.lua - a bounded step through the idempotency keys whose window is over. No expiry of Redis's is relied on.
+-- forget.lua - one step of limited size that removes idempotency keys whose window is over. Redis's own
+-- expiry is not used.
 --
--- ARGV[2] the most keys
--- Returns {now_us, number of keys forgotten}.
+-- ARGV[2] maximum number of keys
+-- Returns {now_us, number of keys removed}.
 -- uses: clock idempotency probe
 probe()
 local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])

@@ -1,10 +1,13 @@
 #!lua flags=no-writes
--- heads.lua - of many topics, each one's first waiting job behind another job: a step of a walk through all topics.
+-- heads.lua - finds the first waiting job of each of many topics, after a given job: one step of a walk
+-- through all topics.
 --
--- ARGV[2] delayed or ready   [3] names of topics behind this one, may be empty   [4] the most topics to look at
+-- ARGV[2] delayed or ready   [3] the name after which topics are examined, may be empty   [4] maximum number
+--      of topics to examine
 -- ARGV[5] [6] score and id of a job, or two empty texts   [7] [8] [9] as ARGV[9], [10] and [13] of list.lua
 -- ARGV[10] 'oldest' or 'newest' first   [11] 'heads', or 'count' to count the topics' jobs instead
--- Returns {now_us, the last name looked at or '' at the end, how many jobs were counted, then score, id of each head}.
+-- Returns {now_us, the last name examined or '' at the end, number of jobs counted, then score, id of each
+-- first job}.
 -- uses: names walk
 local state, behind, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local low, high = bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))

@@ -1,9 +1,11 @@
 #!lua flags=no-writes
--- leased.lua - ids of leased jobs, in no order: a step of a walk that comes by each job that stays leased, maybe twice.
+-- leased.lua - returns ids of leased jobs, in no order. This is one step of a walk that returns each job that
+-- stays leased at least once, and perhaps twice.
 --
--- ARGV[2] topic, may be empty for all   [3] only ids behind this one, may be empty
--- ARGV[4] where the step begins: 0, or what the step before returned   [5] the most leases to look at, but for some more
--- Returns {now_us, where the next step begins or '0' at the end, id ...}.
+-- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
+-- ARGV[4] start of the step: 0, or the value that the previous step returned   [5] maximum number of leases
+--      to examine, give or take some
+-- Returns {now_us, start of the next step or '0' at the end, id ...}.
 -- uses: clock order topic
 local topic, behind, at, look = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local STEP = 500

@@ -1,25 +1,29 @@
 #!lua flags=no-writes
--- list.lua - a page of the jobs in one state, or of those that have ended so and are kept, in the order of their times,
--- then of their ids; leased ones in that of their ids.
+-- list.lua - returns a page of the jobs in one state, in the order of their times, then of their ids. Leased
+-- jobs are in the order of their ids.
 --
--- ARGV[2] state   [3] topic, may be empty but for delivered and cancelled   [4] the most jobs
--- ARGV[5] [6] score and id of the last job of the page before, or two empty texts
--- ARGV[7] the most entries to look at   [8] the most bytes of records, returned or only examined, and settings; the first
---      record may be longer
--- ARGV[9] [10] only jobs whose time is not before and is before these, ms; may be -inf and +inf
+-- ARGV[2] state   [3] topic, may be empty except for delivered and cancelled   [4] maximum number of jobs
+-- ARGV[5] [6] score and id of the last job of the previous page, or two empty texts
+-- ARGV[7] maximum number of entries to examine   [8] maximum bytes of settings and of records that are
+--      returned or only examined; the first record may be longer
+-- ARGV[9] [10] only jobs whose time is not before the first and is before the second value, ms; may be -inf
+--      and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
--- ARGV[12] the kind of result: 'jobs', 'seen' or 'count'
--- ARGV[13] when the walk began, ms, rounded up, or 0: it begins. Later jobs are left out: those that died or became ready since,
---      and in other states those that were created since
--- ARGV[14] a line each: ids of leased jobs to look at, see leased.lua; or for delayed and ready jobs of all topics, names
---      of the topics to look at, see heads.lua
--- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died of one of these reasons   [17] only jobs whose last
---      attempt had one of these statuses, or begins with their first digit: 503,4xx; all three may be empty
+-- ARGV[12] kind of result: 'jobs', 'seen' or 'count'
+-- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Later jobs are left
+--      out: for ready and dead jobs, those that became ready or died since then; for other states, those that
+--      were created since then
+-- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
+--      of all topics, names of topics, see heads.lua
+-- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died for one of these reasons   [17] only
+--      jobs whose last attempt had one of these statuses, or a status with this first digit: 503,4xx. All
+--      three may be empty
 -- ARGV[18] 'oldest' or 'newest' first
--- ARGV[19] [20] of several topics: the page ends at the job with this score and id; or two empty texts
--- Returns {now_us, score, id of the last entry looked at or '', '' at the end, how many were found, then for each job:
--- id, score, record, lost consumers, settings of its topic or '', until when it is kept or 0, line of its last attempt or
--- '' when it has ended; or id, tag; or nothing}.
+-- ARGV[19] [20] score and id of the job at which the page ends, for several topics; or two empty texts
+-- Returns {now_us, score and id of the last entry examined (or '', '' at the end), number of jobs found, then
+-- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
+-- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
+-- and tag. 'count' has no jobs.
 -- uses: crashes kept tag_text until walk
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -1,18 +1,22 @@
 #!lua flags=allow-oom
--- mend.lua - a bounded step through what is in Redis, which repairs what is wrong.
+-- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
--- ARGV[2] what to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due', 'turns', 'held', 'names',
---      'topics', 'waiting', or 'some_jobs', taken by chance
+-- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
+--      'turns', 'held', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
---   an id in no place becomes ready, because late beats lost; an id in lease and bucket keeps its lease
---   a place without a job is removed; so are a holder without a lease, the attempts of no job, and texts that are not ids
---   a held job that does not wait is held no longer, and a topic's entry in held has the time of its first held job
---   a kept job without a time goes with the next sweep, and an id that is not kept is in no index
---   a topic gets the entry that it lacks, and a name without a topic goes
---   a dead job of format 1, which is still in the pool, leaves it
---   last, the number of waiting jobs becomes what it must be when all ids are in their places
--- Returns {now_us, next cursor ('0': walked), what was mended ...}.
+--   - an id without a place becomes ready, because a late delivery is better than a lost job; an id in a
+--     lease and a bucket keeps its lease
+--   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
+--     that are not ids
+--   - a held job that does not wait is not held any more, and a topic's entry in held gets the time of its
+--     first held job
+--   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
+--     indexes
+--   - a topic gets an entry that it lacks, and a name without a topic is removed
+--   - a dead job of format 1, which is still in the pool, leaves the pool
+--   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
+-- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
 -- uses: attempts crashes ended lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- open.lua - says, or learns, how the data is laid out.
+-- open.lua - reads the layout of the data, or sets it.
 --
--- ARGV[2] our format   [3] our number of shards   [4] 1: data that says neither gets ours, and data of an older format ours:
---      the janitor moves what lies elsewhere now
--- Returns {now_us, format, shards} of the data; 0 where it says neither.
+-- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: data without a layout gets the
+--      caller's, and data of an older format gets the caller's format. The janitor then moves data whose
+--      place differs between the formats
+-- Returns {now_us, format, shards} of the data. They are 0 if the data has no layout.
 -- uses: clock probe
 local META = base .. 'meta'
 probe()

@@ -1,10 +1,11 @@
 #!lua flags=no-writes
--- read.lua - jobs as they are.
+-- read.lua - reads jobs.
 --
 -- ARGV from 2: id, ...
--- Returns {now_us, result ...}: {} no such job, {state, due or death or deadline, record, lost consumers,
--- settings of its topic or ''}; of one that has ended and is kept, these, the state and time of its end, and {..., until
--- when its retention keeps it or 0, line of its last attempt or ''}; or AGAIN.
+-- Returns {now_us, result ...}. A result is {} if there is no such job; {state, time, record, lost consumers,
+-- settings of its topic or ''} for a job of the pool; the same with two more members for a kept job: time
+-- until which its retention keeps it or 0, and line of its last attempt or ''; or AGAIN. The time is when the
+-- job is due, when its lease ends, or when it ended.
 -- uses: crashes locate until
 local replies = {now_us}
 

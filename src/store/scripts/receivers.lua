@@ -1,9 +1,11 @@
 #!lua flags=no-writes
--- receivers.lua - what is known of receivers: of one, or a page of all, the one that was reported last at the end.
+-- receivers.lua - reads the records of receivers: of one receiver, or of a page of all, in the order of their
+-- reports.
 --
--- ARGV[2] a receiver, or empty for a page   [3] the version to go on behind   [4] the most receivers
--- Returns {now_us, version of the last one there is, version of the last one looked at, then for each: name, record}.
--- The records are report.lua's; what that would forget is not told.
+-- ARGV[2] a receiver, or empty for a page   [3] the version after which the page begins   [4] maximum number
+--      of receivers
+-- Returns {now_us, version of the last record that exists, version of the last record examined, then for
+-- each: name, record}. report.lua describes records. Records that report.lua would remove are left out.
 -- uses: clock
 local KEPT_MS = 3600000
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported'

@@ -1,16 +1,19 @@
 #!lua flags=allow-oom
--- recover.lua - jobs whose lease ran out return. The receiver has not failed, so no attempt is used up.
+-- recover.lua - gives back jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
 --
--- First loss: due at once, with its old time. Second to fourth: after a random wait, so that a job which kills its consumer does
--- not take its neighbours along. Fifth: leased by the caller and listed, a few MiB of them in one call; the caller buries them
--- with what follows, see follow.lua. If it cannot, its lease runs out, and the job is listed again. The places in flight of
--- cancelled jobs whose consumer was lost are freed.
+-- After the first loss of a consumer, the job is due at once, with its old time. After the second to the
+-- fourth loss, it waits for a random time, so that a job that kills its consumer does not stop other jobs
+-- with it. After the fifth loss, the job is leased by the caller and listed, a few MiB of such jobs in one
+-- call. The caller buries it with its follow-ups, see follow.lua. If the caller cannot do this, its lease
+-- runs out, and the job is listed again. A cancelled job's attempt stops counting as in flight if its
+-- consumer was lost.
 --
--- ARGV[2] lease, ms   [3] what the caller expects Redis's clock to say, ms   [4] the most jobs, and the most places
+-- ARGV[2] lease, ms   [3] time that the caller expects from Redis's clock, ms   [4] maximum number of jobs,
+--      and of attempts of cancelled jobs
 -- ARGV[5] a seed   [6] the caller's nonce, see is_recovering
--- Returns {now_us, -1} when the clock has stepped by more than a second: live consumers must get to renew first. Else {now_us,
--- number of leases that ran out, number of jobs to bury, then for each of them: id, record; then topic, settings, ... of their
--- topics}.
+-- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first be
+-- able to renew. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then for
+-- each of these jobs: id, record; then topic, settings, ... of their topics}.
 -- uses: crashes lingering lost places probe record settings take
 local lease_ms, recoverer = tonumber(ARGV[2]), ARGV[6]
 local LOSSES_MAX = 5

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- release.lua - leases given back unused: due again at the time they were due at, or held back for a while.
+-- release.lua - gives back leases without an attempt. Each job is due again at its old time, or is held for
+-- some time.
 --
--- ARGV from 2: id, nonce, ms to hold it back from now, or -1, time of its claim, ms, ...
+-- ARGV from 2: id, nonce, ms to hold the job from now, or -1, time of its claim, ms, ...
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: check fence linger take
 check(2, 4, 3)

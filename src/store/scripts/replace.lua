@@ -1,15 +1,17 @@
 #!lua
--- replace.lua - schedules new jobs, replacing jobs with their ids that are not being delivered. The new jobs have
--- nothing of the old ones' past. A dead job holds no id and stays. No allow-oom: a full Redis refuses new work.
+-- replace.lua - schedules new jobs. If a job has the same id and is not leased, the new job replaces it and
+-- gets nothing of its history. A dead job does not occupy its id and stays. The flag allow-oom is not set, so
+-- a full Redis refuses new work.
 --
--- ARGV[2]  the most jobs in the pool, 0: no bound
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each job:
 --   id
 --   when    as in schedule.lua
 --   record  as in schedule.lua
---   tags    what has to be there, see find_seen; behind a !, what must not be in the pool
--- Returns {now_us, result ...}: {due time, createdAt, 1 when there was a job or 0}, FULL, AGAIN, LEASED,
--- NOT_AS_SEEN, NO_URL.
+--   tags    tags that the old job must match, see find_seen; after a '!', tags that a job of the pool must
+--           not match
+-- Returns {now_us, result ...}. A result is {due time, createdAt, 1 if a job was replaced or 0}, FULL, AGAIN,
+-- LEASED, NOT_AS_SEEN or NO_URL.
 -- uses: attempts check crashes seen places url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])

@@ -1,29 +1,34 @@
 #!lua flags=allow-oom
--- report.lua - what attempts met at their receivers, and who may probe one whose breaker is open.
+-- report.lua - stores the results of attempts at receivers, and grants the right to probe a receiver whose
+-- breaker is open.
 --
--- ARGV[2] the first wait of a breaker that opens, ms; then for each receiver:
+-- ARGV[2] first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
---   reachable  1: an attempt did not fail; before the failures that follow
+--   reachable  1: an attempt before the failures below did not fail
 --   failures   number of consecutive failures
---   cause      the word of the last failure, or of an inconclusive probe, or '-'
---   crowd      attempts that were in flight there when it asked for fewer; 0: it did not
+--   cause      word of the last failure, or of an inconclusive probe, or '-'
+--   crowd      attempts in flight there when the receiver asked for fewer attempts; 0: it did not ask
 --   delivered  number of 2xx
---   probe      the number of the probe of which this tells; with neither life nor failures it told nothing, and without a
---              cause it was not sent. 0: none
---   wish       '-', 'close', or 'probe': the right to probe
--- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}; changes are a sum of
--- 1 opened, 2 closed, 4 halved. version is that of the last report, which orders the answers.
+--   probe      number of the probe that this report ends; 0: none. Without reachable and failures, the probe
+--              was inconclusive, or was not sent if there is no cause
+--   wish       '-', 'close', or 'probe', which asks for the right to probe
+-- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}. changes
+-- is a sum of 1 opened, 2 closed, 4 halved. version is the version of the last report and gives the order of
+-- answers.
 --
--- Closing host:port closes the breakers of its paths, too.
+-- If the breaker of host:port is closed on request, the breakers of its paths are closed, too.
 --
--- While a probe runs long, another attempt may try: one each sixth of the wait, a second at least. They make a round, which
--- ends, and doubles the wait, with the first of them that fails. Numbers grow, so a probe is of this round if its number is
--- not below that of the first.
+-- While a probe runs long, other probes may begin: one for each sixth of the wait, but at most one a second.
+-- These probes form a round. The first of them that fails ends the round and doubles the wait. Numbers of
+-- probes grow, so a probe belongs to the current round if its number is not below the number of the round's
+-- first probe.
 --
--- A record: failures in a row, when its breaker opened or 0, time of the next probe, its wait, number of the first
--- probe of the round under way or 0, limit in flight or 0, when that was last halved, the last failure's time and cause, time of
--- this report. Each gets a new version, by which others learn of it; the one with the oldest is forgotten first.
--- Changes that affect attempts are published at once, on the channel of the wake-ups: 'receivers'.
+-- A record has: consecutive failures, time when its breaker opened or 0, time of the next probe, its wait,
+-- number of the first probe of the current round or 0, limit in flight or 0, time when the limit was last
+-- halved, time and cause of the last failure, time of this report. Each record gets a new version, by which
+-- other processes find it. When there are too many records, the record with the oldest version is removed
+-- first.
+-- Changes that affect attempts are published at once on the wake-up channel, as 'receivers'.
 -- uses: clock probe publish
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local PACE_MIN_MS, PACES = 1000, 6 -- from one probe of a round to the next: a part of the wait

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
--- retry.lua - failed attempts: each job waits for its next one, from now, or is due again as it was.
+-- retry.lua - gives back jobs whose attempt failed. Each job waits for its next attempt, or is due again at
+-- its old time.
 --
--- ARGV from 2: id, nonce, wait in ms, or -1, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
+-- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
+--      follow-ups, see follow.lua
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: attempts check fence follow hour linger revive take
 if has_follow_ups() then take_follow_ups(2, 5) end

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- rights.lua - tries out, without effect, what this user may run: a script without writes is refused a command that
--- writes, but only after its rights were looked at.
+-- rights.lua - tests which commands this user may run, without changing data. Redis refuses a writing command
+-- in a script without writes, but checks the user's rights first.
 --
--- ARGV[1] commands, with a blank between two of them
--- Returns a command and the error that it got, for each that got one for a lack of rights; flat.
+-- ARGV[1] commands, separated by blanks
+-- Returns, as a flat list, each command that failed for lack of rights, and its error.
 -- uses: keys
 
 local function error_of(command)

@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
--- run.lua - makes a job due now, or at a given time. A dead one whose id is free comes back into the pool and starts over:
--- its record is swapped for one without attempts, unless it has changed since the caller read it.
+-- run.lua - makes jobs due now, or at a given time. A dead job whose id is free returns to the pool and
+-- starts over: its record is replaced by a record without attempts, unless it has changed since the caller
+-- read it.
 --
--- ARGV[2]  the most jobs in the pool, 0: no bound; then for each job:
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit; then for each job:
 --   id
 --   when   as in schedule.lua
---   tags   what has to be there, see find_seen
+--   tags   tags that the job must match, see find_seen
 --   old    the record of the dead job that was read; empty at first
---   new    the record to write for it
--- Returns {now_us, result ...}: the due time, NOT_FOUND, AGAIN, LEASED, NOT_AS_SEEN, CHANGED, TAKEN,
--- FULL.
+--   new    the record that replaces it
+-- Returns {now_us, result ...}. A result is the due time, NOT_FOUND, AGAIN, LEASED, NOT_AS_SEEN, CHANGED,
+-- TAKEN or FULL.
 -- uses: check crashes locate revive seen take when
 check(3, 5, 2)
 local max_jobs = tonumber(ARGV[2])

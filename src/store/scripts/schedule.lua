@@ -1,15 +1,16 @@
 #!lua
--- schedule.lua - new jobs. No allow-oom: a full Redis refuses new work.
+-- schedule.lua - schedules new jobs. The flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  the most jobs in the pool, 0: no bound   [3] how long an idempotency key is kept, ms
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
---   record  without '{"createdAt":<ms>,', which is put in front here: the time is Redis's
+--   record  without '{"createdAt":<ms>,', which the script puts in front, because the time is Redis's
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
---           under that and given again
--- Returns {now_us, result ...}: a due time; FULL; NO_URL; {state, due, record} of the job that
--- has the id, or AGAIN when there is one. For a key that is kept: {'repeated', due, id} as it was answered, or REUSED.
+--           under this key and returned again
+-- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
+-- {state, due, record} of this job, or AGAIN. If the idempotency key is kept, the result is {'repeated', due,
+-- id} of the first answer, or REUSED.
 -- uses: check idempotency locate places record url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])

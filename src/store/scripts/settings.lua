@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- settings.lua - what an operator sets for topics, unless that has changed since the caller read it.
+-- settings.lua - writes the settings of topics, unless they have changed since the caller read them.
 --
--- ARGV from 2: topic, or '*' for all topics, the text that was read, or empty, or '*' for any, the text to write, or empty
--- for none, ...
+-- ARGV from 2: topic, or '*' for all topics; the text that was read, or empty, or '*' for any text; the text
+--      to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: ended places probe
 probe()

@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
--- survey.lua - a bounded step of the count of due jobs, where too many topics have some for one call. Topics that change
--- meanwhile may be missed or counted twice.
+-- survey.lua - one step of limited size in counting due jobs, used if one call cannot examine all topics.
+-- Topics that change meanwhile may be missed or counted twice.
 --
--- ARGV[2] cursor, empty at first   [3] the most topics
--- ARGV[4] [5] due jobs, and due time of the first of them or -1, that the steps before have found
--- Returns {now_us, next cursor, due jobs, first due time}; with an empty cursor the survey is whole, and noted.
+-- ARGV[2] cursor, empty at first   [3] maximum number of topics
+-- ARGV[4] [5] results of the previous steps: number of due jobs, and due time of the first due job or -1
+-- Returns {now_us, next cursor, number of due jobs, first due time}. If the cursor is empty, the survey is
+-- complete, and its result is stored.
 -- uses: probe survey
 local cursor, left = ARGV[2], tonumber(ARGV[3])
 due_jobs, oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])

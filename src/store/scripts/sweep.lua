@@ -1,11 +1,13 @@
 #!lua flags=allow-oom
--- sweep.lua - a bounded step of retention: removes delivered and cancelled jobs whose time is over, and dead jobs beyond the
--- retention of their topic or beyond the server's bounds.
+-- sweep.lua - one step of retention, of limited size. Removes delivered and cancelled jobs whose time is
+-- over, and dead jobs beyond the retention of their topic or beyond the server's limits.
 --
--- ARGV[2] the most jobs to remove, and topics to date   [3] the age at which dead jobs go, ms; 0: no bound
--- ARGV[4] the most dead jobs, of which the oldest go; 0: no bound
--- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the retention of their topic,
--- by age, by number, how late the next removal is, ms, or -1 when nothing is left to remove now}.
+-- ARGV[2] maximum number of jobs to remove, and of topics to give new times   [3] maximum age of dead jobs,
+--      ms; 0: no limit
+-- ARGV[4] maximum number of dead jobs, beyond which the oldest are removed; 0: no limit
+-- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the
+-- retention of their topic, by age, by number, how late the next removal is, ms, or -1 if nothing is left to
+-- remove now}.
 -- uses: ended probe
 local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = most

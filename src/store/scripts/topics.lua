@@ -1,12 +1,14 @@
 #!lua flags=no-writes
--- topics.lua - topics as they are: one, or a page of those that have jobs, jobs that are kept, or settings, by name.
+-- topics.lua - reads the current state of one topic, or of a page of topics with jobs, kept jobs or settings,
+-- by name.
 --
--- ARGV[2] a topic, or empty for a page   [3] the name to go on behind, or empty   [4] the most topics   [5] 1: a page of the
--- most urgent topics; else absent
--- Returns {now_us, 1 when there are more behind, then for each topic: name, settings or '', delayed, ready, leased, dead,
--- when the first waiting job was or is due or -1, until when its first ready job is kept back: -1 not at all, -2 until
--- something ends, else ms; held, see held.lua; delivered, retried and died within the last hour}. With many ready jobs, only a part
--- is examined for held ones, whose time to try again has come. A page with some MiB of settings is shorter.
+-- ARGV[2] a topic, or empty for a page   [3] the name after which the page begins, or empty   [4] maximum
+--      number of topics   [5] 1 for a page of the most urgent topics; else absent
+-- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready,
+-- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
+-- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
+-- held.lua; delivered, retried and dead within the last hour}. If a topic has many ready jobs, only some are
+-- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 

@@ -1,7 +1,8 @@
 -- attempts.lua - the last attempts of jobs.
 -- uses: has
 
--- The last attempts of a job, the oldest first. An empty line is none.
+-- Returns the lines of a job's last attempts, the oldest first, with one line added. An empty line adds
+-- nothing.
 local ATTEMPTS_MAX = 10
 local function with_attempt(lines, line)
   if line == '' then return lines end

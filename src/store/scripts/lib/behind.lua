@@ -1,7 +1,8 @@
--- behind.lua - topics with due jobs that may not be served now, by name. Those that may be stand in turns.
+-- behind.lua - topics with due jobs that may not be served now, by name. Topics that may be served are in
+-- turns.
 -- uses: has
 
--- Changes, which write_behind writes.
+-- Changes that write_behind will write.
 local behind_added, behind_removed = {}, {}
 local function note_behind(topic, is_behind)
   if is_behind then

@@ -1,4 +1,4 @@
--- calendar.lua - the due ZSET: topic -> when to offer it next.
+-- calendar.lua - the due ZSET, which has for each topic the time when to offer the topic next.
 -- uses: keys publish
 
 local DUE = base .. 'due'

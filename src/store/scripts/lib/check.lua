@@ -1,8 +1,9 @@
--- check.lua - checks the shape of all items before anything.
+-- check.lua - checks the form of all items before the first write.
 -- uses: probe topic
 
--- Refuses the call when its items, each size arguments long, from ARGV[first]
--- on, are not of that shape. number: where in the item a number stands, perhaps behind an '@'.
+-- Refuses the call unless ARGV[first] and all that follow are items of this size (a number of arguments) that
+-- begin with an id. If number is given, the argument at this position of each item must be a number, which
+-- may have an '@' in front.
 local function check_items(first, size, number)
   if (#ARGV - first + 1) % size ~= 0 then error('wrong number of arguments') end
   for i = first, #ARGV, size do

@@ -1,8 +1,8 @@
--- clock.lua - one reading of the clock a script, in us and ms.
+-- clock.lua - the time of a script, which is read once, in us and ms.
 -- uses: keys
 
--- A job is due when now has reached its time, in whole ms; what
--- counts from now on counts from soonest, the next whole ms, so that nothing is early by a fraction.
+-- A job is due when now, in whole ms, has reached its time. A delay counts from soonest, the next whole ms,
+-- so that no job is early by a fraction of a ms.
 local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)

@@ -1,7 +1,7 @@
--- crashes.lua - lost consumers of jobs.
+-- crashes.lua - counts the consumers that were lost while they had a job.
 -- uses: has
 
--- How often the consumer of a job was lost since its last outcome.
+-- Returns how many consumers of the job were lost since its last outcome.
 local function losses_of(id)
   local crash = call('HGET', CRASHES, id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0

@@ -1,7 +1,8 @@
 -- ended.lua - the only writer of jobs that have ended.
 --
--- Its text is in kept, its time in the index of its state and topic. A dead one is in dead, too, by its time, over all topics;
--- another one in kept_until, with the time when it goes.
+-- The data of an ended job is in kept, and its time is in the index of its state and topic. A dead job is
+-- also in dead, which has the times of the dead jobs of all topics. A delivered or cancelled job is also in
+-- kept_until, with the time when the job is removed.
 -- uses: clock kept names retention topic
 
 local META = base .. 'meta' -- redate -> where the walk stands that dates all topics anew; absent: none is under way

@@ -1,4 +1,4 @@
--- expiry.lua - jobs whose time is over.
+-- expiry.lua - checks whether jobs have expired.
 -- uses: clock
 
 local DAY_MS = 86400000

@@ -1,7 +1,7 @@
--- fence.lua - which nonces hold their leases.
+-- fence.lua - finds out which nonces hold their leases.
 -- uses: crashes kept topic
 
--- Whether the job died when the consumer with this nonce was lost.
+-- Returns whether the job died when the consumer with this nonce was lost.
 local function died_with(id, nonce)
   if call('HEXISTS', JOBS, id) == 1 or not call('ZSCORE', DEAD, id) then return false end
   local _, _, _, _, _, last = kept_job(id)

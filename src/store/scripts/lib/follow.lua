@@ -1,9 +1,12 @@
--- follow.lua - jobs that follow from the end of a lease, written in the same call under the same fence.
+-- follow.lua - jobs that are scheduled when another job's lease ends, in the same call and with the same
+-- fence.
 --
--- They stand at the end of ARGV: number of the item, id, when, record, ..., then '+' and how many they are.
+-- They are at the end of ARGV: number of the item, id, when, record, ..., then '+' and the number of these
+-- jobs.
 -- uses: clock places topic when
 
--- item number -> id, when, record, id, when, record ... as schedule.lua takes them.
+-- The jobs to schedule, by the number of their item: id, when, record, id, when, record ... as in
+-- schedule.lua.
 local follow_ups = {}
 
 local function has_follow_ups() return string.byte(ARGV[#ARGV]) == 43 end

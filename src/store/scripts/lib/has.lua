@@ -1,4 +1,4 @@
--- has.lua - rarely used keys, and whether they exist.
+-- has.lua - names of rarely used keys, and whether these keys exist.
 -- uses: keys
 
 local TOPICS = base .. 'topics' -- topic -> settings

@@ -1,8 +1,9 @@
--- held.lua - waiting jobs that were due, and were given back until their receiver is tried again.
+-- held.lua - waiting jobs that were due, and were given back until the next attempt at their receiver.
 -- uses: has waiting
 
--- topic -> when its first held job was due; and by topic: id -> when it was due, while its place in the bucket says until when
--- it is held. A held job is claimed with the time when it was due.
+-- The HELD key has for each topic the time when its first held job was due. The key held:<topic> has for each
+-- id the time when the job was due; the job's score in its bucket is the time until which it is held. A claim
+-- of a held job returns the time when the job was due.
 local function held_of(topic) return base .. 'held:' .. topic end
 
 -- Topics whose held jobs this call has changed, and by how many there are more; written by write_held.

@@ -1,7 +1,8 @@
--- hour.lua - outcomes of the last hour by topic, for people.
+-- hour.lua - outcomes of the last hour by topic, for the overview of topics.
 --
--- A HASH for each part of an hour: <letter><topic> -> number. Parts are counted since 1970. The letter is d (delivered), r (failed and
--- to be retried) or x (dead). All topics share a key: one for each topic would cost more than the rest of a job's end.
+-- Each part of an hour has a HASH: <letter><topic> -> number. Parts are counted since 1970. The letter is d
+-- (delivered), r (failed and to be retried) or x (dead). All topics share a key, because a key for each topic
+-- would cost more than the other writes at the end of a job.
 -- uses: clock waiting
 
 local PART_MS, PARTS = 300000, 12

@@ -1,4 +1,4 @@
--- keep.lua - keeps a job of the pool that ends, where its topic has a retention.
+-- keep.lua - keeps jobs that leave the pool, if their topic has a retention.
 -- uses: attempts crashes ended
 
 -- rare: ended

@@ -1,11 +1,12 @@
 -- kept.lua - jobs that have ended and can still be read.
 --
--- They are in no place of the pool and hold no id: a job of the pool and a kept one may share it. For each id the last job that
--- ended is kept: every dead one, and the delivered and cancelled ones of topics with a retention.
+-- Kept jobs are not in the pool and do not occupy their ids, so a kept job and a job of the pool may have the
+-- same id. Dead jobs are kept. Delivered and cancelled jobs are kept if their topic has a retention. If
+-- several jobs ended under one id, only the last of them is kept.
 -- uses: kept_keys record
 
--- Returns a kept job: state, time, losses, record, lines, nonce or ''; nothing when the id has no kept job. A text that duepost
--- did not write counts as the unreadable record of a dead job.
+-- Returns a kept job: state, time, losses, record, lines, nonce or ''. Returns nothing if the id has no kept
+-- job. If duepost did not write the text, returns the text as the unreadable record of a dead job.
 local function kept_job(id)
   local text = call('HGET', KEPT, id)
   if not text then return end

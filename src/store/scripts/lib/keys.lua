@@ -1,6 +1,6 @@
--- keys.lua - names of the keys, which share one hash tag, and how Redis is called.
+-- keys.lua - names of the keys, which share one hash tag, and the function that calls Redis.
 --
--- KEYS[1] is <prefix>{<shard>}:jobs; every other key is derived from it.
+-- KEYS[1] is <prefix>{<shard>}:jobs. The names of all other keys are derived from KEYS[1].
 
 local call = redis.call
 local JOBS = KEYS[1]

@@ -1,7 +1,8 @@
--- linger.lua - begins and ends the lingering of an attempt.
+-- linger.lua - starts and ends lingering, see lingering.lua.
 -- uses: crashes lingering take
 
--- Takes a cancelled id from its place. If it was leased by a consumer, the attempt keeps its place in flight.
+-- Takes a cancelled job's id from its place. If a consumer had leased the job, its attempt still counts as in
+-- flight.
 local function take_cancelled(id)
   local deadline = call('ZSCORE', LEASES, id)
   if not deadline then return leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end

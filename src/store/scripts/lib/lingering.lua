@@ -1,9 +1,9 @@
 -- lingering.lua - attempts that still run although their job was cancelled.
 -- uses: has topic
 
--- Each keeps its place in flight: a field in holders:<topic>, of this name too, until the attempt ends or the place
--- expires. A renewal of the attempt moves the expiry.
--- LINGERING: id, newline, nonce -> expiry of the place, ms.
+-- Each such attempt still counts as in flight: it has a field, with the same name as in LINGERING, in
+-- holders:<topic>, until the attempt ends or its deadline passes. Renewals of the attempt move the deadline.
+-- LINGERING: id, newline, nonce -> deadline, ms.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function is_lingering(place) return has(LINGERING) and call('ZSCORE', LINGERING, place) ~= false end

@@ -1,7 +1,7 @@
--- locate.lua - where an id is.
+-- locate.lua - finds the place of an id.
 -- uses: due topic
 
--- Where an id is, and its score there; nothing when it is nowhere.
+-- Returns the place of an id and its score there, or nothing if the id has no place.
 local function locate(id)
   local score = call('ZSCORE', LEASES, id)
   if score then return 'leased', score end

@@ -1,8 +1,9 @@
--- lost.lua - leases that ran out.
+-- lost.lua - finds leases that ran out.
 -- uses: clock
 
--- Members of key, LEASES or LINGERING, that ran out. A deadline that no lease could have now was written before Redis's
--- clock stepped back; its lease, were it alive, would have been renewed since.
+-- Returns members of key (LEASES or LINGERING) that ran out. If a deadline is later than any lease of now
+-- could have, it was written before Redis's clock stepped back. A living consumer would have renewed this
+-- lease since, so the lease is lost.
 local STEP_MS = 1000
 local function lost_of(key, lease_ms, most)
   local lost = call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most)

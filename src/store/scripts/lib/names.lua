@@ -1,4 +1,4 @@
--- names.lua - the index of topics by name. A topic is in it as long as it has jobs, jobs that are kept, or settings.
+-- names.lua - the index of topics by name. It has the topics with jobs, kept jobs or settings.
 -- uses: kept_keys
 
 local NAMES = base .. 'names'

@@ -1,6 +1,6 @@
--- needs.lua - what the settings of a topic ask of the process that serves it.
+-- needs.lua - checks what the settings of a topic require from the process that serves the topic.
 
--- The names that this version knows, from CMakeLists.txt, as job/carried.c has them.
+-- The requirements that this version supports: CMakeLists.txt fills them in, here and in job/carried.c.
 local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
 
 local function knows_all(names)

@@ -1,6 +1,6 @@
--- offer.lua - the only writer of turns; with calendar, of due.
+-- offer.lua - the only writer of turns and, together with calendar.lua, of due.
 --
--- ARGV[1] is the default limit: the most jobs of one topic in flight at once, over all processes.
+-- ARGV[1] is the default limit: the maximum number of jobs of one topic in flight, over all processes.
 -- uses: behind calendar due names rate
 
 local TURNS = base .. 'turns'

@@ -1,8 +1,9 @@
 -- places.lua - the only writer of buckets.
 -- uses: bell held topic waiting
 
--- Topics that this call has touched, in order; finish offers each once, but for those of which has_changed is false. extent: what
--- there may be to change beyond its turn. 'left': its bucket may have become empty; 'all': its entries in the indexes may be wrong.
+-- Topics that this call has touched, in order. finish offers each topic once, except the topics for which
+-- has_changed is false. extent says what may have changed in addition to the topic's turn. 'left': the
+-- topic's bucket may have become empty; 'all': the topic's entries in the indexes may be wrong.
 local touched, has_changed, extents = {}, {}, {}
 local function touch(topic, extent)
   if has_changed[topic] == nil then touched[#touched + 1] = topic end

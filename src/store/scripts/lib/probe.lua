@@ -1,10 +1,11 @@
--- probe.lua - refuses a slot that is on the move, before the first write.
+-- probe.lua - stops a script before its first write if its slot is being migrated.
 -- uses: has
 
--- Every script that writes begins with this, for a slot of a Cluster that is on the move. There a script may
--- still use the keys that have not moved, and fails at the first one that is not there: perhaps between two
--- of its writes, and also at a key that its own last write emptied. So it asks for one that never is: on a
--- slot on the move that fails for sure, and here nothing has been written yet.
+-- Every script that writes begins with this check, because a slot of a Cluster may be in migration. A script
+-- may then still use the keys that have not moved, but fails at the first key that does not exist on this
+-- node. The failure could come between two writes, or at a key that the script itself has just emptied. So
+-- the probe reads a key that never exists. In a slot in migration, this read always fails, and the script has
+-- not written yet.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- The same for a script that looks at most of the rarely used keys: where none exists, has does not ask for each.

@@ -1,6 +1,6 @@
--- publish.lua - messages to all processes of this shard.
+-- publish.lua - sends messages to all processes that use this shard.
 -- uses: keys
 
--- A message that cannot be published is lost; its listeners check at their next tick. It must not fail a script that
--- has already written: the caller would assume that nothing has changed.
+-- If a message cannot be published, it is lost, and its listeners check at their next tick. The error must
+-- not stop a script that has already written, because the caller would then assume that nothing has changed.
 local function publish(text) redis.pcall('PUBLISH', base .. 'wake', text) end

@@ -1,9 +1,9 @@
--- rate.lua - how many attempts of a topic may begin.
+-- rate.lua - decides how many attempts of a topic may begin.
 --
--- A token bucket that makes up for lateness, below a bound for each second:
--- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, a rate would lose the
---   delay of each wake-up.
--- - In no second do more than the rate and the burst begin. Attempts of the last second are counted in slots.
+-- This is a token bucket that makes up for lateness, with a limit for each second:
+-- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, each
+--   late wake-up would lower the rate.
+-- - In any second, at most the rate and the burst begin. Slots count the attempts of the last second.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent

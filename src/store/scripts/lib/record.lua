@@ -1,7 +1,7 @@
--- record.lua - records that a call reads, bounded in bytes.
+-- record.lua - limits the bytes of records that a call reads.
 -- uses: keys
 
--- Limits the records that one call reads, so that it stays short; the first record is always read.
+-- The limit of bytes keeps a call short. The first record is always read.
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 

@@ -1,8 +1,10 @@
--- retention.lua - how long jobs can be read after their end.
+-- retention.lua - how long jobs can be read after they have ended.
 -- uses: settings topic
 
--- For how long a job of the topic can be read after its end, ms; nothing: not at all, but a dead one as long as the server's
--- bounds allow. A sibling topic has its owner's: its jobs may hold all of the owner's.
+-- Returns for how many ms a job of the topic can be read after its end. Returns nothing if the topic has no
+-- retention: then a dead job can be read as long as the server's limits allow, and other jobs cannot be read.
+-- A sibling topic has the retention of its owner topic, because its jobs may contain all data of the owner's
+-- jobs.
 local function retention_of(topic)
   local seconds = setting_of(owner_of(topic), 'retention')
   return seconds and math.floor(seconds * 1000 + 0.5)

@@ -1,7 +1,8 @@
 -- revive.lua - brings a dead job back into the pool.
 -- uses: attempts ended
 
--- The job is in the pool again, with its own record or another one; the caller puts it into a place.
+-- Puts a dead job back into the pool, with its own record or the given one. The caller then gives the job a
+-- place.
 -- rare: ended
 local function bring_back(id, record)
   local _, _, _, old, lines = kept_job(id)

@@ -1,9 +1,9 @@
--- seen.lua - which job of an id is as the caller saw it.
+-- seen.lua - finds the job of an id that is unchanged since the caller read it.
 -- uses: kept record tag
 
--- 'pool', or 'dead' for the dead one that is kept; false: none is. tags is empty when any will do, '*' for any that exists,
--- else one tag or several. Where a job of the pool has the id, only a tag names the dead one. Nothing: this call has read
--- enough.
+-- Returns 'pool' or 'dead' (the kept dead job), or false if neither job matches tags. tags is empty or '*' if
+-- any job will do; otherwise it has one tag or several. If a job of the pool has the id, the dead job is
+-- found only by its tag. Returns nothing if this call has read enough.
 local function find_seen(id, tags)
   local is_any = tags == '' or tags == '*'
   if call('HEXISTS', JOBS, id) == 1 then

@@ -1,4 +1,4 @@
--- settings.lua - what operators have set for topics.
+-- settings.lua - settings of topics, which operators change.
 -- uses: has needs topic
 
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end

@@ -1,4 +1,4 @@
--- survey.lua - counts what changes by time alone: jobs that are due.
+-- survey.lua - counts due jobs. Jobs become due by time alone, so no script can keep their number.
 -- uses: due offer
 
 local due_jobs, oldest_due = 0, -1

@@ -1,7 +1,7 @@
 -- take.lua - takes an id from its place.
 -- uses: places
 
--- Takes an id from the one place where it is, and says which that was.
+-- Takes an id from its only place, and returns which place this was.
 local function take(id)
   local topic = topic_of(id)
   touch(topic)

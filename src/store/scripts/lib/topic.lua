@@ -1,6 +1,7 @@
 -- topic.lua - the topic of an id, and the owner of a sibling topic.
 
--- Each id is asked for its topic several times, and a pattern costs more than a table.
+-- A table of the topics of ids. Scripts need the topic of an id several times, and a table costs less than a
+-- pattern.
 local topics_of = {}
 local function topic_of(id)
   local topic = topics_of[id]

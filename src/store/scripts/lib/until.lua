@@ -1,7 +1,8 @@
--- until.lua - data of a kept job that is not in its record.
+-- until.lua - returns data of a kept job that is not in its record.
 -- uses: clock kept retention topic
 
--- Until when a job is kept that ended so then; 0: its topic does not say.
+-- Returns the time until which a job that ended at this time is kept. Returns 0 for a dead job whose topic
+-- has no retention.
 local function kept_until(id, state, at)
   if state ~= 'dead' then return tonumber(call('ZSCORE', KEPT_UNTIL, id)) or now end
   local retention = retention_of(topic_of(id))

@@ -1,5 +1,5 @@
--- url.lua - jobs that bring no url need a topic that has one.
+-- url.lua - checks that a job without a url has a topic with a url.
 -- uses: settings topic
 
--- A job that brings no url needs a topic that has one.
+-- Returns whether neither the job nor its topic has a url.
 local function lacks_url(id, record) return string.find(record, '^[^u]-"url":""') and not settings_of(topic_of(id)).url end

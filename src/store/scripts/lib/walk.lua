@@ -1,8 +1,9 @@
--- walk.lua - a walk through the jobs of a sorted set by their scores, then by their ids, either way.
+-- walk.lua - walks through the jobs of a sorted set by their scores, then by their ids, in either direction.
 -- uses: clock order topic
 
--- The scores that a list of this state shows: from the first number, below the second one. A job is ready when its time has
--- come, delayed until then: two parts of one bucket.
+-- Returns the limits of the scores that a list of this state shows: from the first number on, below the
+-- second number. Ready and delayed jobs are two parts of one bucket: a job is ready when its time has come,
+-- and delayed until then.
 local function bounds_of(state, after, before, began)
   local low, high = tonumber(after) or -math.huge, tonumber(before) or math.huge
   if state == 'delayed' then low = math.max(low, now + 1) end

@@ -1,7 +1,8 @@
--- when.lua - when a new job is due, and how its record begins.
+-- when.lua - computes when a new job is due, and how its record begins.
 -- uses: clock
 
--- When a job is due that comes now, ms, and the time from which that counts. when: ms from now, or '@' and a time.
+-- Returns when a new job is due, ms, and the time from which its delay counts. when is ms from now, or '@'
+-- and a time.
 local function due_of(when)
   if when == '0' then return now, now end -- at once, and ready: that needs no carry worker
   if string.sub(when, 1, 1) ~= '@' then return soonest + tonumber(when), soonest end
