@@ -130,7 +130,7 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
     job_write(job, record);
 }
 
-/* False: there is no memory for it. */
+/* Writes the notice of a dead job. Returns false if there is no memory. */
 static bool write_notice(const struct ending_facts *facts, struct ending_texts *texts)
 {
     bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;

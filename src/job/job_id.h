@@ -25,7 +25,7 @@ bool topic_is_valid(struct slice);
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 
-/* Returns the name of the owner: the text up to the first '~' of a topic. Of an id, returns at most the text
+/* Returns the name of the owner: the text up to the first '~' of a topic. For an id, returns at most the text
  * up to its slash. */
 struct slice topic_owner(struct slice topic_or_id);
 

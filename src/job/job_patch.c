@@ -49,8 +49,8 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Returns whether the job now leads to another origin than its old url. A job without a url led where its
- * topic says. */
+/* Returns whether the job's new url has another origin than its old url. A job without a url was sent to the
+ * url of its topic, so it counts as moved. */
 static bool is_moved_elsewhere(const struct job_patched *patched)
 {
     struct url from, to;
@@ -60,8 +60,8 @@ static bool is_moved_elsewhere(const struct job_patched *patched)
              url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
 }
 
-/* Hidden values must not follow a url to another origin: a client that may patch the url could read them
- * there. */
+/* Hidden values must not follow a url to another origin: a client that may patch the url could read the
+ * values at its own server. */
 static void check_hidden(const struct member_values *old, const struct member_values *values,
                          const struct job_patched *patched, struct job_errors *errors)
 {

@@ -17,8 +17,8 @@ void notice_fini(struct notice *notice)
     buffer_fini(&notice->record);
 }
 
-/* A record that another program wrote must not break the body. A record that only exceeds our limits is still
- * JSON. */
+/* Returns whether a record is JSON, because a record that another program wrote must not break the body. A
+ * record that only exceeds our limits is still JSON. */
 static bool is_json(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
