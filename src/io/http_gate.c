@@ -1,6 +1,6 @@
 #include "io/http_gate.h"
 
-/* Headers that may occur only once: two parsers might use different ones. */
+/* Headers that may occur only once. If a head had two of them, two parsers might use different ones. */
 enum single {
     SINGLE_CONTENT_LENGTH,
     SINGLE_TRANSFER_ENCODING,
@@ -48,7 +48,7 @@ static bool is_token(struct slice text)
     return text.size > 0 && has_only(text, token_bytes);
 }
 
-/* Tabs are the only control characters that a value may contain. */
+/* Returns whether a text is a valid value. Tabs are the only control characters that a value may contain. */
 static bool is_value(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -66,12 +66,12 @@ static const bool host_bytes[256] = {
     ['&' ... ','] = true, [';'] = true,         ['='] = true,
 };
 
-/* Bytes of a literal IPv6 address in its brackets. */
+/* Bytes that an IPv6 address may contain between its brackets. */
 static const bool literal_bytes[256] = {
     ['0' ... '9'] = true, ['A' ... 'F'] = true, ['a' ... 'f'] = true, [':'] = true, ['.'] = true,
 };
 
-/* uri-host [ ":" port ], and the host may be empty (RFC 9110, section 7.2). */
+/* Returns whether a text is uri-host [ ":" port ]. The host may be empty (RFC 9110, section 7.2). */
 static bool is_host(struct slice text)
 {
     static const bool digits[256] = {['0' ... '9'] = true};

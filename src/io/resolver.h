@@ -20,13 +20,14 @@ struct resolved {
     const char *why; /* the reason when the lookup failed */
 };
 
-/* Borrowed. */
+/* Called once with the result, which is borrowed. */
 typedef void resolver_fn(void *arg, const struct resolved *);
 
-/* Copies host. fn comes once, in the loop's thread, unless the lookup is cancelled first. */
+/* Starts a lookup. Copies host. fn is called once, in the loop's thread, unless the lookup is cancelled
+ * first. */
 struct resolver *resolver_start(struct loop *, const char *host, resolver_fn *, void *arg);
 
-/* Cancels the lookup and frees the resolver. fn does not come. */
+/* Cancels the lookup and frees the resolver. fn is not called. */
 void resolver_cancel(struct resolver *);
 
 #endif

@@ -92,7 +92,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
     const struct sentinel_events *events = &witness->sentinel->events;
     if (!reply)
         return;
-    witness->knows = redis_reply_size(reply) == 2; /* otherwise it does not know the service */
+    witness->knows = redis_reply_size(reply) == 2; /* otherwise this Sentinel does not know the service */
     if (!witness->knows)
         return;
     witness->primary =
