@@ -100,7 +100,7 @@ static void put_member(struct buffer *line, const struct log_field *field)
         json_add_text(&json, field->key, field->text);
 }
 
-/* Leaves out a field that is too long for a line. */
+/* Writes the fields. Leaves out a field that is too long for a line. */
 static void put_fields(struct buffer *line, const struct log_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
