@@ -16,7 +16,7 @@ enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1 };
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
-/* One log for the whole process; every thread writes into it. */
+/* The whole process has one log, into which every thread writes. */
 static struct {
     char *path;
     enum log_format format;

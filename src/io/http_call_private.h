@@ -12,7 +12,8 @@
 #include "io/http_call.h"
 #include "io/http_sockets.h"
 
-/* The client that runs the calls. Calls borrow it. Its callbacks must not call functions of libcurl. */
+/* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
+ * libcurl. */
 struct http_call_owner {
     struct freeze_guard *guard;
     struct http_sockets *sockets;

@@ -28,7 +28,7 @@ static const struct slice methods[] = {
     SLICE("OPTIONS"), SLICE("PATCH"), SLICE("CONNECT"), SLICE("TRACE"),
 };
 
-/* tchar of RFC 9110, section 5.6.2. */
+/* Bytes that a token may contain (tchar of RFC 9110, section 5.6.2). */
 static const bool token_bytes[256] = {
     ['!'] = true,         ['#' ... '\''] = true, ['*'] = true,         ['+'] = true, ['-'] = true,
     ['.'] = true,         ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['^'] = true, ['_'] = true,
@@ -114,7 +114,7 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
-/* Checks each header by itself and finds those that may occur only once. */
+/* Checks each header by itself, and finds the headers that may occur only once. */
 static const char *check_headers(const struct http_head *head, const struct http_header *found[SINGLE_COUNT])
 {
     for (size_t i = 0; i < head->header_count; i++) {

@@ -1,9 +1,9 @@
 /* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head.
  *
- * A head passes only if libmicrohttpd and http_bytes.h find its end at the same byte, and each of its lines
- * ends with CR LF. Version 0.9 of libmicrohttpd changes bytes within a line, which the positions of the parts
- * reveal. Version 1.0 refuses such lines at its strict level. libmicrohttpd does not show the lines of a body
- * in chunks, so nothing after such a body is read as a request. Version 1.0.1 answers 400 to chunk
+ * A head passes only if libmicrohttpd and http_bytes.h find the end of the head at the same byte, and if each
+ * line ends with CR LF. Version 0.9 of libmicrohttpd changes bytes within a line, which the positions of the
+ * parts reveal. Version 1.0 refuses such lines at its strict level. libmicrohttpd does not show the lines of
+ * a body in chunks, so nothing after such a body is read as a request. Version 1.0.1 answers 400 to chunk
  * extensions, because it does not count the bytes after them correctly. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
@@ -18,7 +18,7 @@
  * true. */
 int http_head_strictness(void);
 
-/* libmicrohttpd's view of a head, in the first call of the handler. */
+/* A head as libmicrohttpd shows it in the first call of the handler. */
 struct http_head_seen {
     struct MHD_Connection *connection;
     const char *method, *version;

@@ -44,7 +44,7 @@ struct http_handler {
     void *arg;
 };
 
-/* The parts of a request. Borrowed until its answer. */
+/* Return the parts of a request, which are borrowed until the request is answered. */
 struct slice http_request_method(const struct http_request *);
 struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
@@ -66,7 +66,8 @@ bool http_request_is_over_limit(const struct http_request *);
  * nothing must then be answered 503. Other answers are sent although the limit is reached. */
 bool http_request_take_room(struct http_request *, size_t bytes);
 
-/* Allows a body of up to max_bytes, beyond max_body_bytes, if on_large agrees. Call it in on_head. */
+/* Allows a body of up to max_bytes, beyond max_body_bytes, if on_large allows it. Call this function in
+ * on_head. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 
 /* Set and return a pointer for the handler's own state. It is NULL at first. */

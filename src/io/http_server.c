@@ -135,7 +135,7 @@ static void http_server_on_turn_end(void *arg)
 static void on_answered(void *arg)
 {
     struct http_server *server = arg;
-    /* The answer may come in a later phase of this turn. Then the next turn must begin at once. */
+    /* The answer may come in a later phase of this turn, and then the next turn must begin at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
     server->timer_at_us = 0;

@@ -20,7 +20,7 @@ struct http_socket {
     struct watch *watch;
     int fd;
     bool is_connection;
-    bool is_idle;      /* a connection that libcurl does not use at present */
+    bool is_idle;      /* a connection that libcurl does not use now */
     bool is_stale;     /* it was idle when data arrived */
     int local_port;    /* of a connection; 0: not yet queried */
     unsigned reads;    /* times it was readable while an answer was awaited */

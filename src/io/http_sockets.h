@@ -31,8 +31,7 @@ void http_sockets_add_connection(struct http_sockets *, int fd);
 /* Ends the watch, which libcurl may not have done, and closes fd. */
 int http_sockets_close(struct http_sockets *, int fd);
 
-/* Returns whether the idle connection with this local port was closed by the other end, or has brought
- * data. */
+/* Returns whether the idle connection with this local port was closed by the peer, or has received data. */
 bool http_sockets_is_stale(struct http_sockets *, int local_port);
 
 /* Shuts the connections with this local port. Async-signal-safe, unless the thread is inside one of the

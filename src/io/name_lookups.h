@@ -16,7 +16,7 @@ struct name_lookups;
 struct name_lookups *name_lookups_new(void);
 void name_lookups_free(struct name_lookups *); /* NULL is ignored */
 
-/* Returns false when a post to url would exceed the limit. All times may come from any clock that does not
+/* Returns false when a post to url would exceed the limit. now_us may come from any clock that does not
  * step. */
 bool name_lookups_may_begin(struct name_lookups *, struct slice url, int64_t now_us);
 

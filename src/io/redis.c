@@ -222,8 +222,7 @@ static void on_connected(const redisAsyncContext *context, int status)
         return;
     }
     if (!link->address->path)
-        redisEnableKeepAlive(
-            &link->context->c); /* otherwise a half-open connection would still win a BLPOP */
+        redisEnableKeepAlive(&link->context->c); /* otherwise a half-open connection would win a BLPOP */
     say_hello(link);
 }
 

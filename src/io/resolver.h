@@ -13,7 +13,7 @@ struct resolver;
 
 enum { RESOLVED_MAX = 16 };
 
-/* The numeric addresses of a name, in getaddrinfo's order, up to RESOLVED_MAX. */
+/* The numeric addresses of a name, in getaddrinfo's order, at most RESOLVED_MAX. */
 struct resolved {
     char addresses[RESOLVED_MAX][INET6_ADDRSTRLEN];
     size_t count;    /* 0: the lookup failed */

@@ -18,7 +18,7 @@ struct witness {
     struct redis_link *link;
     struct timer *ask;
     int64_t asked_us; /* clock_boot_us */
-    bool knows;       /* it has named the primary */
+    bool knows;       /* this Sentinel has named the primary */
     struct redis_node primary;
     int64_t epoch, next_epoch; /* for primary; for the answer under way */
 };

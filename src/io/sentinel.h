@@ -3,8 +3,8 @@
  * A sentinel object connects to all Sentinels and asks each of them every second. It asks more often for a
  * while after a sign that the primary is lost. A Sentinel that is cut off from the others still names the old
  * primary. The answer with the latest failover is therefore used, by Sentinel's own number (config-epoch).
- * The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even when the
- * Sentinel is lost. So a newer primary is never replaced by an older primary. */
+ * The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even when its
+ * connection is lost. So a newer primary is never replaced by an older primary. */
 #ifndef DUEPOST_IO_SENTINEL_H
 #define DUEPOST_IO_SENTINEL_H
 

@@ -4,7 +4,7 @@
 
 #include "base/slice.h"
 
-/* IPv4 in the first four bytes, or IPv6. */
+/* An IPv4 address is in the first four bytes, an IPv6 address in all bytes. */
 struct address {
     bool is_v6;
     uint8_t bytes[16];
@@ -24,7 +24,7 @@ bool address_parse_loose(struct slice text, struct address *);
 /* Parses "10.0.0.0/8" or a single address. */
 bool address_block_parse(struct slice text, struct address_block *);
 
-/* In this function and those below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4
+/* In this function and the functions below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4
  * part. */
 bool address_block_has(const struct address_block *, const struct address *);
 

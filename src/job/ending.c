@@ -28,7 +28,8 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
     ending->wait_ms = wait_ms;
 }
 
-/* Retry-After can make a wait longer than the schedule's, but not shorter. */
+/* Returns the wait before the next attempt. Retry-After can make a wait longer than the schedule's wait, but
+ * not shorter. */
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
                              const struct ending_facts *facts)
 {

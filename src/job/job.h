@@ -54,7 +54,7 @@ struct attempt_result {
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
 };
 
-/* The rows of the table of members, job_members.c, in the order of a record. */
+/* The rows of the table of members (job_members.c), in the order of a record. */
 enum job_member {
     JOB_CREATED_AT,
     JOB_TOPIC,

@@ -9,7 +9,7 @@
 #include "job/json.h"
 #include "job/trace.h"
 
-/* For a new job the opening brace and createdAt are not written. Carried members precede the body. */
+/* For a new job, the opening brace and createdAt are not written. Carried members come before the body. */
 void job_write(const struct job *job, struct buffer *out)
 {
     const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY};

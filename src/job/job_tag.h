@@ -2,7 +2,7 @@
  *
  * The tag is the SHA-1 of state, place and record. Scripts can also compute the tag, so a conditional change
  * is one call, and no other change can happen between check and change. PATCH works the same way: C reads the
- * job and makes the new record, and the script accepts it only if the job has not changed. */
+ * job and makes the new record, and the script accepts this record only if the job has not changed. */
 #ifndef DUEPOST_JOB_JOB_TAG_H
 #define DUEPOST_JOB_JOB_TAG_H
 

@@ -26,8 +26,8 @@ struct json_fault {
  * ran out. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
-/* Walks over the values of an object or an array. It stays inside its text even when the text is not
- * valid. */
+/* A position in an object or an array, whose values it visits in order. A cursor stays inside its text even
+ * if the text is not valid. */
 struct json_cursor {
     const char *at, *end;
     char close;    /* the bracket that ends it */

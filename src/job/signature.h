@@ -42,7 +42,7 @@ enum status signing_keys_parse(struct slice text, struct signing_keys *, struct 
 
 /* Makes the id of a job. The id is the same for retries and redrives. It differs when the same topic/jobId is
  * scheduled again at another millisecond. The id contains no '.', because a '.' would shift the signed parts.
- * A jobId may contain one. */
+ * This is why the id is not the jobId, which may contain a '.'. */
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE]);
 
 /* Writes the value of webhook-signature: one signature for each key, in their order, separated by spaces. The

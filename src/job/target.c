@@ -143,7 +143,8 @@ static struct slice without_dot(struct slice host)
     return slice_from(host.data, host.size - has_dot);
 }
 
-/* "*.example" matches each name below example, but not example itself. */
+/* Returns whether name covers the host. "*.example" matches each name below example, but not example
+ * itself. */
 static bool is_named(struct slice host, struct slice name)
 {
     if (!slice_starts_with(name, SLICE("*.")))

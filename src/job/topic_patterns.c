@@ -80,7 +80,7 @@ static void put_just_before(struct slice name, struct buffer *from)
 
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
-/* The first name that follows the name after and that a pattern may match. */
+/* The first name that follows the name "after" and that a pattern may match. */
 struct start {
     struct slice after;
     char text[START_MAX];
@@ -96,8 +96,8 @@ static void note_start(struct start *start, struct slice name)
     start->size = name.size;
 }
 
-/* Returns whether after is inside a range of names that the pattern matches. A pattern that is a topic has
- * two ranges, because other names come between the topic and its siblings: a, a-b, a~c. */
+/* Returns whether the name "after" is inside a range of names that the pattern matches. A pattern that is a
+ * topic has two ranges, because other names come between the topic and its siblings: a, a-b, a~c. */
 static bool note_pattern(struct start *start, struct slice pattern)
 {
     char text[START_MAX];

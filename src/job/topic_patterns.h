@@ -15,9 +15,10 @@ enum status topic_patterns_check(struct slice patterns, struct problem *) MUST_U
 
 bool topic_patterns_match(struct slice patterns, struct slice topic);
 
-/* Skips topics that do not match, in a walk over all topics in the order of their names. after is the last
- * topic of the walk so far, or "" at the start. Sets from to after, or to a later name that each later match
- * follows. Returns false if there are no more matches. */
+/* Skips topics that do not match, in a walk over all topics in the order of their names. "after" is the last
+ * topic of the walk so far, or "" at the start. Sets "from" to "after" or to a later name, so that each match
+ * that follows "after" also follows "from". No topic between "after" and "from" matches. Returns false if
+ * there are no more matches. */
 bool topic_patterns_seek(struct slice patterns, struct slice after, struct buffer *from);
 
 #endif
