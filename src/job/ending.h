@@ -25,7 +25,7 @@
 
 enum ending_cause {
     ENDING_CAUSE_RESULT,     /* an attempt was made */
-    ENDING_CAUSE_UNSENT,     /* the lease was lost, or the process stops, before the request was sent */
+    ENDING_CAUSE_UNSENT,     /* the lease was lost before the request was sent, or the process stops */
     ENDING_CAUSE_HELD,       /* the receiver's breaker or limit, or the limit of name lookups */
     ENDING_CAUSE_UNSERVED,   /* only another version can serve the job */
     ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */

@@ -25,13 +25,11 @@ bool topic_is_valid(struct slice);
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 
-/* Returns the name of the owner: the text up to the first '~' of a topic. For an id, returns at most the text
- * up to its slash. */
+/* Returns the owner in a topic or in topic/jobId. The owner is the text of the topic up to its first '~'. */
 struct slice topic_owner(struct slice topic_or_id);
 
-/* An id with this prefix names a notice: bury() in scripts/lib makes it, and its body holds the whole dead
- * job, including values that the API hides. The body of a job with such an id is never shown, even when a
- * client made the job. */
+/* Returns whether a client may choose this jobId: 1 to JOB_ID_MAX bytes of UTF-8 without control characters,
+ * but not "." or "..". */
 bool job_id_is_valid(struct slice);
 
 /* Cuts topic/jobId at its first slash. Returns false if key is not a valid topic/jobId. The jobId of a

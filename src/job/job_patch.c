@@ -61,8 +61,8 @@ static bool is_moved_elsewhere(const struct job_patched *patched)
              url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
 }
 
-/* Refuses to send hidden values to a url with another origin: a client that may patch the url could otherwise
- * read the values at its own server. */
+/* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
+ * could otherwise read the values at its own server. */
 static void check_hidden(const struct member_values *old, const struct member_values *values,
                          const struct job_patched *patched, struct job_errors *errors)
 {

@@ -64,7 +64,7 @@ struct member {
     const struct members *object; /* OBJECT: its table */
     /* Adds faults that the kind does not cover. Called when the value is valid for its kind. May be NULL. */
     void (*check)(struct member_parse *, const struct member *);
-    /* Does the same for a record, where it returns false if duepost did not write the record. May be NULL. */
+    /* Checks the member of a record. Returns false if duepost did not write the record. May be NULL. */
     bool (*is_sound)(const void *of);
 };
 
