@@ -6,7 +6,8 @@
 
 void base64url_append(struct buffer *, struct slice bytes);
 
-/* Appends the decoded bytes. Returns false when text is not base64url; *out may then hold a part. */
+/* Appends the decoded bytes. Returns false if text is not base64url; *out may then have a part of the decoded
+ * bytes. */
 bool base64url_decode(struct slice text, struct buffer *out);
 
 #endif

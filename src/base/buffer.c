@@ -132,7 +132,8 @@ static void append_escape(struct buffer *buffer, unsigned char byte)
 static const bool is_plain[256] = {
     [0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7f] = true};
 
-/* Returns how many bytes at the front need no escape; 0 when the first one does. */
+/* Returns the number of bytes at the front that need no escape. These bytes are a run of ASCII, or one other
+ * character. Returns 0 if the first character needs an escape or is invalid. */
 static size_t plain_size(const uint8_t *at, size_t left)
 {
     size_t ascii = 0;

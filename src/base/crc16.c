@@ -2,7 +2,7 @@
 
 enum { POLYNOMIAL = 0x1021 };
 
-/* No lookup table: topics are short, and a table would cost more in cache misses than it saves. */
+/* No lookup table is used. Topics are short, and a table would cost more in cache misses than it saves. */
 uint16_t crc16(struct slice text)
 {
     unsigned sum = 0;

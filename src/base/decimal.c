@@ -4,10 +4,10 @@
 
 enum { DIGITS_MAX = 19 }; /* Digits kept. 19 digits fit into 64 bits, and times a multiplier into 128. */
 
-/* Exponents beyond this cannot be undone by the digits of any text. */
+/* The digits of a text are too few to compensate for a larger exponent. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
-/* significand * 10^exponent, plus a bit more when is_cut. */
+/* The number is significand * 10^exponent. With is_cut it is slightly larger. */
 struct decimal {
     bool is_negative;
     bool is_cut;

@@ -5,7 +5,7 @@
 
 #include "base/decimal.h"
 
-/* In descending order, as duration_format needs them. */
+/* The units are in descending order, because duration_format needs this order. */
 static const struct unit {
     const char *suffix;
     int64_t ms;
@@ -18,7 +18,7 @@ static bool is_digit(char byte)
     return (byte >= '0' && byte <= '9') || byte == '.';
 }
 
-/* Takes the leading bytes that are digits, or that are not, off the front of *text. */
+/* Takes the leading digits from the front of *text, or the leading bytes that are not digits. */
 static struct slice take(struct slice *text, bool are_digits)
 {
     size_t size = 0;
@@ -29,8 +29,8 @@ static struct slice take(struct slice *text, bool are_digits)
     return part;
 }
 
-/* Returns the unit's index in the table, which must follow the previous unit's; UNITS when there is no such
- * unit. */
+/* Returns the index of the unit in the table, searching from index first. Returns UNITS if no such unit is
+ * found. */
 static size_t find_unit(struct slice suffix, size_t first)
 {
     size_t i = first;

@@ -7,7 +7,7 @@
 
 #include "base/slice.h"
 
-/* Those that end an attempt, with the word of the API. */
+/* The failures that end an attempt, with their words in the API. */
 #define FAILURES(X)                                                                                          \
     X(DNS, "dns")                                                                                            \
     X(CONNECT, "connect")                                                                                    \
@@ -15,7 +15,7 @@
     X(TIMEOUT, "timeout")                                                                                    \
     X(RESET, "reset")                       /* the connection ended without an answer */                     \
     X(TARGET_REFUSED, "target_refused")     /* no address of the receiver was allowed */                     \
-    X(ANSWER_TOO_LARGE, "answer_too_large") /* the head exceeds its limit; a body does not */                \
+    X(ANSWER_TOO_LARGE, "answer_too_large") /* the head exceeds its limit; a large body does not fail */     \
     X(PROTOCOL, "protocol")                 /* the answer is not HTTP */
 
 enum failure {
@@ -24,17 +24,17 @@ enum failure {
     FAILURES(FAILURE_NAME)
 #undef FAILURE_NAME
         FAILURE_OTHER, /* a word that a later version wrote */
-    /* The following ones have no word: they are the HTTP client's. */
+    /* The following failures have no word, because only the HTTP client uses them. */
     FAILURE_IDLE_CLOSED, /* RESET of a reused connection before any part of an answer: most likely it was
                             closed as idle while the request was on its way */
     FAILURE_UNSENT,      /* the caller refused at the last moment; nothing was passed to the network */
     FAILURE_CROWDED,     /* too many name lookups are under way; nothing was sent */
 };
 
-/* Returns the word: "" for NONE, "other" for OTHER. */
+/* Returns the word of a failure: "" for NONE, "other" for OTHER. */
 const char *failure_word(enum failure);
 
-/* Parses a word; OTHER for an unknown word of small letters and _. False: anything else. */
+/* Parses a word. An unknown word of small letters and '_' becomes OTHER. Returns false for any other text. */
 bool failure_parse(struct slice word, enum failure *);
 
 #endif

@@ -1,10 +1,10 @@
-/* hash.h - FNV-1a, for tables whose names an attacker gains nothing by choosing. */
+/* hash.h - FNV-1a. Use it only for tables in which chosen names give an attacker no advantage. */
 #ifndef DUEPOST_BASE_HASH_H
 #define DUEPOST_BASE_HASH_H
 
 #include "base/slice.h"
 
-/* Returns 32 bits, for a bucket of a table in memory. */
+/* Returns a hash of 32 bits, which selects a bucket of a table in memory. */
 static inline uint32_t hash_of(struct slice text)
 {
     uint32_t sum = UINT32_C(2166136261);
@@ -13,7 +13,7 @@ static inline uint32_t hash_of(struct slice text)
     return sum;
 }
 
-/* Returns 64 bits, for a name that is stored. */
+/* Returns a hash of 64 bits, for a name that is stored. */
 static inline uint64_t hash_long_of(struct slice text)
 {
     uint64_t sum = UINT64_C(14695981039346656037);

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_BASE_HEX_H
 #define DUEPOST_BASE_HEX_H
 
-/* Returns the value of a hexadecimal digit in either case; -1 for any other character. */
+/* Returns the value of a hexadecimal digit in either case, or -1 for any other character. */
 static inline int hex_value(char digit)
 {
     if (digit >= '0' && digit <= '9')

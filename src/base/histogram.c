@@ -5,7 +5,7 @@ const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1] = {
     250000, 500000, 1000000, 2500000, 5000000, 15000000, 60000000,
 };
 
-/* Load and store need not be one atomic step: only one thread writes. */
+/* Adds to a number. Load and store need not be one atomic step, because only one thread writes. */
 static void histogram_raise(_Atomic uint64_t *number, uint64_t by)
 {
     uint64_t old = atomic_load_explicit(number, memory_order_relaxed);

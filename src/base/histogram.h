@@ -1,7 +1,7 @@
 /* histogram.h - a histogram of durations.
  *
- * One thread observes; any thread may read at the same time. Each number is exact, but numbers read together
- * may belong to different moments. */
+ * One thread adds durations; any thread may read at the same time. Each number is exact, but numbers read
+ * together may belong to different moments. */
 #ifndef DUEPOST_BASE_HISTOGRAM_H
 #define DUEPOST_BASE_HISTOGRAM_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Upper bounds in microseconds: 1 ms to 60 s. The last bucket has no bound. */
+/* The upper limits of the buckets are 1 ms to 60 s, in microseconds. The last bucket has no limit. */
 enum { HISTOGRAM_BUCKETS = 15 };
 extern const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1];
 
@@ -21,7 +21,7 @@ struct histogram {
 /* Counts one duration. Negative durations count as 0. */
 void histogram_observe(struct histogram *, int64_t us);
 
-/* Adds the current counts of from. */
+/* Adds the current counts of from to the counts of to. */
 void histogram_add(struct histogram *to, const struct histogram *from);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_writer.h - writes JSON into a buffer and puts the commas by itself.
+/* json_writer.h - writes JSON into a buffer, and writes the commas by itself.
  *
  *     struct json_writer json = json_writer_to(out);
  *     json_put_object(&json);
@@ -8,16 +8,17 @@
  *     json_end_array(&json);
  *     json_end_object(&json);              {"topic":"orders","waits":[1.5]}
  *
- * json_put_... writes a value: an item of an array, or the value behind a name. json_add_... writes a member
- * of an object: its name and its value. The writer allocates nothing, needs no fini and checks no nesting, so
- * that a caller may write the inside of an object alone. Whether all of it fitted, the buffer says. */
+ * json_put_... writes a value: an item of an array, or the value after a name. json_add_... writes a member
+ * of an object: its name and its value. The writer allocates no memory and needs no fini. It does not check
+ * the nesting, so a caller may write only the inside of an object. If the text does not fit, the buffer has
+ * failed. */
 #ifndef DUEPOST_BASE_JSON_WRITER_H
 #define DUEPOST_BASE_JSON_WRITER_H
 
 #include "base/buffer.h"
 
 struct json_writer {
-    struct buffer *out; /* borrowed; the caller may append to it, too */
+    struct buffer *out; /* borrowed; the caller may also append to out */
     bool needs_comma;   /* before the next item or member */
 };
 
@@ -27,13 +28,13 @@ static inline struct json_writer json_writer_to(struct buffer *out)
     return (struct json_writer){out, false};
 }
 
-/* Goes on behind a member or an item that stands in out already. */
+/* Continues after a member or an item that is already in out. */
 static inline struct json_writer json_writer_behind(struct buffer *out)
 {
     return (struct json_writer){out, true};
 }
 
-/* Returns where a value begins that the caller appends by itself. */
+/* Writes a comma if one is needed. Returns the buffer, to which the caller appends the value. */
 struct buffer *json_put(struct json_writer *);
 
 void json_put_object(struct json_writer *);
@@ -47,12 +48,12 @@ void json_put_raw(struct json_writer *, struct slice json); /* one value, as it 
 void json_put_seconds(struct json_writer *, int64_t ms);    /* 1500 is 1.5; not negative */
 void json_put_time(struct json_writer *, int64_t ms);       /* "2030-01-01T00:00:00.000Z" */
 
-/* Writes a name; its value has to follow. The first takes a name that needs no escapes, which the names in
- * the code are; the second takes any text. */
+/* Write a name, after which its value must follow. json_put_plain_name is for names that need no escapes,
+ * such as the names in the code. json_put_name_text is for any text. */
 void json_put_plain_name(struct json_writer *, struct slice name);
 void json_put_name_text(struct json_writer *, struct slice name);
 
-/* Inline, so that the length of a literal costs nothing. */
+/* Writes a plain name. The function is inline, so that the compiler computes the length of a literal. */
 static inline void json_put_name(struct json_writer *json, const char *name)
 {
     json_put_plain_name(json, slice_of(name));

@@ -49,13 +49,14 @@ static inline struct list *list_pop(struct list *list)
     return first;
 }
 
-/* As list_pop, but returns NULL for an empty list. */
+/* Unlinks and returns the first element, or returns NULL if the list is empty. */
 static inline struct list *list_take(struct list *list)
 {
     return list_is_empty(list) ? NULL : list_pop(list);
 }
 
-/* Moves all elements of from to the empty list to. */
+/* Moves all elements from the list "from" to the list "to". The list "to" must not have elements, and need
+ * not be initialised. */
 static inline void list_move(struct list *from, struct list *to)
 {
     list_init(to);

@@ -16,7 +16,7 @@ enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1 };
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
-/* One log for the whole process; every thread writes into it. */
+/* The whole process has one log, into which every thread writes. */
 static struct {
     char *path;
     enum log_format format;
@@ -100,7 +100,7 @@ static void put_member(struct buffer *line, const struct log_field *field)
         json_add_text(&json, field->key, field->text);
 }
 
-/* Leaves out a field that is too long for a line. */
+/* Writes the fields. Leaves out a field that is too long for a line. */
 static void put_fields(struct buffer *line, const struct log_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
- * An event is a snake_case name and fields. Never log bodies, secrets or the query of a URL. A caller that
- * logs text from outside is responsible for that. Thread-safe: each line is one write. */
+ * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged. Each
+ * caller must ensure this for text from outside. Thread-safe: each line is one write. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
 
@@ -23,7 +23,8 @@ struct log_field {
 #define LOG_SLICE(key, slice)   ((struct log_field){(key), (slice), 0, false})
 #define LOG_NUMBER(key, number) ((struct log_field){(key), {NULL, 0}, (int64_t)(number), true})
 
-/* log_info("redis_lost", LOG_TEXT("why", why), LOG_NUMBER("after_ms", ms)); at least one field. */
+/* log_info("redis_lost", LOG_TEXT("why", why), LOG_NUMBER("after_ms", ms)); An event needs at least one
+ * field. */
 #define LOG_EVENT(level, event, ...)                                                                         \
     log_event((level), (event), (const struct log_field[]){__VA_ARGS__},                                     \
               sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
@@ -38,15 +39,15 @@ bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
 
-/* Opens the log. Call before any thread starts. path NULL: stderr. */
+/* Opens the log. Call it before any thread starts. A path of NULL means stderr. */
 enum status log_open(const char *path, enum log_format, enum log_level, struct problem *) MUST_USE;
 
-/* Opens the same file again, for log rotation; keeps the old one when that fails. */
+/* Opens the same file again, for log rotation. If that fails, the log keeps the old file. */
 enum status log_reopen(struct problem *) MUST_USE;
 
 void log_set_level(enum log_level);
 
-/* Parses a level that can be configured: any but audit. */
+/* Parses a level that can be configured, which is any level except audit. */
 bool log_level_parse(struct slice text, enum log_level *);
 bool log_format_parse(struct slice text, enum log_format *);
 

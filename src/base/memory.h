@@ -1,14 +1,14 @@
 /* memory.h - heap memory for small objects of duepost itself.
  *
- * These functions never return NULL: out of memory is a crash, and leases recover from crashes. Use a bounded
- * buffer where a peer decides the size. */
+ * These functions never return NULL. If there is no memory, the process crashes; jobs survive crashes because
+ * of their leases. Where a peer decides the size, use a buffer instead, which has a maximum. */
 #ifndef DUEPOST_BASE_MEMORY_H
 #define DUEPOST_BASE_MEMORY_H
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Returns zeroed memory, to be freed with free(). When there is no memory it writes a line to stderr and
+/* Returns zeroed memory, to be freed with free(). If there is no memory, writes a line to stderr and
  * aborts. */
 void *memory_new(size_t bytes);
 

@@ -98,7 +98,8 @@ void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end
     raise(&row_of(metrics, topic)->ended[end], 1);
 }
 
-/* Equal labels may be several literals. Each gets a row; metrics_text.c adds the rows up. */
+/* Returns the row of a label, which is compared by its address. Equal labels may be several literals; each
+ * literal gets a row, and metrics_text.c adds the rows. */
 static struct route_row *find_route(struct metrics *metrics, const char *label)
 {
     for (struct route_row *row = metrics->routes; row < metrics->routes + METRICS_ROUTES_MAX; row++) {

@@ -1,8 +1,8 @@
-/* metrics.h - what duepost counts, as Prometheus text.
+/* metrics.h - the metrics of duepost, in Prometheus's text format.
  *
  * Each reactor has its own metrics, and only that reactor writes them. Any reactor may write the sum of all
- * as text. Clients choose the topics, and their number has no bound: the first METRICS_TOPICS_MAX topics of
- * this process are counted by name, the others as "_other". */
+ * as text. Clients choose the topics, so the number of topics is not limited. The first METRICS_TOPICS_MAX
+ * topics of this process are counted by name, and all other topics as "_other". */
 #ifndef DUEPOST_BASE_METRICS_H
 #define DUEPOST_BASE_METRICS_H
 
@@ -12,7 +12,7 @@
 
 enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX = 16 };
 
-/* The label of requests that belong to no route, or are refused before it is known. */
+/* The label of requests that match no route, or that are refused before their route is known. */
 #define METRICS_ROUTE_OTHER "other"
 
 /* The result of one attempt: a word of the API, or a class of statuses. */
@@ -21,7 +21,7 @@ enum metrics_result {
     METRICS_RESULT_3XX,
     METRICS_RESULT_4XX,
     METRICS_RESULT_5XX,
-    METRICS_RESULT_FAILURE, /* the first one of failure.h; see METRICS_RESULT_OF */
+    METRICS_RESULT_FAILURE, /* the first failure of failure.h; see METRICS_RESULT_OF */
     METRICS_RESULT_COUNT = METRICS_RESULT_FAILURE + FAILURE_OTHER - FAILURE_NONE - 1,
 };
 
@@ -56,7 +56,7 @@ struct metrics;       /* the metrics of one reactor */
 struct metrics_board *metrics_board_new(size_t reactors);
 void metrics_board_free(struct metrics_board *);
 
-/* Returns the metrics of one reactor; borrowed. */
+/* Returns the metrics of one reactor, which are borrowed. */
 struct metrics *metrics_of(struct metrics_board *, size_t index);
 
 void metrics_accepted(struct metrics *, struct slice topic);
@@ -64,8 +64,9 @@ void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, 
 void metrics_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
-/* Counts a request of the route with this label: a literal, such as "GET /jobs". Beyond METRICS_ROUTES_MAX
- * labels, and METRICS_STATUSES_MAX statuses of one, requests are not counted. */
+/* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". Requests of
+ * further labels after METRICS_ROUTES_MAX labels are not counted, and neither are further statuses after
+ * METRICS_STATUSES_MAX statuses of a label. */
 void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);

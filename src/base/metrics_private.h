@@ -41,8 +41,8 @@ struct metrics {
     counter receivers_open, receivers_limited;
 };
 
-/* Names are added under the lock, and never changed or removed. A thread that has read a number from slots,
- * or count, may read the names below it without the lock. */
+/* Names are added under the lock, and never changed or removed. A thread may therefore read a name without
+ * the lock, after it has read the name's row from slots, or a count above that row. */
 struct metrics_board {
     pthread_mutex_t lock;
     _Atomic size_t topic_count;

@@ -40,7 +40,8 @@ static const char *topic_name(const struct metrics_board *board, size_t row)
     return row == METRICS_TOPICS_MAX ? "_other" : board->names[row];
 }
 
-/* Returns the next row in use after row. The row of "_other" comes last, then TOPIC_ROWS. */
+/* Returns the next row in use after row. The row of "_other" is the last; after it the result is
+ * TOPIC_ROWS. */
 static size_t next_row(const struct metrics_board *board, size_t row)
 {
     if (row == METRICS_TOPICS_MAX)
@@ -111,7 +112,7 @@ static void write_seconds(struct buffer *text, int64_t us)
     buffer_printf(text, "%lld.%06lld", (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
-/* labels: "" or "a=\"b\",", placed before le. */
+/* Writes a histogram. labels is "" or has the form "a=\"b\",", and is written before le. */
 static void write_histogram(struct buffer *text, const char *name, const char *labels,
                             const struct histogram *histogram)
 {
@@ -165,7 +166,7 @@ static void add_status(const struct metrics_board *board, const char *label, uns
     }
 }
 
-/* Adds the labels of one reactor to those that are known. */
+/* Adds the labels of one reactor that labels does not have yet. Returns the new number of labels. */
 static size_t collect_labels(const struct metrics *metrics, const char **labels, size_t count)
 {
     for (const struct route_row *row = metrics->routes;

@@ -15,7 +15,7 @@ void percent_append(struct buffer *out, struct slice text)
     }
 }
 
-/* Returns the byte that "%XX" at the front of text encodes; -1 when it is not an encoded byte. */
+/* Returns the byte that "%XX" at the front of text encodes, or -1 if the front is not an encoded byte. */
 static int encoded_byte(struct slice text)
 {
     int high = text.size < 3 ? -1 : hex_value(text.data[1]);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Fills all size bytes. Never fails: aborts where the kernel has no generator. */
+/* Fills all size bytes. Never fails, but aborts if the kernel has no generator. */
 void random_fill(void *bytes, size_t size);
 
 #endif

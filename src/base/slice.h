@@ -13,14 +13,14 @@ struct slice {
     size_t size;
 };
 
-/* Makes a slice of a string literal; SLICE_INIT is for the initializers of static data. */
+/* Make a slice of a string literal. SLICE_INIT is for the initializers of static data. */
 #define SLICE_INIT(literal)                                                                                  \
     {                                                                                                        \
         "" literal, sizeof(literal) - 1                                                                      \
     }
 #define SLICE(literal) ((struct slice)SLICE_INIT(literal))
 
-/* Arguments for printf's "%.*s". */
+/* Gives the two arguments for printf's "%.*s". */
 #define SLICE_ARG(slice) (int)(slice).size, (slice).data
 
 static inline struct slice slice_of(const char *text)
@@ -60,7 +60,7 @@ static inline bool slice_starts_with(struct slice text, struct slice prefix)
     return text.size >= prefix.size && slice_equal(slice_from(text.data, prefix.size), prefix);
 }
 
-/* Returns the end of text; NULL for an empty slice without data. */
+/* Returns the end of text, or NULL for an empty slice without data. */
 static inline const char *slice_end(struct slice text)
 {
     return text.size ? text.data + text.size : text.data;
@@ -76,7 +76,7 @@ struct slice slice_trim(struct slice text);
 /* Parses a non-negative decimal number: digits only, at most max. */
 bool slice_to_number(struct slice text, uint64_t max, uint64_t *value);
 
-/* Returns a copy on the heap, with a NUL after it. Gives. */
+/* Gives a copy on the heap, with a NUL at its end. */
 char *slice_dup(struct slice text);
 
 #endif

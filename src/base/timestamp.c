@@ -2,8 +2,8 @@
 
 #define DAY_MS INT64_C(86400000)
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from
- * March, so that the leap day is the last one of its year. */
+/* Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from March, so that
+ * the leap day is the last day of its year. */
 static int64_t days_from_date(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1;
@@ -14,7 +14,7 @@ static int64_t days_from_date(int year, int month, int day)
     return era * 146097 + day_of_era - 719468;
 }
 
-/* The other way round, for days since 1970 that are not negative. */
+/* Computes the date from the days since 1970-01-01, which must not be negative. */
 static void date_from_days(int64_t days, int *year, int *month, int *day)
 {
     days += 719468;
@@ -47,7 +47,7 @@ static bool take_number(struct slice *rest, size_t count, int min, int max, int 
     return true;
 }
 
-/* Takes one byte that is a or b. */
+/* Takes one byte from the front of *rest if it is a or b. */
 static bool take_byte(struct slice *rest, char a, char b)
 {
     if (rest->size == 0 || (rest->data[0] != a && rest->data[0] != b))
@@ -67,7 +67,7 @@ static bool take_date(struct slice *rest, int64_t *days)
     return true;
 }
 
-/* The digits behind a point, rounded up to milliseconds; none without a point. */
+/* Takes a point and the digits after it, and rounds them up to milliseconds. Without a point, *ms is 0. */
 static bool take_fraction(struct slice *rest, int *ms)
 {
     *ms = 0;

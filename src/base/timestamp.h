@@ -1,4 +1,4 @@
-/* timestamp.h - RFC 3339, as the API speaks it. */
+/* timestamp.h - times as text, in the form of RFC 3339 that the API uses. */
 #ifndef DUEPOST_BASE_TIMESTAMP_H
 #define DUEPOST_BASE_TIMESTAMP_H
 
@@ -8,11 +8,12 @@ enum { TIMESTAMP_SIZE = 25 }; /* "2030-01-01T00:00:00.000Z" and its NUL */
 
 #define TIMESTAMP_MAX_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 
-/* Any offset; fractions finer than a millisecond are rounded up; year 1970 to
- * 9999 after the offset (earlier years give 0); a leap second is the next second. */
+/* Parses a time with any offset. Fractions of a millisecond are rounded up. The time in UTC must not be after
+ * the year 9999; a time before 1970 becomes 0. A leap second becomes the next second. */
 bool timestamp_parse(struct slice text, int64_t *ms);
 
-/* ms: 0 to TIMESTAMP_MAX_MS; of times beyond, which only damaged data hold, the nearest of these. */
+/* Writes a time from 0 to TIMESTAMP_MAX_MS. Writes the nearest of these limits for any other time, which only
+ * damaged data can have. */
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE]);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the size in bytes of the character that starts with lead; 0 when no character does. */
+/* Returns the size in bytes of the character that starts with lead, or 0 if no character starts with it. */
 static inline size_t utf8_size(uint8_t lead)
 {
     if (lead < 0xc2 || lead > 0xf4)

@@ -57,8 +57,8 @@ static void set_primary(struct cluster *cluster, size_t index, const struct redi
     cluster->events.on_switch(cluster->events.arg, index);
 }
 
-/* Reads host, port, ... An empty host means the node that was asked. False: the node does not know its own
- * name. */
+/* Reads a node: host, port, ... An empty host means the node that was asked. Returns false if the reply is
+ * not a valid node, or if its host is "?", because that node does not know its own name. */
 static bool read_node(const struct cluster *cluster, const struct redis_reply *reply, struct redis_node *node)
 {
     struct slice host = redis_reply_text(redis_reply_at(reply, 0));
@@ -154,8 +154,8 @@ static const struct redis_node *next_node(struct cluster *cluster)
     return index < seeds ? &cluster->address->seeds[index] : &cluster->nodes[index - seeds];
 }
 
-/* Connects to the next node. A link reconnects to its own node by itself; after a while this moves on from a
- * node that cannot be reached. */
+/* Connects to the next node. A link reconnects to its own node by itself. If that node cannot be reached for
+ * a while, this function connects to the next node. */
 static void connect_next(void *arg)
 {
     struct cluster *cluster = arg;

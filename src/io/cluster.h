@@ -1,9 +1,10 @@
 /* cluster.h - finds the current primary of each slot in a Redis Cluster.
  *
- * It connects to one of the nodes and asks for the slot map every second, and more often for a while after a
- * sign that the map is old. When that node is lost, it tries the next one: first the nodes of the address,
- * then those of the last map. A node that sees no working Cluster may be cut off from the others; it is
- * believed only for slots without a known primary. A primary stays the answer until another one is named. */
+ * A cluster object connects to one of the nodes and asks for the slot map every second. It asks more often
+ * for a while after a sign that the map is old. When that node is lost, it tries the next node: first the
+ * nodes of the address, then the nodes of the last map. A node that sees no working Cluster may be cut off
+ * from the others. The map of such a node is used only for slots without a known primary. A primary stays the
+ * answer until a node names a different primary. */
 #ifndef DUEPOST_IO_CLUSTER_H
 #define DUEPOST_IO_CLUSTER_H
 
@@ -14,9 +15,9 @@ struct cluster;
 enum { CLUSTER_SLOTS = 16384 };
 
 struct cluster_events {
-    /* The primary of slots[index] has changed. */
+    /* Called when the primary of slots[index] has changed. */
     void (*on_switch)(void *arg, size_t index);
-    /* A node of the map, primary or replica. Called for each node of each map. */
+    /* Called for each node of each map, primary or replica. */
     void (*on_node)(void *arg, const struct redis_node *);
     void *arg;
 };
@@ -26,13 +27,13 @@ struct cluster *cluster_new(struct loop *, const struct redis_address *address, 
                             size_t count, struct cluster_events);
 void cluster_free(struct cluster *); /* NULL is ignored */
 
-/* For redis_link_events: cluster_slot gives find_arg for slots[index], cluster_find is find. False: not known
- * yet. */
+/* These functions are for redis_link_events: cluster_slot returns find_arg for slots[index], and cluster_find
+ * is find. It returns false while the primary is unknown. */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *);
 
-/* Takes the answer "MOVED slot host:port" of a node that was asked for slots[index]. This is always a switch,
- * even to a primary that is already known, because a connection still led to the other node. */
+/* Processes the answer "MOVED slot host:port" of a node that was asked for slots[index]. This always calls
+ * on_switch, even if the primary is already known, because a connection still led to a different node. */
 void cluster_learn(struct cluster *, size_t index, struct slice moved);
 
 /* Asks for the map now, because it seems to be old. */

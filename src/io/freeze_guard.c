@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Setting the timer is a system call: it is set again only when it was set longer ago than this. */
+/* Setting the timer is a system call, so the timer is set again only after this time. */
 #define REARM_US INT64_C(100000)
 
-/* Used neither by glibc nor by our libraries. */
+/* This signal is used neither by glibc nor by our libraries. */
 #define GUARD_SIGNAL (SIGRTMIN + 5)
 
 struct freeze_guard {
@@ -51,7 +51,7 @@ static void catch_strikes(void)
     sigaction(GUARD_SIGNAL, &action, NULL);
 }
 
-/* The timer's signal goes to the thread that sends; other threads may go on. */
+/* Creates the timer. Its signal goes to the thread that sends; other threads may continue. */
 static void start_timer(struct freeze_guard *guard)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -2,32 +2,34 @@
  *
  * A process can be frozen (SIGSTOP, a suspended host) at any instruction, also between a check of the clock
  * and the send that it allowed. The thread is therefore inside the guard from the check to the send, with a
- * timer (CLOCK_BOOTTIME) that strikes FREEZE_GUARD_US later. After a longer freeze, the kernel runs the
- * timer's signal handler before the thread's next instruction. The handler makes the send impossible. */
+ * timer (CLOCK_BOOTTIME) that fires FREEZE_GUARD_US later. After a longer freeze, the kernel runs the timer's
+ * signal handler before the thread's next instruction. The handler makes the send impossible. */
 #ifndef DUEPOST_IO_FREEZE_GUARD_H
 #define DUEPOST_IO_FREEZE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A shorter freeze may go unnoticed: the right to send must last at least this much longer than the check. */
+/* A shorter freeze may not be detected. So at the check, the right to send must last at least this much
+ * longer. */
 #define FREEZE_GUARD_US INT64_C(800000)
 
 struct freeze_guard;
 
-/* Calls take_away with the object inside. It runs in a signal handler and may only call async-signal-safe
- * functions. */
+/* Makes a guard. When the timer fires, take_away is called with the object inside. take_away runs in a signal
+ * handler and may only call async-signal-safe functions. */
 struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg, const void *what), void *arg);
 void freeze_guard_free(
     struct freeze_guard *); /* NULL is ignored; for the thread that used it, or after its end */
 
-/* Enters the guard before the check. what is the object about to be sent. Always from the same thread. */
+/* Enters the guard before the check. what is the object that will be sent. Must always be called from the
+ * same thread. */
 void freeze_guard_enter(struct freeze_guard *, const void *what);
 
-/* Leaves the guard: the object was sent, or will not be sent. */
+/* Leaves the guard, because the object was sent or will not be sent. */
 void freeze_guard_leave(struct freeze_guard *);
 
-/* Returns whether the guard struck while what was inside, and resets that. */
+/* Returns whether the timer fired while what was inside, and resets this state. */
 bool freeze_guard_has_struck(struct freeze_guard *, const void *what);
 
 #endif

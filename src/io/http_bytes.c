@@ -74,7 +74,8 @@ static void begin_head(struct http_stream *stream)
     stream->line_bytes = stream->head_bytes = 0;
 }
 
-/* An empty line ends the head. Empty lines before the head do not belong to it (RFC 9112, section 2.2). */
+/* Handles the end of a line. An empty line ends the head. Empty lines before the head do not belong to it
+ * (RFC 9112, section 2.2). */
 static void end_line(struct http_stream *stream)
 {
     bool is_empty = stream->line_bytes == 0, is_in_front = stream->head_bytes == 2;

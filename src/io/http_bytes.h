@@ -1,10 +1,10 @@
 /* http_bytes.h - inside the HTTP server: reads a connection's bytes in parallel with libmicrohttpd.
  *
- * libmicrohttpd parses a head in place and does not show its original bytes. So we observe what it reads. It
- * calls recv, or gnutls_record_recv for TLS; this program defines functions with these names, which the
- * dynamic linker finds first. They pass on all bytes that the thread reads to the watched streams. A stream
- * finds the end of each head by strict rules: lines end with CR LF, no line begins with white space, and
- * there is no NUL. */
+ * libmicrohttpd parses a head in place and does not show its original bytes, so we observe what libmicrohttpd
+ * reads. libmicrohttpd calls recv, or gnutls_record_recv for TLS. This program defines functions with these
+ * names, which the dynamic linker finds first. These functions also pass all bytes that the thread reads to
+ * the watched streams. A stream finds the end of each head by strict rules: lines end with CR LF, no line
+ * begins with white space, and there is no NUL. */
 #ifndef DUEPOST_IO_HTTP_BYTES_H
 #define DUEPOST_IO_HTTP_BYTES_H
 
@@ -28,11 +28,12 @@ void http_bytes_fini(struct http_bytes *); /* every stream must have ended */
 void http_bytes_begin(struct http_bytes *, int fd);
 void http_bytes_end(struct http_bytes *, int fd);
 
-/* Passes the bytes that this thread reads to these streams, until the next call; NULL: to none. Borrowed. */
+/* Passes the bytes that this thread reads to these streams, until the next call. NULL stops that. Borrows the
+ * streams. */
 void http_bytes_watch(struct http_bytes *);
 
-/* Takes the next head of the stream, then its body. False: the bytes so far are not a valid head of size
- * bytes; no further head of this stream is accepted. */
+/* Takes the next head of the stream, after which its body follows. Returns false if the bytes so far are not
+ * a valid head of size bytes. No further head of this stream is then accepted. */
 bool http_bytes_take_head(struct http_bytes *, int fd, size_t size, const struct http_framing *);
 
 /* Called by the two replaced functions. */

@@ -7,7 +7,8 @@
  *   on_body                 keeps the beginning; reads the rest, so that the connection can be reused
  *   http_call_fill_outcome  the outcome, in http_call_outcome.c
  *
- * on_send refuses a connection that was closed while idle; the call then begins again on a fresh one. */
+ * on_send refuses a connection that was closed while idle. The call then begins again on a fresh
+ * connection. */
 #include "io/http_call_private.h"
 
 #include <arpa/inet.h>
@@ -29,7 +30,8 @@ enum {
     DEFAULT_LINES = 3,
 };
 
-/* libcurl's own headers, suppressed: a name without a value. The caller's come first and win. */
+/* A name without a value suppresses a header that libcurl would add by itself. The caller's headers come
+ * first and have priority. */
 static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:", "Expect:"};
 
 /* --- Callbacks of libcurl; none of them may call a function of libcurl --- */
@@ -40,7 +42,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
-    /* The kept-alive connection died without an answer, and libcurl wants to repeat the request. */
+    /* The kept-alive connection ended without an answer, and libcurl wants to repeat the request. */
     if (call->outcome.was_sent) {
         call->verdict = FAILURE_RESET;
         return CURL_SOCKET_BAD;
@@ -108,7 +110,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     return CURL_PREREQFUNC_ABORT;
 }
 
-/* "HTTP/1.1 204 No Content" */
+/* Returns the status in a line such as "HTTP/1.1 204 No Content". */
 static int parse_status(struct slice line)
 {
     struct slice version, rest;
@@ -119,8 +121,8 @@ static int parse_status(struct slice line)
     return (int)status;
 }
 
-/* Returns the seconds until a date; 0 for a date in the past or an invalid one. Uses curl_getdate, because
- * CURLINFO_RETRY_AFTER has a maximum of six hours in newer versions. */
+/* Returns the seconds until a date, or 0 for an invalid date or a date in the past. Uses curl_getdate,
+ * because CURLINFO_RETRY_AFTER has a maximum of six hours in newer versions. */
 static int64_t call_seconds_until(struct slice date)
 {
     char text[64];
@@ -206,7 +208,8 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_WRITEDATA, call);
 }
 
-/* Sets the options that are the same for each call, once: resetting a handle costs more than a small call. */
+/* Sets the options that are the same for each call, only once, because resetting a handle costs more than a
+ * small call. */
 static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
 {
     CURL *easy = call->easy;
@@ -219,8 +222,8 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    /* HTTP/1.1 only: libcurl 7.88 reads HTTP/2 frames for as long as they arrive, so one receiver could block
-     * the loop. */
+    /* Only HTTP/1.1 is used. libcurl 7.88 reads HTTP/2 frames for as long as they arrive, so one receiver
+     * could block the loop. */
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(easy, CURLOPT_PATH_AS_IS, 1L);
     SET(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
@@ -230,8 +233,8 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_QUICK_EXIT, 1L); /* an unfinished name lookup is abandoned, not waited for */
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    /* The default bundle alone is parsed once and cached; together with a directory it would be parsed for
-     * each connection. In a directory, libcurl looks up single names. */
+    /* The default bundle alone is parsed once and cached. Together with a directory it would be parsed for
+     * each connection. In a directory, libcurl reads only the certificates that it needs. */
     SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
     if (ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
@@ -284,7 +287,8 @@ static char *put_text(char *at, struct slice text)
     return at + text.size + 1;
 }
 
-/* For libcurl "Name:" removes a header, and "Name;" sends it empty. */
+/* Writes a line for libcurl. "Name:" would remove a header, so a header without a value is written as
+ * "Name;". */
 static size_t put_line(char *at, struct slice line)
 {
     struct slice name, value;
@@ -298,7 +302,7 @@ static size_t put_line(char *at, struct slice line)
     return line.size + 1;
 }
 
-/* libcurl only reads the list, so its memory can be reused. */
+/* Fills the list of headers. libcurl only reads the list, so its memory can be reused. */
 static void put_lines(struct http_call *call, char *at, const struct http_call_request *request)
 {
     size_t count = request->header_count + DEFAULT_LINES;
@@ -312,8 +316,9 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
     }
 }
 
-/* libcurl has three kinds of request: with a body, without one, and HEAD, which expects no answer body. The
- * method's name replaces that of the kind. The order matters: each of the three options resets the others. */
+/* libcurl has three kinds of request: with a body, without a body, and HEAD, which expects no answer body.
+ * The method's name replaces the name of the kind. The order matters, because each of the three options
+ * resets the other two. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {
@@ -386,7 +391,7 @@ void http_call_prepare(struct http_call *call, const struct http_call_request *r
 {
     forget(call);
     call->request = *request;
-    call->request.headers = NULL; /* copied; the caller's array may be gone when the call begins again */
+    call->request.headers = NULL; /* copied; the caller's array may not exist when the call begins again */
     call->request.header_count = 0;
     set_request(call, request);
 }

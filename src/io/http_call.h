@@ -24,7 +24,7 @@ struct http_outcome {
     bool is_reused;         /* on a connection that an earlier call had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
     bool is_answer_cut;     /* the body was longer, or incomplete */
-    struct slice detail;    /* for other errors: libcurl's message if it has one; borrowed likewise */
+    struct slice detail;    /* for other errors: libcurl's message if it has one; borrowed like answer */
 };
 
 enum http_method {

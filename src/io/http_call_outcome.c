@@ -35,8 +35,9 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* unsent: the proxy's answer instead of a tunnel */
         return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
-    /* A header line over libcurl's own limit of 100 KiB: the first code up to 8.5, the second from 8.6 on. A
-     * number instead of CURLE_TOO_LARGE, so that a program built with an older libcurl recognizes it, too. */
+    /* A header line exceeds libcurl's own limit of 100 KiB. Versions up to 8.5 report the first code,
+     * versions from 8.6 on the second. CURL_TOO_LARGE is our own number for CURLE_TOO_LARGE, so that a
+     * program built with an older libcurl recognizes the code, too. */
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
         return FAILURE_ANSWER_TOO_LARGE;
@@ -52,8 +53,8 @@ static void fill_answer(struct http_call *call, CURLcode code)
     call->outcome.is_answer_cut = kept < call->body_bytes || code != CURLE_OK;
 }
 
-/* Replaces bytes that might disturb a log, a terminal or JSON: host names come from URLs, and some words from
- * receivers. */
+/* Replaces bytes that might disturb a log, a terminal or JSON. The text may have host names from URLs and
+ * words from receivers. */
 static void clean(char *text)
 {
     for (; *text; text++) {
@@ -64,7 +65,7 @@ static void clean(char *text)
     }
 }
 
-/* libcurl's message lacks the system's error for a failed connection. */
+/* Adds the system's error for a failed connection, which libcurl's message does not have. */
 static void add_system_error(struct http_call *call)
 {
     long number = 0;

@@ -12,14 +12,15 @@
 #include "io/http_call.h"
 #include "io/http_sockets.h"
 
-/* The client that runs the calls. Borrowed. Its callbacks must not call functions of libcurl. */
+/* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
+ * libcurl. */
 struct http_call_owner {
     struct freeze_guard *guard;
     struct http_sockets *sockets;
     const char *ca_file, *proxy; /* may be NULL */
-    /* The status is known; the body may take a little longer. */
+    /* Called when the status is known; the body may still be incomplete. */
     void (*on_head)(void *arg, struct http_call *);
-    /* An address was refused; libcurl must try the next one at once. */
+    /* Called when an address was refused; libcurl must try the next address at once. */
     void (*on_refused)(void *arg, struct http_call *);
     void *arg;
 };
@@ -52,7 +53,7 @@ struct http_call {
     int local_port;   /* of the connection chosen for sending */
     bool was_opened;  /* a socket to an allowed address */
     bool was_refused; /* an address, before connecting */
-    bool is_stale;    /* the connection chosen for sending: the call begins again on a fresh one */
+    bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */
 };
 
 struct http_call *http_call_new(const struct http_call_owner *);
@@ -61,10 +62,11 @@ void http_call_free(struct http_call *);
 /* Prepares a call for the multi handle. */
 void http_call_prepare(struct http_call *, const struct http_call_request *);
 
-/* Prepares it again, for a fresh connection and its remaining time. */
+/* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
 
-/* Fills in the outcome after the end, while the easy handle still has the answer; in http_call_outcome.c. */
+/* Fills in the outcome after the end of the call, while the easy handle still has the answer. Defined in
+ * http_call_outcome.c. */
 void http_call_fill_outcome(struct http_call *, CURLcode);
 
 #endif

@@ -1,6 +1,6 @@
-/* libcurl in our loop. libcurl names the sockets and the timeout to wait for, and is called when they are
- * ready. No function of libcurl is called inside its own callbacks: ended calls are collected there and
- * reported afterwards. http_call.c has the steps of one call. */
+/* Runs libcurl in our loop. libcurl names the sockets and the timeout to wait for, and is called when they
+ * are ready. The callbacks that libcurl calls must not call libcurl. So they only collect ended calls, which
+ * are reported after libcurl has returned. http_call.c has the steps of one call. */
 #include "io/http_client.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ static struct http_client *client_of(const struct http_call *call)
 
 /* --- The end of a call --- */
 
-/* Takes a call away from libcurl. Must not be called inside a libcurl callback. */
+/* Removes a call from libcurl. Must not be called inside a libcurl callback. */
 static void detach(struct http_call *call)
 {
     curl_multi_remove_handle(client_of(call)->multi, call->easy);
@@ -66,7 +66,7 @@ static void note_lookup(const struct http_call *call)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
-/* Starts a call again of which nothing was sent. */
+/* Starts a call again, after nothing of its request was sent. */
 static void begin_again(struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -142,7 +142,7 @@ static void on_refused(void *arg, struct http_call *call)
 }
 
 /* Makes libcurl try the next address at once. libcurl 7.88 would wait for an event on a socket that it did
- * not get, or for half of the remaining time. After pausing and continuing a handle, libcurl handles it at
+ * not get, or for half of the remaining time. When a handle is paused and continued, libcurl handles it at
  * once. */
 static void push(struct http_client *client)
 {
@@ -198,7 +198,7 @@ static void on_own_timer(void *arg)
 }
 
 /* Starts the calls of this turn together. Calls that end at once are reported in the next turn, because the
- * roles have already collected the work of this one. */
+ * roles have already collected the work of this turn. */
 static void client_on_turn_end(void *arg)
 {
     struct http_client *client = arg;
@@ -231,8 +231,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
     return 0;
 }
 
-/* Runs in a signal handler: this thread was frozen for longer than the right to send lasts. libcurl cannot be
- * asked here which connection it is about to write to. */
+/* Shuts the connection of a call. Runs in a signal handler, after this thread was frozen for longer than the
+ * right to send lasts. The connection is found by its port, because libcurl cannot be asked here. */
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
@@ -330,8 +330,8 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    /* Calls must not queue inside libcurl, where they would use up their leases. 0 means no limit here; for
-     * kept-alive connections 0 would mean libcurl's own limit. */
+    /* Calls must not wait in a queue of libcurl, because they would use up their leases there. For this
+     * option 0 means no limit. For kept-alive connections 0 would mean libcurl's own limit. */
     curl_multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)(options->max_idle ? options->max_idle : 1));

@@ -1,9 +1,9 @@
 /* http_client.h - HTTP requests, many at once; the only user of libcurl.
  *
- * A client belongs to one loop. Each http_call brings exactly one on_done, never inside the function that got
- * it. A request is put on the wire at most once; a call never repeats it, whatever happens to its connection.
- * A kept-alive connection that its other end has closed is not used. The client does not follow redirects,
- * and ignores netrc, cookies, and all proxies but that in its options. */
+ * A client belongs to one loop. Each http_call leads to exactly one on_done, which is never called inside
+ * http_call. A request is sent at most once. A call never repeats it, whatever happens to the connection. A
+ * kept-alive connection that its other end has closed is not used. The client does not follow redirects, and
+ * ignores netrc, cookies, and all proxies except the proxy in its options. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
@@ -24,14 +24,14 @@ bool http_client_has_proxy(const struct http_client *);
 
 struct http_client *http_client_new(struct loop *, const struct http_client_options *);
 
-/* Drops running calls without on_done. */
+/* Frees the client and its running calls, without on_done. */
 void http_client_free(struct http_client *);
 
 /* Starts a call. Copies the headers; borrows url and body until on_done. */
 struct http_call *http_call(struct http_client *, const struct http_call_request *);
 
-/* Stops waiting for the rest of an answer whose status is known; on_done follows. False: the status is not
- * known yet, and nothing changes. */
+/* Stops waiting for the rest of an answer whose status is known; on_done follows. Returns false and changes
+ * nothing if the status is not known yet. */
 bool http_call_hurry(struct http_call *);
 
 /* Ends a call at once, without on_done. */

@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-/* One list per step: all deadlines of a step are equally long, so each list is in the order of time. */
+/* The deadlines of each step are in one list. All deadlines of a step are equally long, so each list is in
+ * the order of time. */
 struct http_deadlines {
     struct loop *loop;
     struct timer *timer;
@@ -20,8 +21,8 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-/* Starts the timer unless it fires earlier anyway. A timer that fires too early finds nothing and is set
- * again. */
+/* Starts the timer unless it already fires earlier. A timer that fires too early finds no missed deadline and
+ * is set again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
     if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)

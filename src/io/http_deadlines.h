@@ -13,8 +13,8 @@ enum http_step {
     HTTP_STEP_HEAD, /* from the connection, or the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
-    /* to the next request line. The connection may be idle as long as libmicrohttpd allows. Bytes that do not
-     * form a line are cut at the second check that finds them. */
+    /* to the next request line. The connection may be idle as long as libmicrohttpd allows. A connection with
+     * an incomplete line is closed at the second check that finds its bytes. */
     HTTP_STEP_NEXT,
     HTTP_STEP_COUNT,
     HTTP_STEP_WORK, /* our own work; no deadline */
@@ -26,7 +26,7 @@ struct http_deadline {
     enum http_step step;
     int64_t at_us;
     int fd;
-    uint64_t received_bytes; /* HTTP_STEP_NEXT: when it was first found idle; 0: not yet */
+    uint64_t received_bytes; /* HTTP_STEP_NEXT: count when the connection was first found idle; 0: not yet */
 };
 
 struct http_deadlines;
@@ -38,8 +38,8 @@ void http_deadline_init(struct http_deadline *, int fd);
 void http_deadline_start(struct http_deadlines *, struct http_deadline *, enum http_step);
 void http_deadline_clear(struct http_deadline *);
 
-/* Shut a socket before its deadline: http_deadlines_cut_first takes the one that has waited longest in this
- * step and returns it, or NULL. */
+/* Shut a socket before its deadline. http_deadlines_cut_first chooses the socket that has waited longest in
+ * this step. It returns the deadline of that socket, or NULL if no socket is in this step. */
 void http_deadline_cut(struct http_deadline *);
 struct http_deadline *http_deadlines_cut_first(struct http_deadlines *, enum http_step);
 

@@ -1,6 +1,6 @@
 #include "io/http_gate.h"
 
-/* Headers that may occur only once: two parsers might use different ones. */
+/* Headers that may occur only once. If a head had two of them, two parsers might use different ones. */
 enum single {
     SINGLE_CONTENT_LENGTH,
     SINGLE_TRANSFER_ENCODING,
@@ -28,7 +28,7 @@ static const struct slice methods[] = {
     SLICE("OPTIONS"), SLICE("PATCH"), SLICE("CONNECT"), SLICE("TRACE"),
 };
 
-/* tchar of RFC 9110, section 5.6.2. */
+/* Bytes that a token may contain (tchar of RFC 9110, section 5.6.2). */
 static const bool token_bytes[256] = {
     ['!'] = true,         ['#' ... '\''] = true, ['*'] = true,         ['+'] = true, ['-'] = true,
     ['.'] = true,         ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['^'] = true, ['_'] = true,
@@ -48,7 +48,7 @@ static bool is_token(struct slice text)
     return text.size > 0 && has_only(text, token_bytes);
 }
 
-/* Tabs are the only control characters that a value may contain. */
+/* Returns whether a text is a valid value. Tabs are the only control characters that a value may contain. */
 static bool is_value(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -66,12 +66,12 @@ static const bool host_bytes[256] = {
     ['&' ... ','] = true, [';'] = true,         ['='] = true,
 };
 
-/* Bytes of a literal IPv6 address in its brackets. */
+/* Bytes that an IPv6 address may contain between its brackets. */
 static const bool literal_bytes[256] = {
     ['0' ... '9'] = true, ['A' ... 'F'] = true, ['a' ... 'f'] = true, [':'] = true, ['.'] = true,
 };
 
-/* uri-host [ ":" port ], and the host may be empty (RFC 9110, section 7.2). */
+/* Returns whether a text is uri-host [ ":" port ]. The host may be empty (RFC 9110, section 7.2). */
 static bool is_host(struct slice text)
 {
     static const bool digits[256] = {['0' ... '9'] = true};
@@ -114,7 +114,7 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
-/* Checks each header by itself and finds those that may occur only once. */
+/* Checks each header by itself, and finds the headers that may occur only once. */
 static const char *check_headers(const struct http_head *head, const struct http_header *found[SINGLE_COUNT])
 {
     for (size_t i = 0; i < head->header_count; i++) {

@@ -1,8 +1,8 @@
 /* http_gate.h - refuses requests with ambiguous framing.
  *
- * A pure function over a parsed head. A proxy in front of duepost may read an ambiguous head in another way
- * than libmicrohttpd. A second request can then hide in the body of the first (request smuggling). Ambiguous
- * heads are therefore refused rather than interpreted (RFC 9112, sections 5 and 6). */
+ * The check is a pure function of a parsed head. A proxy in front of duepost may read an ambiguous head in
+ * another way than libmicrohttpd. A second request can then hide in the body of the first (request
+ * smuggling). Ambiguous heads are therefore refused rather than interpreted (RFC 9112, sections 5 and 6). */
 #ifndef DUEPOST_IO_HTTP_GATE_H
 #define DUEPOST_IO_HTTP_GATE_H
 
@@ -24,8 +24,8 @@ struct http_framing {
     uint64_t content_length; /* 0 without a body, and for a chunked one */
 };
 
-/* Returns NULL when the head may pass; framing then describes its body. Otherwise returns the reason for
- * people. */
+/* Returns NULL if the head is accepted; framing then describes its body. Otherwise returns the reason as a
+ * text for people. */
 const char *http_gate_check(const struct http_head *, struct http_framing *framing) MUST_USE;
 
 #endif

@@ -24,15 +24,16 @@ static bool library_is_0_9(void)
 }
 
 /* By default libmicrohttpd 1.0 accepts a bare LF as a line end, folded lines and stray spaces in the request
- * line. At level 1 it answers 400. In 0.9 level 1 covers none of these; head_is_gapless finds them. */
+ * line. At level 1 it answers 400. Level 1 of version 0.9 accepts all of these, but head_is_gapless finds
+ * them. */
 int http_head_strictness(void)
 {
     return library_is_0_9() ? 0 : 1;
 }
 
-/* Returns whether each part is exactly where a plain head has it. libmicrohttpd 0.9 parses a head in place
- * and writes NUL bytes over colons and line ends. It silently cuts a value at a NUL, joins folded lines and
- * takes a lone LF for a line end. Each of these leaves a gap between the parts. */
+/* Returns whether each part is at the position that it has in a plain head. libmicrohttpd 0.9 parses a head
+ * in place and writes NUL bytes over colons and line ends. It silently cuts a value at a NUL, joins folded
+ * lines and accepts a lone LF as a line end. Each of these leaves a gap between the parts. */
 static bool head_is_gapless(const struct http_head_seen *seen, const struct header_list *list)
 {
     const union MHD_ConnectionInfo *size =

@@ -1,10 +1,10 @@
 /* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head.
  *
- * A head passes only if libmicrohttpd and http_bytes.h find its end at the same byte, and each of its lines
- * ends with CR LF. Within a line, the positions of the parts show with version 0.9 what was there; version
- * 1.0 refuses by its strict level. After a body in chunks, whose lines libmicrohttpd does not show, nothing
- * is read as a request. Version 1.0.1 answers 400 to chunk extensions, because it loses count of the bytes
- * after them. */
+ * A head passes only if libmicrohttpd and http_bytes.h find the end of the head at the same byte, and if each
+ * line ends with CR LF. Version 0.9 of libmicrohttpd changes bytes within a line, which the positions of the
+ * parts reveal. Version 1.0 refuses such lines at its strict level. libmicrohttpd does not show the lines of
+ * a body in chunks, so nothing after such a body is read as a request. Version 1.0.1 answers 400 to chunk
+ * extensions, because it does not count the bytes after them correctly. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
 
@@ -14,21 +14,22 @@
 #include "io/http_gate.h"
 
 /* Returns the value for MHD_OPTION_STRICT_FOR_CLIENT. With it, libmicrohttpd or http_head_check refuses each
- * head that another HTTP parser may interpret in another way. http_trial.h verifies that at start. */
+ * head that another HTTP parser may interpret in another way. http_trial.h tests at start that this is
+ * true. */
 int http_head_strictness(void);
 
-/* libmicrohttpd's view of a head, in the first call of the handler. */
+/* A head as libmicrohttpd shows it in the first call of the handler. */
 struct http_head_seen {
     struct MHD_Connection *connection;
     const char *method, *version;
-    const char *target_at; /* where libmicrohttpd has the target; compared, never read */
+    const char *target_at; /* the position of the target in libmicrohttpd; compared, never read */
     struct slice target;   /* a copy from before libmicrohttpd decoded it in place */
     struct http_bytes *bytes;
     int fd; /* of the connection */
 };
 
-/* Checks a head. NULL: the head is unchanged and passes the gate, and framing describes its body. Otherwise
- * returns the reason for people. */
+/* Checks a head. Returns NULL if the head is unchanged and passes the gate; framing then describes its body.
+ * Otherwise returns the reason as a text for people. */
 const char *http_head_check(const struct http_head_seen *, struct http_framing *framing);
 
 #endif

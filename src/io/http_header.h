@@ -1,4 +1,4 @@
-/* http_header.h - one line of a head. */
+/* http_header.h - one header line of a head. */
 #ifndef DUEPOST_IO_HTTP_HEADER_H
 #define DUEPOST_IO_HTTP_HEADER_H
 

@@ -53,8 +53,8 @@ void http_limits_free(struct http_limits *limits)
 
 /* ---- connections ---- */
 
-/* Returns an address as a number: IPv4 as it is, the first 64 bits of IPv6, because a host with one such
- * address has all of them. ::/64 contains embedded IPv4 addresses and ::1. */
+/* Returns an address as a number: all bits of an IPv4 address, or the first 64 bits of an IPv6 address,
+ * because a host usually has a whole /64. ::/64 contains embedded IPv4 addresses and ::1. */
 static uint64_t address_of(const struct sockaddr *from)
 {
     uint64_t prefix = 0;
@@ -83,7 +83,7 @@ static struct origin **limits_find_origin(struct http_limits *limits, uint64_t a
     return link;
 }
 
-/* Counts a connection. False: the address has reached its limit. */
+/* Counts a connection. Returns false if the address has reached its limit. */
 static bool count_in(struct http_limits *limits, uint64_t address)
 {
     struct origin **link = limits_find_origin(limits, address);

@@ -28,14 +28,14 @@ void http_limits_free(struct http_limits *); /* NULL is ignored */
 
 enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 
-/* The part of the limits that a connection holds. Zeroed, it holds none. */
+/* The part of the limits that a connection holds. A zeroed place holds nothing. */
 struct http_place {
     bool is_taken;
     bool is_counted; /* in the count of its address */
     uint64_t address;
 };
 
-/* HTTP_ROOM: the place is held until http_limits_leave. */
+/* Takes a place for a connection. If HTTP_ROOM, the place is held until http_limits_leave. */
 enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_place *);
 void http_limits_leave(struct http_limits *, struct http_place *); /* may be called twice */
 
@@ -45,7 +45,7 @@ struct http_limits_counts {
 };
 struct http_limits_counts http_limits_count(struct http_limits *);
 
-/* Reserves memory for a body. False: the limit is reached, and nothing was reserved. */
+/* Reserves memory for a body. Returns false and reserves nothing if the limit is reached. */
 bool http_limits_take_bytes(struct http_limits *, size_t bytes);
 void http_limits_add_bytes(struct http_limits *, size_t bytes); /* reserves even beyond the limit */
 void http_limits_give_bytes(struct http_limits *, size_t bytes);

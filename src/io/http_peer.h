@@ -1,9 +1,9 @@
 /* http_peer.h - inside the HTTP server: one connection, from accept to close.
  *
- * When the limits are reached, a few extra connections remain. Each serves one request, which
- * http_request_is_over_limit marks for the handler, and is then closed. One more extra connection replaces
- * the oldest. A health probe that sends its request at once is therefore answered even when a client holds
- * all other connections. */
+ * When the limits are reached, the server still accepts a few extra connections. Each serves one request,
+ * which http_request_is_over_limit marks for the handler, and is then closed. When all extra connections are
+ * in use, a new one replaces the oldest. A health probe that sends its request at once is therefore answered
+ * even when a client holds all other connections. */
 #ifndef DUEPOST_IO_HTTP_PEER_H
 #define DUEPOST_IO_HTTP_PEER_H
 
@@ -31,13 +31,13 @@ struct http_peer {
     bool is_extra;
 };
 
-/* Both are borrowed. */
+/* Initialises peers without connections. Borrows the deadlines and the limits. */
 void http_peers_init(struct http_peers *, struct http_deadlines *, struct http_limits *);
 
 /* Adds a new connection. The deadline of its first head begins. */
 struct http_peer *http_peer_new(struct http_peers *, int fd, const struct sockaddr *from);
 
-/* Call before its descriptor is closed. */
+/* Frees a peer. Call it before the descriptor of the connection is closed. */
 void http_peer_free(struct http_peer *);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "io/http_head.h"
 
-enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* for a body that is not kept; beyond it there is no answer */
+enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* of a body that is not kept; a longer body gets no answer */
 
 /* --- A request and its parts --- */
 
@@ -140,7 +140,8 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
     return response;
 }
 
-/* Returns whether the answer's bytes count. A server without limits has only a few extra connections. */
+/* Returns whether the answer's bytes must be reserved from the limits. A server without limits needs no
+ * reservation, because it has only a few extra connections. */
 static bool counts_answer(const struct http_request *request, size_t bytes)
 {
     return bytes > HTTP_BODY_FREE_BYTES && request->requests->handler.limits && !request->answer_bytes;
@@ -206,7 +207,7 @@ static enum MHD_Result send_answer(struct http_request *request)
     return result;
 }
 
-/* Ends a callback, which may answer now or later. */
+/* Ends a callback of the handler. Sends the answer, or suspends the connection until the handler answers. */
 static enum MHD_Result request_settle(struct http_request *request)
 {
     if (request->response)
@@ -292,12 +293,13 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
     /* libmicrohttpd accepts chunk lines that another parser may split elsewhere (ended by LF alone, or with
-     * LF in an extension), and does not show them. So no request is read after a chunked body. */
+     * LF in an extension), and libmicrohttpd does not show these lines. So no request is read after a chunked
+     * body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
     /* A response queued in this first call makes libmicrohttpd leave the body unread and close the
-     * connection. A request without a body need not lose its connection: its answer waits for the last call,
-     * which follows at once. */
+     * connection. A request without a body need not lose its connection, so its answer waits for the last
+     * call, which follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)
@@ -321,8 +323,8 @@ static bool take_growth(struct http_request *request)
     return !request->has_no_room;
 }
 
-/* Keeps a piece of the body. The first piece that does not fit is judged by on_large, once, from what is
- * there. */
+/* Keeps a piece of the body. When a piece does not fit for the first time, on_large decides about the
+ * request, from the part of the body that fits. */
 static bool keep(struct http_request *request, struct slice piece)
 {
     const struct http_handler *handler = &request->requests->handler;
@@ -336,7 +338,8 @@ static bool keep(struct http_request *request, struct slice piece)
     return !body->failed && take_growth(request);
 }
 
-/* No response can be queued between head and end, so a body that is not kept is read to its end. */
+/* Handles a piece of the body. No response can be queued between head and end, so a body that is not kept is
+ * read to its end. */
 static enum MHD_Result take_body(struct http_request *request, struct slice piece)
 {
     if (!request->is_discarded) {

@@ -1,9 +1,9 @@
 /* http_request.h - one request of an HTTP server: its parts, its handler, and its answer.
  *
  * A request that reaches the handler has passed the header gate: its framing is unambiguous. The body is
- * complete and within its limits. The handler answers exactly once, at once or later, with http_answer. Every
- * request must be answered; its store call has a deadline. When a client leaves while its request is being
- * handled, the answer is dropped. */
+ * complete and within its limits. The handler must answer every request exactly once, immediately or later,
+ * with http_answer. An answer always comes in time, because store calls have deadlines. When a client leaves
+ * while its request is being handled, the answer is dropped. */
 #ifndef DUEPOST_IO_HTTP_REQUEST_H
 #define DUEPOST_IO_HTTP_REQUEST_H
 
@@ -21,29 +21,30 @@ struct http_request;
 struct http_handler {
     size_t max_body_bytes;      /* http_request_allow may raise it */
     struct http_limits *limits; /* borrowed; NULL: only extra connections, of one request each */
-    size_t max_waiting;         /* unanswered requests; those beyond are over the limit */
-    /* The head has arrived, the body has not. Answer to refuse the request; the connection is then closed if
-     * there is a body. Otherwise do nothing. */
+    size_t max_waiting;         /* unanswered requests; further requests are over the limit */
+    /* Called when the head has arrived, before the body. To refuse the request, answer it; the connection is
+     * then closed if there is a body. Otherwise do nothing. */
     void (*on_head)(void *arg, struct http_request *);
-    /* The request is complete. Not called for a request that on_head answered. */
+    /* Called when the request is complete, unless on_head has answered it. */
     void (*on_request)(void *arg, struct http_request *);
-    /* The body exceeds max_body_bytes, and http_request_allow was called. Returns whether it may go on.
-     * http_request_body then holds its first max_body_bytes. NULL when http_request_allow is never called. */
+    /* Called when the body exceeds max_body_bytes and http_request_allow was called. Returns whether the
+     * larger body is allowed. During the call, http_request_body has the first max_body_bytes of the body.
+     * May be NULL if http_request_allow is never called. */
     bool (*on_large)(void *arg, struct http_request *);
-    /* The body exceeds its maximum: must answer. */
+    /* Called when the body exceeds its maximum. Must answer. */
     void (*on_too_large)(void *arg, struct http_request *);
-    /* The limits have no room for the body (http_limits.h): must answer. */
+    /* Called when the limits have no room for the body (http_limits.h). Must answer. */
     void (*on_over_limit)(void *arg, struct http_request *);
-    /* The header gate refuses the request, with the reason in detail: must answer. The connection is
-     * closed. */
+    /* Called when the header gate refuses the request; detail has the reason. Must answer. The connection is
+     * then closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
-    /* May be NULL. The client left before its request was complete, or the server is freed. The request must
-     * not be answered; it is freed after this call. */
+    /* Called when the client left before its request was complete, or when the server is freed. May be NULL.
+     * The request must not be answered; it is freed after this call. */
     void (*on_gone)(void *arg, struct http_request *);
     void *arg;
 };
 
-/* The parts of a request. Borrowed until its answer. */
+/* Return the parts of a request, which are borrowed until the request is answered. */
 struct slice http_request_method(const struct http_request *);
 struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
@@ -61,14 +62,15 @@ void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
  * Answer 503 unless the route is a health probe. This may become true between on_head and on_request. */
 bool http_request_is_over_limit(const struct http_request *);
 
-/* Reserves memory for an answer of this size. False: the limit is reached; a request that changed nothing
- * must be answered 503 instead. Other answers are accepted in any case. */
+/* Reserves memory for an answer of this size. Returns false if the limit is reached; a request that changed
+ * nothing must then be answered 503. Other answers are sent although the limit is reached. */
 bool http_request_take_room(struct http_request *, size_t bytes);
 
-/* Allows a body of up to max_bytes, beyond max_body_bytes, if on_large agrees. Call in on_head. */
+/* Allows a body of up to max_bytes, beyond max_body_bytes, if on_large allows it. Call this function in
+ * on_head. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 
-/* A pointer for the handler's own state, NULL at first. */
+/* Set and return a pointer for the handler's own state. It is NULL at first. */
 void http_request_set_context(struct http_request *, void *context);
 void *http_request_context(const struct http_request *);
 

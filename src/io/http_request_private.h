@@ -23,7 +23,7 @@ struct http_requests {
     size_t pending;
     size_t suspended; /* waiting or answered */
     bool is_quiesced;
-    /* Called when answered gets another request: a turn must end soon, even when nothing else happens. */
+    /* Called when answered gets another request: the loop must end a turn soon, even without other events. */
     loop_fn *on_answered;
     void *arg;
 };
@@ -50,7 +50,7 @@ struct http_request {
     const char *method;
     const char *target_at; /* libmicrohttpd's copy; compared, never read */
     struct slice target;   /* a copy, because the original is decoded in place */
-    size_t max_body_bytes; /* if on_large agrees; until then body has its own maximum */
+    size_t max_body_bytes; /* if on_large allows it; until then body has its own maximum */
     struct buffer body;
     size_t body_bytes, answer_bytes; /* reserved from the limits for each body */
     size_t discarded_bytes;
@@ -62,7 +62,7 @@ struct http_request {
 /* Creates a request when the request line has arrived. */
 void *http_request_begin(void *arg, const char *target, struct MHD_Connection *);
 
-/* The handler of libmicrohttpd. */
+/* Handles each step of a request; libmicrohttpd's access handler. */
 enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const char *url, const char *method,
                                      const char *version, const char *upload, size_t *upload_size,
                                      void **context);
@@ -70,7 +70,7 @@ enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *, const c
 /* Resumes the connections of a list: waiting or answered. */
 void http_requests_resume(struct http_requests *, struct list *);
 
-/* Frees a request: its answer was sent, or the client left. Requests are freed only here. */
+/* Frees a request, after its answer was sent or the client left. No other function frees requests. */
 void http_request_end(void *arg, struct MHD_Connection *, void **context, enum MHD_RequestTerminationCode);
 
 #endif

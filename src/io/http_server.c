@@ -37,7 +37,7 @@ struct http_server {
     bool has_closed; /* a connection closed in this run */
 };
 
-/* Called before the handshake. Without a certificate of its own the connection fails: see
+/* Called before the handshake. Gives the connection its certificate, because it fails without one: see
  * http_tls_no_certificate. */
 static void begin_tls(const struct http_server *server, struct http_peer *peer,
                       struct MHD_Connection *connection)
@@ -91,8 +91,8 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
     MHD_run(server->daemon);
     http_bytes_watch(NULL);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
-    /* Without free descriptors, the listening socket is not watched. Only the run after one in which a
-     * connection closed watches it again. */
+    /* Without free descriptors, the listening socket is not watched. It is watched again only in the run that
+     * follows the close of a connection. */
     return *wait_us != 0 && !server->has_closed;
 }
 
@@ -102,8 +102,8 @@ static void arm_timer(struct http_server *server, int64_t wait_us)
         timer_stop(server->timer);
         return;
     }
-    /* Each request extends the idle timeout. A timer that fires too early costs less than moving it for each
-     * request. */
+    /* Each request extends the idle timeout. A timer that fires too early costs less than a change of the
+     * timer for each request. */
     int64_t at_us = wait_us > 0 ? loop_now_us(server->loop) + wait_us : 0;
     if (at_us > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
         server->timer_at_us <= at_us)
@@ -112,7 +112,8 @@ static void arm_timer(struct http_server *server, int64_t wait_us)
     timer_start(server->timer, wait_us);
 }
 
-/* libmicrohttpd takes up to three runs for an answer, and a run costs less than a turn of the loop. */
+/* Runs the daemon several times. libmicrohttpd needs up to three runs for an answer, and a run costs less
+ * than a turn of the loop. */
 static void daemon_run(struct http_server *server)
 {
     int64_t wait_us = 0;
@@ -134,7 +135,7 @@ static void http_server_on_turn_end(void *arg)
 static void on_answered(void *arg)
 {
     struct http_server *server = arg;
-    /* The answer may come in a later phase of this turn. Then the next turn must begin at once. */
+    /* The answer may come in a later phase of this turn, and then the next turn must begin at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
     server->timer_at_us = 0;
@@ -228,7 +229,7 @@ void http_server_quiesce(struct http_server *server)
     if (server->requests.is_quiesced)
         return;
     server->requests.is_quiesced = true;
-    daemon_run(server); /* accepts connections that wait already: closing the socket would reset them */
+    daemon_run(server); /* accepts connections that already wait: closing the socket would reset them */
     close(MHD_quiesce_daemon(server->daemon));
 }
 

@@ -25,16 +25,16 @@ struct http_server_options {
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);
 
-/* Sets the certificate for new connections. Shares it. Only for a server that already uses TLS. */
+/* Sets the certificate for new connections, and shares it. The server must already use TLS. */
 void http_server_set_tls(struct http_server *, struct http_tls *);
 
-/* Accepts no new connections. Existing ones go on, and each is closed after its next answer. */
+/* Stops accepting connections. Existing connections stay open, and each is closed after its next answer. */
 void http_server_quiesce(struct http_server *);
 
 /* Returns the number of requests whose answer is not complete. */
 size_t http_server_pending(const struct http_server *);
 
-/* Drops unanswered requests: call it only when their handlers are gone. */
+/* Frees the server and drops unanswered requests. Call it only when their handlers have ended. */
 void http_server_free(struct http_server *);
 
 #endif

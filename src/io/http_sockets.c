@@ -12,7 +12,7 @@
 
 enum { PORTS = 65536 };
 
-/* Far more than the head and body of one answer may have. */
+/* These limits are far above the size that the head and body of one answer may have. */
 enum { READS_UNCOUNTED = 64, FLOOD_BYTES = 256 * 1024 };
 
 struct http_socket {
@@ -20,7 +20,7 @@ struct http_socket {
     struct watch *watch;
     int fd;
     bool is_connection;
-    bool is_idle;      /* a connection that libcurl does not use at present */
+    bool is_idle;      /* a connection that libcurl does not use now */
     bool is_stale;     /* it was idle when data arrived */
     int local_port;    /* of a connection; 0: not yet queried */
     unsigned reads;    /* times it was readable while an answer was awaited */
@@ -43,9 +43,10 @@ static uint64_t bytes_received(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* Shuts a connection that floods. libcurl reads parts of a chunked answer, such as chunk extensions, without
- * a limit and without a callback. Only the timeout would end that, and until then it takes a whole core.
- * After shutdown in both directions, the kernel resets the connection when more data arrive. */
+/* Shuts a connection that sends too much data. libcurl reads parts of a chunked answer, such as chunk
+ * extensions, without a limit and without a callback. Only the timeout would end such a call, and until then
+ * it would use a whole core. After shutdown in both directions, the kernel resets the connection when more
+ * data arrive. */
 static void bound(struct http_socket *socket)
 {
     if (++socket->reads % READS_UNCOUNTED != 0)
@@ -57,7 +58,8 @@ static void bound(struct http_socket *socket)
         shutdown(socket->fd, SHUT_RDWR);
 }
 
-/* Shuts an idle connection. libcurl then sees it as dead and closes it when it wants to use it. */
+/* Shuts an idle connection. libcurl then finds that the connection is dead, and closes it instead of using
+ * it. */
 static void give_up(struct http_socket *socket)
 {
     socket->is_stale = true;
@@ -153,7 +155,7 @@ static bool is_at_port(const struct http_socket *socket, int port)
     return socket && socket->is_connection && socket->local_port == port;
 }
 
-/* Each connection's port is queried once. */
+/* Returns the connection with this local port, or NULL. The port of each connection is queried only once. */
 static struct http_socket *find_by_port(struct http_sockets *sockets, int port)
 {
     struct http_socket *found =

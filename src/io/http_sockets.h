@@ -1,11 +1,12 @@
 /* http_sockets.h - inside the HTTP client: libcurl's sockets, by descriptor.
  *
- * A socket is watched for as long as its connection is kept alive. It is shut when it brings far more than an
- * answer may have, and when it brings anything while idle, above all its end: libcurl 7.88 would send the
- * next request on that connection and lose it.
+ * A socket is watched for as long as its connection is kept alive. It is shut when it receives far more data
+ * than an answer may have. It is also shut when it receives data or the end of the connection while idle,
+ * because libcurl 7.88 would send the next request on that connection and lose the request.
  *
- * An end that is still on its way cannot be seen. Such a reset is recorded as an attempt that uses up no
- * retry, once in a job's life (uncounted in its record). */
+ * An end of the connection that has not arrived yet cannot be detected. The request then fails with a reset.
+ * Once in a job's life, such a reset is recorded as an attempt that uses up no retry (uncounted in the job's
+ * record). */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 
@@ -15,13 +16,13 @@
 
 struct http_sockets;
 
-/* The callback may close the socket. */
+/* Called when a socket is ready. It may close the socket. */
 typedef void http_sockets_fn(void *arg, int fd, bool readable, bool writable);
 
 struct http_sockets *http_sockets_new(struct loop *, http_sockets_fn *on_ready, void *arg);
 void http_sockets_free(struct http_sockets *); /* NULL is ignored; closes no sockets */
 
-/* Watches fd for reading and writing. With neither, the connection is idle in libcurl. */
+/* Watches fd for reading and writing. Without read and write, the connection is idle in libcurl. */
 void http_sockets_watch(struct http_sockets *, int fd, bool read, bool write);
 
 /* Marks fd as a connection to a receiver, as opposed to libcurl's internal sockets. */
@@ -30,8 +31,7 @@ void http_sockets_add_connection(struct http_sockets *, int fd);
 /* Ends the watch, which libcurl may not have done, and closes fd. */
 int http_sockets_close(struct http_sockets *, int fd);
 
-/* Returns whether the idle connection with this local port was closed by the other end, or has brought
- * data. */
+/* Returns whether the idle connection with this local port was closed by the peer, or has received data. */
 bool http_sockets_is_stale(struct http_sockets *, int local_port);
 
 /* Shuts the connections with this local port. Async-signal-safe, unless the thread is inside one of the

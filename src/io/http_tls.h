@@ -1,7 +1,7 @@
 /* http_tls.h - the certificate of an HTTP server; the only user of GnuTLS, which libmicrohttpd uses for TLS.
  *
- * Servers and their connections share it. It is freed when the last of them releases it: a connection may
- * still be in its handshake with this certificate when a newer one is loaded. */
+ * Servers and their connections share a certificate, and the last holder frees it. A connection may still be
+ * in its handshake with an old certificate when a newer certificate is loaded. */
 #ifndef DUEPOST_IO_HTTP_TLS_H
 #define DUEPOST_IO_HTTP_TLS_H
 
@@ -11,8 +11,8 @@
 
 struct http_tls;
 
-/* Reads a certificate with its chain and its private key, both PEM. INVALID: problem says why they cannot be
- * used. */
+/* Reads a certificate with its chain and its private key, both PEM. If INVALID, problem says why they cannot
+ * be used. */
 enum status http_tls_load(const char *certificate_file, const char *key_file, struct http_tls **,
                           struct problem *) MUST_USE;
 
@@ -27,10 +27,12 @@ extern const char http_tls_versions[];
 
 /* A gnutls_certificate_retrieve_function3 that returns no certificate. libmicrohttpd requires such a
  * function, but each connection gets its certificate from http_tls_begin. A certificate that this function
- * returned would have to stay until the handshake ends, and there is no callback for that. */
+ * returned would have to exist until the handshake ends, and there is no callback for the end of a
+ * handshake. */
 extern void (*const http_tls_no_certificate)(void);
 
-/* Prepares a new connection. session is its gnutls_session_t. False: the connection must be closed. */
+/* Prepares a new connection. session is its gnutls_session_t. Returns false if the connection must be
+ * closed. */
 bool http_tls_begin(const struct http_tls *, void *session);
 
 #endif

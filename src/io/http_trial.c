@@ -98,7 +98,7 @@ static int trial_socket(void)
     return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* The kernel chooses an abstract name. */
+/* Listens on a unix socket, for which the kernel chooses an abstract name. */
 static bool trial_listen(struct trial *trial)
 {
     trial->at.sun_family = AF_UNIX;

@@ -8,7 +8,8 @@
 
 #include "base/status.h"
 
-/* Blocks for some 3 ms. STATUS_FAILED: problem names the version and the head that passed. */
+/* Runs the trial, which blocks for some 3 ms. If STATUS_FAILED, problem names the version and the head that
+ * passed. */
 enum status http_trial_run(struct problem *) MUST_USE;
 
 #endif

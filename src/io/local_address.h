@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* bytes: 4 for IPv4, 16 for IPv6, in network order. Returns true also when the answer cannot be
- * determined. */
+/* Returns whether the address belongs to this host. Returns true also when this cannot be determined. bytes
+ * has 4 bytes for IPv4, 16 for IPv6, in network order. */
 bool address_is_local(bool is_v6, const uint8_t *bytes);
 
 #endif

@@ -163,7 +163,7 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
 void timer_start(struct timer *timer, int64_t after_us)
 {
     struct ev_loop *ev = timer->loop->ev;
-    ev_now_update(ev); /* libev counts from the start of the turn: a long turn must not make a timer early */
+    ev_now_update(ev); /* libev counts from the start of the turn, which would make the timer early */
     ev_timer_stop(ev, &timer->ev);
     ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
     ev_timer_start(ev, &timer->ev);

@@ -23,20 +23,20 @@ void loop_free(struct loop *);
 void loop_run(struct loop *);
 void loop_stop(struct loop *);
 
-/* Returns the time at which this turn began, by CLOCK_MONOTONIC. Cheap. */
+/* Returns the time at which this turn began, by CLOCK_MONOTONIC, without a system call. */
 int64_t loop_now_us(struct loop *);
 
 /* Calls fn once, soon, in the loop's thread. Any thread may call this. */
 void loop_post(struct loop *, loop_fn *fn, void *arg);
 
-/* One-shot timers. Starting a running timer moves it. fn may start, stop or free it. */
+/* These timers fire once. Starting a running timer changes its time. fn may start, stop or free its timer. */
 struct timer *timer_new(struct loop *, loop_fn *fn, void *arg);
 void timer_start(struct timer *, int64_t after_us);
 void timer_stop(struct timer *);
 bool timer_is_running(const struct timer *);
 void timer_free(struct timer *); /* NULL is ignored */
 
-/* Readiness of a file descriptor. fn may change or free the watch. */
+/* A watch calls fn when a file descriptor is ready. fn may change or free its watch. */
 typedef void watch_fn(void *arg, bool readable, bool writable);
 struct watch *watch_new(struct loop *, int fd, watch_fn *fn, void *arg);
 void watch_set(struct watch *, bool read, bool write);

@@ -3,9 +3,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-/* libc's default: two tries of 5 s at each of up to three name servers. */
+/* The time follows libc's default: two tries of 5 s at each of up to three name servers. */
 #define ABANDONED_US INT64_C(30000000)
-/* How long libcurl caches a name, minus the time in which a post may begin. */
+/* The time for which libcurl caches a name, minus the time in which a post may begin. */
 #define FOUND_US INT64_C(55000000)
 
 enum { FOUND_SLOTS = 4096 };
@@ -13,8 +13,8 @@ enum { FOUND_SLOTS = 4096 };
 struct name_lookups {
     int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* a ring; first is the oldest */
     size_t first, count;
-    /* When a name with this hash was last found. Two names may share a slot; few lookups get through by
-     * that. */
+    /* When a name with this hash was last found. Two names may share a slot, which allows only a few lookups
+     * too many. */
     int64_t found_us[FOUND_SLOTS];
 };
 
@@ -39,7 +39,8 @@ static struct slice authority_of(struct slice url)
     return slice_from(rest.data, size);
 }
 
-/* Returns whether no lookup is needed: in brackets, or the last label begins with a digit. */
+/* Returns whether the host needs no lookup, because it is in brackets or its last label begins with a
+ * digit. */
 static bool is_address(struct slice authority)
 {
     struct slice host, port;

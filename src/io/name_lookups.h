@@ -2,8 +2,8 @@
  *
  * libcurl resolves a name in a thread of its own, and libc's resolver cannot be stopped. When a name server
  * does not answer, the thread runs until libc gives up, although its post has ended. Posts with short
- * timeouts would thus leave an unlimited number of threads. There are at most NAME_LOOKUPS_MAX of them; at
- * that number, only recently found names, which libcurl has in its cache, may be used. */
+ * timeouts would thus leave an unlimited number of threads. The limit is NAME_LOOKUPS_MAX such threads. At
+ * the limit, only recently found names may be used, which libcurl has in its cache. */
 #ifndef DUEPOST_IO_NAME_LOOKUPS_H
 #define DUEPOST_IO_NAME_LOOKUPS_H
 
@@ -16,7 +16,7 @@ struct name_lookups;
 struct name_lookups *name_lookups_new(void);
 void name_lookups_free(struct name_lookups *); /* NULL is ignored */
 
-/* Returns false when a post to url would exceed the limit. All times may come from any clock that does not
+/* Returns false when a post to url would exceed the limit. now_us may come from any clock that does not
  * step. */
 bool name_lookups_may_begin(struct name_lookups *, struct slice url, int64_t now_us);
 

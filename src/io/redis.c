@@ -1,4 +1,4 @@
-/* The connections of a link. redis_commands.c has its commands. */
+/* This file has the connections of a link. redis_commands.c has its commands. */
 #include "io/redis_private.h"
 
 #include <arpa/inet.h>
@@ -54,8 +54,8 @@ static void delete_read(void *data)
     update_watch(link);
 }
 
-/* Once connected, writing waits for the end of the turn instead of for epoll, so that one write sends
- * everything of the turn. */
+/* Called when hiredis has data to write. After the connect, writing waits for the end of the turn instead of
+ * for epoll, so that one write sends all commands of the turn. */
 static void add_write(void *data)
 {
     struct redis_link *link = data;
@@ -79,16 +79,17 @@ static void redis_on_turn_end(void *arg)
     struct redis_link *link = arg;
     if (!link->is_dirty || !link->context)
         return;
-    /* is_dirty stays set during the write: epoll is used for the part that hiredis could not write. */
+    /* is_dirty stays set during the write, so that epoll is used for the part that hiredis could not
+     * write. */
     redisAsyncHandleWrite(link->context);
     link->is_dirty = false;
 }
 
 /* ---- losing a connection ---- */
 
-/* Returns the next wait. It starts over after a connection that lasted. Some connections are dropped as soon
- * as they are used: a replica accepts connections but no writes. Without growing waits that would be a busy
- * loop. */
+/* Returns the next wait. The waits start over after a connection that lasted PROVEN_US. Shorter connections
+ * do not reset the waits, because some are dropped as soon as they are used: a replica accepts connections
+ * but no writes. With a constant short wait the link would then reconnect in a busy loop. */
 static int64_t next_wait_us(struct redis_link *link)
 {
     if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)
@@ -98,7 +99,7 @@ static int64_t next_wait_us(struct redis_link *link)
     return wait_us;
 }
 
-/* The end of each connection, and of each attempt to connect. */
+/* Called at the end of each connection, and of each attempt to connect. */
 static void lost(struct redis_link *link)
 {
     bool was_up = link->is_up;
@@ -133,7 +134,7 @@ void redis_link_reset(struct redis_link *link, const char *why)
     if (!link->context)
         return;
     set_why(link, why);
-    redisAsyncFree(link->context); /* within one of its callbacks: freed when that returns */
+    redisAsyncFree(link->context); /* inside a callback of hiredis: freed when the callback returns */
 }
 
 void redis_link_move(struct redis_link *link, const char *why)
@@ -221,7 +222,7 @@ static void on_connected(const redisAsyncContext *context, int status)
         return;
     }
     if (!link->address->path)
-        redisEnableKeepAlive(&link->context->c); /* else a half-open connection would go on winning BLPOPs */
+        redisEnableKeepAlive(&link->context->c); /* otherwise a half-open connection would win a BLPOP */
     say_hello(link);
 }
 

@@ -1,10 +1,11 @@
-/* redis.h - one connection to one Redis, restored after losses; the only user of hiredis.
+/* redis.h - one connection to one Redis, which is restored after a loss; the only user of hiredis.
  *
  * A link connects, authenticates and selects its database. After a loss it connects again with growing waits
- * (50 ms to 1 s); the waits start over after a connection that lasted a second. Commands are sent together at
- * the end of the loop's turn. No call blocks. Each redis_send brings exactly one callback, never inside the
- * call: with the reply, or with NULL when the link was down or was lost before the reply. Replies come in the
- * order of the commands. When a reply takes longer than the deadline, the connection is dropped. */
+ * (50 ms to 1 s). The waits start over after a connection that lasted a second. Commands are sent together at
+ * the end of the loop's turn. No call blocks. Each redis_send leads to exactly one callback, which never
+ * comes inside the call. The callback gets the reply, or NULL when the link was down or was lost before the
+ * reply. Replies come in the order of the commands. When a reply takes longer than the deadline, the
+ * connection is dropped. */
 #ifndef DUEPOST_IO_REDIS_H
 #define DUEPOST_IO_REDIS_H
 
@@ -51,23 +52,25 @@ struct redis_link_events {
     void (*on_up)(void *arg);                    /* connected and authenticated; commands are sent */
     void (*on_down)(void *arg, const char *why); /* called after each pending callback got its NULL */
     void *arg;
-    /* May be NULL. Returns the current primary, which replaces the address's host; called before each
-     * connection. A Redis that is not a primary is left again. False: not known yet. */
+    /* Finds the current primary, whose host and port replace those of the address. Called before each
+     * connection. A connection to a Redis that is not a primary is closed again. Returns false if the primary
+     * is not known yet. May be NULL. */
     bool (*find)(void *find_arg, struct redis_node *);
     void *find_arg;
-    /* May be NULL. Called when the link connects to a node; the host is an address. */
+    /* Called when the link connects to a node, whose host is an IP address. May be NULL. */
     void (*on_peer)(void *arg, const struct redis_node *);
-    /* May be NULL. Called for a reply that is an error, before the command's callback: the error may concern
-     * more than the command. */
+    /* Called for a reply that is an error, before the command's callback, because the error may concern more
+     * than the command. May be NULL. */
     void (*on_error)(void *arg, struct slice error);
 };
 
-/* Starts connecting. Borrows address until redis_link_free. deadline_us: the longest wait for a reply, or for
- * the next part of one. */
+/* Starts connecting. Borrows address until redis_link_free. deadline_us is the longest wait for a reply, or
+ * for the next part of a reply. */
 struct redis_link *redis_link_new(struct loop *, const struct redis_address *, int64_t deadline_us,
                                   struct redis_link_events);
 
-/* Calls the pending callbacks with NULL; does not call on_down. NULL is ignored. */
+/* Frees the link. Calls the pending callbacks with NULL, but does not call on_down. A link of NULL is
+ * ignored. */
 void redis_link_free(struct redis_link *);
 
 bool redis_link_is_up(const struct redis_link *);
@@ -78,12 +81,12 @@ const char *redis_link_why(const struct redis_link *);
 /* Drops the connection with the reason why, and connects again. */
 void redis_link_reset(struct redis_link *, const char *why);
 
-/* The same without a wait: find has a new answer. */
+/* Does the same without a wait, because find has a new answer. */
 void redis_link_move(struct redis_link *, const char *why);
 
 typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);
 
-/* Copies argv. While the link is down, the callback gets NULL at the end of the turn. */
+/* Sends a command. Copies argv. While the link is down, the callback gets NULL at the end of the turn. */
 void redis_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *, void *arg);
 
 /* Subscribes to a channel. fn is called for each message until the link is lost; the caller must then
@@ -98,14 +101,16 @@ enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIN
  * subtracted, and converted from ms to us, without overflow checks. */
 #define REDIS_INTEGER_MAX (INT64_C(1) << 52)
 
-/* Readers of a borrowed reply. A reader of the wrong kind returns 0, an empty slice or NULL. */
+/* These functions read a borrowed reply. A function for another kind of reply returns 0, an empty slice or
+ * NULL. */
 enum redis_kind redis_reply_kind(const struct redis_reply *);
 int64_t redis_reply_integer(const struct redis_reply *);   /* also of a text that is a decimal number */
 struct slice redis_reply_text(const struct redis_reply *); /* also of an error */
 size_t redis_reply_size(const struct redis_reply *);       /* the number of elements of an array */
 const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t index);
 
-/* Takes a reply out of its callback; the original reads as nil afterwards. Gives: redis_reply_free. */
+/* Takes a reply that must outlive its callback; the original then reads as nil. Gives the reply; free it with
+ * redis_reply_free. */
 struct redis_reply *redis_reply_take(const struct redis_reply *);
 void redis_reply_free(struct redis_reply *); /* NULL is ignored */
 

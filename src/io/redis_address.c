@@ -49,7 +49,7 @@ static enum status parse_node(struct slice text, uint16_t default_port, struct r
     return STATUS_OK;
 }
 
-/* Takes "user:password@" off the front of text. */
+/* Takes "user:password@" from the front of text. Returns the rest. */
 static struct slice take_credentials(struct slice text, struct redis_address *address)
 {
     const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;

@@ -1,4 +1,4 @@
-/* Commands over a link to Redis, and messages of its channels. */
+/* This file has the commands of a link to Redis, and the messages of its channels. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@ struct pending {
     int64_t sent_us; /* clock_boot_us */
 };
 
-/* The receiver of a channel's messages from hiredis. */
+/* A channel and the function that gets its messages. */
 struct subscription {
     struct list link;
     redis_message_fn *fn;
@@ -31,7 +31,7 @@ struct redis_link {
     int64_t deadline_us;
     int64_t heard_us;           /* when data of a reply last arrived, CLOCK_BOOTTIME */
     int64_t reconnect_us;       /* the next wait */
-    int64_t up_us;              /* when it came up, clock_boot_us */
+    int64_t up_us;              /* when the link came up, clock_boot_us */
     redisAsyncContext *context; /* NULL between connections */
     struct watch *watch;
     bool wants_read, wants_write;
@@ -51,14 +51,14 @@ struct redis_link {
     struct hook *send;
 };
 
-/* Sends a command even before the link is up, for the beginning of a connection. */
+/* Sends a command even before the link is up. The first commands of a connection need this. */
 void redis_link_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *fn,
                      void *arg);
 
 /* Calls the callbacks of all unsent commands with NULL. arg is the link. */
 void redis_link_fail_unsent(void *arg);
 
-/* Frees them when their connection ends. */
+/* Frees the subscriptions when their connection ends. */
 void redis_link_drop_subscriptions(struct redis_link *);
 
 #endif

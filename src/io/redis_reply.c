@@ -1,4 +1,4 @@
-/* redis_reply.c - readers of a redis_reply, which is a reply of hiredis. */
+/* redis_reply.c - functions that read a redis_reply, which is a reply of hiredis. */
 #include <hiredis/hiredis.h>
 
 #include "base/memory.h"
@@ -64,7 +64,8 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t
     return (const struct redis_reply *)(const void *)raw(reply)->element[index];
 }
 
-/* hiredis frees a reply after its callback. For an emptied one it frees only the outer struct. */
+/* hiredis frees a reply after its callback. The reply is emptied here, so hiredis frees only its outer
+ * struct. */
 struct redis_reply *redis_reply_take(const struct redis_reply *reply)
 {
     redisReply *from = (redisReply *)(uintptr_t)reply;

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/slice.h"
 
-/* Owned by its thread until the result is posted, then by the loop. */
+/* A lookup. Its thread owns it until the result is posted; then the loop owns it. */
 struct resolver {
-    pthread_mutex_t lock; /* guards loop: NULL once it is cancelled */
+    pthread_mutex_t lock; /* guards loop, which is NULL after the lookup was cancelled */
     struct loop *loop;
     resolver_fn *fn;
     void *arg;

@@ -13,20 +13,21 @@ struct resolver;
 
 enum { RESOLVED_MAX = 16 };
 
-/* The numeric addresses of a name, in getaddrinfo's order, up to RESOLVED_MAX. */
+/* The numeric addresses of a name, in getaddrinfo's order, at most RESOLVED_MAX. */
 struct resolved {
     char addresses[RESOLVED_MAX][INET6_ADDRSTRLEN];
     size_t count;    /* 0: the lookup failed */
     const char *why; /* the reason when the lookup failed */
 };
 
-/* Borrowed. */
+/* Called once with the result, which is borrowed. */
 typedef void resolver_fn(void *arg, const struct resolved *);
 
-/* Copies host. fn comes once, in the loop's thread, unless the lookup is cancelled first. */
+/* Starts a lookup. Copies host. fn is called once, in the loop's thread, unless the lookup is cancelled
+ * first. */
 struct resolver *resolver_start(struct loop *, const char *host, resolver_fn *, void *arg);
 
-/* Cancels the lookup and frees the resolver. fn does not come. */
+/* Cancels the lookup and frees the resolver. fn is not called. */
 void resolver_cancel(struct resolver *);
 
 #endif

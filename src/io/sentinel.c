@@ -18,7 +18,7 @@ struct witness {
     struct redis_link *link;
     struct timer *ask;
     int64_t asked_us; /* clock_boot_us */
-    bool knows;       /* it has named the primary */
+    bool knows;       /* this Sentinel has named the primary */
     struct redis_node primary;
     int64_t epoch, next_epoch; /* for primary; for the answer under way */
 };
@@ -92,7 +92,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
     const struct sentinel_events *events = &witness->sentinel->events;
     if (!reply)
         return;
-    witness->knows = redis_reply_size(reply) == 2; /* otherwise it does not know the service */
+    witness->knows = redis_reply_size(reply) == 2; /* otherwise this Sentinel does not know the service */
     if (!witness->knows)
         return;
     witness->primary =

@@ -27,7 +27,7 @@ static int digit_value(char byte)
     return 16;
 }
 
-/* Parses one part of a loose address: 0x is hexadecimal, 0 octal. */
+/* Parses one part of a loose address. A part with 0x is hexadecimal, a part with a leading 0 octal. */
 static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
 {
     unsigned base = 10;
@@ -83,7 +83,7 @@ bool address_parse_loose(struct slice text, struct address *address)
 
 enum { EMBEDDED_BITS = 96 }; /* bits of the prefixes before an IPv4 part */
 
-/* Returns the IPv4 address that an IPv6 address embeds. */
+/* Returns whether an IPv6 address contains an IPv4 address. */
 static bool embeds_v4(const struct address *address)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -131,8 +131,8 @@ bool address_block_has(const struct address_block *block, const struct address *
     return bits == 0 || (block->base.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits) == 0;
 }
 
-/* IANA's special-purpose registries, multicast, and 168.63.129.16, through which virtual machines on Azure
- * reach services of their host. */
+/* The list has the blocks of IANA's special-purpose registries, multicast, and 168.63.129.16. Virtual
+ * machines on Azure reach services of their host through that address. */
 static const struct special {
     struct address_block block;
     const char *rule;
@@ -155,8 +155,9 @@ static const struct special {
     {{{false, {240}}, 4}, "reserved (240.0.0.0/4)"},
 };
 
-/* The only addresses that are assigned (RFC 4291, 2.4), and the special blocks inside them: protocol
- * assignments with Teredo, two documentation blocks, 6to4. Special blocks outside have names, too. */
+/* Only the addresses in this block are assigned (RFC 4291, 2.4). The list has the special blocks inside it:
+ * protocol assignments with Teredo, two documentation blocks, 6to4. It also names special blocks outside of
+ * it. */
 static const struct address_block global_v6 = {{true, {0x20}}, 3};
 static const struct special special_v6[] = {
     {{{true, {0x20, 0x01}}, 23}, "protocol assignments (2001::/23)"},

@@ -1,10 +1,10 @@
-/* address.h - IP addresses, blocks of them, and which are public. */
+/* address.h - IP addresses and address blocks; tells public addresses from special ones. */
 #ifndef DUEPOST_JOB_ADDRESS_H
 #define DUEPOST_JOB_ADDRESS_H
 
 #include "base/slice.h"
 
-/* IPv4 in the first four bytes, or IPv6. */
+/* An IPv4 address is in the first four bytes, an IPv6 address in all bytes. */
 struct address {
     bool is_v6;
     uint8_t bytes[16];
@@ -15,24 +15,25 @@ struct address_block {
     uint8_t bits;
 };
 
-/* Parses strict dotted quads and RFC 4291 texts, without scope id. */
+/* Parses a strict dotted quad or an RFC 4291 text without a scope id. */
 bool address_parse(struct slice text, struct address *);
 
-/* Also parses IPv4 like inet_aton: fewer parts, octal, hexadecimal. For the host of a url. */
+/* Also parses IPv4 like inet_aton: fewer parts, octal, hexadecimal. Used for the host of a url. */
 bool address_parse_loose(struct slice text, struct address *);
 
 /* Parses "10.0.0.0/8" or a single address. */
 bool address_block_parse(struct slice text, struct address_block *);
 
-/* Here and below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4 part. */
+/* In this function and the functions below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4
+ * part. */
 bool address_block_has(const struct address_block *, const struct address *);
 
 /* Returns whether the address is outside every block of the special-purpose registries listed in
  * address.c. */
 bool address_is_public(const struct address *);
 
-/* Returns the name of the special block that contains an address: "loopback (127.0.0.0/8)". NULL: the address
- * is public. */
+/* Returns the name of the special block that contains an address: "loopback (127.0.0.0/8)". Returns NULL if
+ * the address is public. */
 const char *address_rule(const struct address *);
 
 enum { ADDRESS_TEXT_SIZE = 46 }; /* with a NUL at the end */

@@ -8,7 +8,7 @@
 
 /* ---- writing ---- */
 
-/* Returns how many bytes at the front are shown unchanged; 0 when the first one is not. */
+/* Returns the size of the character at the front, or 0 if it is not shown unchanged. */
 static size_t shown_size(const uint8_t *at, size_t left)
 {
     size_t size = utf8_size(*at);

@@ -2,10 +2,10 @@
  *
  *     3 1700000000123 246 503 "The order is locked."+
  *
- * The fields are its number, its start (ms), its duration (ms), and the status of the answer or the word of
- * the error. A JSON string may follow: the detail of the error, or the beginning of the answer's body. A '+'
- * after it means that the body was longer. A job's lines follow each other, the oldest first, each with a
- * newline at its end. */
+ * The fields are the attempt's number, start (ms) and duration (ms), and the status of the answer or the word
+ * of the error. A JSON string may follow: the detail of the error, or the beginning of the answer's body. A
+ * '+' after the string means that the body was longer. The lines of a job are in the order of its attempts,
+ * each with a newline at its end. */
 #ifndef DUEPOST_JOB_ATTEMPT_LINE_H
 #define DUEPOST_JOB_ATTEMPT_LINE_H
 
@@ -23,13 +23,13 @@ struct attempt_line {
     bool is_answer_cut;
 };
 
-/* Writes the line, without its newline. answer may be any bytes; its first ATTEMPT_ANSWER_MAX are used.
- * U+FFFD replaces invalid UTF-8, and control characters except tabs and line ends. */
+/* Writes the line, without its newline. answer may be any bytes; only its first ATTEMPT_ANSWER_MAX bytes are
+ * used. U+FFFD replaces invalid UTF-8. U+FFFD also replaces control characters except tabs and line ends. */
 void attempt_line_write(struct buffer *, int number, const struct attempt_result *, struct slice answer,
                         bool is_answer_cut);
 
-/* Takes the first of *lines; its slices point into them. False: there are no more lines, or duepost did not
- * write this one. */
+/* Takes the first line from *lines. The result's slices point into the text of *lines. Returns false if there
+ * are no more lines, or if duepost did not write the line. */
 bool attempt_line_take(struct slice *lines, struct attempt_line *);
 
 #endif

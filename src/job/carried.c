@@ -2,7 +2,8 @@
 
 #include "job/json.h"
 
-/* Returns whether the text between two members is a comma and white space, so that they are neighbours. */
+/* Returns whether the text between two members is only a comma and white space, which means that they are
+ * neighbours. */
 static bool is_gap(const char *at, const char *end)
 {
     for (; at < end; at++)

@@ -28,7 +28,8 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
     ending->wait_ms = wait_ms;
 }
 
-/* Retry-After can make a wait longer than the schedule's, but not shorter. */
+/* Returns the wait before the next attempt. Retry-After can make a wait longer than the schedule's wait, but
+ * not shorter. */
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
                              const struct ending_facts *facts)
 {
@@ -138,7 +139,7 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
     job_write(job, record);
 }
 
-/* False: there is no memory for it. */
+/* Writes the notice of a dead job. Returns false if there is no memory. */
 static bool write_notice(const struct ending_facts *facts, struct ending_texts *texts)
 {
     bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;

@@ -1,4 +1,5 @@
-/* ending.h - decides how the lease of a claimed job ends, and what is written then. Pure: no clock, no I/O.
+/* ending.h - decides how the lease of a claimed job ends, and writes the texts for that ending. Its functions
+ * are pure: no clock, no I/O.
  *
  *     ENDING_CAUSE_RESULT, 2xx                       complete
  *     ENDING_CAUSE_RESULT, 410                       bury     gone
@@ -13,8 +14,8 @@
  *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *
- * ending_decide gives the numbers, ending_write the texts, with the notice of a death. Between them nothing
- * else decides. */
+ * ending_decide returns the verdict and the numbers. ending_write writes the texts, including the notice of a
+ * dead job, and decides nothing more. */
 #ifndef DUEPOST_JOB_ENDING_H
 #define DUEPOST_JOB_ENDING_H
 
@@ -33,7 +34,7 @@ enum ending_cause {
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
-/* All facts that an ending depends on, apart from the job. Borrowed. */
+/* All facts that an ending depends on, apart from the job. All pointers and slices are borrowed. */
 struct ending_facts {
     enum ending_cause cause;
     struct slice id, nonce;                /* of the lease */
@@ -56,7 +57,7 @@ struct ending {
     bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
     int64_t wait_ms;     /* RETRY, RELEASE: from now */
     struct slice reason; /* BURY: a literal; empty for an unreadable record */
-    int attempts;        /* of the job, including this one if it was made */
+    int attempts;        /* of the job, including this attempt if it was made */
     int uncounted;       /* of these: attempts that used up no retry */
     bool has_record;     /* a new record is written */
     bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
@@ -66,7 +67,7 @@ struct ending {
 struct ending_texts {
     struct buffer record; /* RETRY, BURY */
     struct buffer line;   /* empty: no line is kept */
-    struct notice notice; /* BURY: a job that follows; its id may be empty */
+    struct notice notice; /* BURY: the job that reports the death; its id may be empty */
 };
 
 void ending_texts_init(struct ending_texts *);
@@ -75,12 +76,13 @@ void ending_texts_fini(struct ending_texts *);
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
 enum { ENDING_NO_MEMORY_MS = 5000 }; /* time for other processes to free memory */
 
-/* job is the claimed job, its numbers without this attempt; empty with UNREADABLE. */
+/* Decides the ending. job is the claimed job, whose numbers do not count this attempt yet. With UNREADABLE,
+ * job is empty. */
 struct ending ending_decide(const struct job *, const struct ending_facts *);
 
-/* Writes the texts and updates the job's numbers. raw: the record as claimed, which UNREADABLE keeps. The job
- * borrows the result's detail. False: there is no memory for the texts; the job then ends by
- * ENDING_CAUSE_NO_MEMORY. */
+/* Writes the texts and updates the job's numbers. raw is the record as claimed, which UNREADABLE keeps. The
+ * job borrows the result's detail. Returns false if there is no memory for the texts; the caller then ends
+ * the job by ENDING_CAUSE_NO_MEMORY. */
 bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
                   struct ending_texts *) MUST_USE;
 

@@ -27,7 +27,7 @@ bool header_name_is_valid(struct slice name)
 
 bool header_value_is_valid(struct slice value)
 {
-    /* A url in a record is checked so, too, for each delivery. */
+    /* This function also checks the url of a record for each delivery, so it uses a table. */
     static const bool is_allowed[256] = {['\t'] = true, [' ' ... '~'] = true};
     size_t i = 0;
     while (i < value.size && is_allowed[(unsigned char)value.data[i]])

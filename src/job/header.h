@@ -17,22 +17,22 @@ struct job_header {
 /* Returns whether a name is a token (RFC 9110, 5.6.2). */
 bool header_name_is_valid(struct slice name);
 
-/* Returns whether a value is visible ASCII, spaces and tabs; it may be empty. */
+/* Returns whether a value contains only visible ASCII, spaces and tabs. An empty value is valid. */
 bool header_value_is_valid(struct slice value);
 
-/* Returns whether a name is reserved for the connection, for proxies or for duepost, in any case. */
+/* Returns whether a name, in any case, is reserved for the connection, for proxies or for duepost. */
 bool header_is_refused(struct slice name);
 
 /* Replaces a value that is not shown. */
 #define HEADER_HIDDEN "***"
 
-/* Returns whether people may see the value: only that of Content-Type. */
+/* Returns whether people may see the value. They may see only the value of Content-Type. */
 bool header_is_shown(struct slice name);
 
-/* Writes the headers as an object. is_hidden: for people, with hidden values masked. */
+/* Writes the headers as an object. With is_hidden, the values that people may not see are masked. */
 void headers_write(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
-/* Returns the value of the header with this name, in any case; NULL: there is no such header. */
+/* Returns the value of the header with this name, in any case, or NULL if there is no such header. */
 const struct slice *headers_find(const struct job_header *headers, size_t count, struct slice name);
 
 #endif

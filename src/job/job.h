@@ -1,10 +1,10 @@
-/* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from it again.
+/* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from the record again.
  *
- * A record is JSON. It has the members that the client sent, in our spelling; then our own (createdAt,
+ * A record is JSON. It has first the members that the client sent, in our spelling; then our own (createdAt,
  * attempts, uncounted, lastAttempt, waitMs, reason, traceparent, tracestate); then body, byte for byte as the
- * client sent it. topic and jobId are not in it: they are the field of the HASH that holds the record.
- * Members that the client left out are left out, so that "the same job again" can be distinguished from
- * another job with the same id. */
+ * client sent it. topic and jobId are not in the record, because they are the field of the HASH that holds
+ * the record. Members that the client left out are not in the record. So a repeated request for the same job
+ * can be distinguished from another job with the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -34,7 +34,8 @@ enum {
 
 #define JOB_NEVER_MS INT64_MAX
 
-/* Returns the detail in a JSON string, with its quotes; empty when it is too long or has escapes. */
+/* Returns the detail in value, a JSON string with its quotes. Returns an empty slice when the string is too
+ * long or has escapes. */
 struct slice attempt_detail(struct slice value);
 
 enum { ATTEMPT_DETAIL_MAX = 200 }; /* bytes */
@@ -47,13 +48,13 @@ struct attempt_result {
     enum failure error;
     struct slice
         detail;        /* of the error: ATTEMPT_DETAIL_MAX bytes that need no escapes in JSON; empty: none */
-    struct slice text; /* its text in the record that it was read from; empty: it is new */
+    struct slice text; /* the result's text in the record; empty: the result was not read from a record */
     /* The following members are not recorded. */
     bool was_sent;       /* at least a part of the request was passed to the network */
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
 };
 
-/* The rows of the table of members, job_members.c, in the order of a record. */
+/* The rows of the table of members (job_members.c), in the order of a record. */
 enum job_member {
     JOB_CREATED_AT,
     JOB_TOPIC,
@@ -80,7 +81,7 @@ enum job_member {
     JOB_BODY,
 };
 
-/* Slices point into the text that was parsed, and into text. */
+/* The slices point into the text that was parsed, and into the buffer text. */
 struct job {
     struct slice topic, job_id;
     struct slice url;  /* empty: the topic's is used */
@@ -100,8 +101,8 @@ struct job {
     int attempts;       /* failed attempts so far */
     int uncounted;      /* of these: attempts that used up no retry, see ending.h */
     struct attempt_result last_attempt;
-    int64_t wait_ms;                        /* from its end to the next one; 0: none, or unknown */
-    struct slice reason;                    /* why it is dead; empty otherwise */
+    int64_t wait_ms;     /* from the end of last_attempt to the next attempt; 0: none, or unknown */
+    struct slice reason; /* why it is dead; empty otherwise */
     struct slice trace_parent, trace_state; /* of the scheduling request, see trace.h; empty: none */
 
 #ifdef DUEPOST_TEST_NEXT
@@ -113,52 +114,54 @@ struct job {
     struct buffer text; /* owned: unescaped strings */
 };
 
-/* Parses a client's job. now_ms: for the bounds of its times. OK: job borrows text. INVALID: errors has all
- * faults. NO_MEMORY: errors is empty. After a failure job needs no fini. A missing jobId stays empty. Targets
- * are not checked here. */
+/* Parses a client's job. The limits of its times are relative to now_ms. If OK, job borrows text. If INVALID,
+ * errors has all faults. If NO_MEMORY, errors is empty. After a failure job needs no fini. A missing jobId
+ * stays empty. This function does not check the target of the url. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
-/* The same for a job whose id is given: topic and jobId may be left out; if present, they must match id.
- * Borrows id. */
+/* Does the same for a job whose id is given. The text may leave out topic and jobId; if present, they must
+ * match id. Borrows id. */
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 
 /* Reads a record that job_write of this or another version wrote for the job with this id, topic/jobId.
- * INVALID: duepost did not write it. Borrows id and record. A job with lacks is for reading only, and may
- * have no other members. */
+ * INVALID means that duepost did not write the record. Borrows id and record. If lacks is not empty, the job
+ * must not be run or rewritten, and its other members may be missing. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
 
-/* Writes the record. For a new job (created_ms 0), the opening brace and createdAt are left out: the schedule
+/* Writes the record. For a new job (created_ms 0), the opening brace and createdAt are left out. The schedule
  * script writes them, because it knows Redis's time. */
 void job_write(const struct job *, struct buffer *);
 
-/* Returns whether every member is equal as sent: body byte for byte, numbers by value, headers in any order.
- * Unknown members are ignored, but a job with lacks equals no other job. */
+/* Returns whether all members that clients send are equal. body is compared byte for byte, numbers by value,
+ * and headers in any order. Unknown members are ignored, but a job whose lacks is not empty equals no other
+ * job. */
 bool job_is_same(const struct job *, const struct job *);
 
-/* Return when a job created at created_ms is due, and when it expires: JOB_NEVER_MS without ttl and
- * expiresAt. */
+/* Return when a job created at created_ms is due, and when it expires. A job without ttl and expiresAt
+ * expires at JOB_NEVER_MS. */
 int64_t job_due_ms(const struct job *, int64_t created_ms);
 int64_t job_expires_ms(const struct job *, int64_t created_ms);
 
-/* For a job that was read. */
+/* Returns whether a job that job_read has read is expired. */
 bool job_is_expired(const struct job *, int64_t now_ms);
 
 /* Return the maximum number of retries, and the wait in ms before retry number n, counted from 1. */
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
-/* Returns the bytes for the receiver: the text of a string body, any other body unchanged, nothing without a
- * body. Borrows from job, or from scratch when a string had escapes. scratch fails when it has no room. */
+/* Returns the bytes for the receiver. They are the text of a body that is a string, and any other body
+ * unchanged. Without a body the result is empty. Borrows from job, or from scratch when a string had escapes.
+ * scratch fails when it has no room. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
-/* Returns the Content-Type of the payload, unless headers have one: JSON, or text/plain for a string that is
- * not itself JSON. Empty: there is no memory to check that. */
+/* Returns the Content-Type for a payload whose headers have none. It is JSON, or text/plain if body is a
+ * string whose text is not JSON. The result is empty if there is no memory to check the text. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
-/* Returns the value of the header with this name, in any case; NULL: there is no such header. */
+/* Returns the value of the header with this name, in any case, or NULL if there is no such header. */
 const struct slice *job_header(const struct job *, struct slice name);
 
 #endif

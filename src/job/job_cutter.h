@@ -1,9 +1,9 @@
-/* job_cutter.h - cuts the text of many jobs into the texts of each.
+/* job_cutter.h - cuts the text of many jobs into one text for each job.
  *
  * The text is a JSON array, or NDJSON with one job per line. It is valid when it is JSON and has 1 to
- * JOB_CUTTER_MAX jobs, which is known only at its end. job_parse checks each job, and also what JSON allows
- * and duepost does not, such as duplicate members. The cost of a call is proportional to the piece that it
- * cuts, so the caller can pause between calls. */
+ * JOB_CUTTER_MAX jobs. Only the last call can show that. The caller passes each job to job_parse, which also
+ * refuses JSON that duepost does not allow, such as duplicate members. The cost of a call is proportional to
+ * the piece that it cuts, so the caller can pause between calls. */
 #ifndef DUEPOST_JOB_JOB_CUTTER_H
 #define DUEPOST_JOB_JOB_CUTTER_H
 
@@ -19,12 +19,12 @@ struct job_cutter {
     size_t lines, jobs; /* so far */
 };
 
-/* Borrows text, which begins with '[' unless it has lines. */
+/* Begins to cut text. Borrows text, which begins with '[' unless has_lines is true. */
 void job_cutter_init(struct job_cutter *, struct slice text, bool has_lines);
 
-/* OK: *job is the text of the next job, without white space around it; empty: a blank line, which is not a
- * job. NOT_FOUND: there are no more jobs. INVALID: the text is not valid; errors has the reason. NO_MEMORY:
- * no memory to check. */
+/* Cuts the next job. If OK, *job is its text without white space around it, or empty for a blank line, which
+ * is not a job. NOT_FOUND means that there are no more jobs. INVALID means that the text is not valid, and
+ * errors has the reason. NO_MEMORY means that there is no memory to check the job. */
 enum status job_cutter_next(struct job_cutter *, struct slice *job, struct job_errors *) MUST_USE;
 
 #endif

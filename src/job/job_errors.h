@@ -1,7 +1,7 @@
 /* job_errors.h - the rules that a client's text breaks, in the order in which they were found.
  *
- * A stream of bounded size: an error for which there is no more room is dropped, as is one beyond
- * JOB_ERRORS_MAX. */
+ * The size of the list is limited. Further errors are dropped when there is no more room, or after
+ * JOB_ERRORS_MAX errors. */
 #ifndef DUEPOST_JOB_JOB_ERRORS_H
 #define DUEPOST_JOB_JOB_ERRORS_H
 
@@ -10,7 +10,7 @@
 enum {
     JOB_ERRORS_MAX = 64,         /* reported at once */
     JOB_ERRORS_BYTES_MAX = 4096, /* of their texts: 64 bytes for each of the most */
-    JOB_ERROR_TEXT_SIZE = 160,   /* of a field or a detail, with its NUL; what is longer is cut */
+    JOB_ERROR_TEXT_SIZE = 160,   /* of a field or a detail, with its NUL; a longer text is cut */
 };
 
 /* One broken rule. */
@@ -25,19 +25,20 @@ struct job_errors {
     char text[JOB_ERRORS_BYTES_MAX]; /* of each error: field, NUL, detail, NUL */
 };
 
-/* Empties it. The rest of its bytes stay as they are. */
+/* Removes all errors. The bytes of text are not cleared. */
 static inline void job_errors_clear(struct job_errors *errors)
 {
     errors->count = errors->size = 0;
 }
 
-/* Adds an error of field, "" for the document. */
+/* Adds an error of the field. A field of "" means the whole document. */
 void job_errors_add(struct job_errors *, const char *field, const char *detail);
 
-/* The same for a field whose name has a part from the client. */
+/* Adds an error of the field whose name is prefix and name. name comes from the client. */
 void job_errors_add_named(struct job_errors *, const char *prefix, struct slice name, const char *detail);
 
-/* Takes the error at *at, which begins as 0. False: that was the last one. */
+/* Takes the error at *at, and moves *at to the next error. *at must be 0 for the first call. Returns false if
+ * there are no more errors. */
 bool job_errors_take(const struct job_errors *, size_t *at, struct job_error *);
 
 #endif

@@ -37,7 +37,7 @@ bool topic_is_valid(struct slice topic)
            sibling_size <= JOB_SIBLING_MAX;
 }
 
-/* Returns the bytes of the character that text begins with; 0: a control character, or invalid UTF-8. */
+/* Returns the size of the character at the front of text, or 0 for a control character or invalid UTF-8. */
 static size_t character_size(struct slice text)
 {
     const uint8_t *at = (const uint8_t *)text.data;
@@ -71,7 +71,7 @@ bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
            is_job_id(*job_id, topic_is_sibling(*topic) ? JOB_ID_DERIVED_MAX : JOB_ID_MAX);
 }
 
-/* Returns the five bits from bit number first on. Bits are counted from the end of bytes. */
+/* Returns five bits, beginning with bit number first. Bits are counted from the end of bytes. */
 static unsigned five_bits(const uint8_t *bytes, size_t size, unsigned first)
 {
     size_t last = size - 1 - first / 8;

@@ -13,29 +13,31 @@ enum {
     JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
 };
 
-/* Returns whether this names a topic: 1 to 128 of A-Z a-z 0-9 . _ - and neither "." nor ".."; in a sibling
- * topic, '~' and at most JOB_SIBLING_MAX - 1 such bytes or '~' follow. */
+/* Returns whether this is the name of a topic: 1 to 128 of the bytes A-Z a-z 0-9 . _ - but not "." or "..".
+ * In the name of a sibling topic, '~' follows, and then at most JOB_SIBLING_MAX - 1 of the same bytes or
+ * '~'. */
 bool topic_is_valid(struct slice);
 
 /* A sibling topic, such as orders~callbacks, holds jobs that the server makes for the jobs of its owner,
- * orders. Clients write no jobs and no settings there. It lies in the shard of its owner, and has its tokens'
- * rights and its signing secrets. Bodies of its jobs are never shown: they may hold all of an owner's job. */
+ * orders. Clients write no jobs and no settings there. It is in the shard of its owner. The rights of tokens
+ * and the signing secrets are those of its owner. Bodies of its jobs are never shown, because they may hold a
+ * whole job of the owner. */
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 
-/* Returns the name up to the first '~', the owner; of an id, up to its slash at most. */
+/* Returns the owner in a topic or in topic/jobId. The owner is the text of the topic up to its first '~'. */
 struct slice topic_owner(struct slice topic_or_id);
 
-/* An id with this prefix names a notice: bury() in scripts/lib makes it, and its body holds the whole dead
- * job, including values that the API hides. The body of a job with such an id is never shown, even when a
- * client made the job. */
+/* Returns whether a client may choose this jobId: 1 to JOB_ID_MAX bytes of UTF-8 without control characters,
+ * but not "." or "..". */
 bool job_id_is_valid(struct slice);
 
-/* Cuts topic/jobId at its first slash; false when it is not one. The jobId of a sibling topic may have
- * JOB_ID_DERIVED_MAX bytes. */
+/* Cuts topic/jobId at its first slash. Returns false if key is not a valid topic/jobId. The jobId of a
+ * sibling topic may have JOB_ID_DERIVED_MAX bytes. */
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
 
-/* A new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base 32). */
+/* Makes a new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base
+ * 32). */
 enum { JOB_ID_NEW_SIZE = 26 };
 void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE]);
 

@@ -60,7 +60,7 @@ static void check_schedule(struct member_parse *parse, const struct member *memb
 
 /* ---- rules of a record ---- */
 
-/* Returns whether the url is visible ASCII, the only check for records. */
+/* Returns whether the url is visible ASCII. This is the only check of the url in a record. */
 static bool is_url_sound(const void *of)
 {
     const struct job *job = of;
@@ -88,8 +88,8 @@ static bool is_trace_state_sound(const void *of)
 
 /* ---- the table ----
  *
- * Rows that api/view.c resolves are shown by it. A new row with MEMBER_EVERYWHERE is sent, patched, stored
- * and shown as it is, without a line elsewhere. */
+ * api/view.c shows the rows with MEMBER_RESOLVED. A new row with MEMBER_EVERYWHERE is sent, patched, stored
+ * and shown unchanged, and needs no code elsewhere. */
 
 #define NAMED(text)   MEMBER_NAMED("", text)
 #define FIELD(member) MEMBER_FIELD(struct job, member)

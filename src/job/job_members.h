@@ -1,10 +1,10 @@
-/* job_members.h - the table of a job's members, and the texts that job_parse and job_patch read by it. */
+/* job_members.h - the table of a job's members, which job_parse and job_patch use. */
 #ifndef DUEPOST_JOB_JOB_MEMBERS_H
 #define DUEPOST_JOB_JOB_MEMBERS_H
 
 #include "job/members.h"
 
-/* Rows are enum job_member. */
+/* The table of a job's members. The index of a row is an enum job_member. */
 extern const struct members job_members;
 
 #define JOB_EXPIRES_TOO_SOON "must be later than the job is due"
@@ -13,7 +13,7 @@ extern const struct members job_members;
 struct job_rules {
     int64_t now_ms;
     struct slice topic, job_id; /* required values; empty: any */
-    bool is_changed;            /* accepted before: due time and expiry do not count from now */
+    bool is_changed; /* the job was accepted before: its due time and expiry do not count from now */
 };
 
 #endif

@@ -15,7 +15,8 @@
 
 /* ---- the new job ---- */
 
-/* Checks these times only if the patch changes them: a job may wait for a retry beyond its expiry. */
+/* Checks that a waiting job is due before it expires, but only if the patch changes these times. A job may
+ * already wait for a retry that is due after its expiry. */
 static void check_times(const struct job_patch *patch, const struct member_values *old,
                         const struct member_values *values, const struct job_patched *patched,
                         struct job_errors *errors)
@@ -49,8 +50,8 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Returns whether the job now leads to another origin than its old url. A job without a url led where its
- * topic says. */
+/* Returns whether the job's new url has another origin than its old url. A job without a url was sent to the
+ * url of its topic, so it counts as moved. */
 static bool is_moved_elsewhere(const struct job_patched *patched)
 {
     struct url from, to;
@@ -60,8 +61,8 @@ static bool is_moved_elsewhere(const struct job_patched *patched)
              url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
 }
 
-/* Hidden values must not follow a url to another origin: a client that may patch the url could read them
- * there. */
+/* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
+ * could otherwise read the values at its own server. */
 static void check_hidden(const struct member_values *old, const struct member_values *values,
                          const struct job_patched *patched, struct job_errors *errors)
 {

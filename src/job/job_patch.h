@@ -1,8 +1,8 @@
 /* job_patch.h - changes some members of a job by a JSON merge patch (RFC 7396).
  *
- * null removes a member; headers are merged by name, in any case; body is replaced as a whole. delay replaces
- * dueAt and the reverse; so do ttl and expiresAt. delay counts from now, ttl from the job's creation. A url
- * of another origin does not take hidden values along. */
+ * null removes a member; headers are merged by name, in any case; body is replaced as a whole. delay and
+ * dueAt replace each other, and so do ttl and expiresAt. delay counts from now, ttl from the job's creation.
+ * When the patch has a url of another origin, the hidden values of the old job are not kept. */
 #ifndef DUEPOST_JOB_JOB_PATCH_H
 #define DUEPOST_JOB_JOB_PATCH_H
 
@@ -19,13 +19,14 @@ struct job_patch {
 struct job_patched {
     struct job job; /* with the members that the old job keeps */
     struct job old;
-    bool is_moved; /* its due time has changed: see job_due_ms */
+    bool is_moved; /* the job's due time has changed: see job_due_ms */
     bool has_url;  /* the patch has a url */
 };
 
-/* text: a buffer for the new members. OK: the jobs borrow patch->record and text; free them with
- * job_patched_fini. INVALID: errors has all faults. UNREADABLE: duepost did not write the record. LACKING: it
- * needs a later version. NO_MEMORY: errors is empty. */
+/* Applies the patch. text is a buffer for the new members. If OK, the jobs borrow patch->record and text;
+ * free the jobs with job_patched_fini. If INVALID, errors has all faults. UNREADABLE means that duepost did
+ * not write the record. LACKING means that the record needs a later version. If NO_MEMORY, errors is
+ * empty. */
 enum status job_patch(const struct job_patch *, struct buffer *text, struct job_patched *,
                       struct job_errors *) MUST_USE;
 

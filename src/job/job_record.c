@@ -1,7 +1,7 @@
-/* job_record.c - writes a job into its record, and reads it from there.
+/* job_record.c - writes a job into its record, and reads a job from a record.
  *
- * A record is text that some version of duepost wrote. Other text is detected by its form; the rules for
- * clients would detect the rest if it were sent as a job. */
+ * A record is text that some version of duepost wrote. Other text is usually detected by its form. The rules
+ * for clients are not checked again. */
 #include "job/carried.h"
 #include "job/job.h"
 #include "job/job_id.h"
@@ -9,7 +9,7 @@
 #include "job/json.h"
 #include "job/trace.h"
 
-/* For a new job the opening brace and createdAt are missing. Carried members precede the body. */
+/* For a new job, the opening brace and createdAt are not written. Carried members come before the body. */
 void job_write(const struct job *job, struct buffer *out)
 {
     const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY};
@@ -38,7 +38,8 @@ static bool find_lack(struct slice record, struct slice *lacks)
     return is_object && cursor.is_ended && lacks->size > 0;
 }
 
-/* A later version may give known members other values, too. Then only lacks is read. */
+/* Reads only lacks and the id, because a later version may give known members values that this version cannot
+ * read. */
 static enum status read_lacking(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};

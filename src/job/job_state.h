@@ -2,7 +2,7 @@
 #ifndef DUEPOST_JOB_JOB_STATE_H
 #define DUEPOST_JOB_JOB_STATE_H
 
-/* From dead on, the job has left the pool and is kept for a while. */
+/* A job in the state dead, or in a later one of this list, has left the pool and is kept for a while. */
 enum job_state {
     JOB_STATE_DELAYED,
     JOB_STATE_READY,
@@ -12,7 +12,7 @@ enum job_state {
     JOB_STATE_CANCELLED,
 };
 
-/* Returns the word of the API: "delayed", "ready", ... */
+/* Returns the API's word for the state: "delayed", "ready", ... */
 const char *job_state_word(enum job_state);
 
 #endif

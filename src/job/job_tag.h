@@ -1,8 +1,8 @@
 /* job_tag.h - a tag of a job's current version, for changes that apply only to this version.
  *
- * The tag is the SHA-1 of state, place and record. Scripts can compute it, too, so a conditional change is
- * one call, and no other change can come in between. PATCH works the same way: C reads the job and makes the
- * new record, and the script accepts it only if the job has not changed. */
+ * The tag is the SHA-1 of state, place and record. Scripts can also compute the tag, so a conditional change
+ * is one call, and no other change can happen between check and change. PATCH works the same way: C reads the
+ * job and makes the new record, and the script accepts this record only if the job has not changed. */
 #ifndef DUEPOST_JOB_JOB_TAG_H
 #define DUEPOST_JOB_JOB_TAG_H
 
@@ -10,11 +10,12 @@
 
 enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, which is what scripts in Redis can make, and a NUL */
 
-/* Makes the tag. Another state, place (a time in ms) or record has another tag. */
+/* Makes the tag. The tag differs when the state, the place (a time in ms) or the record differs. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
-/* A condition of a change, as text: empty for none, "*" for any existing job, or '-' and tags with a space
- * before each, one of which must be the job's. A leading JOB_TAGS_EXCLUDED negates the condition. */
+/* The condition of a change is a text. It is empty for no condition, and "*" for any existing job. Otherwise
+ * it is '-' and a list of tags with a space before each; the job's tag must be in the list. A leading
+ * JOB_TAGS_EXCLUDED negates the condition. */
 #define JOB_TAGS_EXCLUDED '!'
 
 /* Returns whether a job with this tag meets the condition. */

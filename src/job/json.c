@@ -18,7 +18,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* Bytes with a meaning inside a string, and outside of one. */
+/* Bytes with a special meaning inside a string, and bytes with a special meaning outside. */
 static const bool ends_text[256] = {['"'] = true, ['\\'] = true};
 static const bool is_bracket[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
 
@@ -29,7 +29,7 @@ static const char *skip_to(const bool *wanted, const char *at, const char *end)
     return at;
 }
 
-/* Returns the end of the string that begins at at; NULL when it does not end. */
+/* Returns the end of the string that begins at at, or NULL if the string has no end. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; (at = skip_to(ends_text, at, end)) < end; at++) {
@@ -81,7 +81,7 @@ bool json_open(struct slice value, struct json_cursor *cursor)
     return true;
 }
 
-/* Moves to the beginning of the next key or value; false at the closing bracket, and where a comma is
+/* Moves to the beginning of the next key or value. Returns false at the closing bracket, or if a comma is
  * missing. */
 static bool step(struct json_cursor *cursor)
 {
@@ -238,6 +238,6 @@ struct slice json_name(struct slice key, struct buffer *room)
     if (!json_has_escapes(key))
         return slice_from(key.data + 1, key.size - 2);
     buffer_clear(room);
-    (void)json_text(key, room); /* for a longer name, its beginning */
+    (void)json_text(key, room); /* of a longer name only the beginning */
     return buffer_slice(room);
 }

@@ -14,7 +14,7 @@ struct json_limits {
     size_t members; /* of one object */
 };
 
-/* Where and why a text is invalid. */
+/* The place and the reason of a fault in a text. */
 struct json_fault {
     size_t offset;      /* bytes */
     const char *detail; /* a literal: "is not valid JSON", "nests too deep", ... */
@@ -22,12 +22,12 @@ struct json_fault {
 };
 
 /* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no duplicate key
- * in an object (compared without escapes), the limits. NO_MEMORY: no fault was found before memory ran
- * out. */
+ * in an object (compared without escapes), the limits. NO_MEMORY means that no fault was found before memory
+ * ran out. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
-/* Walks over the values of an object or an array. It stays inside its text even when the text is not
- * valid. */
+/* A position in an object or an array, whose values it visits in order. A cursor stays inside its text even
+ * if the text is not valid. */
 struct json_cursor {
     const char *at, *end;
     char close;    /* the bracket that ends it */
@@ -35,34 +35,34 @@ struct json_cursor {
     bool is_ended; /* at the closing bracket: all values were returned */
 };
 
-/* Opens value. False: it is neither object nor array. Skips leading white space. */
+/* Opens value. Skips leading white space. Returns false if value is neither object nor array. */
 bool json_open(struct slice value, struct json_cursor *);
 
-/* Returns the next member: its key with quotes and escapes, its value without white space around it. False:
- * there are no more members; is_ended then distinguishes the end from an invalid text. */
+/* Takes the next member: its key with quotes and escapes, and its value without white space around it.
+ * Returns false if there are no more members; is_ended is then true unless the text is invalid. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
-/* The same for the next item of an array. */
+/* Takes the next item of an array in the same way. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 
 /* Returns the number of members of an object; 0 for any other value. */
 size_t json_count_members(struct slice object);
 
-/* Return whether a value of the functions above is a string, and whether it is a string with escapes. */
+/* Return whether a value from the functions above is a string, and whether it is a string with escapes. */
 bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);
 
-/* Decodes a string value (with its quotes). Borrows from the value if it has no escapes, otherwise from
- * scratch, to which it is appended. Empty, with scratch failed, when there is no room or an escape is
- * invalid. */
+/* Decodes a string value (with its quotes). Borrows from the value if it has no escapes. Otherwise the text
+ * is appended to scratch and borrows from scratch. The result is empty, and scratch has failed, when there is
+ * no room or an escape is invalid. */
 struct slice json_text(struct slice value, struct buffer *scratch);
 
 /* Decodes a key (with its quotes). Borrows from the key if it has no escapes, otherwise from room, which is
  * cleared first. A key that is too long for room is cut. */
 struct slice json_name(struct slice key, struct buffer *room);
 
-/* Takes \uXXXX, or two of them that form one character, from the front of *rest. False for anything else,
- * including a lone surrogate. */
+/* Takes \uXXXX, or two of them that form one character, from the front of *rest. Returns false for anything
+ * else, including a lone surrogate. */
 bool json_take_code(struct slice *rest, unsigned *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_check.c - checks whether a text is valid JSON. One pass, no recursion. */
+/* json_check.c - checks whether a text is valid JSON, in one pass and without recursion. */
 #include <assert.h>
 
 #include "base/utf8.h"
@@ -36,7 +36,7 @@ static bool fail(struct scanner *scanner, const char *detail)
     return false;
 }
 
-/* The grammar allows it, but duepost does not. */
+/* Fails because of a text that the grammar allows and duepost does not. */
 static bool forbid(struct scanner *scanner, const char *detail)
 {
     scanner->is_json = true;
@@ -48,7 +48,7 @@ static bool not_json(struct scanner *scanner)
     return fail(scanner, scanner->at == scanner->end ? "ends too early" : "is not valid JSON");
 }
 
-/* Returns the next byte, or NUL at the end. A NUL in the text is not valid either. */
+/* Returns the next byte, or NUL at the end. This is unambiguous because a NUL in the text is not valid. */
 static char peek(const struct scanner *scanner)
 {
     return scanner->at < scanner->end ? *scanner->at : '\0';
@@ -64,7 +64,7 @@ static char skip_space(struct scanner *scanner)
     return byte;
 }
 
-/* Scans one character over 0x7f. */
+/* Scans one character above U+007F. */
 static bool scan_multi(struct scanner *scanner)
 {
     const uint8_t *at = (const uint8_t *)scanner->at;
@@ -76,7 +76,7 @@ static bool scan_multi(struct scanner *scanner)
     return true;
 }
 
-/* Scans an escape; at is on the backslash. */
+/* Scans the escape whose backslash is at scanner->at. */
 static bool scan_escape(struct scanner *scanner, bool is_key)
 {
     unsigned code;
@@ -97,7 +97,7 @@ static bool scan_escape(struct scanner *scanner, bool is_key)
     return true;
 }
 
-/* Scans a string; at moves from the opening quote past the closing one. */
+/* Scans a string. Moves scanner->at from the opening quote to the byte after the closing quote. */
 static bool scan_string(struct scanner *scanner, bool is_key, bool *has_escapes)
 {
     *has_escapes = false;
@@ -226,7 +226,7 @@ static bool close_value(struct scanner *scanner)
     return true;
 }
 
-/* Descends to the first scalar or empty container. */
+/* Scans one value. In a container it goes on to the first scalar or empty container inside. */
 static bool scan_value(struct scanner *scanner)
 {
     for (;;) {
@@ -242,7 +242,8 @@ static bool scan_value(struct scanner *scanner)
     }
 }
 
-/* After a value: closes the containers that end here, and moves to the next value or to the very end. */
+/* Scans the bytes after a value. Closes the containers that end there. Then moves to the next value, or to
+ * the end of the outermost value. */
 static bool scan_behind(struct scanner *scanner)
 {
     while (scanner->depth > 0) {

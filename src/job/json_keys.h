@@ -1,7 +1,7 @@
-/* json_keys.h - the keys of all open objects, for json_check: finds duplicate keys of an object.
+/* json_keys.h - the keys of all open objects; with them json_check finds duplicate keys of an object.
  *
- * A stack: each object's keys follow those of the object around it. They are compared when their object ends,
- * so that the cost stays near linear for any keys. */
+ * The keys form a stack: the keys of an object follow the keys of the object around it. The keys of an object
+ * are compared when the object ends, so that the cost stays near linear for any keys. */
 #ifndef DUEPOST_JOB_JSON_KEYS_H
 #define DUEPOST_JOB_JSON_KEYS_H
 
@@ -27,11 +27,12 @@ struct json_keys {
 void json_keys_init(struct json_keys *);
 void json_keys_fini(struct json_keys *);
 
-/* Adds a key. Borrows string, the key with its quotes. text_left is the size of the text from there on, which
- * limits the memory for keys with escapes. False: there is no memory. */
+/* Adds a key. Borrows string, the key with its quotes. text_left is the size of the text from the key to the
+ * end; it limits the memory for keys with escapes. Returns false if there is no memory. */
 bool json_keys_add(struct json_keys *, struct slice string, bool has_escapes, size_t text_left) MUST_USE;
 
-/* Removes the keys from number first on. Returns the position of a duplicate among them, or NULL. */
+/* Removes the key with index first and all keys after it. Returns the position of a duplicate among the
+ * removed keys, or NULL. */
 const char *json_keys_take(struct json_keys *, size_t first);
 
 #endif

@@ -4,8 +4,8 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-/* A longer name with escapes equals no other. If a text gets a duplicate name by that, its reader refuses the
- * text. */
+/* Compares names with escapes. A name above NAME_MAX_BYTES equals no other name. If the result therefore has
+ * a duplicate name, its reader refuses the text. */
 static bool same_unescaped(struct slice a, struct slice b)
 {
     char bytes[2][NAME_MAX_BYTES + 1];
@@ -15,7 +15,8 @@ static bool same_unescaped(struct slice a, struct slice b)
     return !left.failed && !right.failed && slice_equal(first, second);
 }
 
-/* Header names are tokens, which clients have no reason to spell with escapes. */
+/* Compares two keys. Escapes in the names of headers are not decoded, because header names are tokens and
+ * need no escapes. */
 static bool same_key(struct slice a, struct slice b, enum json_names names)
 {
     if (names == JSON_NAMES_NO_CASE)

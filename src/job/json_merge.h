@@ -1,4 +1,4 @@
-/* json_merge.h - JSON merge patches (RFC 7396), applied to texts: values are not parsed, because parsers
+/* json_merge.h - JSON merge patches (RFC 7396), applied to texts. Values are not parsed, because parsers
  * change numbers. */
 #ifndef DUEPOST_JOB_JSON_MERGE_H
 #define DUEPOST_JOB_JSON_MERGE_H
@@ -10,8 +10,9 @@ enum json_names {
     JSON_NAMES_NO_CASE, /* at the top: names of headers */
 };
 
-/* Writes old with patch applied. old may be empty; both are valid JSON. The members of old that patch does
- * not name come first. Each member of old is looked up in patch, so limit their numbers. */
+/* Writes old with patch applied. Both must be valid JSON, except that old may be empty. The members of old
+ * that patch does not name come first. Each member of old is searched for in patch, so the caller must limit
+ * the numbers of members. */
 void json_merge(struct slice old, struct slice patch, enum json_names, struct json_writer *);
 
 /* Returns whether an object has a member with this key, which is given with its quotes. */

@@ -44,7 +44,7 @@ bool member_is_null(struct slice value)
     return slice_equal(value, SLICE("null"));
 }
 
-/* A text must have a unit. */
+/* Returns whether a value is a text with a unit, which a duration in a text must have. */
 static bool is_duration(struct slice value)
 {
     return json_is_text(value) && !json_has_escapes(value) && value.size > 2 &&
@@ -115,8 +115,8 @@ bool member_schedule(struct job_errors *errors, const char *name, struct slice v
 
 /* ---- headers ---- */
 
-/* A header that is longer than this with its quotes has too many bytes in any spelling: \u0061 is one
- * byte. */
+/* A header that is longer than this, with its quotes, has too many bytes in any spelling. The longest
+ * spelling of a byte has six: \u0061. */
 enum { SPELT_MAX = 6 * JOB_HEADER_BYTES_MAX + 4 };
 
 struct reading {
@@ -152,7 +152,7 @@ static struct slice read_string(struct reading *reading, struct slice string)
     return json_text(string, reading->text);
 }
 
-/* False: the headers have too many bytes. */
+/* Reads one header. Returns false if the headers have too many bytes. */
 static bool read_header(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_text = json_is_text(value);

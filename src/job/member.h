@@ -1,5 +1,5 @@
 /* member.h - parses values that clients send. Each function reads one value from its raw JSON and returns
- * whether it is valid; if not, it adds the fault to errors, under name. */
+ * whether the value is valid. If not, the function adds the fault to errors, under name. */
 #ifndef DUEPOST_JOB_MEMBER_H
 #define DUEPOST_JOB_MEMBER_H
 
@@ -8,7 +8,7 @@
 #include "job/job_errors.h"
 #include "job/retry_schedule.h"
 
-/* Returns whether a value is null: the member is absent, or a patch removes it. */
+/* Returns whether a value is null, which means that the member is absent, or that a patch removes it. */
 bool member_is_null(struct slice value);
 
 /* Parses a number of seconds, or a text such as "15m" or "1h30m" (see duration.h), exactly. Fractions of a
@@ -19,17 +19,17 @@ bool member_seconds(struct job_errors *, const char *name, struct slice value, i
 bool member_integer(struct job_errors *, const char *name, struct slice value, int64_t min, int64_t max,
                     int64_t *number);
 
-/* At most RETRY_SCHEDULE_MAX waits. */
+/* Parses an array of at most RETRY_SCHEDULE_MAX waits. */
 bool member_schedule(struct job_errors *, const char *name, struct slice value, struct retry_schedule *);
 
-/* Checks a url, without the quotes and escapes of JSON, by url_parse's rules. The mask of url_show is
- * refused: a client that sends it back would lose the hidden query. */
+/* Checks a url, without the quotes and escapes of JSON, by url_parse's rules. Refuses the mask of url_show,
+ * because a client that sends the mask back would lose the hidden query. */
 bool member_url(struct job_errors *, const char *name, struct slice text);
 
 /* Parses an object of at most JOB_HEADERS_MAX headers into headers, which has room for this number. Reserved
- * names and masks of hidden values are refused. Headers borrow value; those with escapes borrow text, whose
- * room is reserved first, so that it never moves. text has room for value, or for MEMBER_HEADERS_TEXT_MAX.
- * Without memory text fails, and the result is undefined. */
+ * names and masks of hidden values are refused. Headers borrow value. Headers with escapes borrow text, whose
+ * room is reserved first, so that its bytes never move. The maximum of text must be at least the size of
+ * value, or MEMBER_HEADERS_TEXT_MAX. Without memory text fails, and the result is undefined. */
 enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 bool member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                     size_t *count, struct buffer *text);

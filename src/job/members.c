@@ -72,7 +72,7 @@ static bool members_refuse(struct member_parse *parse, const struct member *memb
     return false;
 }
 
-/* A row with a check of its own has its own words for this. */
+/* Checks the size of a text, unless the row has its own check. */
 static bool is_within(struct member_parse *parse, const struct member *member, struct slice text)
 {
     char detail[64];
@@ -242,7 +242,7 @@ static void parse_member(struct member_parse *parse, const struct member *member
         member->check(parse, member);
 }
 
-/* The path may already have set the name. */
+/* Reports a required member that is absent. Its text may already be set, from the path of the request. */
 static void require(struct member_parse *parse, const struct member *member)
 {
     const struct slice *text = field_of(parse, member);
@@ -256,13 +256,14 @@ static void set_fallback(struct member_parse *parse, const struct member *member
         *(int64_t *)field_of(parse, member) = member->fallback;
 }
 
-/* For the text of another version. */
+/* Carries an unknown member of a text that another version may have written, or reads needs. Returns false if
+ * needs is invalid or there is no room. */
 static bool members_carry(struct member_parse *parse, struct slice key, struct slice value)
 {
     if (parse->lacks && slice_equal(key, SLICE("\"needs\""))) {
         if (!needs_read(value, parse->lacks))
             return false;
-        if (parse->lacks->size == 0) /* a version that knows all names writes needs anew */
+        if (parse->lacks->size == 0) /* this version knows all names, and writes needs itself */
             return true;
     }
     return carried_add(parse->carried, key, value);

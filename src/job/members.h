@@ -1,11 +1,11 @@
-/* members.h - tables of the members that a JSON object may have, and what a table drives.
+/* members.h - tables of the members that a JSON object may have, and the functions that use such a table.
  *
- * A table names each member once: its kind, bounds and default, where it may stand, and the fields of a
- * struct that hold it. job_members.c is the table of a job, topic_settings.c that of a topic's settings.
- * Functions in here read a client's text, read and write a record, merge a patch, compare two objects and
- * show one to people.
+ * A table has one row for each member: its kind, limits and default, the texts that may contain it, and the
+ * fields of a struct that hold it. job_members.c has the table of a job, topic_settings.c the table of a
+ * topic's settings. The functions of this header read a client's text, read and write a record, merge a
+ * patch, compare two objects, and show an object to people.
  *
- * To add a member of a known kind is to add a field and a row. */
+ * To add a member of a known kind, add a field and a row. */
 #ifndef DUEPOST_JOB_MEMBERS_H
 #define DUEPOST_JOB_MEMBERS_H
 
@@ -32,13 +32,13 @@ enum member_kind {
     MEMBER_OBJECT,  /* an inner object with its own table, for fields of the same struct */
 };
 
-/* Where a member may occur, and its special properties. */
+/* The texts in which a member may occur, and its special properties. */
 enum {
     MEMBER_SENT = 1,      /* in a client's text */
     MEMBER_PATCHED = 2,   /* in a client's patch */
     MEMBER_STORED = 4,    /* in Redis */
     MEMBER_SHOWN = 8,     /* to people, as it is stored, with hidden values masked */
-    MEMBER_RESOLVED = 16, /* to people, by api/view.c: completed from the topic and the state of the job */
+    MEMBER_RESOLVED = 16, /* to people, by api/view.c, completed from the topic and the job's state */
     MEMBER_EVERYWHERE = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_SHOWN,
     MEMBER_REQUIRED = 32,   /* in a client's text */
     MEMBER_PLAIN = 64,      /* a text without escapes, because scripts copy it unchanged */
@@ -52,19 +52,19 @@ struct member_parse;
 
 struct member {
     struct slice name;
-    const char *path; /* the name in errors, with that of the object around it */
+    const char *path; /* the name in errors, with the name of the object around it */
     enum member_kind kind;
     unsigned flags;
-    uint16_t field, bytes;      /* of the struct: offset and size */
-    uint16_t has, has_bytes;    /* the same for a field that is not 0 for a present member; no bytes: none */
-    uint16_t count;             /* HEADERS: offset of a size_t */
-    uint16_t carried;           /* OBJECT: offset of a struct carried */
-    int64_t min, max, fallback; /* bounds, and the value of an absent member */
-    uint8_t rival;              /* an earlier row: a client may send only one of the two; 0: none */
+    uint16_t field, bytes;        /* of the struct: offset and size */
+    uint16_t has, has_bytes;      /* the same for a field that is not 0 if the member is present; 0: none */
+    uint16_t count;               /* HEADERS: offset of a size_t */
+    uint16_t carried;             /* OBJECT: offset of a struct carried */
+    int64_t min, max, fallback;   /* limits, and the value of an absent member */
+    uint8_t rival;                /* an earlier row: a client may send only one of the two; 0: none */
     const struct members *object; /* OBJECT: its table */
-    /* Adds faults beyond the kind. Called when the value is valid for its kind. NULL: no such check. */
+    /* Adds faults that the kind does not cover. Called when the value is valid for its kind. May be NULL. */
     void (*check)(struct member_parse *, const struct member *);
-    /* The same for a record. False: duepost did not write it. */
+    /* Checks the member of a record. Returns false if duepost did not write the record. May be NULL. */
     bool (*is_sound)(const void *of);
 };
 
@@ -75,7 +75,7 @@ struct members {
     const char *prefix; /* of path: "rate." */
 };
 
-/* For rows of a table. */
+/* These macros set members of a row. */
 #define MEMBER_NAMED(prefix, text) .name = SLICE_INIT(text), .path = prefix text
 #define MEMBER_FIELD(type, member) .field = offsetof(type, member), .bytes = sizeof((type *)0)->member
 #define MEMBER_HAS(type, member)   .has = offsetof(type, member), .has_bytes = sizeof((type *)0)->member
@@ -89,8 +89,8 @@ struct member_parse {
     struct buffer *text; /* for decoded strings; has room for all of them, and never moves */
     struct job_errors *errors;
     const void *context; /* for the checks */
-    /* NULL unless another version may have written the text. Otherwise unknown members are carried, and
-     * *lacks is the first unknown need. */
+    /* Both are NULL unless another version may have written the text. If they are set, unknown members are
+     * carried, and *lacks becomes the first unknown need. */
     struct carried *carried;
     struct slice *lacks;
 };
@@ -101,7 +101,7 @@ void members_parse(struct member_parse *, struct slice text);
 
 /* ---- records ---- */
 
-/* Reads the members of a record in one pass. False: no version of duepost wrote it. */
+/* Reads the members of a record in one pass. Returns false if no version of duepost wrote the record. */
 bool members_read(const struct members *, struct slice record, void *of, struct buffer *text,
                   struct carried *, struct slice *lacks) MUST_USE;
 
@@ -111,7 +111,7 @@ enum members_for {
     MEMBERS_FOR_PEOPLE, /* shown members, with hidden values masked */
 };
 
-/* Write one member if it is present, or all of them. */
+/* Write one member if it is present, or all present members. */
 void members_put(const struct member *, const void *of, enum members_for, struct json_writer *);
 void members_write(const struct members *, const void *of, enum members_for, struct json_writer *);
 
@@ -129,26 +129,28 @@ void members_limit(const struct members *, void *of, unsigned flag);
 
 /* ---- patches (RFC 7396) ---- */
 
-/* The values of an object's members, unchanged, by row; empty: absent. */
+/* The unchanged values of an object's members, by row. An absent member has an empty value. */
 struct member_values {
     struct slice of[MEMBERS_MAX];
 };
 
-/* Finds the members with one of these flags. errors gets the others; NULL: they are skipped. */
+/* Finds the members with one of these flags. Reports other members in errors, or skips them if errors is
+ * NULL. */
 void members_find(const struct members *, unsigned flags, struct slice text, struct member_values *,
                   struct job_errors *errors);
 
 /* Returns whether the patch changes the row. */
 bool member_is_changed(const struct member_values *old, const struct member_values *patch, size_t row);
 
-/* Merges old and patch into out. A row replaces its rival. Headers are merged by name, in any case, and other
- * objects as by json_merge; any other value is replaced. errors gets headers beyond their bounds. */
+/* Merges old and patch into out. A member of the patch removes its rival from old. Headers are merged by
+ * name, in any case, and other objects as by json_merge. Any other value is replaced. Headers that exceed
+ * their limits are reported in errors. */
 void members_merge(const struct members *, const struct member_values *old, struct member_values *patch,
                    struct buffer *out, struct job_errors *errors);
 
 /* ---- the table itself ---- */
 
-/* Writes the table as JSON, for documents and tests. */
+/* Writes the table as JSON, which documents and tests use. */
 void members_describe(const struct members *, struct json_writer *);
 
 #endif

@@ -1,4 +1,4 @@
-/* members_merge.c - JSON merge patches (RFC 7396) by a table. They work on texts: values are not parsed,
+/* members_merge.c - JSON merge patches (RFC 7396) by a table. Values are copied as text and not parsed,
  * because parsers change numbers. */
 #include "job/json.h"
 #include "job/json_merge.h"
@@ -13,19 +13,21 @@ bool member_is_changed(const struct member_values *old, const struct member_valu
     return value.size && (!member_is_null(value) || old->of[row].size);
 }
 
-/* Each old header is looked up in the patch, which may name all of them and the same number of new ones. */
+/* Returns whether the headers of a patch are within their limits. There are limits because each old header is
+ * searched for in the patch. The patch may name all old headers and the same number of new headers. */
 static bool has_room(struct slice patch)
 {
     return patch.size <= PATCH_HEADER_BYTES_MAX && json_count_members(patch) <= PATCH_HEADERS_MAX;
 }
 
-/* Returns whether a value is the record's word for a missing url. */
+/* Returns whether a value is the empty string, which means a missing url in a record. */
 static bool is_none(const struct member *member, struct slice value)
 {
     return member->kind == MEMBER_URL && slice_equal(value, SLICE("\"\""));
 }
 
-/* Returns the row that a row replaces, or that replaces it; 0: none. */
+/* Returns the row of the member that cannot be combined with the member of this row, or 0 if the table has no
+ * such member. */
 static size_t rival_of(const struct members *table, size_t row)
 {
     if (table->rows[row].rival)
@@ -36,7 +38,7 @@ static size_t rival_of(const struct members *table, size_t row)
     return 0;
 }
 
-/* Returns the value after the patch. Empty: the member was removed, or is absent. */
+/* Returns the value after the patch. The value is empty if the member was removed or is absent. */
 static struct slice choose(const struct members *table, size_t row, const struct member_values *old,
                            const struct member_values *patch)
 {
@@ -50,7 +52,7 @@ static struct slice choose(const struct members *table, size_t row, const struct
     return rival && patch->of[rival].size && !member_is_null(patch->of[rival]) ? none : old->of[row];
 }
 
-/* Removes headers beyond their bounds from the patch. */
+/* Removes the headers from the patch if they exceed their limits. */
 static void bound_headers(const struct members *table, struct member_values *patch, struct job_errors *errors)
 {
     for (size_t i = 0; i < table->count; i++) {

@@ -1,4 +1,4 @@
-/* members_record.c - records by a table: read, written, compared, described.
+/* members_record.c - reads, writes, compares and describes records by a table.
  *
  * Records are read and written for each delivery, so one pass over the text or the table must do, without a
  * tree. */
@@ -80,8 +80,8 @@ static bool read_integer(const struct member *member, struct slice value, void *
     return true;
 }
 
-/* Decodes strings with escapes, which are rare in records, into text. It has room for all of them and never
- * moves. */
+/* Decodes strings with escapes, which are rare in records, into reading->text. The buffer has room for all
+ * decoded strings, so its bytes never move. */
 static bool read_text(struct reading *reading, struct slice value, struct slice *text)
 {
     if (!json_is_text(value))
@@ -159,7 +159,7 @@ static bool read_attempt_member(struct reading *reading, struct slice name, stru
         return read_text(reading, value, &word) && failure_parse(word, &result->error);
     if (slice_equal(name, SLICE("\"errorDetail\"")))
         result->detail = attempt_detail(value);
-    return true; /* or of a later version */
+    return true; /* a later version may write other members */
 }
 
 static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)
@@ -218,8 +218,8 @@ static size_t find_between(const struct members *table, size_t first, size_t end
     return table->count;
 }
 
-/* Returns the row, or the table's count. Records are in the order of their table, so the search begins at
- * next. key has its quotes. */
+/* Returns the row of a key, or the table's count if no row has this name. Records are in the order of their
+ * table, so the search begins at next. key includes its quotes. */
 static size_t find_row(const struct members *table, size_t next, struct slice key)
 {
     struct slice name = slice_from(key.data + 1, key.size - 2);
@@ -227,7 +227,7 @@ static size_t find_row(const struct members *table, size_t next, struct slice ke
     return row < table->count ? row : find_between(table, 0, next, name);
 }
 
-/* Needs are carried when one of them is unknown; otherwise this version writes them anew. */
+/* Reads needs. Carries needs if one of the names is unknown; otherwise this version writes needs itself. */
 static bool read_needs(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_first = !reading->has_needs;
@@ -236,7 +236,7 @@ static bool read_needs(struct reading *reading, struct slice key, struct slice v
            (reading->lacks->size == 0 || carried_add(reading->carried, key, value));
 }
 
-/* Each known member may occur once. */
+/* Reads one member of a record. A known member may occur only once. */
 static bool read_member(struct reading *reading, struct slice key, struct slice value)
 {
     size_t at = find_row(reading->table, reading->next, key);
@@ -397,7 +397,8 @@ static bool has_header(const struct job_header *headers, size_t count, const str
     return false;
 }
 
-/* Names are unique: two lists of one length are equal when each header of one is in the other. */
+/* Compares two lists of headers. Names are unique, so two lists of the same length are equal if each header
+ * of the first list is in the second. */
 static bool same_headers(const struct member *member, const void *a, const void *b)
 {
     size_t count = count_at(a, member->count);

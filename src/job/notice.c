@@ -17,6 +17,7 @@ void notice_fini(struct notice *notice)
     buffer_fini(&notice->record);
 }
 
+<<<<<<< HEAD
 void notice_clear(struct notice *notice)
 {
     buffer_clear(&notice->id);
@@ -25,6 +26,10 @@ void notice_clear(struct notice *notice)
 
 /* A record that another program wrote must not break the body. A record that only exceeds our limits is still
  * JSON. */
+=======
+/* Returns whether a record is JSON, because a record that another program wrote must not break the body. A
+ * record that only exceeds our limits is still JSON. */
+>>>>>>> w-c2
 static bool is_json(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};

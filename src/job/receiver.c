@@ -54,7 +54,7 @@ struct slice receiver_path_of(struct slice name)
     return slice_skip(name, host_size(name));
 }
 
-/* A url's authority may lack the port. */
+/* Returns whether the text has a port. url_parse does not require a port. */
 static bool has_port(struct slice spelt)
 {
     size_t start = spelt.size;
@@ -80,7 +80,8 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
 
 enum { PATIENCE_MS = 900 }; /* a second, minus the rounding of clocks */
 
-/* Returns a failure, unless our own timeout was too short to prove one. */
+/* Returns FAILING, or INCONCLUSIVE if the attempt does not prove a failure: our own timeout was too short, or
+ * the connection was closed while idle. */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == FAILURE_TIMEOUT && result->duration_ms < PATIENCE_MS;
@@ -103,7 +104,7 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case FAILURE_ANSWER_TOO_LARGE:
     case FAILURE_PROTOCOL:
     case FAILURE_OTHER:       /* not from attempts of this version */
-    case FAILURE_IDLE_CLOSED: /* RESET in a result; the other two end no attempt */
+    case FAILURE_IDLE_CLOSED: /* a result has RESET instead; the next two failures end no attempt */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:
         break;

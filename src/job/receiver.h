@@ -16,25 +16,26 @@ enum {
  * value, IPv6 in brackets. */
 void receiver_name(const struct url *, char name[RECEIVER_HOST_SIZE]);
 
-/* Writes the same name for any spelling of it. False: not a host with a port. */
+/* Writes the name of a receiver for any spelling of "host:port". Returns false if spelt is not a host with a
+ * port. */
 bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE]);
 
 /* Writes "host:port/path", without the query: each path of a receiver has its own breaker. */
 void receiver_path_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
 
-/* Return the receiver's part of such a name, and the path's part, which may be empty. */
+/* Return the receiver's part of a name from receiver_path_name, and the path's part, which may be empty. */
 struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
 enum receiver_health {
-    RECEIVER_INCONCLUSIVE, /* the attempt proves nothing */
+    RECEIVER_INCONCLUSIVE, /* the attempt proves neither */
     RECEIVER_HEALTHY,
     RECEIVER_FAILING,
 };
 
-/* Returns whether the receiver is reachable, and whether it serves the path. After the request was sent, a
- * failure is one of the path: 20 answers 503 of one path, or requests that hang there, must not hold jobs for
- * other paths. */
+/* Return whether the receiver is reachable, and whether it serves the path. A failure after the request was
+ * sent counts only for the path. So 20 answers 503 on one path, or requests that hang on one path, do not
+ * hold jobs for other paths. */
 enum receiver_health receiver_health(const struct attempt_result *);
 enum receiver_health receiver_path_health(const struct attempt_result *);
 
@@ -44,9 +45,9 @@ bool receiver_is_overloaded(const struct attempt_result *);
 /* Writes "connect", "503", ... */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
-/* Returns how long the row of held jobs may be at most, for a receiver that has been impaired for that long:
- * a quarter of that time, within these bounds. So jobs behind a receiver that stays away are looked at less
- * and less often, and jobs behind one that comes back soon wait little. */
+/* Returns the maximum length, in ms, of the row of held jobs for a receiver that has been impaired for
+ * impaired_ms. It is a quarter of impaired_ms, within these limits. So jobs are checked less often the longer
+ * their receiver is unreachable, and wait only a short time if it recovers soon. */
 #define RECEIVER_ROW_MIN_MS INT64_C(33750)
 #define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
 int64_t receiver_row_ms(int64_t impaired_ms);

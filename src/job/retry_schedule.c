@@ -20,7 +20,7 @@ static bool is_separator(char byte)
     return byte == ' ' || byte == ',';
 }
 
-/* Removes the next word from the front of *rest; empty at the end. */
+/* Takes the next word from the front of *rest. The word is empty at the end. */
 static struct slice take_word(struct slice *rest)
 {
     size_t start = 0;

@@ -2,7 +2,7 @@
  *
  * The signed text is "id.seconds.body". A key is shared ("whsec_" and base64 of 16 to 64 bytes: HMAC-SHA256,
  * v1) or private ("whsk_" and base64 of an ed25519 seed and its public key: v1a). Several keys sign each
- * delivery, so that a receiver can change from one to the next at any time. */
+ * delivery, so that a receiver can change from one key to the next at any time. */
 #ifndef DUEPOST_JOB_SIGNATURE_H
 #define DUEPOST_JOB_SIGNATURE_H
 
@@ -27,7 +27,7 @@ struct signing_keys {
     struct signing_key items[SIGNING_KEYS_MAX];
 };
 
-/* Parses a key. INVALID: *detail is a literal that names the broken rule. */
+/* Parses a key. If INVALID, *detail is a literal that names the broken rule. */
 enum status signing_key_parse(struct slice text, struct signing_key *, const char **detail) MUST_USE;
 
 /* Writes the key as it was parsed. */
@@ -36,13 +36,13 @@ void signing_key_write(const struct signing_key *, struct buffer *);
 /* Writes the part that may be shown: "whsec_***", or "whpk_" and the public key in base64. */
 void signing_key_show(const struct signing_key *, struct buffer *);
 
-/* Parses the keys of a file, one per line. Empty lines and lines that begin with '#' are skipped. At least
- * one key. */
+/* Parses the keys of a file, one per line. Empty lines and lines that begin with '#' are skipped. The file
+ * must have at least one key. */
 enum status signing_keys_parse(struct slice text, struct signing_keys *, struct problem *) MUST_USE;
 
-/* Makes the id of a job. It is the same for retries and redrives, and another one when the same topic/jobId
- * is scheduled again at another millisecond. It contains no '.', which a jobId may contain and which would
- * shift the signed parts. */
+/* Makes the id of a job. The id is the same for retries and redrives. It differs when the same topic/jobId is
+ * scheduled again at another millisecond. The id contains no '.', because a '.' would shift the signed parts.
+ * This is why the id is not the jobId, which may contain a '.'. */
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE]);
 
 /* Writes the value of webhook-signature: one signature for each key, in their order, separated by spaces. The

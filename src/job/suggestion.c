@@ -5,7 +5,7 @@
 
 enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, FAR = 1000 };
 
-/* Writes a name in lower case, without underscores and hyphens; false: it is too long for any of our
+/* Writes a name in lower case, without underscores and hyphens. Returns false if it is longer than all our
  * names. */
 static bool reduce(struct slice name, char reduced[NAME_MAX_BYTES + 1])
 {
@@ -27,7 +27,8 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* Returns how many letters must be added, removed, replaced or swapped with their neighbour. */
+/* Returns how many letters must be added, removed, replaced or swapped with their neighbour to change a into
+ * b. */
 static unsigned distance(const char *a, const char *b)
 {
     unsigned rows[3][NAME_MAX_BYTES + 1]; /* the last two rows, and the current one */
@@ -49,8 +50,8 @@ static unsigned distance(const char *a, const char *b)
     return rows[1][columns];
 }
 
-/* Allows one wrong letter in four, and at least one. A name with our name as its beginning, such as
- * delaySeconds, comes last. */
+/* Returns the distance of two names. Allows one wrong letter in four, and at least one. A typed name that
+ * begins with our name, such as delaySeconds, has the largest distance. */
 static unsigned weigh(const char *typed, const char *right)
 {
     size_t size = strlen(right);

@@ -1,4 +1,4 @@
-/* suggestion.h - the known name that a mistyped one probably means: "job_id" and "jobid" mean jobId, "dely"
+/* suggestion.h - the known name that a mistyped name probably means: "job_id" and "jobid" mean jobId, "dely"
  * means delay. */
 #ifndef DUEPOST_JOB_SUGGESTION_H
 #define DUEPOST_JOB_SUGGESTION_H

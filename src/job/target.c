@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "job/url.h"
 
-/* An address that is always refused. has_address false: every address of this host. */
+/* An address that is always refused. Without has_address, it is every address of this host. */
 struct refusal {
     bool has_address;
     struct address address;
@@ -50,7 +50,8 @@ static void add_block(struct target_policy *policy, const struct address_block *
     policy->blocks[policy->block_count++] = *block;
 }
 
-/* Returns whether a word is a mistaken attempt to allow everything. None of these words is a host name. */
+/* Returns whether a word was probably meant as a class of addresses. None of these words is the name of a
+ * real host. */
 static bool is_wish(struct slice word)
 {
     static const char *const wishes[] = {"all", "any", "*", "everything", "none", "private", "public"};
@@ -142,7 +143,8 @@ static struct slice without_dot(struct slice host)
     return slice_from(host.data, host.size - has_dot);
 }
 
-/* "*.example" matches each name below example, but not example itself. */
+/* Returns whether name covers the host. "*.example" matches each name below example, but not example
+ * itself. */
 static bool is_named(struct slice host, struct slice name)
 {
     if (!slice_starts_with(name, SLICE("*.")))

@@ -1,5 +1,5 @@
-/* target.h - the targets that jobs may lead to: public addresses and those that the operator adds, but never
- * duepost itself. Immutable once it is built; shared by all reactors. */
+/* target.h - the targets that jobs may have: public addresses and addresses that the operator allows, but
+ * never duepost itself. A policy does not change after it is built, and all reactors share it. */
 #ifndef DUEPOST_JOB_TARGET_H
 #define DUEPOST_JOB_TARGET_H
 
@@ -16,16 +16,16 @@ void target_policy_free(struct target_policy *);
  * that it resolves to, for urls that use this name; "*.example" allows all names below it. */
 enum status target_policy_allow(struct target_policy *, struct slice text, struct problem *) MUST_USE;
 
-/* Refuses our own listener or our Redis, even if allowed. address NULL: every address of this host, for a
- * listener on the wildcard address; see is_local below. */
+/* Refuses our own listener or our Redis, even if allowed. An address of NULL means every address of this
+ * host, for a listener on the wildcard address; see is_local below. */
 void target_policy_refuse(struct target_policy *, const struct address *address, uint16_t port);
 
 /* Returns whether target_policy_refuse named the address. */
 bool target_policy_refuses(const struct target_policy *, const struct address *, uint16_t port,
                            bool is_local);
 
-/* Returns whether a packet may go to an address. host is the url's, as spelt; is_local: the address belongs
- * to this host. It is needed only when target_policy_asks_local says so. */
+/* Returns whether a packet may go to an address. host is the host of the url, as spelt. is_local says whether
+ * the address belongs to this host; it is used only when target_policy_asks_local returns true. */
 bool target_policy_permits(const struct target_policy *, struct slice host, const struct address *,
                            uint16_t port, bool is_local);
 

@@ -21,7 +21,8 @@ enum { SCOPES = sizeof scopes / sizeof *scopes };
 
 /* ---- a line ---- */
 
-/* Returns the next word, separated by spaces and tabs; empty at the end. */
+/* Takes the next word from the front of *rest. Words are separated by spaces and tabs; the word is empty at
+ * the end. */
 static struct slice take_word(struct slice *rest)
 {
     size_t size = 0;

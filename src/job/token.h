@@ -2,8 +2,8 @@
  *
  *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [rate=1000/s]
  *
- * The digest is that of the token's text as it is sent. Tokens are 256 random bits, which cannot be guessed,
- * so a slow hash with a salt would add nothing. */
+ * The digest is the SHA-256 of the token's text as clients send it. Tokens are 256 random bits, which cannot
+ * be guessed, so a slow hash with a salt would add nothing. */
 #ifndef DUEPOST_JOB_TOKEN_H
 #define DUEPOST_JOB_TOKEN_H
 
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "job/token_rate.h"
 
-/* Bits. */
+/* The scopes of a token are bits of one number. */
 enum scope {
     SCOPE_SCHEDULE = 1 << 0,
     SCOPE_READ = 1 << 1,
@@ -35,8 +35,8 @@ struct token {
     struct token_rate rate; /* the only part that changes; any thread may change it */
 };
 
-/* Parses a line, which is not empty. INVALID: problem names the wrong field, and repeats no text that could
- * be a token; the token holds nothing. */
+/* Parses a line, which is not empty. If INVALID, problem names the wrong field and repeats no text that could
+ * be a token, and the token needs no fini. */
 enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
 void token_fini(struct token *);
 
@@ -45,10 +45,10 @@ void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_S
 
 void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);
 
-/* Writes the line of a token with this text. fields are those after the digest. */
+/* Writes the line of a token with this text. fields is the part of the line after the digest. */
 void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields);
 
-/* Writes "schedule,read", ... */
+/* Writes the names of the scopes in set, such as "schedule,read". */
 void token_scopes_text(unsigned set, char text[TOKEN_SCOPES_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
 /* token_rate.h - a limit on a token's jobs and other requests: "1000/s", "60/m", "10/h".
  *
- * A token bucket with room for one period, refilled at the same rate: after a pause, a whole period's number
- * may come at once. It belongs to one process; its reactors share it. */
+ * The limit is a token bucket with room for one period, refilled at the same rate. So after a pause, the
+ * number of one period may come at once. A bucket belongs to one process, whose reactors share it. */
 #ifndef DUEPOST_JOB_TOKEN_RATE_H
 #define DUEPOST_JOB_TOKEN_RATE_H
 
@@ -17,13 +17,14 @@ struct token_rate {
 
 enum { TOKEN_RATE_MAX = 1000000 };
 
-/* Parses a rate. False: text is not a rate. The bucket is full. */
+/* Parses a rate; the bucket is then full. Returns false if text is not a rate. */
 bool token_rate_parse(struct slice text, struct token_rate *);
 
-/* Takes one, at now_ns. False: the bucket is empty; *wait_ns is the time until the next one. */
+/* Takes one request from the bucket, at now_ns. Returns false if the bucket is empty; *wait_ns is then the
+ * time until it has room for one request. */
 bool token_rate_take(struct token_rate *, int64_t now_ns, int64_t *wait_ns);
 
-/* Takes count more even if the bucket is empty; later requests wait for them. */
+/* Takes count more requests even if the bucket is empty. Later requests then wait longer. */
 void token_rate_charge(struct token_rate *, int64_t now_ns, size_t count);
 
 #endif

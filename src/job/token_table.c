@@ -94,7 +94,7 @@ void token_table_release(struct token_table *table)
     free(table);
 }
 
-/* No branch depends on whether, or where, the token is found. */
+/* The time does not depend on the text: no branch depends on whether, or where, the token is found. */
 struct token *token_table_find(struct token_table *table, struct slice text)
 {
     uint8_t digest[TOKEN_DIGEST_BYTES];

@@ -12,7 +12,7 @@ struct token_table;
 enum { TOKENS_MAX = 1000, TOKENS_FILE_BYTES_MAX = 1 << 20 };
 
 /* Parses one token per line. Blank lines and lines that begin with '#' are skipped. A table without tokens is
- * valid: it refuses every request. INVALID: problem begins with path and line. */
+ * valid, and refuses every request. If INVALID, problem begins with path and line. */
 enum status token_table_parse(const char *path, struct slice text, struct token_table **,
                               struct problem *) MUST_USE;
 
@@ -20,8 +20,8 @@ enum status token_table_parse(const char *path, struct slice text, struct token_
 struct token_table *token_table_share(struct token_table *);
 void token_table_release(struct token_table *);
 
-/* Finds the token with this text; NULL: unknown. Takes the same time for each text, found or not. The token
- * lives as long as the table. */
+/* Returns the token with this text, or NULL if it is unknown. Takes the same time for each text, whether it
+ * is found or not. The token lives as long as the table. */
 struct token *token_table_find(struct token_table *, struct slice text);
 
 size_t token_table_count(const struct token_table *);

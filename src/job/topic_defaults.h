@@ -1,4 +1,5 @@
-/* topic_defaults.h - values that a job without its own gets from its topic, or from duepost's defaults.
+/* topic_defaults.h - values for a job that does not set them itself: from its topic, or from duepost's
+ * defaults.
  *
  * settings is NULL for a topic without settings. Results borrow from job and settings. */
 #ifndef DUEPOST_JOB_TOPIC_DEFAULTS_H
@@ -8,18 +9,18 @@
 
 enum { TOPIC_DEFAULTS_HEADERS_MAX = 2 * JOB_HEADERS_MAX };
 
-/* Returns the url; empty: neither job nor topic has one. */
+/* Returns the url, which is empty if neither job nor topic has a url. */
 struct slice topic_defaults_url(const struct topic_settings *settings, const struct job *);
 
 int64_t topic_defaults_timeout_ms(const struct topic_settings *settings, const struct job *);
 
-/* Return the schedule and timeout for jobs without their own. */
+/* Returns the schedule for jobs without their own. ours is duepost's default. */
 const struct retry_schedule *topic_defaults_schedule(const struct topic_settings *settings,
                                                      const struct retry_schedule *ours);
 
-/* Returns the number of headers: the job's, then those of the topic that the job does not have. A topic with
- * a url adds its headers to jobs without a url and to those whose url has the same scheme, host and port; a
- * topic without a url adds them to all jobs. */
+/* Fills headers and returns their number. The headers of the job come first, then the topic's headers whose
+ * names the job does not have. A topic with a url adds its headers to jobs without a url and to jobs whose
+ * url has the same scheme, host and port. A topic without a url adds its headers to all jobs. */
 size_t topic_defaults_headers(const struct topic_settings *settings, const struct job *,
                               struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX]);
 

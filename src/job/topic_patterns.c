@@ -3,7 +3,7 @@
 #include "job/job.h"
 #include "job/job_id.h"
 
-/* Removes a '*' at the end; returns whether there was one. */
+/* Removes a '*' at the end. Returns whether the pattern had a '*'. */
 static bool take_star(struct slice *pattern)
 {
     bool is_open = pattern->size > 0 && pattern->data[pattern->size - 1] == '*';
@@ -11,7 +11,7 @@ static bool take_star(struct slice *pattern)
     return is_open;
 }
 
-/* "." and ".." are not topics, but topics may begin with them. */
+/* Returns whether a pattern is valid. "." and ".." are not topics, but topics may begin with these texts. */
 static bool is_pattern(struct slice pattern)
 {
     bool is_open = take_star(&pattern);
@@ -69,8 +69,8 @@ static bool precedes(struct slice a, struct slice b)
     return order < 0 || (order == 0 && a.size < b.size);
 }
 
-/* Writes the greatest text before name that no topic follows: name with its last byte reduced by one, then a
- * byte greater than any in a topic. */
+/* Writes a text that comes before name, with no topic in between: name with its last byte reduced by one, and
+ * then a byte that is greater than all bytes of topics. */
 static void put_just_before(struct slice name, struct buffer *from)
 {
     buffer_append(from, slice_from(name.data, name.size - 1));
@@ -80,7 +80,7 @@ static void put_just_before(struct slice name, struct buffer *from)
 
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
-/* The first name after a name that a pattern may match. */
+/* The first name that follows the name "after" and that a pattern may match. */
 struct start {
     struct slice after;
     char text[START_MAX];
@@ -96,8 +96,8 @@ static void note_start(struct start *start, struct slice name)
     start->size = name.size;
 }
 
-/* Returns whether after lies among the matches. A pattern that is a topic has two ranges, as names lie
- * between the topic and its siblings: a, a-b, a~c. */
+/* Returns whether the name "after" is inside a range of names that the pattern matches. A pattern that is a
+ * topic has two ranges, because other names come between the topic and its siblings: a, a-b, a~c. */
 static bool note_pattern(struct start *start, struct slice pattern)
 {
     char text[START_MAX];

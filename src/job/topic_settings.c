@@ -25,7 +25,8 @@ static const struct member rate_rows[] = {
 
 static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "setting", .prefix = "rate."};
 
-/* In the order of the text. Scripts copy urls into records, or compare them, unchanged. */
+/* The rows have the order of the text. Scripts copy or compare urls unchanged, so a url must have no
+ * escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(is_paused)},
     {NAMED("maxInFlight"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_in_flight), HAS(max_in_flight), .min = 1,
@@ -57,8 +58,8 @@ const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setti
 
 /* ---- reading ---- */
 
-/* is_kept: another version may have written the text. Faults already in errors stay, and make the result
- * INVALID. */
+/* Parses a text. With is_kept, another version may have written the text. Faults already in errors stay, and
+ * make the result INVALID. */
 static enum status parse_text(struct slice text, struct topic_settings *settings, struct job_errors *errors,
                               bool is_kept)
 {
@@ -78,7 +79,8 @@ static enum status parse_text(struct slice text, struct topic_settings *settings
     topic_settings_fini(settings);
     if (status == STATUS_NO_MEMORY || settings->lacks.size == 0)
         return status == STATUS_OK ? STATUS_INVALID : status;
-    /* A later version may give known settings other values, too. Then only lacks is read. */
+    /* Only lacks is kept, because a later version may give known settings values that this version cannot
+     * read. */
     *settings = (struct topic_settings){.lacks = settings->lacks};
     return STATUS_OK;
 }
@@ -127,7 +129,7 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     json_end_object(&json);
 }
 
-/* Without settings there is no text. */
+/* Writes no text if no setting is set. */
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;

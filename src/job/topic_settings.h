@@ -1,11 +1,12 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, onDead and retention,
- * consumers the rest. Settings that are not set are not in it; without settings there is no text.
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, onDead and retention;
+ * consumers read the rest. Settings that are not set are not in the text. A topic without settings has no
+ * text.
  *
- * Processes of several versions share the texts, as they do records (job.h): members that only a later
- * version knows are carried through unchanged, and needs names the features that a process must know to serve
- * the topic. */
+ * Processes of several versions share the texts, as they share records (job.h). Members that only a later
+ * version knows are carried unchanged. needs names the features that a process must know to serve the
+ * topic. */
 #ifndef DUEPOST_JOB_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_SETTINGS_H
 
@@ -36,7 +37,7 @@ struct topic_settings {
     struct job_header headers[JOB_HEADERS_MAX]; /* for each job that has no header of the same name */
     size_t header_count;
     struct buffer text;              /* owned: decoded headers */
-    struct signing_keys secrets;     /* sign its jobs; none: the server's keys do */
+    struct signing_keys secrets;     /* sign its jobs; none: the server's keys sign them */
     struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
@@ -51,31 +52,32 @@ struct topic_settings {
 /* The table of settings, see members.h. */
 extern const struct members topic_settings_members;
 
-/* Parses a client's settings. OK: they borrow text. INVALID: errors has all faults. NO_MEMORY: errors is
- * empty. After a failure the settings need no fini. */
+/* Parses a client's settings. If OK, the settings borrow text. If INVALID, errors has all faults. If
+ * NO_MEMORY, errors is empty. After a failure the settings need no fini. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Reads a text that topic_settings_write of this or another version wrote; an empty text sets nothing. OK:
- * the settings borrow text. INVALID: duepost did not write it; the settings need no fini. */
+/* Reads a text that topic_settings_write of this or another version wrote; an empty text sets nothing. If OK,
+ * the settings borrow text. INVALID means that duepost did not write the text; the settings then need no
+ * fini. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
-/* Reads what a job of this topic gets of the text, as topic_settings_read does. A sibling topic gets parts of
- * its owner's settings: the signing secrets, the retention, and the headers with the url that says where
- * these may go. */
+/* Reads the settings that a job of this topic gets from the text. Otherwise it works as topic_settings_read.
+ * A sibling topic gets parts of its owner's settings: the signing secrets, the retention, the headers, and
+ * the url, which limits the receivers of the headers. */
 enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
 
-/* Writes the text; nothing without settings. */
+/* Writes the text, or nothing if no setting is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
-/* Writes only the known settings; "{}" without any. */
+/* Writes only the known settings, or "{}" if no known setting is set. */
 void topic_settings_write_known(const struct topic_settings *, struct buffer *);
 
-/* The same for people, with masks for values of headers and queries of urls. */
+/* Writes the known settings for people, with masks for values of headers and queries of urls. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 
-/* Whether this process serves a topic with this stored text. */
+/* Says whether this process serves a topic with this stored text. */
 enum topic_service {
     TOPIC_SERVED,
     TOPIC_PAUSED,
@@ -84,17 +86,17 @@ enum topic_service {
 };
 enum topic_service topic_settings_service(struct slice text);
 
-/* Applies a JSON merge patch (RFC 7396) to old. text: a buffer for the new settings. OK: they borrow text and
- * the members that old carries. INVALID: errors has all faults. NO_MEMORY: errors is empty. After a failure
- * the settings need no fini. */
+/* Applies a JSON merge patch (RFC 7396) to old. text is a buffer for the new settings. If OK, the new
+ * settings borrow text and the members that old carries. If INVALID, errors has all faults. If NO_MEMORY,
+ * errors is empty. After a failure the new settings need no fini. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Returns whether "*" may have these settings: those with MEMBER_FOR_ALL. They apply to topics without
- * their own. */
+/* Returns whether all these settings have MEMBER_FOR_ALL, so that "*" may have them. The settings of "*"
+ * apply to topics without their own. */
 bool topic_settings_are_for_all(const struct topic_settings *);
 
-/* Returns a wait with its jitter. random: any 32 bits. */
+/* Returns a wait with its jitter. random is any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);
 
 #endif

@@ -51,7 +51,8 @@ void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES]
     memcpy(next + SPAN_AT, digits, SPAN_DIGITS);
 }
 
-/* Returns the size with the comma before it. */
+/* Returns the total size of the members of at most most bytes, counting a comma for each, and their number in
+ * *members. */
 static size_t bytes_of(struct slice header, size_t most, size_t *members)
 {
     size_t bytes = 0;

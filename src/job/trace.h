@@ -15,15 +15,15 @@ enum {
     TRACE_STATE_MEMBER = 128, /* longer members are dropped first */
 };
 
-/* Reads a traceparent of version 00. False: it is invalid; it is then ignored together with its
+/* Reads a traceparent of version 00. Returns false if it is invalid; the caller then ignores it and its
  * tracestate. */
 bool trace_parent_read(struct slice header, char parent[TRACE_PARENT_BYTES]);
 
-/* Writes the same trace with another span. span: random bytes, not all 0. */
+/* Writes the same trace with another span. span has random bytes, not all 0. */
 void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES],
                        char next[TRACE_PARENT_BYTES]);
 
-/* Reads whole members of a tracestate, up to TRACE_STATE_MAX. */
+/* Reads whole members of a tracestate, at most TRACE_STATE_MAX bytes. */
 void trace_state_read(struct slice header, struct buffer *state);
 
 #endif

@@ -13,7 +13,7 @@ static bool is_name_byte(char byte)
            byte == '_';
 }
 
-/* Returns a name without the dot at its end, which spells the same name. */
+/* Returns a name without the dot at its end. Both spellings mean the same name. */
 static struct slice without_dot(struct slice host)
 {
     if (host.size && host.data[host.size - 1] == '.')
@@ -21,7 +21,8 @@ static struct slice without_dot(struct slice host)
     return host;
 }
 
-/* Returns whether resolvers may take a host for an IPv4 address: its last label is a number. */
+/* Returns whether the last label of a host is a number. Resolvers may interpret such a host as an IPv4
+ * address. */
 static bool ends_in_number(struct slice host)
 {
     size_t start = host.size;
@@ -137,8 +138,8 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (name.size == 0)
         return "must have a host";
     if (ends_in_number(name)) {
-        /* With a dot at the end, some programs take an IPv4 address for an address, others, such as libcurl,
-         * for a name. */
+        /* Some programs interpret an IPv4 address with a dot at the end as an address. Others, such as
+         * libcurl, interpret it as a name. */
         if (name.size != url->host.size || !address_parse_loose(name, &url->address))
             return "must have a host that is a name or an address";
         url->host_is_address = true;

@@ -19,11 +19,12 @@ struct url {
     struct slice query;     /* with its '?'; empty without a query */
 };
 
-/* Parses an absolute http or https URL of at most JOB_URL_MAX bytes: visible ASCII, no userinfo, no fragment.
- * INVALID: *detail is a literal that names the broken rule; otherwise NULL. Borrows text. */
+/* Parses an absolute http or https URL of at most JOB_URL_MAX bytes. It must be visible ASCII, without
+ * userinfo and fragment. If INVALID, *detail is a literal that names the broken rule; otherwise *detail is
+ * NULL. Borrows text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 
-/* Returns whether both lead to the same scheme, host and port. Two spellings of an address are the same
+/* Returns whether both urls have the same scheme, host and port. Two spellings of an address are the same
  * host. */
 bool url_is_same_origin(const struct url *, const struct url *);
 
@@ -34,10 +35,11 @@ void url_show(struct slice text, struct buffer *);
 /* Returns whether a host is a name, not an address in any spelling. */
 bool url_host_is_name(struct slice host);
 
-/* Returns whether a name is localhost or below it: this host, whatever a name server answers. */
+/* Returns whether a name is localhost or a name below it. Such a name means this host, whatever a name server
+ * answers. */
 bool url_host_is_localhost(struct slice host);
 
-/* Compares names without regard to case and to a dot at the end. */
+/* Compares names. Ignores case and a dot at the end. */
 bool url_host_equal(struct slice, struct slice);
 
 #endif
