@@ -114,8 +114,8 @@ bool receiver_is_outdated(const struct receiver *);
 /* Returns whether there is something to report. */
 bool receiver_has_news(const struct receiver *);
 
-/* Copies the record that Redis had when the shard was at this version. NULL: Redis had no record. Answers on
- * two connections may arrive in any order, so an older version than the copy's changes nothing. */
+/* Copies the record that Redis had when the shard was at this version. The record is NULL if Redis had none.
+ * Answers on two connections may arrive in any order, so an older version than the copy's changes nothing. */
 void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
 
 /* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */
