@@ -14,7 +14,7 @@ struct page {
 /* Begins a page whose items are the member with this name. page_end frees it. */
 struct page *page_new(struct exchange *, const char *name);
 
-/* Answers with the page, or with the error of the use case. It is an app_verdict_fn, and its arg is the
+/* Answers with the page, or with the error of the use case. page_end is an app_verdict_fn whose arg is the
  * page. */
 void page_end(void *page, const struct app_verdict *);
 

@@ -12,7 +12,7 @@ struct remote;
 struct remote_options {
     const char *server;        /* URL of the server; NULL: "http://127.0.0.1:7700" */
     const char *authorization; /* a header; "": none */
-    const char *ca_file;       /* trusted certificates for https; NULL: those of this host */
+    const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
 };
 
 /* Borrows the strings. */

@@ -60,7 +60,7 @@ static int open_first(const struct sockaddr *address, socklen_t size)
     return -1;
 }
 
-/* Opens a socket on a port that is shared. It does not listen yet. */
+/* Opens a socket on a shared port. The socket does not listen yet. */
 static int open_other(const struct sockaddr *address, socklen_t size)
 {
     int on = 1;

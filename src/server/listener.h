@@ -23,7 +23,7 @@ enum status listener_open(const char *scheme, const char *host, uint16_t port, s
 /* Closes the sockets that were not taken. NULL is ignored. */
 void listener_free(struct listener *);
 
-/* Gives the socket of one reactor. Each socket may be taken once. It accepts connections after
+/* Gives the socket of one reactor. Each socket may be taken once. The socket accepts connections after
  * listener_begin. */
 int listener_take(struct listener *, size_t index);
 

@@ -1,5 +1,5 @@
-/* reactor.h - a thread that serves and delivers. It owns a loop, connections to Redis, an HTTP server and
- * client, the API, a consumer, and the carry workers of its part of the shards.
+/* reactor.h - a thread that serves and delivers. A reactor owns a loop, connections to Redis, an HTTP server
+ * and client, the API, a consumer, and the carry workers of its part of the shards.
  *
  * Reactors share immutable configuration and nothing else. They communicate only through Redis. */
 #ifndef DUEPOST_SERVER_REACTOR_H

@@ -22,10 +22,10 @@ enum {
     LOG_MAX_BYTES = 1 << 20, /* a larger log of earlier runs is renamed to redis.log.1 */
 };
 
-/* These arguments keep the promise of a 201 (append-only file, fsync always, noeviction) and make an idle
- * duepost cheap (hz 1). They also limit listpacks: a search in a listpack with several hundred leases would
- * take longer than the rest of a claim. File names are relative to the working directory, because a socket's
- * address holds at most 107 bytes. */
+/* With these arguments a job that was answered 201 is safe (append-only file, fsync always, noeviction), and
+ * an idle duepost needs little CPU (hz 1). The arguments also limit listpacks: a search in a listpack with
+ * several hundred leases would take longer than the rest of a claim. File names are relative to the working
+ * directory, because a socket's address holds at most 107 bytes. */
 static const char *const arguments[] = {
     "redis-server",
     "--port",

@@ -1,5 +1,5 @@
-/* janitor.h - audits the stored counts of jobs, repairs faults, and logs each repair. It also starts the
- * sweeper.
+/* janitor.h - audits the stored counts of jobs, repairs faults, and logs each repair. The janitor also starts
+ * the sweeper.
  *
  * Each job's id is in exactly one place, so jobs = waiting + leased. Each kept job has its time of removal.
  * One script checks both rules. If a count is wrong, the janitor walks through all places in bounded steps

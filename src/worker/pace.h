@@ -31,6 +31,6 @@ void pace_end(struct pace *);
 /* Returns the pause after a step that took took_us, in microseconds. */
 int64_t pace_pause_us(int64_t took_us, int64_t late_ms);
 
-void pace_free(struct pace *); /* NULL is fine */
+void pace_free(struct pace *); /* NULL is ignored */
 
 #endif

@@ -39,7 +39,7 @@ static enum permit_answer hold(struct permit_part *part, int64_t wait_ms)
     part->permit->wait_ms = wait_ms;
     part->receiver = NULL;
     receiver_settle(receiver);
-    permit_drop(part->permit); /* gives back the other part, which is not needed now */
+    permit_drop(part->permit); /* gives back the other part, because the attempt is held */
     return PERMIT_HELD;
 }
 

@@ -13,8 +13,8 @@
  * would spend an attempt on this receiver. */
 void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
 
-/* Asking for the right to probe. receiver_may_be_asked returns whether an attempt may ask now. After
- * receiver_ask_probe, fn is called with the answer, unless receiver_withdraw was called first. */
+/* receiver_may_be_asked returns whether an attempt may ask for the right to probe now. receiver_ask_probe
+ * asks, and calls fn with the answer unless receiver_withdraw is called first. */
 bool receiver_may_be_asked(const struct receiver *);
 void receiver_ask_probe(struct receiver *, receiver_probe_fn *, void *arg);
 void receiver_withdraw(struct receiver *);

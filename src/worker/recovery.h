@@ -1,5 +1,5 @@
-/* recovery.h - returns the jobs of lost consumers, and buries each job that has lost too many consumers. It
- * works in bounded steps until no lost lease is left: 5,000 lost leases take less than a second. */
+/* recovery.h - returns the jobs of lost consumers, and buries each job that has lost too many consumers. The
+ * recovery works in bounded steps until no lost lease is left. 5,000 lost leases take less than a second. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
