@@ -1,4 +1,4 @@
-/* handler.h - what the handlers of this dialect share. */
+/* handler.h - the data and macros that all handlers of this dialect use. */
 #ifndef DUEPOST_API_HANDLER_H
 #define DUEPOST_API_HANDLER_H
 
@@ -9,7 +9,7 @@
 
 struct job_batches;
 
-/* The dialect's own, of one reactor. */
+/* The dialect's data in one reactor. */
 struct api {
     struct app *app;
     const atomic_size_t *awaited; /* see api_options */

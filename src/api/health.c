@@ -28,7 +28,7 @@ static void add_durability(struct json_writer *json, const struct app_health *he
     json_end_object(json);
 }
 
-/* The process as a whole may be unready while this reactor is ready. */
+/* Adds the state of the process, which may be unready while this reactor is ready. */
 static void check_process(const struct api *api, struct app_health *health)
 {
     const atomic_size_t *awaited = api->awaited;

@@ -1,11 +1,10 @@
 /* The steps of a batch, in order:
  *
- *   job_batch_begin   it waits until so few are open that it may be, too
- *   cut_some          text becomes jobs, piece by piece; what is not sound is answered 400
- *   send_some         jobs go to the store, as long as that has room
- *   on_submitted      one of them has its verdict
- *   answer            when all have theirs
- */
+ *   job_batch_begin   the batch waits until fewer than OPEN_MAX batches are open
+ *   cut_some          cuts the text into jobs, piece by piece; malformed text is answered 400
+ *   send_some         sends jobs to the store, up to its limits
+ *   on_submitted      a job has its verdict
+ *   answer            answers when all jobs have their verdicts */
 #include "api/job_batch.h"
 
 #include <assert.h>
@@ -20,27 +19,27 @@
 #include "job/job_cutter.h"
 
 enum {
-    TURN_US = 1000,                   /* of work in one turn of the loop */
-    STEP_BYTES = 32 * 1024,           /* of text, between two looks at the clock */
+    TURN_US = 1000,                   /* time of work in one turn of the loop */
+    STEP_BYTES = 32 * 1024,           /* bytes of text between two checks of the clock */
     PIECE_BYTES = 64,                 /* the cost of a piece, in addition to its text */
-    SENT_JOBS_MAX = 512,              /* in the store's hands: a call of 256 and the next one */
-    SENT_BYTES_MAX = 4 * 1024 * 1024, /* of their texts */
-    OPEN_MAX = 16,                    /* batches at once; the others wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* never reached, because of the next two: */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* from here on */
-    SAID_LONG = 1024,                 /* longer members are replaced */
+    SENT_JOBS_MAX = 512,              /* jobs in the store: a call of 256 and the next call */
+    SENT_BYTES_MAX = 4 * 1024 * 1024, /* texts of the jobs in the store */
+    OPEN_MAX = 16,                    /* open batches; other batches wait with their text */
+    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer, never reached because of the next two values */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* when the answer is longer than this, */
+    SAID_LONG = 1024,                 /* members longer than this are replaced */
 };
 
 struct job_batches {
     struct timer *timer;          /* runs when there is work */
-    struct list cutting, sending; /* batches with work of that kind */
+    struct list cutting, sending; /* batches with text to cut, and with jobs to send */
     size_t open;
     size_t sent_jobs, sent_bytes;
 };
 
 struct batch_job {
     struct slice text;
-    size_t said_at, said_bytes; /* in said */
+    size_t said_at, said_bytes; /* position in said */
 };
 
 struct job_batch {
@@ -50,27 +49,27 @@ struct job_batch {
     struct job_cutter cutter;
     struct batch_job *jobs;
     size_t count, capacity;
-    size_t next;    /* to be sent */
-    size_t pending; /* sent, without a verdict */
+    size_t next;    /* job to be sent next */
+    size_t pending; /* jobs that are sent and have no verdict yet */
     bool is_open;
-    struct buffer said; /* as the verdicts came */
+    struct buffer said; /* results, in the order of the verdicts */
 };
 
-/* A job between its sending and its verdict. */
+/* A job that is sent and has no verdict yet. */
 struct batch_item {
     struct app_submission submission;
     struct job_batch *batch;
     size_t index, text_bytes;
 };
 
-/* ---- its answer ---- */
+/* ---- answer ---- */
 
 static void note_result(struct job_batch *batch, size_t index, unsigned status, struct slice members)
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
-    assert(!batch->exchange->site->members.failed); /* its memory is there from the start */
-    /* Errors may be ten times as long as what they are about. */
+    assert(!batch->exchange->site->members.failed); /* the memory was reserved at the start */
+    /* The errors of a job may be ten times as long as the job. */
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
     job->said_at = said->size;
@@ -153,7 +152,7 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
     note_result(batch, index, http_status, buffer_slice(members));
 }
 
-/* Parses a job. False: it was noted as refused. */
+/* Parses a job. Returns false if the job was refused and the refusal is noted. */
 static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
@@ -163,7 +162,7 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
     return status == STATUS_OK;
 }
 
-/* The callback may come during the call. */
+/* Sends a job. The callback may be called during this call. */
 static void send_job(struct job_batch *batch, size_t index)
 {
     struct exchange *exchange = batch->exchange;
@@ -196,7 +195,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* so that no verdict among these is the last one */
+    batch->pending++; /* so that no verdict of this loop counts as the last verdict */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)
@@ -254,7 +253,8 @@ static void open_batch(struct job_batch *batch)
 
 /* ---- turns ---- */
 
-/* False: there is nothing to do until a verdict comes, or another batch. */
+/* Works on the batches for one turn. Returns false if there is nothing to do until a verdict or a new batch
+ * comes. */
 static bool take_turn(struct job_batches *batches)
 {
     if (has_room(batches) && !list_is_empty(&batches->sending)) {

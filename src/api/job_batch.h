@@ -1,13 +1,13 @@
 /* job_batch.h - POST /jobs with many jobs: a JSON array, or NDJSON.
  *
  * The text is cut into jobs first. If it is malformed, the request is refused and nothing is stored. Then
- * each job is submitted like a single one (app/submission.h), in order and independently of the others. The
- * answer has for each job the status and the members that a request of its own would have got.
+ * each job is submitted like a single one (app/submission.h), in order and independently of the others. For
+ * each job, the answer has the same status and members as the answer to a request with only this job.
  *
- * Batches take turns. One turn of the loop does about a millisecond's work on all of them, and a bounded
- * number of their jobs are in the store's hands at once: single requests and deliveries do not wait long
- * behind a large batch. Memory is bounded, because a batch that is not open yet holds its text only. A batch
- * goes on when its client disconnects, as a single job would. */
+ * Batches take turns. One turn of the loop does about a millisecond's work on all of them, and the store has
+ * only a limited number of their jobs at once. So single requests and deliveries do not wait long because of
+ * a large batch. Memory is limited, because a batch that is not open yet needs memory for its text only. A
+ * batch continues when its client disconnects, like a single job. */
 #ifndef DUEPOST_API_JOB_BATCH_H
 #define DUEPOST_API_JOB_BATCH_H
 
@@ -15,16 +15,16 @@
 
 enum { JOB_BATCH_BYTES_MAX = 16 * 1024 * 1024 };
 
-/* The batches of one reactor. */
+/* Creates the batches of one reactor. */
 struct job_batches *job_batches_new(struct loop *);
 
-/* Call it when all have ended. NULL is fine. */
+/* Call it after all batches have ended. NULL is ignored. */
 void job_batches_free(struct job_batches *);
 
-/* Whether the body, or its beginning, is that of a request with many jobs. */
+/* Returns whether the request has many jobs. The beginning of the body is enough. */
 bool job_batch_is_meant(const struct exchange *);
 
-/* Begins a batch, which answers the exchange. */
+/* Begins a batch. The batch answers the exchange at its end. */
 void job_batch_begin(struct exchange *);
 
 #endif

@@ -1,4 +1,4 @@
-/* jobs.c - /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and its run and attempts */
+/* jobs.c - /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and the job's run and attempts */
 #include "app/jobs.h"
 
 #include "api/handler.h"

@@ -8,16 +8,17 @@
 struct page {
     struct exchange *exchange;
     struct buffer body;
-    struct json_writer json; /* each item is put here */
+    struct json_writer json; /* receives each item */
 };
 
 /* Begins a page whose items are the member with this name. page_end frees it. */
 struct page *page_new(struct exchange *, const char *name);
 
-/* Answers with the page, or with how the use case failed: an app_verdict_fn whose arg is the page. */
+/* Answers with the page, or with the error of the use case. page_end is an app_verdict_fn whose arg is the
+ * page. */
 void page_end(void *page, const struct app_verdict *);
 
-/* Adds "partial" where the list is, and "cursor" unless it is at its end. */
+/* Adds "partial" if the page is partial, and "cursor" if the list has more pages. */
 void page_add_end(struct json_writer *, const struct app_page *);
 
 #endif

@@ -5,22 +5,22 @@
 #include "api/handler.h"
 #include "base/json_writer.h"
 
-/* ---- Members of a problem. They are written without the braces of the object, detail first. ---- */
+/* ---- Members of a problem, written without the braces of the object, detail first. ---- */
 
 void problem_write(struct buffer *members, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes all errors; what is "job" or "query". */
+/* Writes all errors. what: "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
-/* The words for one kind of request. */
+/* The words in the problems of one kind of request. */
 struct problem_words {
-    const char *what;        /* has the errors: "job", "topic" */
-    const char *consequence; /* of an unknown outcome, a sentence */
+    const char *what;        /* the object with the errors: "job", "topic" */
+    const char *consequence; /* a sentence about the result of an unknown outcome */
 };
 
-extern const struct problem_words problem_of_read; /* where nothing was to be changed */
+extern const struct problem_words problem_of_read; /* for requests that change nothing */
 
-/* Writes how a use case ended, unless it is DONE, and returns the status of HTTP. */
+/* Writes how a use case ended, unless it ended with DONE, and returns the HTTP status. */
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *, const struct app_verdict *,
                                const struct problem_words *);
 
@@ -37,7 +37,7 @@ void problem_write_error(struct buffer *body, const struct exchange_error *);
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer_verdict(struct exchange *, const struct app_verdict *, const struct problem_words *);
 
-/* Answers for a text that a parser does not accept. */
+/* Answers that a parser does not accept the text. */
 void problem_answer_unparsed(struct exchange *, enum status, const char *what, const struct job_errors *);
 
 #endif

@@ -49,7 +49,7 @@ static const char *read_before(void *into, struct slice value)
                                                                                                  : bad_time;
 }
 
-/* Reads a host, perhaps with its port, in lower case. */
+/* Reads a host with an optional port, and changes it to lower case. */
 static const char *read_host(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -77,7 +77,7 @@ static bool is_reason(struct slice word)
     return word.size > 0;
 }
 
-/* 503 or 5xx. */
+/* Returns whether the word is a status, such as 503, or a class, such as 5xx. */
 static bool is_status(struct slice word)
 {
     uint64_t number;
@@ -86,7 +86,7 @@ static bool is_status(struct slice word)
                     : word.size == 3 && slice_to_number(word, 599, &number) && number >= 100;
 }
 
-/* Whether is_one accepts each of the words, which have commas between them. */
+/* Returns whether is_one accepts each word of a list separated by commas. */
 static bool are_words(struct slice words, bool (*is_one)(struct slice))
 {
     struct slice word;
@@ -237,7 +237,7 @@ enum {
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
-/* Reads the query into what the exchange keeps as its list_query. */
+/* Reads the query into the list_query of the exchange. */
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
     struct list_query *query = NEW(struct list_query);
@@ -251,7 +251,7 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
     query_read(reading, query, &text);
 }
 
-/* A cursor of another list means nothing in this one. */
+/* Refuses a cursor of another list. */
 static void check_cursor(struct query_reading *reading)
 {
     const struct app_list *list = &list_query(reading->exchange)->bulk.list;
@@ -263,12 +263,11 @@ static void check_cursor(struct query_reading *reading)
 enum {
     WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
     KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
-    ALL_STATES =
-        WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* that a list without state has */
+    ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* if state is absent */
 };
 
-/* Each state has a time of its own, but for leased jobs, whose time moves. Without a state the given times
- * decide which states are meant. */
+/* Checks the times against the states. Each state has a time of its own, except leased, because the time of a
+ * leased job changes. If no state is given, the given times decide the states. */
 static void check_times(struct query_reading *reading)
 {
     static const struct {
@@ -322,7 +321,8 @@ bool query_read_cancel(struct exchange *exchange)
     return read_list(exchange, CANCEL_PARAMETERS);
 }
 
-/* Only dead jobs are run again. A client that means all of them has to say so. */
+/* Reads the parameters of POST /jobs/redrive, which runs dead jobs only. A client that wants to run all of
+ * them must say so. */
 bool query_read_redrive(struct exchange *exchange)
 {
     struct query_reading reading;

@@ -8,10 +8,10 @@
 #include "app/topics.h"
 #include "http/query.h"
 
-/* The query of a list, which its exchange keeps. */
+/* The query of a list. The exchange keeps it as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* its list: of jobs */
+    struct app_bulk bulk; /* for lists of jobs */
     struct app_topic_cursor topic;
     struct app_receiver_cursor receiver;
     size_t max;                     /* items in one page */
@@ -23,8 +23,8 @@ static inline struct list_query *list_query(const struct exchange *exchange)
     return exchange->state;
 }
 
-/* These read the parameters of lists of jobs, of GET /topics and of GET /receivers. False: it has answered
- * 400, or 403 where the token does not reach the topic. */
+/* These functions read the parameters of lists of jobs, of GET /topics and of GET /receivers. They return
+ * false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_cancel(struct exchange *);
 bool query_read_redrive(struct exchange *);

@@ -1,4 +1,4 @@
-/* routes.c - the table of the API: paths, methods, handlers, and what a token needs for them. */
+/* routes.c - the table of the API: paths, methods, handlers, and the scopes that a token needs. */
 #include "api/handler.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
@@ -38,7 +38,7 @@ static const struct route routes[] = {
                      .body = BODY_NONE},
                     {"PUT", "PUT /jobs/{topic}/{jobId}", replace_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                      .body = BODY_JSON},
-                    /* Its answer shows the whole job. */
+                    /* The answer shows the whole job. */
                     {"PATCH", "PATCH /jobs/{topic}/{jobId}", patch_handle, REACH_JOB,
                      SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL,

@@ -1,4 +1,4 @@
-/* submission.h - the answer to one job that is POSTed, alone or as one of many. */
+/* submission.h - the answer for one job of POST /jobs, with one or many jobs. */
 #ifndef DUEPOST_API_SUBMISSION_H
 #define DUEPOST_API_SUBMISSION_H
 

@@ -68,7 +68,7 @@ static void add_headers(struct json_writer *json, const struct topic_settings *s
     headers_write(json_put(json), headers, count, true);
 }
 
-/* The bodies of jobs that the server made are not shown. */
+/* Adds the body. Bodies that the server created are not shown. */
 static void add_body(struct json_writer *json, const struct job *job)
 {
     if (job->body.size == 0 || topic_is_sibling(job->topic))
@@ -88,7 +88,7 @@ void view_add_result(struct json_writer *json, const struct attempt_result *resu
         json_add_text(json, "errorDetail", result->detail);
 }
 
-/* The record does not have the attempt that delivered. */
+/* Adds the last attempt. The record does not contain the attempt that delivered the job. */
 static void add_last_attempt(struct json_writer *json, const struct app_job *stored, const struct job *job)
 {
     struct slice lines = stored->last_lines;
@@ -101,7 +101,7 @@ static void add_last_attempt(struct json_writer *json, const struct app_job *sto
     json_end_object(json);
 }
 
-/* settings: of its topic, or NULL. */
+/* Puts a job. settings: settings of its topic, or NULL. */
 static void put_job(struct json_writer *json, const struct app_job *stored, const struct job *job,
                     const struct topic_settings *settings, const struct retry_schedule *fallback)
 {
@@ -117,7 +117,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
     add_headers(json, settings, job);
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
     add_body(json, job);
-    /* A delivery does not rewrite the record. */
+    /* A delivery does not change the record, so its attempt is added here. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));
     add_last_attempt(json, stored, job);
     json_end_object(json);

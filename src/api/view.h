@@ -1,4 +1,4 @@
-/* view.h - jobs and settings as this API shows them: as JSON, without secrets. */
+/* view.h - writes jobs and settings as JSON, without secrets. */
 #ifndef DUEPOST_API_VIEW_H
 #define DUEPOST_API_VIEW_H
 
@@ -14,11 +14,11 @@ void view_add_placed(struct json_writer *, const struct app_job *);
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);
 
-/* Puts a job, with what the settings of its topic say where the job says nothing. fallback: the schedule of
- * jobs and topics without one. */
+/* Puts a job. Members that the job does not have come from the settings of its topic. fallback: the retry
+ * schedule for jobs and topics without a schedule. */
 void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
 
-/* Adds "settings" of a topic, from their text. */
+/* Adds "settings" of a topic. text: the stored settings. */
 void view_add_settings(struct json_writer *, struct slice text);
 
 #endif

@@ -1,4 +1,5 @@
-/* why.c - GET /jobs/<topic>/<jobId>/why: the finding in a word for programs and a sentence for people */
+/* why.c - GET /jobs/<topic>/<jobId>/why: why the job waits, as a word for programs and a sentence for
+ * people */
 #include "app/why.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ static const char *const why_words[] = {
     [APP_WHY_DEAD] = "dead",
 };
 
-/* Writes why the job waits, and what would change that. */
+/* Writes why the job waits and how to change it. */
 struct telling {
     const struct app_finding *finding;
     struct slice topic;
@@ -46,7 +47,7 @@ static void tell_retry(const struct telling *telling)
     buffer_append(telling->text, SLICE("; it waits for the next one. POST .../run makes it due now."));
 }
 
-/* Returns what brings a dead job back, which is not always a run of it as it is. */
+/* Returns how to bring a dead job back. Running it again without a change does not always help. */
 static const char *way_back(const char *reason)
 {
     static const char *const ways[][2] = {
@@ -183,7 +184,7 @@ static void tell_finding(const struct telling *telling)
     }
 }
 
-/* Adds what else holds the job, so that a run alone would not help. */
+/* Adds a pause that also holds the job, because a run alone would not help. */
 static void tell_pause(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;

@@ -66,7 +66,8 @@ static bool read_switch(const char *word, struct arguments *arguments)
     return true;
 }
 
-/* Returns where to store the value of an option; NULL: an unknown option, or too many headers. */
+/* Returns where to store the value of an option. Returns NULL if the option is unknown or there are too many
+ * headers. */
 static const char **place_of(struct slice name, struct arguments *arguments)
 {
     for (int i = 0; i < ARGUMENT_COUNT; i++)

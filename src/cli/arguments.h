@@ -38,7 +38,7 @@ enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50 };
 
 /* Texts are borrowed from argv and the environment. */
 struct arguments {
-    const char *word; /* the first word that is not an option; NULL: none */
+    const char *word; /* first word that is not an option; NULL: none */
     const char *words[ARGUMENT_WORDS_MAX];
     int word_count;
     const char *values[ARGUMENT_COUNT];        /* NULL: not given */
@@ -47,14 +47,14 @@ struct arguments {
     bool is_json, is_all, is_dry_run, wants_help;
 };
 
-/* Parses at most words_max words. INVALID: problem says what is wrong. */
+/* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */
 enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *,
                             struct problem *) MUST_USE;
 
-/* Returns the query parameter that this option sets; NULL: none. */
+/* Returns the query parameter that this option sets, or NULL if it sets none. */
 const char *argument_parameter(enum argument);
 
-/* Returns whether this option is a time: RFC 3339, "now", or a duration before ("-1h") or after ("+15m")
+/* Returns whether this option is a time: RFC 3339, "now", or a duration: "-1h" is before now, "+15m" is after
  * now. */
 bool argument_is_time(enum argument);
 

@@ -17,7 +17,7 @@ static enum status read_file(const char *path, char text[BEARER_MAX], struct pro
     return STATUS_OK;
 }
 
-/* Rejects characters that could end the header or begin another one. */
+/* Returns false for characters that could end the header or begin another header. */
 static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)

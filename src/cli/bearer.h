@@ -7,10 +7,10 @@
 
 enum { BEARER_MAX = 1024 };
 
-/* Appends "Authorization: Bearer ..." with the token on the only line of file. Without a file it uses the
- * environment variable DUEPOST_TOKEN; when that is not set it appends nothing. There is no option for the
- * token itself, because every user of the host can read a command's arguments. INVALID: problem says what is
- * wrong. */
+/* Appends "Authorization: Bearer ..." with the token on the only line of file. If file is NULL, the token
+ * comes from the environment variable DUEPOST_TOKEN. If this variable is not set, nothing is appended. No
+ * option takes the token itself, because every user of the host can read a command's arguments. Returns
+ * STATUS_INVALID after an error; problem then says what is wrong. */
 enum status bearer_read(const char *file, struct buffer *header, struct problem *) MUST_USE;
 
 #endif

@@ -15,22 +15,23 @@ struct call {
     long long left; /* jobs or topics still to fetch under --limit; LLONG_MAX: all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
-    bool is_refused;        /* for a command without a server: its arguments were right, but it was refused */
+    bool is_refused; /* for a command that calls no API: the arguments were correct, but the receiver refused
+                      */
 };
 
 /* Appends text encoded for a segment of a path or a value of a query. */
 void call_add_encoded(struct buffer *target, const char *text);
 
-/* Reads --limit and checks the times. False: problem says what is wrong. */
+/* Reads --limit and checks the times. Returns false after an error; problem then says what is wrong. */
 bool call_begin(struct call *);
 
 /* Makes a target from path, the filter and the page size. cursor may be NULL. */
 void call_make_target(const struct call *, struct buffer *target, const char *path, const char *cursor);
 
-/* Subtracts the number of entries in a page from those still to fetch. */
+/* Subtracts the number of entries in a page from the number still to fetch. */
 void call_took(struct call *, long long number);
 
-/* Return a member of an object; NULL or 0 when it is missing. */
+/* Return a member of an object, or NULL or 0 if the member is missing. */
 const char *call_text(const json_t *object, const char *name);
 long long call_number(const json_t *object, const char *name);
 

@@ -68,7 +68,7 @@ static bool token_run(struct call *call)
     return new_token_print(call->word_count, call->words, &call->problem);
 }
 
-/* The request may reach the receiver and be refused there. */
+/* Runs sign-test. The receiver may refuse the request. */
 static bool sign_run(struct call *call)
 {
     call->is_refused = call->word_count == 2;

@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-/* Returns whether argv[1] names a command. Otherwise it is an option of the server. */
+/* Returns whether argv[1] names a command. If it does not, it is an option of the server. */
 bool cli_is_meant(int argc, char *const *argv);
 
-/* Runs the command. Returns 0: done; 1: the server refused the request or cannot be reached; 2: wrong
- * arguments. Errors go to stderr. */
+/* Runs the command. Returns 0 after success, 1 if the server refused the request or cannot be reached, and 2
+ * if the arguments are wrong. Errors are printed to stderr. */
 int cli_run(int argc, char *const *argv);
 
 #endif

@@ -7,13 +7,13 @@
 #include "cli/table.h"
 
 struct form {
-    const char *path, *member; /* path of the list; name of the array in the answer */
+    const char *path, *member; /* path of the list, and name of the array in the answer */
     size_t columns;
     const char *const *titles;
     void (*add)(struct table *, const json_t *page);
 };
 
 extern const struct form form_jobs, form_topics, form_receivers;
-extern const struct form form_attempts; /* its path depends on the job */
+extern const struct form form_attempts; /* the path depends on the job */
 
 #endif

@@ -5,10 +5,11 @@
 #include "cli/call.h"
 #include "cli/form.h"
 
-/* Prints all pages, or up to --limit entries. */
+/* Prints all pages, or at most --limit entries. */
 bool list_print(struct call *, const struct form *);
 
-/* Returns the next page; NULL at the end and after an error. target: a buffer for the request's target. */
+/* Returns the page that follows before, or NULL at the end and after an error. target: a buffer for the
+ * request's target. */
 json_t *list_next_page(struct call *, const struct form *, struct buffer *target, const json_t *before);
 
 #endif

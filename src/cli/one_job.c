@@ -52,7 +52,7 @@ bool one_job_attempts(struct call *call)
 
 /* ---- why ---- */
 
-/* Prints the reason in a sentence, and when the wait ends if that is known. */
+/* Prints the reason as a sentence. Also prints when the wait ends, if the answer has this time. */
 static void print_why(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];

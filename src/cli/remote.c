@@ -75,7 +75,7 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
     return code;
 }
 
-/* Sets the problem to the answer's detail and errors, or to the bare status. */
+/* Sets the problem to the answer's detail and errors, or to the status if the answer has neither. */
 static void tell_refusal(long status, const struct buffer *answer, struct problem *problem)
 {
     json_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);

@@ -18,7 +18,8 @@ void table_fini(struct table *table)
     buffer_fini(&table->text);
 }
 
-/* Counts characters of UTF-8: each byte that begins one takes one place. */
+/* Returns the width of a cell: the number of its UTF-8 characters. Each byte that begins a character counts
+ * as one column. */
 static size_t width_of(const char *cell)
 {
     size_t width = 0;
@@ -27,7 +28,8 @@ static size_t width_of(const char *cell)
     return width;
 }
 
-/* C1 control characters are replaced, too: 0xc2 and a byte up to 0x9f in UTF-8. Some terminals obey them. */
+/* C1 control characters are also replaced, because some terminals obey them. In UTF-8 they are 0xc2 and a
+ * byte up to 0x9f. */
 void table_append_shown(struct buffer *out, struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -12,14 +12,15 @@ struct table {
     struct buffer text; /* cells, each followed by a NUL */
 };
 
-/* titles: the first row, one for each column. */
+/* Begins a table. titles: the first row, one title for each column. */
 void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 
 /* Appends text in a form that is safe on a terminal: '?' replaces each control byte. */
 void table_append_shown(struct buffer *, struct slice text);
 
-/* Adds the next cell, row by row. NULL is an empty cell. Cells are made safe as by table_append_shown. */
+/* Adds the next cell, row by row. NULL is an empty cell. Control bytes are replaced as by
+ * table_append_shown. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);
 

@@ -35,7 +35,7 @@ static bool has_counts(const json_t *numbers)
     return false;
 }
 
-/* Warns on a new topic: the name may be mistyped. */
+/* Warns if the topic is new, because its name may be mistyped. */
 static void warn_of_new(struct call *call)
 {
     struct buffer target;
@@ -75,7 +75,7 @@ static json_t *value_of(struct slice text)
     return value ? value : json_stringn(text.data, text.size);
 }
 
-/* Parses a rate: "10/s" or "100/1m" is a number of jobs per time. NULL: it is neither. */
+/* Parses a rate, a number of jobs per time such as "10/s" or "100/1m". Returns NULL if text is not a rate. */
 static json_t *rate_of(struct slice text)
 {
     struct slice jobs, per;
@@ -150,7 +150,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     fflush(stdout);
 }
 
-/* Returns the topics by name; NULL after an error. */
+/* Returns the topics by name, or NULL after an error. */
 static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;

@@ -11,7 +11,7 @@ bool topic_resume(struct call *);
  * value removes the setting. */
 bool topic_set(struct call *);
 
-/* Prints every second which topics have changed, until it is interrupted. */
+/* Prints every second which topics have changed, until the command is interrupted. */
 bool topic_tail(struct call *);
 
 #endif

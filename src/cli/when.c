@@ -12,7 +12,7 @@
 #define MS_PER_H   (60 * MS_PER_MIN)
 #define MS_PER_DAY (24 * MS_PER_H)
 
-/* The host's clock, because times of the API are calendar times. */
+/* Returns the time of the host's clock, because times of the API are calendar times. */
 static int64_t now_ms(void)
 {
     struct timespec now;

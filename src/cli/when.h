@@ -8,15 +8,16 @@
 
 enum { WHEN_SPAN_SIZE = 64 };
 
-/* Writes a time as RFC 3339 in UTC. text: "now", a duration before ("-1h") or after ("+15m") now, or RFC
- * 3339. False: text is none of these. */
+/* Writes a time as RFC 3339 in UTC. text: "now", RFC 3339, or a duration: "-1h" is before now, "+15m" is
+ * after now. Returns false if text has none of these forms. */
 bool when_parse(const char *text, char time[TIMESTAMP_SIZE]);
 
-/* Writes "in 14 min 3 s", "2 h 5 min ago" or "now", by this host's clock. False: time is not RFC 3339. */
+/* Writes "in 14 min 3 s", "2 h 5 min ago" or "now", by this host's clock. Returns false if time is not RFC
+ * 3339. */
 bool when_span(const char *time, char span[WHEN_SPAN_SIZE]);
 
-/* Writes how long ago a time was in its largest unit: "12m", by this host's clock; "0s" for a time to come.
- * False: time is not RFC 3339. */
+/* Writes how long ago a time was, in the largest unit, such as "12m", by this host's clock. Writes "0s" for a
+ * time in the future. Returns false if time is not RFC 3339. */
 bool when_age(const char *time, char age[WHEN_SPAN_SIZE]);
 
 #endif

@@ -53,8 +53,8 @@ static bool is_empty(int fd)
     return empty;
 }
 
-/* A directory of another user, or one with other files such as /srv or /tmp, may be named by mistake: it is
- * not made private. */
+/* Makes the directory private. Refuses a directory of another user or with other files, such as /srv or /tmp,
+ * because the operator may have named it by mistake. */
 static enum status make_private(int fd, const char *path, struct problem *problem)
 {
     struct stat stat;
@@ -103,7 +103,7 @@ void data_dir_name_holder(int lock_fd, int pid)
 {
     char text[16];
     int size = snprintf(text, sizeof text, "%d\n", pid);
-    /* For people only: a full disk must not stop duepost. */
+    /* The pid is only information for people, so a full disk must not stop duepost. */
     if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)size, 0) != size)
         return;
 }

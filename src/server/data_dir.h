@@ -1,4 +1,4 @@
-/* data_dir.h - the directory of the embedded Redis: private, and used by one duepost. */
+/* data_dir.h - the private directory of the embedded Redis, which only one duepost may use at a time. */
 #ifndef DUEPOST_SERVER_DATA_DIR_H
 #define DUEPOST_SERVER_DATA_DIR_H
 
@@ -10,17 +10,17 @@ struct data_dir {
     int lock_fd;
 };
 
-/* Opens the data directory and takes duepost.lock. Creates path and missing parents with mode 0700. A
- * directory that other users may read gets mode 0700 if it is empty or already is a data directory; otherwise
- * it is refused. */
+/* Opens the data directory and takes duepost.lock. Creates path and missing parents with mode 0700. If other
+ * users may read the directory, it gets mode 0700, provided that it is empty or already a data directory. Any
+ * other such directory is refused. */
 enum status data_dir_open(const char *path, struct data_dir *, struct problem *) MUST_USE;
 
 /* Releases the lock. */
 void data_dir_close(struct data_dir *);
 
 /* Takes the lock in a file of the directory. The file holds the owner's pid for people to read. Gives a
- * descriptor, or -1. With errno EWOULDBLOCK another process has the lock, and *holder is its pid, or 0 when
- * unknown. */
+ * descriptor, or returns -1 with errno. EWOULDBLOCK means that another process has the lock; *holder is then
+ * its pid, or 0 if the pid is unknown. */
 int data_dir_lock(int dir_fd, const char *name, int *holder);
 
 /* Writes the pid of the lock's owner. */

@@ -19,10 +19,10 @@
 #define STOP_MAX_US  INT64_C(15000000)
 #define PAUSE_MIN_US INT64_C(100000)
 #define PAUSE_MAX_US INT64_C(10000000)
-#define STEADY_US    INT64_C(30000000) /* after this time its next exit counts as the first again */
+#define STEADY_US    INT64_C(30000000) /* after this time the next delay is PAUSE_MIN_US again */
 
-/* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from
- * each to STOPPING, and from there to IDLE. */
+/* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from each state to
+ * STOPPING, and STOPPING leads to IDLE. */
 enum state { STATE_IDLE, STATE_LAUNCHING, STATE_RUNNING, STATE_PAUSED, STATE_STOPPING };
 
 struct embedded_redis {
@@ -34,7 +34,7 @@ struct embedded_redis {
     struct watch *watch; /* of the process's exit */
     struct redis_probe *probe;
     enum redis_answer last_answer;
-    int holder; /* pid in redis.lock when another process holds it */
+    int holder; /* pid in redis.lock if another process holds the lock */
     int64_t launched_us;
     int64_t pause_us;
     struct timer *step;     /* for the next launch, the next probe, or the end of the pause */
@@ -108,8 +108,9 @@ static void watch_process(struct embedded_redis *redis)
     watch_set(redis->watch, true, false);
 }
 
-/* The process that holds redis.lock is the only redis-server on these files. When the lock is free, starts a
- * redis-server, which inherits it. Otherwise a redis-server left from before is running or about to exit. */
+/* The process that holds redis.lock is the only redis-server on these files. If the lock is free, launch
+ * starts a redis-server, which inherits the lock. Otherwise an earlier redis-server is running or about to
+ * exit. */
 static enum status launch(struct embedded_redis *redis, struct problem *problem)
 {
     int lock_fd = data_dir_lock(redis->dir.fd, REDIS_LOCK_NAME, &redis->holder);
@@ -120,7 +121,7 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FAILED;
     }
     redis->holder = 0;
-    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* of a process that exited */
+    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* the socket of a process that exited */
     enum status status = redis_process_spawn(redis->dir.fd, lock_fd, &redis->process, problem);
     if (status == STATUS_OK) {
         data_dir_name_holder(lock_fd, redis->process.pid);
@@ -238,7 +239,7 @@ void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_sto
         timer_start(redis->deadline, 0);
         return;
     }
-    /* At hz 1 Redis notices a signal within a second only, but a command at once. */
+    /* With hz 1 Redis may notice a signal a second late, but it notices a command at once. */
     redis_probe_tell(redis->path, "SHUTDOWN\r\n");
     redis_process_signal(&redis->process, SIGTERM);
     timer_start(redis->deadline, STOP_MAX_US);

@@ -7,30 +7,30 @@
 
 struct front;
 
-/* Opens the listening sockets of the options; blocks for name lookups. STATUS_FAILED: problem says what to
- * do. */
+/* Opens the listening sockets of the options; blocks for name lookups. Returns STATUS_FAILED if a socket
+ * cannot be opened; problem then says what to do. */
 enum status front_open(const struct options *, struct front **, struct problem *) MUST_USE;
 void front_free(struct front *); /* NULL is ignored */
 
-/* STATUS_INVALID: with these options the API would be open to other hosts without tokens. */
+/* Returns STATUS_INVALID if other hosts could use the API without a token under these options. */
 enum status front_check(const struct front *, const struct options *, struct problem *) MUST_USE;
 
-/* Adds the listening addresses to those that no job may lead to. */
+/* Adds the listening addresses to the addresses that no job may be sent to. */
 void front_refuse(const struct front *, struct target_policy *);
 
-/* Returns http://HOST:PORT of the API; borrowed. */
+/* Returns http://HOST:PORT of the API. Borrowed. */
 const char *front_url(const struct front *);
 
-/* Returns whether another process listens on the API's port, too. It serves the clients when this process
- * stops listening. */
+/* Returns whether another process also listens on the API's port. That process serves the clients when this
+ * process stops listening. */
 bool front_has_partner(const struct front *);
 
-/* Gives the sockets of one reactor: the API's, and the one for health, which is -1 without --health-listen.
- * Each may be taken once. */
+/* Give the sockets of one reactor: front_take for the API, front_take_health for health. Without
+ * --health-listen front_take_health returns -1. Each socket may be taken once. */
 int front_take(struct front *, size_t reactor);
 int front_take_health(struct front *, size_t reactor);
 
-/* Borrowed. */
+/* Returns the limits. Borrowed. */
 struct http_limits *front_limits(const struct front *);
 
 #endif

@@ -42,8 +42,8 @@ static void read_address(struct listener *listener, const struct sockaddr_storag
     }
 }
 
-/* Opens the first socket; -1 with errno. Once it listens, other sockets may share its port with
- * SO_REUSEPORT. */
+/* Opens the first socket; returns -1 with errno after an error. When it listens, other sockets may share its
+ * port with SO_REUSEPORT. */
 static int open_first(const struct sockaddr *address, socklen_t size)
 {
     int on = 1;
@@ -60,7 +60,7 @@ static int open_first(const struct sockaddr *address, socklen_t size)
     return -1;
 }
 
-/* Opens a socket on a port that is shared. It does not listen yet. */
+/* Opens a socket on a shared port. The socket does not listen yet. */
 static int open_other(const struct sockaddr *address, socklen_t size)
 {
     int on = 1;
@@ -82,7 +82,8 @@ static ino_t inode_of(int fd)
     return fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-/* Opens all sockets on one address; false with errno. fds then holds those that were opened. */
+/* Opens all sockets on one address. Returns false with errno after an error; fds then has the sockets that
+ * were opened. */
 static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
 {
     listener->fds[0] = (is_shared ? open_other : open_first)(where->ai_addr, where->ai_addrlen);

@@ -74,7 +74,7 @@ enum option_source {
     OPTION_SOURCE_FLAG
 };
 
-/* One option as it was given, and where. */
+/* The text of one option, and the source that gave it. */
 struct option_setting {
     char *text; /* NULL: not given */
     enum option_source source;
@@ -86,23 +86,25 @@ struct listen_address {
     uint16_t port;
 };
 
-/* Borrowed strings live as long as this struct. Strings are NULL for options without a value. */
+/* All options. Borrowed strings live as long as this struct. The string of an option without a value is
+ * NULL. */
 struct options {
-    struct listen_address listen, health_listen; /* health_listen.host is NULL without one */
-    bool shares_port;                            /* other processes of this user may listen there, too */
+    struct listen_address listen, health_listen; /* health_listen.host is NULL without --health-listen */
+    bool shares_port; /* other processes of this user may listen on the same port */
     char *tokens_file;
-    struct token_table *tokens;         /* the tokens of that file; NULL: no tokens are needed */
+    struct token_table *tokens;         /* the tokens in tokens_file; NULL: no tokens are needed */
     char *hosts;                        /* names of this host, separated by commas */
     char *tls_cert, *tls_key;           /* files */
     struct http_tls *tls;               /* the certificate in these files; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */
-    struct redis_address redis_address; /* with the password, from whichever option */
+    struct redis_address redis_address; /* includes the password */
     char *redis_password_file;
     int64_t shards; /* 1 without a Cluster */
     char *data_dir; /* not NULL when is_embedded */
     char *config;
     struct durability durability;
-    bool is_durability_set; /* false is auto: fsync with the embedded Redis, else what Redis provides */
+    bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
+                               provides */
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;
@@ -112,7 +114,7 @@ struct options {
     int64_t dead_max_age_ms;
     int64_t max_connections;
     int64_t max_connections_per_address; /* 0: no limit */
-    bool spares_loopback;                /* the value is the default */
+    bool spares_loopback;                /* by default the limit does not apply to loopback */
     int64_t max_waiting;
     int64_t max_bodies_bytes;
     int64_t header_timeout_ms, body_timeout_ms, answer_timeout_ms;
@@ -124,7 +126,7 @@ struct options {
     char *egress_proxy; /* with its credentials */
     char *receiver_ca;
     char *signing_secret_file;
-    struct signing_keys signing_keys; /* the keys in that file */
+    struct signing_keys signing_keys; /* the keys in signing_secret_file */
     char *prefix;
     char *log;
     enum log_format log_format;

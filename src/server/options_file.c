@@ -3,9 +3,9 @@
 /* The configuration file, read with libinih.
  *
  * libinih silently cuts long lines, joins indented lines to the previous one, treats " ;" in a value as a
- * comment, and does not report line numbers to its handler. So it reads lines through our own function, which
- * counts them, refuses lines that libinih would misread, and hides semicolons behind a byte that no line may
- * contain. The handler restores them. */
+ * comment, and does not report line numbers to its handler. Therefore libinih reads lines through our own
+ * function on_read. This function counts the lines and refuses lines that libinih would misread. It replaces
+ * each semicolon with a byte that no line may contain. The handler on_pair restores the semicolons. */
 #include <assert.h>
 #include <ini.h>
 
@@ -83,7 +83,7 @@ static char *on_read(char *text, int size, void *stream)
     return text;
 }
 
-/* The handler for libinih. 0 is an error; refuse has already set the problem. */
+/* The handler for libinih. Returns 0 after an error; refuse has then set the problem. */
 static int on_pair(void *arg, const char *section, const char *name, const char *value)
 {
     (void)section;
@@ -118,7 +118,7 @@ enum status options_read_file(struct option_layer *layer, const char *path, stru
     if (slice_starts_with(content, byte_order_mark))
         reading.rest = slice_skip(content, byte_order_mark.size);
     int line = ini_parse_stream(on_read, &reading, on_pair, &reading);
-    assert(line >= 0); /* negative: no file or no memory, neither of which it needs */
+    assert(line >= 0); /* negative: no file or no memory; this call needs neither */
     if (line > 0)
         refuse(&reading, (unsigned)line, "this line is not \"name = value\"");
     return reading.status;

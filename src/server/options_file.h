@@ -4,7 +4,8 @@
 
 #include "server/options_source.h"
 
-/* Reads the file's content into the layer. INVALID: problem names path and line. */
+/* Reads the content of the file at path into the layer. Returns STATUS_INVALID after an error; problem then
+ * names path and line. */
 enum status options_read_file(struct option_layer *, const char *path, struct slice content,
                               struct problem *) MUST_USE;
 

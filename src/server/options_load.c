@@ -13,7 +13,8 @@
 
 enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20 };
 
-/* The steps of loading, in this order. The layers hold texts; they are parsed once all layers are read. */
+/* The steps of loading, in this order. The layers contain texts, which are parsed after all layers are
+ * read. */
 struct loading {
     struct options *options;
     const struct options_input *input;
@@ -68,8 +69,8 @@ static enum status use_layer(const struct loading *loading, const struct option_
     return STATUS_OK;
 }
 
-/* Reads the configuration file. A file named by a flag or the environment must exist; the default one need
- * not. */
+/* Reads the configuration file. A file named by a flag or the environment must exist; the default file may be
+ * missing. */
 static enum status read_file(struct loading *loading)
 {
     const struct option_setting *named = &loading->flags.settings[OPTION_CONFIG];
@@ -161,7 +162,7 @@ static enum status read_signing_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
 }
 
-/* Records a computed value, so that it is shown like a given one. */
+/* Records a computed value, so that it is shown like a value that was given. */
 static void option_settle(struct option_setting *setting, int64_t value)
 {
     char text[24];

@@ -1,8 +1,8 @@
 /* options_load.h - reads the options from their sources.
  *
  * Each option can be given as a flag (--max-body 2MiB, --max-body=2MiB), in the environment
- * (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB). That is also the order of precedence; defaults come
- * last. Every value is checked, even when another one wins. */
+ * (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB). This is also the order of precedence; defaults come
+ * last. Every value is checked, even if another source takes precedence. */
 #ifndef DUEPOST_SERVER_OPTIONS_LOAD_H
 #define DUEPOST_SERVER_OPTIONS_LOAD_H
 
@@ -12,15 +12,15 @@ struct options_input {
     int argc;
     char *const *argv;
     char *const *environment; /* "NAME=value", ended by NULL */
-    const char *config_file;  /* read if it exists and no other file was named */
+    const char *config_file;  /* default file, read if it exists and no other file was named */
 };
 
-/* Loads the options. STATUS_INVALID: problem names the place ("--max-body: ..."), and options hold
- * nothing. */
+/* Loads the options. Returns STATUS_INVALID after an error; problem then names the place ("--max-body: ..."),
+ * and options need not be freed. */
 enum status options_load(struct options *, const struct options_input *, struct problem *) MUST_USE;
 
-/* Checks that apply only at the start. INVALID: the file of tokens has no tokens. At a reload an empty file
- * revokes all tokens; at the start it is more likely a mistake. */
+/* Makes the checks that apply only at the start. Returns STATUS_INVALID if the token file has no tokens. At a
+ * reload an empty file revokes all tokens; at the start an empty file is more likely a mistake. */
 enum status options_check_start(struct options *, struct problem *) MUST_USE;
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "server/options.h"
 
-/* Writes the answer to --help, --version, --print-config or --print-reference and returns true. False: none
- * of them is set. */
+/* Writes the answer to --help, --version, --print-config or --print-reference and returns true. Returns false
+ * if none of these options is set. */
 bool options_answer(const struct options *, FILE *out);
 
 #endif

@@ -38,7 +38,8 @@ static const char *environment_get(char *const *environment, const char *name)
 
 /* ---- defaults ---- */
 
-/* One core is left to Redis. Fewer reactors also make larger batches and so fewer fsyncs. */
+/* Sets the default number of reactors. One core is left for Redis. Fewer reactors also send larger batches,
+ * which need fewer fsyncs. */
 static void default_reactors(struct option_layer *defaults)
 {
     cpu_set_t cores;
@@ -87,7 +88,7 @@ static enum status bad_flag(struct problem *problem, struct slice name, const ch
     return STATUS_INVALID;
 }
 
-/* Reads one flag at argv[*index]. Moves *index to its value when that is a separate argument. */
+/* Reads one flag at argv[*index]. If the value is a separate argument, moves *index to the value. */
 static enum status read_flag(struct option_layer *layer, int argc, char *const *argv, int *index,
                              struct problem *problem)
 {
@@ -137,7 +138,7 @@ static enum option_id find_variable(struct slice variable)
     return OPTION_COUNT;
 }
 
-/* Variables of the commands that ask a running server: see cli/. */
+/* Returns whether the variable belongs to the commands that call a running server (cli/). */
 static bool is_for_clients(struct slice variable)
 {
     return slice_equal(variable, SLICE("DUEPOST_SERVER")) || slice_equal(variable, SLICE("DUEPOST_TOKEN"));
@@ -153,7 +154,8 @@ static void warn_unknown(struct options *options, struct slice variable)
     buffer_fini(&text);
 }
 
-/* An unknown variable is not an error: it may belong to an older or newer duepost on the same host. */
+/* An unknown variable is not an error, because it may belong to an older or newer duepost on the same
+ * host. */
 void options_read_environment(struct option_layer *layer, char *const *environment, struct options *options)
 {
     for (; *environment; environment++) {
@@ -165,7 +167,7 @@ void options_read_environment(struct option_layer *layer, char *const *environme
         if (id == OPTION_COUNT && !is_for_clients(variable))
             warn_unknown(options, variable);
         else if (id != OPTION_COUNT &&
-                 value.size) /* compose files express an absent variable as an empty one */
+                 value.size) /* in a Compose file an absent variable has an empty value */
             option_layer_set(layer, id, value, OPTION_SOURCE_ENVIRONMENT, 0);
     }
 }

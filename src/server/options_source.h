@@ -10,15 +10,16 @@ struct option_layer {
     struct option_setting settings[OPTION_COUNT];
 };
 
-/* Copies text. For targets, another value is added; otherwise it replaces the earlier one. */
+/* Copies text. For --allow-target the value is added to the earlier values; for other options it replaces the
+ * earlier value. */
 void option_layer_set(struct option_layer *, enum option_id, struct slice text, enum option_source,
                       unsigned line);
 void option_layer_fini(struct option_layer *);
 
-/* Fills in the default values: those of the table, and those that depend on this host. */
+/* Fills in the default values: the defaults in the table, and the defaults that depend on this host. */
 void options_fill_defaults(struct option_layer *, char *const *environment);
 
-/* Reads the flags. INVALID: problem names the flag. */
+/* Reads the flags. Returns STATUS_INVALID after an error; problem then names the flag. */
 enum status options_read_flags(struct option_layer *, int argc, char *const *argv, struct problem *) MUST_USE;
 
 /* Reads the environment. An unknown variable becomes a warning in options. */

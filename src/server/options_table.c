@@ -509,7 +509,7 @@ const struct option option_table[OPTION_COUNT] = {
     [OPTION_PRINT_CONFIG] = {.name = "print-config",
                              .kind = OPTION_KIND_SWITCH,
                              .help = "print each option's value and where it comes from, and exit"},
-    /* For developers who change this table: its output is config/duepost.conf. */
+    /* This option is for developers who change this table. Its output is config/duepost.conf. */
     [OPTION_PRINT_REFERENCE] = {.name = "print-reference", .kind = OPTION_KIND_SWITCH},
 };
 

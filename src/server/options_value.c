@@ -1,7 +1,7 @@
 #include "server/options_value.h"
 
-/* One function per kind: parses text into the value that the rest of duepost uses. A second value replaces
- * the first. */
+/* Each kind of option has one function, which parses the text into the value that duepost uses. A second
+ * value replaces the first value. */
 #include "base/duration.h"
 #include "base/memory.h"
 #include "job/url.h"
@@ -184,7 +184,8 @@ static enum status set_schedule(struct options *options, const struct option *op
     return retry_schedule_parse(text, &options->retry_schedule, problem);
 }
 
-/* One entry of a list: a name, an IPv4 address, or an IPv6 address in brackets, as in the Host header. */
+/* Returns whether host is a valid entry of a list: a name, an IPv4 address, or an IPv6 address in brackets,
+ * as in the Host header. */
 static bool host_is_valid(struct slice host)
 {
     struct address address;
@@ -224,7 +225,8 @@ static enum status set_targets(struct options *options, const struct option *opt
     return STATUS_OK;
 }
 
-/* Removes "user:password@" from place. False: libcurl would see the end of the host inside it. */
+/* Removes "user:password@" from place. Returns false if the credentials contain a byte at which libcurl would
+ * end the host. */
 static bool cut_credentials(struct slice *place, bool *has_password)
 {
     const char *at = place->size ? memrchr(place->data, '@', place->size) : NULL;
@@ -261,7 +263,7 @@ static bool proxy_is_valid(struct slice text, bool *has_password)
     return *(*behind == ']' ? behind + 1 : behind) == ':';
 }
 
-/* The message does not show a wrong value: it may contain a password. */
+/* Sets the proxy. The message does not show a wrong value, because it may contain a password. */
 static enum status set_proxy(struct options *options, const struct option *option, enum option_source source,
                              struct slice text, struct problem *problem)
 {

@@ -4,7 +4,7 @@
 
 #include "server/options_table.h"
 
-/* Parses a value. INVALID: problem says what is wrong, not where. */
+/* Parses a value. Returns STATUS_INVALID after an error; problem then says what is wrong, but not where. */
 enum status option_set(struct options *, enum option_id, enum option_source, struct slice text,
                        struct problem *) MUST_USE;
 

@@ -45,11 +45,11 @@ struct reactor {
     struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
     struct consumer *consumer;
-    struct upkeep *upkeeps; /* of the shards whose carry worker runs in this reactor */
+    struct upkeep *upkeeps; /* one for each shard whose carry worker runs in this reactor */
     size_t upkeep_count;
     struct hook *drain_watch; /* only while draining */
     bool was_ready;
-    bool goes_on_accepting; /* while draining, until the last attempt has ended */
+    bool goes_on_accepting; /* a drain accepts connections until the last attempt has ended */
     bool is_consumer_drained;
     bool is_drained;
 };
@@ -69,7 +69,7 @@ static size_t part_of(const struct reactor *reactor, int64_t all)
 }
 
 /* Returns this reactor's exact part, which may be 0. A reactor without slots claims nothing; the doorbell
- * wakes the others. */
+ * wakes the other reactors. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
     size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
@@ -88,7 +88,7 @@ static struct http_server_options server_options(const struct reactor *reactor)
     };
 }
 
-/* The kernel refuses neither: the socket is bound. */
+/* Listens. No error is expected, because the socket is bound. */
 static int listen_at(int fd)
 {
     if (!listener_begin(fd))
@@ -125,7 +125,7 @@ static struct site_options site_options(const struct reactor *reactor)
     };
 }
 
-/* Fills in what the use cases work with; again after a reload. */
+/* Sets the options that the use cases need. Called at the start and after a reload. */
 static void set_app(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
@@ -171,7 +171,7 @@ static struct attempt_policy attempt_policy(const struct options *options)
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    /* libcurl's limit counts connections in use, too. */
+    /* libcurl's limit also counts connections in use. */
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {
@@ -211,7 +211,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
 }
 
-/* Each shard has one carry worker in the process; the reactors share them. */
+/* Starts the carry workers of this reactor's shards. Each shard has one carry worker in the process. */
 static void start_carrying(struct reactor *reactor)
 {
     size_t shards = store_shards(reactor->store);

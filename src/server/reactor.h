@@ -1,7 +1,7 @@
-/* reactor.h - a thread that serves and delivers. It owns a loop, connections to Redis, an HTTP server and
- * client, the API, a consumer, and the carry workers of its part of the shards.
+/* reactor.h - a thread that serves and delivers. A reactor owns a loop, connections to Redis, an HTTP server
+ * and client, the API, a consumer, and the carry workers of its part of the shards.
  *
- * Reactors share immutable configuration and nothing else. They meet in Redis. */
+ * Reactors share immutable configuration and nothing else. They communicate only through Redis. */
 #ifndef DUEPOST_SERVER_REACTOR_H
 #define DUEPOST_SERVER_REACTOR_H
 
@@ -18,16 +18,17 @@ struct reactor_options {
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* taken */
     int health_fd;                     /* taken; -1 without --health-listen */
-    bool waits_to_listen;        /* listens after reactor_open: until then another process serves the port */
+    bool waits_to_listen; /* does not listen until reactor_open, because another process serves the port */
     struct http_limits *limits;  /* borrowed; shared by all reactors */
     struct metrics_board *board; /* borrowed */
     struct tally_board *tally;   /* borrowed */
     size_t index;                /* index of this reactor's metrics on the board */
-    size_t count;                /* number of reactors: they share max_in_flight and the carrying */
+    size_t count;                /* number of reactors, which share max_in_flight and the shards */
     bool is_alone;               /* see carry_worker.h */
     atomic_size_t *awaited;      /* borrowed: number of reactors that have not been ready yet */
-    /* Each is called once, in the reactor's thread: on_ready when the reactor can keep the durability class
-     * for the first time, on_opened when it listens after reactor_open, on_drained when a drain has ended. */
+    /* Each callback is called once, in the reactor's thread. on_ready: Redis provides the durability class
+     * for the first time. on_opened: the reactor listens after reactor_open. on_drained: a drain has
+     * ended. */
     loop_fn *on_ready;
     loop_fn *on_opened;
     loop_fn *on_drained;
@@ -37,22 +38,23 @@ struct reactor_options {
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
 
-/* Listens, for a reactor that waits to. Any thread may call it. */
+/* Makes a reactor listen that was started with waits_to_listen. Any thread may call it. */
 void reactor_open(struct reactor *);
 
-/* Applies the options that may change while reactors run, and drops the previous ones; then calls on_reloaded
- * in the reactor's thread. Borrows options as at the start. Any thread may call it. */
+/* Applies the options that may change while reactors run, and then calls on_reloaded in the reactor's thread.
+ * After that the reactor uses the previous options no more. Borrows the new options. Any thread may call
+ * it. */
 void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
-/* Stops new connections and claims; running attempts end. goes_on_accepting: connections are accepted until
- * no attempt runs any more. Any thread may call it. */
+/* Stops accepting connections and claiming jobs. Running attempts continue to their end. goes_on_accepting:
+ * connections are still accepted until no attempt runs. Any thread may call it. */
 void reactor_drain(struct reactor *, bool goes_on_accepting);
 
 /* Aborts the attempts that still run and gives their leases back. Call after reactor_drain. Any thread may
  * call it. */
 void reactor_cut(struct reactor *);
 
-/* Ends the thread and frees everything. Not for the reactor's own thread. */
+/* Ends the thread and frees everything. The reactor's own thread must not call it. */
 void reactor_stop(struct reactor *);
 
 #endif

@@ -1,8 +1,9 @@
-/* redis_addresses.h - the addresses of the configured Redis, which no job may lead to.
+/* redis_addresses.h - the addresses of the configured Redis. No job may be sent to them.
  *
- * They belong to the Redis of the start; a reload does not change it. Addresses once found stay refused, so a
- * name server that does not answer at a reload opens nothing. The stores know the nodes that Sentinels or a
- * Cluster announce later, and those that connections reach (store_is_redis). */
+ * The addresses are those of the Redis that was configured at the start; a reload does not change it. An
+ * address that was found once stays refused. So no address becomes allowed if a name server does not answer
+ * at a reload. store_is_redis finds two other kinds of addresses: nodes that Sentinels or a Cluster announce
+ * later, and nodes that connections reach. */
 #ifndef DUEPOST_SERVER_REDIS_ADDRESSES_H
 #define DUEPOST_SERVER_REDIS_ADDRESSES_H
 
@@ -14,9 +15,9 @@ struct redis_addresses;
 struct redis_addresses *redis_addresses_new(void);
 void redis_addresses_free(struct redis_addresses *);
 
-/* Resolves Redis's names, which may block, and adds all addresses found so far to those that policy refuses.
- * For an address of this host it refuses the port on all of the host's addresses, because Redis seldom
- * listens on one alone. */
+/* Resolves Redis's names, which may block, and makes policy refuse all addresses found until now. If an
+ * address belongs to this host, the port is refused on all addresses of the host, because Redis usually
+ * listens on several addresses. */
 void redis_addresses_refuse(struct redis_addresses *, const struct redis_address *, struct target_policy *);
 
 #endif

@@ -26,7 +26,8 @@ struct redis_probe {
     void *arg;
 };
 
-/* Returns -1 when there is no listener. Connecting to a unix socket succeeds or fails at once. */
+/* Returns a connected socket, or -1 if no process listens. Connecting to a unix socket succeeds or fails at
+ * once. */
 static int open_socket(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -54,8 +55,8 @@ bool redis_probe_tell(const char *path, const char *command)
     return sent;
 }
 
-/* Opens the pidfd before PING is sent. The answer then proves that the pidfd names the process that answered,
- * rather than a later one with the same pid. */
+/* Opens the pidfd before PING is sent. Therefore the pidfd names the process that answers, and not a later
+ * process with the same pid. */
 static void see_who_listens(struct redis_probe *probe)
 {
     struct ucred peer;

@@ -10,21 +10,21 @@ struct redis_probe;
 
 enum redis_answer {
     REDIS_ANSWER_NONE,    /* no listener, or no answer within a second */
-    REDIS_ANSWER_LOADING, /* it runs, but is still loading its data */
+    REDIS_ANSWER_LOADING, /* Redis runs, but is still loading its data */
     REDIS_ANSWER_PONG,
 };
 
-/* pid and pidfd name the process that answered. pidfd is -1 without an answer, or where the kernel does not
- * report it. fn takes pidfd. */
+/* Receives the answer. pid and pidfd name the process that answered. pidfd is -1 if there is no answer or the
+ * kernel does not report the process. The function takes pidfd. */
 typedef void redis_probe_fn(void *arg, enum redis_answer, pid_t pid, int pidfd);
 
-/* Sends PING. fn comes once, unless the probe is cancelled first. */
+/* Sends PING and calls fn once, unless the probe is cancelled first. */
 struct redis_probe *redis_probe_start(struct loop *, const char *path, redis_probe_fn *, void *arg);
 
-/* fn does not come any more. NULL is ignored. */
+/* Cancels the probe; fn is not called any more. NULL is ignored. */
 void redis_probe_cancel(struct redis_probe *);
 
-/* Sends a command without waiting for its answer. Returns false when there is no listener. */
+/* Sends a command without waiting for its answer. Returns false if no process listens. */
 bool redis_probe_tell(const char *path, const char *command);
 
 #endif

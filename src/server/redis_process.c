@@ -19,13 +19,13 @@ enum {
     VERSION_MAJOR = 7,
     CHECK_TIMEOUT_MS = 5000,
     LOCK_FD = 3,             /* number of redis.lock's descriptor in the child */
-    LOG_MAX_BYTES = 1 << 20, /* beyond it, the log of earlier runs is renamed to redis.log.1 */
+    LOG_MAX_BYTES = 1 << 20, /* a larger log of earlier runs is renamed to redis.log.1 */
 };
 
-/* These arguments keep the promise of a 201 (append-only file, fsync always, noeviction) and make an idle
- * duepost cheap (hz 1). They also limit listpacks: with several hundred leases, a search in a listpack would
- * take longer than the rest of a claim. File names are relative to the working directory, because a socket's
- * address holds at most 107 bytes. */
+/* With these arguments a job that was answered 201 is safe (append-only file, fsync always, noeviction), and
+ * an idle duepost needs little CPU (hz 1). The arguments also limit listpacks: a search in a listpack with
+ * several hundred leases would take longer than the rest of a claim. File names are relative to the working
+ * directory, because a socket's address holds at most 107 bytes. */
 static const char *const arguments[] = {
     "redis-server",
     "--port",
@@ -102,7 +102,7 @@ static int spawn(const char *const *argv, posix_spawn_file_actions_t *actions, p
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    /* posix_spawnp takes no const for historical reasons. */
+    /* For historical reasons the parameter of posix_spawnp is not const. */
     int error = posix_spawnp(pid, argv[0], actions, &attributes, (char *const *)(uintptr_t)argv, environ);
     posix_spawnattr_destroy(&attributes);
     return error;
@@ -161,7 +161,7 @@ enum status redis_process_check(struct problem *problem)
     close(ends[1]);
     if (error == 0) {
         read_all(ends[0], text, sizeof text);
-        kill(pid, SIGKILL); /* it has printed everything, or hangs */
+        kill(pid, SIGKILL); /* the process has printed everything, or it hangs */
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
@@ -193,7 +193,7 @@ enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *p
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         return cannot_run(problem, error);
-    /* It is our child: its pid is not reused before we have waited for it. */
+    /* The process is our child, so its pid is not reused before waitpid. */
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         error = errno;
@@ -207,7 +207,7 @@ enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *p
 
 void redis_process_signal(const struct redis_process *process, int signal)
 {
-    pidfd_send_signal(process->pidfd, signal, NULL, 0); /* fails only when it has exited */
+    pidfd_send_signal(process->pidfd, signal, NULL, 0); /* fails only if the process has exited */
 }
 
 void redis_process_reap(struct redis_process *process, char why[REDIS_PROCESS_WHY_MAX])

@@ -1,7 +1,7 @@
 /* redis_process.h - one redis-server on the data directory, started by this process or taken over.
  *
- * A pidfd names it, which stays correct when the kernel reuses its pid. The pidfd becomes readable when the
- * process exits. */
+ * A pidfd names the process, because a pidfd stays correct when the kernel reuses the pid. The pidfd becomes
+ * readable when the process exits. */
 #ifndef DUEPOST_SERVER_REDIS_PROCESS_H
 #define DUEPOST_SERVER_REDIS_PROCESS_H
 
@@ -20,15 +20,17 @@ struct redis_process {
     bool is_child;
 };
 
-/* Runs redis-server --version; blocks, at most 5 s. STATUS_FAILED: missing or older than 7.0. */
+/* Runs redis-server --version and blocks for at most 5 s. Returns STATUS_FAILED if redis-server is missing or
+ * older than 7.0. */
 enum status redis_process_check(struct problem *) MUST_USE;
 
-/* Starts it in the directory dir_fd. It inherits lock_fd. */
+/* Starts redis-server in the directory dir_fd. The process inherits lock_fd. */
 enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *, struct problem *) MUST_USE;
 
 void redis_process_signal(const struct redis_process *, int signal);
 
-/* Describes its exit for people, once its pidfd is readable. Afterwards the struct names no process. */
+/* Describes how the process exited. Call it when the pidfd is readable. After the call the struct names no
+ * process. */
 enum { REDIS_PROCESS_WHY_MAX = 64 };
 void redis_process_reap(struct redis_process *, char why[REDIS_PROCESS_WHY_MAX]);
 

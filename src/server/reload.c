@@ -18,7 +18,7 @@ struct reload {
     size_t reactor_count; /* 0: reactors do not run yet, or are about to end */
     bool is_wanted;       /* a reload was requested and waits for the reactors */
 
-    /* Data that reactors may still use, and how many of them. */
+    /* The previous data, and the number of reactors that may still use it. */
     struct options *old;
     struct token_table *old_tokens;
     size_t waiting;
@@ -48,7 +48,7 @@ static void log_changes(const struct options *live, const struct options *fresh)
     buffer_fini(&fixed);
 }
 
-/* Logs what has changed. Called when all reactors use it. */
+/* Logs which options have changed. Called when all reactors use them. */
 static void log_reloaded(const struct reload *reload)
 {
     const struct options *live = *reload->live;
@@ -85,7 +85,7 @@ static void tell_reactors(struct reload *reload)
         reactor_reload(reload->reactors[i], *reload->live, on_reloaded, reload);
 }
 
-/* Returns NULL when the options are wrong, after logging why. */
+/* Returns the new options. If they are wrong, logs why and returns NULL. */
 static struct options *reload_load(struct reload *reload)
 {
     struct options *fresh = NEW(struct options);
@@ -107,8 +107,8 @@ static void take_options(struct reload *reload, struct options *fresh)
     tell_reactors(reload);
 }
 
-/* Reads the file of tokens in force again. Mistakes in other options must not keep a revoked token valid.
- * Reactors read the live options only when they are notified. */
+/* Reads the current token file again, because a mistake in other options must not keep a revoked token valid.
+ * Changing the live options is safe, because reactors read them only when they are notified. */
 static void take_tokens_only(struct reload *reload)
 {
     struct options *live = *reload->live;

@@ -1,9 +1,8 @@
 /* reload.h - SIGHUP: opens the log file again and applies the options that may change while duepost runs. The
  * log names changed options that need a restart.
  *
- * No SIGHUP is lost: one that comes before the reactors run, or during an earlier reload, is remembered. A
- * revoked token never stays valid because of a mistake in other options: the file of tokens is read all the
- * same. */
+ * No SIGHUP is lost: if a SIGHUP comes before the reactors run, or during a reload, the reload follows later.
+ * If other options are wrong, the token file is still read, so a revoked token does not stay valid. */
 #ifndef DUEPOST_SERVER_RELOAD_H
 #define DUEPOST_SERVER_RELOAD_H
 
@@ -12,23 +11,24 @@
 
 struct reload;
 
-/* Completes fresh options. INVALID: they cannot replace the live ones without a restart. */
+/* Completes fresh options. Returns STATUS_INVALID if they cannot replace the live options without a
+ * restart. */
 typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
 
-/* Borrows input and live. reload_run reads input again. It replaces *live (on the heap) at once and frees the
- * previous options when the last reactor has dropped them. */
+/* Borrows input and live. reload_run reads input again and replaces *live (on the heap) at once. It frees the
+ * previous options when no reactor uses them any more. */
 struct reload *reload_new(struct loop *, const struct options_input *input, struct options **live,
                           reload_prepare_fn *prepare, void *arg);
 
-/* Notifies these reactors from now on, and runs a reload requested earlier. Borrows the array. count 0: the
- * reactors are about to end, and no reload runs any more. */
+/* Sets the reactors that later reloads notify, and runs a reload that was requested earlier. Borrows the
+ * array. count is 0 when the reactors are about to end; after that no reload runs. */
 void reload_use(struct reload *, struct reactor *const *reactors, size_t count);
 
-/* Reloads now, or as soon as possible. When the options are wrong, only the tokens are taken. The log reports
- * new options and tokens when all reactors use them. */
+/* Reloads now, or as soon as possible. If the options are wrong, only the tokens are replaced. The log
+ * reports new options and tokens when all reactors use them. */
 void reload_run(struct reload *);
 
-/* NULL is ignored. Call after the reactors are gone. */
+/* NULL is ignored. Call it after all reactors have ended. */
 void reload_free(struct reload *);
 
 #endif

@@ -18,9 +18,9 @@
 #include "server/reload.h"
 #include "server/token_file.h"
 
-enum { FILES_MIN = 1024 }; /* besides client connections and attempts */
+enum { FILES_MIN = 1024 }; /* in addition to client connections and attempts */
 
-#define PREFLIGHT_US INT64_C(2000000) /* Redis may be unreachable at the start */
+#define PREFLIGHT_US INT64_C(2000000) /* maximum wait, because Redis may be unreachable at the start */
 #define CUT_US       INT64_C(3000000) /* for recording the outcomes of aborted attempts */
 
 struct server {
@@ -33,13 +33,13 @@ struct server {
     char *prefix;
     struct embedded_redis *embedded;
     struct store_options store;
-    struct store *preflight; /* checks, before anything is served, whether Redis can be used */
+    struct store *preflight; /* checks whether Redis can be used, before the server serves clients */
     struct metrics_board *board;
     struct tally_board *tally;
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
-    bool waits_to_listen;  /* the reactors do, until all are ready */
-    atomic_size_t awaited; /* number of reactors that have not been ready yet; the reactors read it */
+    bool waits_to_listen;  /* the reactors do not listen until all are ready */
+    atomic_size_t awaited; /* number of reactors that have not been ready yet; reactors read it */
     bool is_listening_told;
     struct watch *signals;
     int signal_fd;
@@ -150,7 +150,7 @@ static void on_signal(void *arg, bool readable, bool writable)
 
 /* ---- the start: signals, listener, Redis, preflight, reactors ---- */
 
-/* Blocked here, before any thread starts, so that only signal_fd sees them. */
+/* Blocks the signals before any thread starts, so that only signal_fd receives them. */
 static void catch_signals(struct server *server)
 {
     sigset_t set;
@@ -165,7 +165,8 @@ static void catch_signals(struct server *server)
     watch_set(server->signals, true, false);
 }
 
-/* A thousand attempts and their clients need more than the usual 1,024 files. */
+/* Raises the limit of open files, because a thousand attempts and their clients need more than the usual
+ * 1,024. */
 static void raise_file_limit(const struct options *options)
 {
     int64_t wanted = options->max_connections + options->max_in_flight + FILES_MIN;
@@ -177,7 +178,7 @@ static void raise_file_limit(const struct options *options)
         log_warning("file_limit_is_low", LOG_NUMBER("limit", limit.rlim_cur), LOG_NUMBER("wanted", wanted));
 }
 
-/* A program that waits for this line may send jobs at once. */
+/* Logs that the server listens. A program that waits for this line may send jobs at once. */
 static void tell_listening(struct server *server)
 {
     if (server->is_listening_told)
@@ -293,9 +294,9 @@ static void server_on_timer(void *arg)
         tell_listening(server);
 }
 
-/* Ends the preflight when Redis can be used, or is refused. Other states, such as the first layout of many
- * shards, have until the timer. The store must not be freed within its callback, so that happens in a later
- * turn. */
+/* Ends the preflight when Redis can be used or is refused. Other states, such as the first layout of many
+ * shards, may last until the timer fires. The store must not be freed within its callback, so a later turn
+ * frees it. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;
@@ -348,7 +349,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)
         return status;
-    server->redis = options->redis_address; /* These two outlive the options of the start. */
+    server->redis = options->redis_address; /* these two outlive options */
     options->redis_address = (struct redis_address){0};
     server->prefix = slice_dup(slice_of(options->prefix));
     status = prepare(server, options, problem);

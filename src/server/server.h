@@ -4,8 +4,9 @@
 
 #include "server/options_load.h"
 
-/* Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 when it cannot run; the log
- * has the reason. Signals must be as at the start of the process, and no other thread may run. */
+/* Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop; 1 if the server cannot run,
+ * and the log then has the reason. Call it before any signal handler is changed and before any thread is
+ * started. */
 int server_run(struct options *, const struct options_input *);
 
 #endif

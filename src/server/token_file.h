@@ -4,9 +4,9 @@
 
 #include "job/token_table.h"
 
-/* Reads the file. INVALID: problem says what to do. warning is set when users other than its owner may write
- * the file, and so grant themselves any right. Reading it is harmless, because it holds no tokens; otherwise
- * warning is empty. */
+/* Reads the file. Returns STATUS_INVALID after an error; problem then says what to do. Sets warning if users
+ * other than the owner may write the file, because they could grant themselves any right; otherwise warning
+ * is empty. Other users may read the file, because it contains no tokens. */
 enum status token_file_read(const char *path, struct token_table **, struct problem *warning,
                             struct problem *) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* The work of an attempt. Each arrow is an event; attempt_move checks that it is one of these.
+/* The states of an attempt. Each arrow is an event. attempt_move checks that the table allows the change.
  *
  *   READING ──▶ ASKING ──▶ SENDING ──▶ RECORDING ──▶ OVER
  *
@@ -10,14 +10,14 @@
  *   UNRECORDED   RECORDING                                                     attempt_record
  *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
  *
- * The lease moves by the answers to renewals, whatever the work's state is (attempt_on_renewed):
+ * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
  *   HELD         LINGERING (the job was cancelled), LOST
  *   LINGERING    LOST
  *
- * A request leaves only while the lease is HELD and lasts by our own clock. A LINGERING lease is renewed as
- * well: the attempt keeps its place in flight until it is over. Without an answer, a renewal leaves the lease
- * as it is. */
+ * A request is sent only while the lease is HELD and has not expired by this host's clock. A LINGERING lease
+ * is renewed too, so that the attempt keeps its place in flight until it is over. If Redis does not answer a
+ * renewal, the state of the lease does not change. */
 #include "worker/attempt.h"
 
 #include <assert.h>
@@ -32,10 +32,10 @@
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
 
-/* Kept of a lease for the way of a request out of this process. */
+/* A request must begin at least this long before its lease expires. */
 #define LEASE_SPARE_US INT64_C(1000000)
 
-/* For a job whose name cannot be looked up now. */
+/* How long a job is held when its host name cannot be looked up now. */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
 enum { HEADER_TEXT_MAX = 32 * 1024 /* job's headers and ours */ };
@@ -139,7 +139,7 @@ static void attempt_decide(struct attempt *attempt, const struct ending_facts *f
     }
 }
 
-/* Decides how the lease ends and gives that to Redis. */
+/* Decides how the attempt ends and sends the ending to Redis. */
 static void attempt_end(struct attempt *attempt, struct ending_facts facts)
 {
     facts.id = attempt->lease.id;
@@ -152,7 +152,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     else
         permit_drop(&attempt->permit);
     attempt_decide(attempt, &facts);
-    attempt->job.last_attempt.detail.size = 0; /* it was borrowed */
+    attempt->job.last_attempt.detail.size = 0; /* the detail was borrowed */
     attempt_record(attempt);
 }
 
@@ -196,7 +196,8 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
     struct attempt *attempt = arg;
     attempt->call = NULL;
     if (http->error == FAILURE_UNSENT) {
-        attempt_end_by(attempt, ENDING_CAUSE_UNSENT); /* a lost lease makes that stale, which is as good */
+        attempt_end_by(attempt,
+                       ENDING_CAUSE_UNSENT); /* if the lease is lost, Redis answers STALE, which is fine */
     } else if (http->error == FAILURE_CROWDED) {
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
         attempt_hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
@@ -212,7 +213,7 @@ static bool attempt_may_send(void *arg)
     return attempt->lease_state == ATTEMPT_LEASE_HELD && clock_boot_us() < until_us;
 }
 
-/* The reader of records does not look into a body: its escapes may spell no text. */
+/* Returns whether the body is JSON with invalid escapes. job_read does not check the body. */
 static bool has_broken_body(const struct attempt *attempt)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
@@ -268,7 +269,7 @@ static bool read_job(struct attempt *attempt)
     return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
 }
 
-/* attempt->host is empty where neither the job nor its topic names a url. */
+/* Reads the url of the job or its topic. attempt->host is empty if neither has a url. */
 static bool read_url(struct attempt *attempt, struct url *url)
 {
     const char *detail;
@@ -290,7 +291,8 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, now_us));
 }
 
-/* Without its topic's settings a job would go out unsigned, or elsewhere. False: it is given back. */
+/* Reads the settings of the job's topic. Without them a job could be sent unsigned or to the wrong url.
+ * Returns false if they cannot be used; the job is then given back. */
 static bool read_settings(struct attempt *attempt, struct slice text)
 {
     struct slice topic, job_id;

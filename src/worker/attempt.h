@@ -1,34 +1,35 @@
-/* attempt.h - one POST of one job, from its claim to the record of its ending.
+/* attempt.h - delivers one claimed job with one POST and records how the attempt ended.
  *
- * The states and the events that move an attempt stand at the top of attempt.c. The lease is held throughout;
- * nothing is sent without it. An ending that Redis did not take is kept, and given to Redis again, until
- * Redis has taken it or says that the lease is another's. The request itself is never repeated. */
+ * The states and the events that move an attempt stand at the top of attempt.c. The process holds the job's
+ * lease during the whole attempt; without the lease nothing is sent. If Redis does not confirm an ending, the
+ * attempt keeps the ending and sends it again, until Redis has stored it or reports that another process has
+ * the lease. The request itself is never repeated. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 
 #include "worker/attempt_data.h"
 
-/* Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
+/* Starts an attempt for a claimed job. Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
-/* Right after its start: nothing is sent, the job is given back. */
+/* Returns true if no request is sent and the job is given back. Call it right after attempt_start. */
 bool attempt_was_held(const struct attempt *);
 
-/* Sends a renewal, unless one is under way or the lease is lost. */
+/* Sends a renewal of the lease, unless a renewal is under way or the lease is lost. */
 void attempt_renew(struct attempt *);
 
-/* CLOCK_BOOTTIME of the renewal under way, else of the last one. */
+/* Returns when the renewal under way was sent, or the last renewal if none is under way (CLOCK_BOOTTIME). */
 int64_t attempt_last_renewal_us(const struct attempt *);
 
-/* Gives an ending that Redis did not take to Redis again. */
+/* Sends the ending to Redis again. Call it after on_unrecorded. */
 void attempt_record(struct attempt *);
 
-/* Ends an attempt that waits for its permit or its answer. Where the status is known already, it counts;
- * otherwise the lease is given back. */
+/* Ends an attempt that waits for its permit or its answer. If the status of the answer is known already, that
+ * status is the attempt's result. Otherwise the lease is given back. */
 void attempt_cut(struct attempt *);
 
-/* In any state, at the end of the process, without a callback. */
+/* Frees an attempt in any state, without a callback. Used at the end of the process. */
 void attempt_free(struct attempt *);
 
 #endif

@@ -1,6 +1,7 @@
 /* attempt_data.h - one attempt: its context, its states and its data.
  *
- * attempt.c moves an attempt from state to state; attempt_request.c and attempt_log.c have parts of that. */
+ * attempt.c moves an attempt from state to state, attempt_request.c sends its request, and attempt_log.c logs
+ * its result. */
 #ifndef DUEPOST_WORKER_ATTEMPT_DATA_H
 #define DUEPOST_WORKER_ATTEMPT_DATA_H
 
@@ -15,7 +16,7 @@
 
 struct attempt;
 
-/* All attempts of a consumer on one shard share this. Borrowed. */
+/* All attempts of a consumer on one shard share this context and borrow it. */
 struct attempt_context {
     struct store *store;
     struct shard *shard;
@@ -24,9 +25,10 @@ struct attempt_context {
     struct receivers *receivers;
     struct unserved *unserved;
     struct metrics *metrics;
-    /* The attempt is over: Redis has taken its ending, or the lease is another's. The callback frees it. */
+    /* Called when the attempt is over: Redis has stored its ending, or another process has the lease. The
+     * callback frees the attempt. */
     void (*on_end)(void *arg, struct attempt *);
-    /* Redis did not take the ending; attempt_record tries again. */
+    /* Called when Redis did not confirm the ending. attempt_record sends the ending again. */
     void (*on_unrecorded)(void *arg, struct attempt *);
     void *arg;
 };
@@ -45,27 +47,27 @@ enum attempt_lease_state { ATTEMPT_LEASE_HELD, ATTEMPT_LEASE_LINGERING, ATTEMPT_
 
 /* Times are CLOCK_BOOTTIME. */
 struct attempt {
-    struct list link; /* of the consumer's */
+    struct list link; /* in a list of the consumer */
     const struct attempt_context *context;
     enum attempt_state state;
     struct lease lease;
     enum attempt_lease_state lease_state;
-    int64_t renewed_us;   /* before the claim or renewal that Redis confirmed last was sent */
-    int64_t renewing_us;  /* before the renewal under way was sent; 0: none is */
+    int64_t renewed_us;   /* when the last confirmed claim or renewal was sent */
+    int64_t renewing_us;  /* when the renewal under way was sent; 0: none */
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
     struct job job;
-    struct topic_settings *settings; /* of the topic; owned; NULL: none */
+    struct topic_settings *settings; /* of the topic; owned; NULL: the topic has none */
     char *settings_text;             /* owned: settings borrow it */
     struct slice host;               /* of the url */
     int64_t claimed_ms;              /* by Redis's clock */
-    int64_t late_ms;                 /* from its due time to the claim */
+    int64_t late_ms;                 /* from the job's due time to the claim */
     struct permit permit;
     struct http_call *call;        /* while SENDING */
-    char refusal[TARGET_WHY_SIZE]; /* of the address that was refused last */
+    char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;
-    struct shard_follow_up follow_up; /* the notice in texts */
+    struct shard_follow_up follow_up; /* refers to the notice in texts */
 };
 
 #endif

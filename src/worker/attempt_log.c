@@ -18,7 +18,7 @@ static void put(struct line *line, struct log_field field)
         line->fields[line->count++] = field;
 }
 
-/* The job and, where its url says, its receiver. */
+/* Begins a line with the job and, if its url is valid, the receiver. */
 static void attempt_log_begin(struct line *line, const struct attempt *attempt)
 {
     struct url url;

@@ -1,4 +1,4 @@
-/* attempt_policy.h - options for attempts, which a reload may change. Borrowed. */
+/* attempt_policy.h - options for attempts. A reload may change them. */
 #ifndef DUEPOST_WORKER_ATTEMPT_POLICY_H
 #define DUEPOST_WORKER_ATTEMPT_POLICY_H
 
@@ -8,9 +8,9 @@
 
 struct attempt_policy {
     const struct target_policy *targets;
-    const struct retry_schedule *schedule; /* of jobs and topics that have none */
-    const struct signing_keys *keys;       /* of topics that have none; may be empty */
-    bool is_breaker_on;                    /* of topics that do not say */
+    const struct retry_schedule *schedule; /* for jobs and topics without a schedule of their own */
+    const struct signing_keys *keys;       /* for topics without keys of their own; may be empty */
+    bool is_breaker_on;                    /* for topics without this setting */
 };
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
 
-/* ---- where it may go ---- */
+/* ---- allowed addresses ---- */
 
 static bool is_allowed(struct attempt *attempt, const struct address *address, uint16_t port)
 {
@@ -30,8 +30,9 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
     return false;
 }
 
-/* The proxy resolves names and decides where they may lead. Names that every resolver takes for this very
- * host (RFC 6761, 6.3) and addresses in the url are judged here, as without a proxy. */
+/* Returns whether the url may be sent to the proxy. The proxy resolves names and checks their addresses. This
+ * function checks addresses in the url, and names that always mean this host (RFC 6761, 6.3), by the same
+ * rules as without a proxy. */
 static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};
@@ -63,7 +64,7 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
     return false;
 }
 
-/* ---- its headers ---- */
+/* ---- headers ---- */
 
 struct header_lines {
     struct buffer *text;
@@ -80,7 +81,8 @@ static void add_header(struct header_lines *lines, struct slice name, struct sli
     buffer_append(lines->text, value);
 }
 
-/* The attempt is a span of its own, whose parent is the request that brought the job. */
+/* Adds the trace headers. The attempt is a span of its own; its parent is the request that created the
+ * job. */
 static void add_trace(const struct job *job, struct header_lines *lines)
 {
     char parent[TRACE_PARENT_BYTES];
@@ -93,7 +95,7 @@ static void add_trace(const struct job *job, struct header_lines *lines)
         add_header(lines, SLICE("tracestate"), job->trace_state);
 }
 
-/* The time is that of this attempt, by Redis's clock. */
+/* Adds the headers of the signature. Their timestamp is the time of the claim, by Redis's clock. */
 static void sign(const struct attempt *attempt, struct slice payload, struct header_lines *lines)
 {
     const struct topic_settings *settings = attempt->settings;
@@ -151,8 +153,9 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     lines->starts[lines->count] = lines->text->size;
 }
 
-/* A kept-alive connection that is closed just then proves nothing about the receiver. A probe, and the
- * attempt after such a reset, use a fresh one. */
+/* Returns whether the request needs a new connection. If the receiver closes an idle connection at the moment
+ * of the request, the reset proves nothing about the receiver. Therefore a probe, and the attempt after a
+ * reset, use a new connection. */
 static bool needs_fresh(const struct attempt *attempt)
 {
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;
@@ -185,7 +188,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
     return http_call(attempt->context->client, &request);
 }
 
-/* ---- its result ---- */
+/* ---- result ---- */
 
 struct attempt_result attempt_result_of(const struct http_outcome *http, int64_t at_ms)
 {
@@ -217,6 +220,6 @@ enum metrics_result attempt_metric_of(const struct http_outcome *http)
     case 5:
         return METRICS_RESULT_5XX;
     default:
-        return METRICS_RESULT_OF(FAILURE_PROTOCOL); /* not a status of HTTP */
+        return METRICS_RESULT_OF(FAILURE_PROTOCOL); /* not an HTTP status */
     }
 }

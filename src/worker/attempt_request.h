@@ -1,15 +1,18 @@
-/* attempt_request.h - an attempt's request: its headers, its body, where it may go, and its result. */
+/* attempt_request.h - builds and sends the request of an attempt, checks its target address, and converts its
+ * result. */
 #ifndef DUEPOST_WORKER_ATTEMPT_REQUEST_H
 #define DUEPOST_WORKER_ATTEMPT_REQUEST_H
 
 #include "worker/attempt_data.h"
 
-/* Starts it. may_send and on_done get the attempt. NULL: there is no memory for it. */
+/* Starts the request. may_send and on_done receive the attempt as their first argument. Returns NULL if
+ * memory is short. */
 struct http_call *attempt_request_send(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *));
 
-/* The words that jobs and metrics have for an outcome. UNSENT and CROWDED have none: they are not attempts.
- * The result borrows the outcome's detail. at_ms: the claim's time, by Redis's clock. */
+/* Convert an outcome to the result that jobs store and to the result that metrics count. Do not call them for
+ * FAILURE_UNSENT and FAILURE_CROWDED, which are not attempts. The result borrows the outcome's detail. at_ms:
+ * time of the claim, by Redis's clock. */
 struct attempt_result attempt_result_of(const struct http_outcome *, int64_t at_ms);
 enum metrics_result attempt_metric_of(const struct http_outcome *);
 

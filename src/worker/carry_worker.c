@@ -10,10 +10,9 @@
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 
-#define TICK_US INT64_C(1000000)
-#define STEP_US INT64_C(1000000) /* a larger difference between the clocks is a step */
-#define EARLY_US                                                                                             \
-    INT64_C(200) /* the due timer aims this much behind the due time, to be right at the first try */
+#define TICK_US      INT64_C(1000000)
+#define STEP_US      INT64_C(1000000) /* a larger difference between the clocks is a step */
+#define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
 
@@ -27,20 +26,20 @@ struct carry_worker {
     bool is_carrying; /* a call is under way */
     bool wants_tick, wants_carry;
     int64_t sent_us; /* CLOCK_BOOTTIME before the call under way was sent */
-    /* The last reply: Redis's clock and ours at the same time. */
+    /* Redis's clock and this host's clock at the time of the last reply. */
     bool has_clock;
     int64_t redis_us, boot_us;
     bool is_first_time;   /* Redis has never answered yet */
-    int64_t disturbed_us; /* when the clocks last stepped, or Redis came up */
-    int64_t due_ms;       /* the first due time that the due timer waits for; -1: nothing */
+    int64_t disturbed_us; /* when a clock last stepped or Redis became reachable */
+    int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
     int64_t woken_ms;     /* earliest wake-up since the call under way was sent; -1: none */
-    /* The lock of another process, as last seen to change. */
+    /* The other process that owns the lock, and the time at which this process saw its beat change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
     struct forgetter *forgetter;
     struct timer *tick, *due;
-    struct timer *lost; /* until leases count as lost, when that is before the next tick */
+    struct timer *lost; /* fires when leases count as lost, if this is before the next tick */
 };
 
 static void carry(struct carry_worker *worker, bool is_tick);
@@ -52,16 +51,16 @@ static int64_t redis_now_us(const struct carry_worker *worker)
     return worker->redis_us + clock_boot_us() - worker->boot_us;
 }
 
-/* After a step of the clocks, and after each silence, live consumers get the time of one lease to renew
- * before any lease counts as lost. Where no other process can be alive, leases that are found at the start
- * cannot be renewed: no time is given then. */
+/* Begins a quiet time. After a clock step, and after each time without Redis, live consumers get the time of
+ * one lease for renewals before any lease counts as lost. With a private Redis there is no quiet time at the
+ * start, because no other process can renew the leases. */
 static void note_disturbance(struct carry_worker *worker)
 {
     if (!worker->options.is_alone || !worker->is_first_time)
         worker->disturbed_us = clock_boot_us();
 }
 
-/* Compares Redis's clock with ours. */
+/* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us)
 {
     int64_t expected_us = worker->redis_us + worker->sent_us - worker->boot_us;
@@ -82,7 +81,7 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
     worker->boot_us = worker->sent_us;
 }
 
-/* Returns 0 when the quiet time is over. */
+/* Returns the rest of the quiet time; 0: it is over. */
 static int64_t quiet_left_us(const struct carry_worker *worker)
 {
     int64_t left_us = worker->disturbed_us + STORE_LEASE_MS * INT64_C(1000) - clock_boot_us();
@@ -96,7 +95,7 @@ static bool may_recover(void *arg, int64_t *now_ms)
     return worker->is_owner && worker->has_clock && !worker->is_stopping && quiet_left_us(worker) == 0;
 }
 
-/* -1 means never. */
+/* Returns the earlier of two times; -1 means never. */
 static int64_t earlier(int64_t a_ms, int64_t b_ms)
 {
     if (a_ms < 0 || b_ms < 0)
@@ -104,7 +103,7 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* At most four times a second, however many jobs become due. */
+/* Starts the standby's due timer. It fires at most four times a second, for any number of due jobs. */
 static void arm_standby(struct carry_worker *worker)
 {
     int64_t after_us = worker->due_ms * 1000 - redis_now_us(worker) + PATIENCE_US;
@@ -122,7 +121,8 @@ static void arm_due(struct carry_worker *worker, int64_t due_ms)
         arm_standby(worker);
 }
 
-/* The end of a lease that is renewed in time is never this near. */
+/* Starts the recovery, or the timer for it if the first lease expires before the next tick. A lease that is
+ * renewed in time never expires this soon. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
 {
     int64_t left_us = until_lost_ms * 1000 + EARLY_US;
@@ -156,7 +156,7 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
     worker->beat = carried->beat;
     worker->beat_seen_us = clock_boot_us();
     if (worker->options.is_alone)
-        worker->wants_tick = true; /* that owner is gone: take the lock now */
+        worker->wants_tick = true; /* the other owner has ended: take the lock now */
 }
 
 static bool is_owner_stuck(const struct carry_worker *worker)
@@ -172,7 +172,7 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
 {
     become(worker, true);
     worker->owner[0] = '\0';
-    /* A wake-up comes on another connection: it may be newer than this reply. */
+    /* A wake-up comes on another connection, so it may be newer than this reply. */
     arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
     if (carried->is_full)
         worker->wants_carry = true;
@@ -181,7 +181,7 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
         forgetter_run(worker->forgetter);
 }
 
-/* Watches the owner, and the jobs that it leaves overdue. */
+/* Watches the owner, and carries jobs that the owner leaves overdue. */
 static void act_as_standby(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, false);
@@ -244,7 +244,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
     shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
-/* A standby also ticks when it may take over. */
+/* Returns the time until the next tick. A standby also ticks when it may take the lock over. */
 static int64_t until_next_tick_us(const struct carry_worker *worker)
 {
     if (worker->is_owner || !worker->owner[0])
@@ -262,7 +262,8 @@ static void on_tick(void *arg)
         janitor_tick(worker->options.janitor);
 }
 
-/* Our consumer's claim follows in the same turn: a due job costs one way to Redis. */
+/* Carries due topics. This reactor's consumer claims in the same turn, so that both calls share one round
+ * trip to Redis. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
@@ -294,7 +295,7 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
-/* Redis may have come back without the last renewals, however short it was away. */
+/* Notes a disturbance, because Redis may have lost the last renewals, even after a short outage. */
 static void carry_worker_on_up(void *arg)
 {
     struct carry_worker *worker = arg;
@@ -337,7 +338,7 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->tick);
     timer_stop(worker->due);
     timer_stop(worker->lost);
-    if (worker->is_owner || worker->is_carrying) /* the call under way may take the lock yet */
+    if (worker->is_owner || worker->is_carrying) /* the call under way may still take the lock */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 

@@ -1,17 +1,19 @@
-/* carry_worker.h - the role that carries topics whose time has come to the ready list.
+/* carry_worker.h - moves topics that have due jobs to the ready list ("carries" them).
  *
- * One process at a time owns the lock of a shard. The owner carries exactly when the earliest time comes, and
- * each second. It also returns the jobs of lost leases, forgets idempotency keys and audits the books. An
- * owner that stops gives the lock back, which wakes the standbys.
+ * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and once a
+ * second. The owner also returns the jobs of lost leases, removes expired idempotency keys and audits the
+ * stored counts. An owner that stops gives the lock back, and Redis then wakes the standbys.
  *
- * A standby takes over when it saw the owner's beat stand still for CARRY_STUCK_US of its own clock. The lock
- * moves by beat, not by expiry, because clocks jump. Carrying itself needs no lock, as it is harmless twice:
- * a standby carries jobs that are overdue by CARRY_PATIENCE_MS, so that no job waits for the lock to move.
+ * A standby takes the lock over when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
+ * clock. The lock has no expiry time, because clocks can step. Carrying twice does no harm, so it needs no
+ * lock: a standby carries jobs that are overdue by CARRY_PATIENCE_MS. So no job waits until the lock has
+ * moved.
  *
- * Lost leases return only after a quiet time: one lease without a disturbance, that is, without clocks that
- * step and without a Redis that is away. Live consumers renew their leases in that time. It counts from the
- * last disturbance that this process saw, not from the takeover of the lock. A process with a private Redis
- * has none at its start: no other process can renew the leases that it finds. */
+ * Jobs of lost leases are returned only after a quiet time, which is as long as one lease. In the quiet time
+ * no clock has stepped and Redis was always reachable, so live consumers have renewed their leases. The quiet
+ * time begins at the last disturbance that this process saw, not at the takeover of the lock. A process with
+ * a private Redis starts without a quiet time, because no other process can renew the leases in that
+ * Redis. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
@@ -27,9 +29,9 @@ struct carry_worker_options {
     struct shard *shard;
     struct metrics *metrics;
     struct janitor *janitor;
-    /* No other process can be alive on this Redis (it is our private one): take the lock at once. */
+    /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
-    /* A topic's time has come: the consumer of this reactor may claim in the same turn. */
+    /* Called when a topic has due jobs. The consumer of this reactor may claim them in the same turn. */
     loop_fn *on_due;
     void *arg;
 };
@@ -40,7 +42,7 @@ struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_o
 /* Gives the lock back, so that another process takes over at once. */
 void carry_worker_stop(struct carry_worker *);
 
-/* NULL is fine; after the store is gone. */
+/* Call it after the store was freed. NULL is ignored. */
 void carry_worker_free(struct carry_worker *);
 
 #endif

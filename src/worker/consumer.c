@@ -13,20 +13,20 @@
 #define RENEW_TICK_US  INT64_C(500000)
 #define RETRY_CLAIM_US INT64_C(500000) /* after a claim that Redis refused */
 
-enum { CLAIM_MAX = 64 }; /* fewer than slots, so that the consumers of a burst share it */
+enum { CLAIM_MAX = 64 }; /* less than the slots, so that several consumers share a burst of jobs */
 
-/* The consumer's part of one shard. */
+/* The consumer's state for one shard. */
 struct lane {
     struct consumer *consumer;
     struct shard *shard;
     struct attempt_context context;
-    struct list attempts;   /* running or being recorded, the longest without a renewal first */
-    struct list unrecorded; /* Redis did not take their ending; they have no slots */
+    struct list attempts;   /* running or being recorded; the oldest renewal first */
+    struct list unrecorded; /* Redis did not confirm their ending; they use no slots */
     size_t unrecorded_count;
     bool is_claiming; /* a claim is under way */
     bool wants_claim; /* jobs may be due */
-    bool is_waiting;  /* at the doorbell */
-    size_t claiming;  /* slots that the claim under way has taken */
+    bool is_waiting;  /* waits at the doorbell */
+    size_t claiming;  /* slots that the claim under way uses */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
     struct timer *retry;
 };
@@ -35,11 +35,11 @@ struct consumer {
     struct consumer_options options;
     struct lane *lanes;
     size_t lane_count;
-    size_t first; /* lane of the next turn */
+    size_t first; /* lane that begins the next turn */
     struct slots slots;
     struct receivers *receivers;
     struct unserved unserved;
-    size_t in_flight; /* attempts in all lanes */
+    size_t in_flight; /* number of attempts in all lanes */
     size_t claims;    /* under way */
     bool is_draining;
     struct hook *decide;
@@ -91,7 +91,7 @@ static void on_attempt_unrecorded(void *arg, struct attempt *attempt)
     retry_soon(lane);
 }
 
-/* Redis is back. Endings that it did not take are sent before anything else. */
+/* Sends unconfirmed endings again. Called when Redis is reachable again, before anything else is sent. */
 static void record_again(struct lane *lane)
 {
     struct list again;
@@ -176,7 +176,7 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
         timer_start(consumer->renew, RENEW_TICK_US);
 }
 
-/* A topic that a claim passed over needs a later version, or settings that can be read. */
+/* Warns of a topic that a claim skipped, because its settings need a later version or cannot be read. */
 static void warn_of_passed(struct consumer *consumer, const struct shard_claim *claim)
 {
     struct topic_settings settings;
@@ -185,7 +185,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* otherwise it was served: its places had no jobs */
+    else if (settings.lacks.size) /* otherwise the topic can be served; it had no jobs */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -222,11 +222,11 @@ static void claim_jobs(struct lane *lane, size_t count)
 
 static bool may_claim(const struct lane *lane)
 {
-    /* Attempts that are not recorded have no slots; they are bounded all the same. */
+    /* Unrecorded attempts use no slots, but their number is limited too. */
     return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
 }
 
-/* sharers: lanes that have yet to claim in this turn. */
+/* Claims, or waits at the doorbell. sharers: lanes that want to claim and have not claimed in this turn. */
 static void take_turn(struct lane *lane, size_t *sharers)
 {
     if (!may_claim(lane))

@@ -1,11 +1,12 @@
 /* consumer.h - claims due jobs of ready topics and POSTs them.
  *
- * A consumer with free slots waits at the doorbell and then claims, whether the bell rang or not. A busy one
- * claims as its slots become free. All claimed jobs start in the same turn: none waits in this process. A
- * slot is free again when Redis has taken the ending of its attempt, or has failed to.
+ * A consumer with free slots waits at the doorbell of Redis, and claims when the bell rings or the wait times
+ * out. A busy consumer claims as its slots become free. All claimed jobs start in the same turn, so no job
+ * waits in this process. A slot becomes free when Redis has stored the ending of its attempt, or when storing
+ * the ending failed.
  *
- * The consumer has a lane for each shard. The lanes share its slots (slots.h), so that a slow or absent shard
- * does not hold up the others. */
+ * The consumer has a lane for each shard. The lanes share its slots (slots.h), so that a slow or unreachable
+ * shard does not delay the other shards. */
 #ifndef DUEPOST_WORKER_CONSUMER_H
 #define DUEPOST_WORKER_CONSUMER_H
 
@@ -23,22 +24,22 @@ struct consumer_options {
     struct metrics *metrics;
 };
 
-/* Borrows everything in options. Claims as soon as the store is connected. */
+/* Creates a consumer, which claims as soon as the store is connected. Borrows everything in options. */
 struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
-/* Replaces these options; borrows the new ones instead. Running attempts end by the new ones. */
+/* Replaces these options and borrows the new values. Running attempts end by the new values. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* Claims in this shard at the end of this turn. */
+/* Makes the consumer claim in this shard at the end of this turn. */
 void consumer_poke(struct consumer *, size_t shard);
 
-/* Stops claiming. on_drained follows when all attempts are recorded. */
+/* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
 
-/* Cuts running attempts and gives their leases back; on_drained follows. */
+/* Cuts running attempts and gives their leases back. on_drained is called after that. */
 void consumer_cut(struct consumer *);
 
-/* Drops attempts that are still there. NULL is fine. */
+/* Frees the consumer and its remaining attempts. NULL is ignored. */
 void consumer_free(struct consumer *);
 
 #endif

@@ -1,5 +1,4 @@
-/* forgetter.h - removes expired idempotency keys. In bounded steps, one after the other while there are
- * more. */
+/* forgetter.h - removes expired idempotency keys, in bounded steps, until none is left. */
 #ifndef DUEPOST_WORKER_FORGETTER_H
 #define DUEPOST_WORKER_FORGETTER_H
 
@@ -7,10 +6,10 @@
 
 struct forgetter;
 
-/* Borrows both. */
+/* Borrows the loop and the shard. */
 struct forgetter *forgetter_new(struct loop *, struct shard *);
 
-/* Runs, unless it is already running. */
+/* Starts removing keys, unless it is already running. */
 void forgetter_run(struct forgetter *);
 
 void forgetter_free(struct forgetter *); /* NULL is ignored */

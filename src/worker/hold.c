@@ -5,16 +5,17 @@
 #include "base/metrics.h"
 #include "base/random.h"
 
-#define EACH_US INT64_C(2000) /* from one job of a row to the next, at least */
+#define EACH_US INT64_C(2000) /* minimum distance between two jobs of a row */
 
-#define BREAKER_FIRST_US INT64_C(30000000) /* at most: the breaker may close before its wait is over */
+/* At most, because the breaker may close before its wait is over. */
+#define BREAKER_FIRST_US INT64_C(30000000)
 
 #define LIMIT_FIRST_US INT64_C(50000)
 #define LIMIT_EACH_US  INT64_C(20000) /* divided by the limit */
 
 #define RECHECK_FIRST_US INT64_C(250000)
 #define RECHECK_MOST_US  INT64_C(1000000)
-#define PROBED_US        INT64_C(1000000) /* how soon others look whether a probe is over, at first */
+#define PROBED_US        INT64_C(1000000) /* first delay until other jobs check whether a probe is over */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)
 #define UNSERVED_MOST_US  INT64_C(600000000)
@@ -27,8 +28,8 @@ static uint32_t random_bits(void)
     return random;
 }
 
-/* Takes the next place of a row whose last job comes back at *row_us. Returns how far off it is, at least
- * first_us; -1: it would be farther than most_us. */
+/* Takes the next place of a row whose last job comes back at *row_us. Returns the time until this place, at
+ * least first_us. Returns -1 if this time would be longer than most_us. */
 static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int64_t each_us, int64_t most_us)
 {
     int64_t hold_us = *row_us + each_us - now_us;
@@ -40,7 +41,7 @@ static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int
     return hold_us;
 }
 
-/* The receiver's row, whose length grows with the outage. */
+/* Takes the next place of the receiver's row, whose length grows with the outage. */
 static int64_t take_receivers_place(struct receiver *receiver, int64_t now_us, int64_t first_us,
                                     int64_t each_us)
 {
@@ -51,8 +52,8 @@ static int64_t take_receivers_place(struct receiver *receiver, int64_t now_us, i
 
 /* ---- the breaker ---- */
 
-/* The time until the receiver may be probed. While a probe is under way, other jobs look soon whether it is
- * over, and less often the longer it takes. */
+/* Returns the time until the receiver may be probed. While a probe is under way, returns when to check
+ * whether the probe is over: soon at first, and later the longer the probe takes. */
 static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
 {
     int64_t left_us = receiver->probe_us - now_us;

@@ -1,9 +1,10 @@
-/* hold.h - decides for how long a due job is given back that cannot be sent now.
+/* hold.h - decides how long a due job is held (given back to Redis) when it cannot be sent now.
  *
- * Each look at a held job costs a claim and a release. So the jobs of one receiver come back in a row, at
- * least 2 ms apart. The row is at most 34 s long, or a quarter of the outage, or 10 minutes; jobs beyond it
- * come back at random before its end. With 4 reactors and 1,000,000 held jobs that makes 34,000 looks a
- * second in the first two minutes, 7,000 after 10 minutes and 2,000 from 35 minutes on.
+ * Each check of a held job costs a claim and a release. Therefore the jobs of one receiver come back in a
+ * row, at least 2 ms apart. receiver_row_ms limits the length of the row: 34 s at first, then a quarter of
+ * the outage, at most 10 minutes. If the row is full, a further job comes back at a random time in the last
+ * quarter of the row. With 4 reactors and 1,000,000 held jobs there are 34,000 checks a second in the first
+ * two minutes, 7,000 after 10 minutes, and 2,000 after 35 minutes.
  *
  *   held by its
  *   breaker      The first job comes back when the receiver may be probed, the others behind it. While news
@@ -22,12 +23,12 @@ int64_t hold_by_limit_ms(struct receiver *);
 
 enum unserved_why {
     UNSERVED_JOB_LACKS,   /* the job's record needs a later version */
-    UNSERVED_TOPIC_LACKS, /* its topic's settings do */
-    UNSERVED_SETTINGS,    /* its topic's settings cannot be read */
+    UNSERVED_TOPIC_LACKS, /* the settings of its topic need a later version */
+    UNSERVED_SETTINGS,    /* the settings of its topic cannot be read */
     UNSERVED_WHYS,
 };
 
-/* One for each consumer. Times are CLOCK_BOOTTIME. */
+/* The state of a consumer for unserved jobs. Times are CLOCK_BOOTTIME. */
 struct unserved {
     int64_t row_us; /* when the last job of the row comes back */
     struct {
@@ -38,8 +39,8 @@ struct unserved {
 
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
-/* Warns at most once in ten seconds for each why. name: of the job or topic. lacks: see carried.h; may be
- * empty. */
+/* Logs a warning, at most once in ten seconds for each why. name: the job or topic. lacks: see carried.h; may
+ * be empty. */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
 

@@ -9,8 +9,8 @@
 
 enum { CURSOR_MAX = 256 };
 
-/* The patrol leaves out hashes with records, which Redis 7 cannot walk without reading them; it looks at some
- * jobs by chance instead. */
+/* The patrol omits hashes that contain records, because Redis 7 cannot walk through such a hash without
+ * reading the records. It checks randomly chosen jobs instead. */
 static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;
@@ -31,10 +31,10 @@ struct janitor {
     struct store_counts counts;
     bool is_auditing;
     bool is_walking; /* a step is under way */
-    bool is_mending; /* the walk goes on at once, to its end; else it is the patrol's, one step a tick */
+    bool is_mending; /* repair: all steps at once; false: patrol, one step a tick */
     size_t walk;
     char cursor[CURSOR_MAX];
-    size_t mended; /* in this round */
+    size_t mended; /* number of repairs in this round */
 };
 
 static void janitor_step(struct janitor *);
@@ -45,7 +45,7 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
     struct janitor *janitor = arg;
     janitor->is_walking = false;
     if (status != STATUS_OK) {
-        janitor->is_mending = false; /* the next audit begins it anew */
+        janitor->is_mending = false; /* the next audit begins the repair again */
         return;
     }
     for (size_t i = 0; i < count; i++)

@@ -1,11 +1,14 @@
-/* janitor.h - audits the numbers of jobs and repairs what is wrong, with a warning. Also starts the sweeper.
+/* janitor.h - audits the stored counts of jobs, repairs faults, and logs each repair. The janitor also starts
+ * the sweeper.
  *
- * Each job's id is in exactly one place, so jobs = waiting + leased, and each kept job has its time. One
- * script checks both. If a number is wrong, the janitor walks all places in bounded steps until each id is
- * where it belongs; a job without a place becomes due, because a late delivery is better than none.
+ * Each job's id is in exactly one place, so jobs = waiting + leased. Each kept job has its time of removal.
+ * One script checks both rules. If a count is wrong, the janitor walks through all places in bounded steps
+ * until each id is where it belongs. A job without a place becomes due, because a late delivery is better
+ * than none.
  *
- * The audit compares numbers and costs the same for any number of jobs and topics. Faults that numbers do not
- * show, such as a bucket that lost an id, are found by the patrol: the same walk, one step a second. */
+ * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
+ * do not change a count: for example, a bucket lost an id. The patrol finds these faults; it is the same
+ * walk, with one step a second. */
 #ifndef DUEPOST_WORKER_JANITOR_H
 #define DUEPOST_WORKER_JANITOR_H
 
@@ -13,10 +16,11 @@
 
 struct janitor;
 
-/* Borrows all. */
+/* Borrows all arguments. */
 struct janitor *janitor_new(struct loop *, struct shard *, struct metrics *);
 
-/* Once a second, by the owner of the carry lock. */
+/* Starts the sweeper, an audit and a step of the patrol. The owner of the carry lock calls it once a
+ * second. */
 void janitor_tick(struct janitor *);
 
 void janitor_free(struct janitor *);

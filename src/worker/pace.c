@@ -6,8 +6,8 @@
 enum {
     SHARE_MIN = 10, /* percent of Redis's time */
     SHARE_MAX = 50,
-    /* Steps are sized so that Redis is done with one within 5 ms. A reply that took longer waited behind
-     * other work, which does not justify a longer pause: sweeps also have to end when Redis is busy. */
+    /* Steps are so small that Redis needs at most 5 ms for one. If a reply takes longer, it had to wait for
+     * other work. That does not justify a longer pause, because sweeps must end even when Redis is busy. */
     STEP_US_MAX = 5000,
 };
 

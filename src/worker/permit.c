@@ -39,7 +39,7 @@ static enum permit_answer hold(struct permit_part *part, int64_t wait_ms)
     part->permit->wait_ms = wait_ms;
     part->receiver = NULL;
     receiver_settle(receiver);
-    permit_drop(part->permit); /* the other part was given for nothing */
+    permit_drop(part->permit); /* gives back the other part, because the attempt is held */
     return PERMIT_HELD;
 }
 
@@ -63,7 +63,7 @@ static enum permit_answer ask_part(struct permit *permit, struct permit_part *pa
 
 /* ---- both ---- */
 
-/* name may have a path behind it. */
+/* Asks for the host's part. name may end with a path. */
 static enum permit_answer ask_host(struct permit *permit, const char *name)
 {
     char host[RECEIVER_HOST_SIZE];
@@ -85,7 +85,7 @@ enum permit_answer permit_ask(struct permit *permit, struct receivers *receivers
     return ask_host(permit, name);
 }
 
-/* Redis has answered the part that asked to probe. */
+/* Receives Redis's answer for the part that asked for the right to probe. */
 static void permit_on_probe(void *arg, bool may_send, int64_t probe)
 {
     struct permit_part *part = arg;

@@ -1,28 +1,29 @@
 /* permit.h - an attempt's right to go to its receiver.
  *
- * A permit has two parts, for the path of its url and for its receiver. A part is not given, and the job is
- * held, while the circuit breaker is open, or while as many attempts are in flight as the receiver's limit
- * allows. When a breaker has waited long enough, an attempt asks Redis for the right to probe. One attempt of
- * all processes gets it, with a number that its result is reported with. Where Redis does not answer, each
- * reactor gives the right to one attempt. */
+ * A permit has two parts: one for the path of the job's url and one for its receiver. A part is refused, and
+ * the job is held, while the circuit breaker is open or while the receiver's limit of attempts in flight is
+ * reached. When the wait of an open breaker is over, an attempt asks Redis for the right to probe. Only one
+ * attempt of all processes gets this right. The right has a number, and the result of the probe is reported
+ * with this number. If Redis does not answer, each reactor lets one attempt probe. */
 #ifndef DUEPOST_WORKER_PERMIT_H
 #define DUEPOST_WORKER_PERMIT_H
 
 #include "worker/receivers.h"
 
-/* wait_ms: -1 when it is given, else for how long the job is held. */
+/* Receives the answer. wait_ms is -1 if the permit is given. Otherwise wait_ms is how long the job is
+ * held. */
 typedef void permit_fn(void *arg, int64_t wait_ms);
 
 struct permit;
 
 struct permit_part {
     struct permit *permit;
-    struct receiver *receiver; /* NULL: not asked for, held, or over */
+    struct receiver *receiver; /* NULL: this part was not asked for, is held, or is over */
     bool is_given;
-    int64_t probe; /* its number; 0: not a probe */
+    int64_t probe; /* number of the probe; 0: not a probe */
 };
 
-/* Zeroed: none was asked for. */
+/* A permit of an attempt. All zero: no permit was asked for. */
 struct permit {
     struct permit_part path, host; /* asked for in this order */
     struct receivers *receivers;
@@ -33,16 +34,19 @@ struct permit {
 
 enum permit_answer { PERMIT_GIVEN, PERMIT_HELD, PERMIT_ASKED };
 
-/* name: as receiver_path_name says; without a path that part is left out. HELD: for wait_ms. ASKED: fn
- * follows, unless the permit is dropped. The permit stays where it is until it is over. */
+/* Asks for a permit. name: from receiver_path_name; if it has no path, the part for the path is not asked
+ * for. Returns PERMIT_HELD if the job must be held for the permit's wait_ms. Returns PERMIT_ASKED if Redis is
+ * asked: fn is then called, unless the permit is dropped. Do not move the permit in memory until it has
+ * ended. */
 enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, permit_fn *, void *arg);
 
 bool permit_is_probe(const struct permit *);
 
-/* The attempt is over, with this result. */
+/* Ends the permit and reports the attempt's result. */
 void permit_end(struct permit *, const struct attempt_result *);
 
-/* Nothing was sent, or it is unknown. In any state, any number of times. */
+/* Ends the permit without a result, because nothing was sent or the result is unknown. Allowed in any state
+ * and more than once. */
 void permit_drop(struct permit *);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-/* News leave at the end of the turn. */
+/* Makes the receiver's news part of the reports at the end of the turn. */
 static void report_soon(struct receiver *receiver)
 {
     list_remove(&receiver->news_link);
@@ -16,7 +16,7 @@ static void report_soon(struct receiver *receiver)
 
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
-    if (probe == 0 || probe < receiver->news.probe) /* a later one has the right by now */
+    if (probe == 0 || probe < receiver->news.probe) /* a later probe has the right now */
         return;
     receiver->news.probe = probe;
     receiver->news.probe_end = end;
@@ -70,7 +70,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
 
 void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->on_probe = NULL; /* the right, should it come, is given back */
+    receiver->on_probe = NULL; /* if the right is granted later, it is given back */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
@@ -88,7 +88,7 @@ static void count_changes(const struct receiver *receiver, const struct store_re
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_OPENED, reported->has_opened);
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_CLOSED, reported->has_closed);
     metrics_count(metrics, METRICS_COUNTER_LIMITS_HALVED, reported->has_halved);
-    /* A path may be a secret (https://hooks.example/T0/B0/x): only GET /receivers shows it. */
+    /* A path may be a secret (https://hooks.example/T0/B0/x), so only GET /receivers shows it. */
     struct slice host = receiver_host_of(slice_of(receiver->name));
     struct slice scope = receiver->is_path ? SLICE("path") : SLICE("receiver");
     if (reported->has_opened)
@@ -99,14 +99,14 @@ static void count_changes(const struct receiver *receiver, const struct store_re
         log_info("breaker_closed", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope));
 }
 
-/* Answers the attempt that asked to probe, if it still waits. */
+/* Answers the attempt that asked for the right to probe, if this attempt still waits. */
 static void answer_asker(struct receiver *receiver, enum status status, int64_t probe)
 {
     receiver_probe_fn *fn = receiver->on_probe;
     receiver->is_asking = false;
     receiver->on_probe = NULL;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
-    if (status != STATUS_OK) /* the others that are held here wait for this one */
+    if (status != STATUS_OK) /* other held jobs of this reactor wait for this answer */
         receiver_put_off_probe(receiver);
     if (fn)
         fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
@@ -128,13 +128,14 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting = false; /* which kept it alive until here */
+    receiver->is_reporting = false; /* until here this flag kept the receiver from being freed */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);
 }
 
-/* Results that could be taken for the probe's own leave in one report, the probe's end in the next. */
+/* Moves the news to the report. Results of other attempts and an inconclusive or unsent probe are sent in two
+ * reports, the probe's end second. Otherwise Redis would take these results for the probe's result. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

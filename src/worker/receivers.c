@@ -7,22 +7,22 @@
 #include "store/shard.h"
 
 enum {
-    IMPAIRED_MAX = 10000, /* as many as a shard keeps; beyond, those with the oldest news are forgotten */
+    IMPAIRED_MAX = 10000, /* the same as a shard keeps; above it, the oldest records are removed */
 };
-#define IMPAIRED_US INT64_C(3600000000) /* Redis has forgotten older records */
-#define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; a longer one comes from a clock's step */
-#define NEWS_US     INT64_C(50000)      /* at least, from one reading of news to the next */
+#define IMPAIRED_US INT64_C(3600000000) /* Redis has removed older records */
+#define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; only a clock step makes a longer wait */
+#define NEWS_US     INT64_C(50000)      /* minimum time between two reads of news */
 
-/* The copy's state for one shard. */
+/* The state of the copy for one shard. */
 struct shard_view {
     struct receivers *receivers;
     size_t shard;
-    int64_t version; /* read up to here */
-    int64_t last;    /* the highest one that an answer named */
-    int64_t last_us; /* when it did so first */
-    bool is_behind;  /* there may be news after version */
+    int64_t version; /* the copy has all records up to this version */
+    int64_t last;    /* highest version in any answer */
+    int64_t last_us; /* when an answer first had the highest version */
+    bool is_behind;  /* Redis may have records newer than version */
     bool is_asking;
-    int64_t asked_us; /* when that was last */
+    int64_t asked_us; /* when news were last asked for */
 };
 
 /* ---- the table ---- */
@@ -91,7 +91,7 @@ bool receiver_is_outdated(const struct receiver *receiver)
 static void set_open(struct receiver *receiver, bool is_open)
 {
     if (is_open != receiver->is_open)
-        receiver->row_us = 0; /* those that are held from now on do not wait for those that were */
+        receiver->row_us = 0; /* jobs that are held from now on start a new row */
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
     receiver->is_open = is_open;
@@ -127,7 +127,7 @@ static void forget_oldest(struct receivers *receivers)
 {
     while (!list_is_empty(&receivers->impaired)) {
         struct receiver *oldest = LIST_ENTRY(receivers->impaired.next, struct receiver, age_link);
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes what was freed for still linked */
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer takes a freed receiver for a linked one */
         bool is_old = clock_boot_us() - oldest->heard_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
@@ -223,7 +223,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* the next claim in this shard brings the version again, within a second */
+        return; /* the next claim in this shard, within a second, brings the version again */
     for (size_t i = 0; i < count; i++)
         hear_of(shard, &known[i], last);
     forget_oldest(receivers);
@@ -234,7 +234,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     catch_up(shard);
 }
 
-/* Reads news, unless it did so just now. */
+/* Reads news. If the last read was less than NEWS_US ago, a timer reads later. */
 static void catch_up(struct shard_view *shard)
 {
     int64_t since_us = clock_boot_us() - shard->asked_us;
@@ -265,7 +265,8 @@ static void on_told(void *arg)
     catch_up(shard);
 }
 
-/* Redis has lost records, and goes on from an earlier version. */
+/* Resets the versions of a shard. Called when Redis has lost records and continues from an earlier
+ * version. */
 static void begin_anew(struct shard_view *shard)
 {
     const struct list *buckets = shard->receivers->buckets;

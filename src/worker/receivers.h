@@ -1,11 +1,13 @@
-/* receivers.h - this reactor's copy of what Redis keeps about impaired receivers.
+/* receivers.h - this reactor's copy of the records of impaired receivers in Redis.
  *
- * A receiver whose attempts fail has an open circuit breaker; one that asks for fewer attempts has a limit.
- * report.lua decides both, by Redis's clock. Attempts go or are held by the copy (permit.h). It stays fresh
- * by the answers to this reactor's reports (receiver_report.h) and by reading what other reactors reported:
- * each claim brings a version, and what is newer is read. A healthy receiver costs Redis nothing.
+ * If attempts to a receiver fail, its circuit breaker opens. If a receiver asks for fewer attempts, it gets a
+ * limit. report.lua decides both, by Redis's clock. The copy decides whether an attempt is sent or held
+ * (permit.h). Two sources update the copy: the answers to this reactor's reports (receiver_report.h), and the
+ * reports of other reactors. Each claim brings the version of the records; if this version is newer than the
+ * copy, the newer records are read. A healthy receiver costs Redis nothing.
  *
- * Used from the top down, never up: permit.c, receiver_report.c, hold.c, receivers.c. */
+ * The files form layers: permit.c, receiver_report.c, hold.c, receivers.c. Each file calls only files that
+ * follow it in this list. */
 #ifndef DUEPOST_WORKER_RECEIVERS_H
 #define DUEPOST_WORKER_RECEIVERS_H
 
@@ -22,19 +24,19 @@ struct receivers {
     struct metrics *metrics;
     struct shard_view *shards;
     struct list buckets[RECEIVER_BUCKETS];
-    struct list impaired; /* by age_link */
+    struct list impaired; /* linked by age_link */
     size_t impaired_count, open_count, limited_count;
-    struct list with_news; /* by news_link */
+    struct list with_news; /* linked by news_link */
     struct timer *later;   /* when news may be read again */
 };
 
 /* The next report about a receiver. */
 struct receiver_news {
-    bool is_reachable; /* before the failures */
+    bool is_reachable; /* the receiver answered, before the failures */
     int64_t failures, crowd, delivered;
-    int64_t probe; /* number of the one that is over; 0: none */
+    int64_t probe; /* number of the probe that is over; 0: none */
     enum receiver_probe_end {
-        RECEIVER_PROBE_CONCLUSIVE,   /* is_reachable or failures say how it went */
+        RECEIVER_PROBE_CONCLUSIVE,   /* is_reachable or failures has the result */
         RECEIVER_PROBE_INCONCLUSIVE, /* see RECEIVER_INCONCLUSIVE */
         RECEIVER_PROBE_UNSENT,
     } probe_end;
@@ -42,44 +44,44 @@ struct receiver_news {
     char cause[RECEIVER_CAUSE_SIZE], inconclusive_cause[RECEIVER_CAUSE_SIZE];
 };
 
-/* The answer to a permit that asked for the right to probe. may_send: with or without the right. */
+/* Receives the answer to a permit that asked for the right to probe. may_send: the attempt may be sent, as a
+ * probe (probe > 0) or not (0). */
 typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 
-/* A receiver, or a path of one, that has attempts in flight or is impaired. Each field is written by the file
- * that is named above it. Times are CLOCK_BOOTTIME. */
+/* A receiver, or a path of a receiver, that has attempts in flight or is impaired. The comment above each
+ * group of fields names the file that writes them. Times are CLOCK_BOOTTIME. */
 struct receiver {
     /* receivers.c */
     struct receivers *receivers;
     struct list link;     /* of its bucket */
-    struct list age_link; /* among the impaired, the one with the oldest news first */
-    bool is_path;         /* of a receiver */
-    size_t shard;         /* its number */
+    struct list age_link; /* in receivers.impaired, oldest news first */
+    bool is_path;         /* false: a whole receiver */
+    size_t shard;         /* number of its shard */
     size_t in_flight;     /* attempts of this reactor */
-    bool is_impaired;     /* Redis has a record of it: all results are reported */
-    int64_t version;      /* of its shard, when the copy was made; see store_news_fn */
+    bool is_impaired;     /* Redis has a record of it, so all results are reported */
+    int64_t version;      /* of its shard, at the time of the copy; see store_news_fn */
     int64_t heard_us;
-    bool is_open;      /* its breaker */
+    bool is_open;      /* the breaker is open */
     int64_t probe_us;  /* until then no process may probe it */
-    int64_t wait_ms;   /* from one probe that failed to the next */
+    int64_t wait_ms;   /* from a failed probe to the next probe */
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
-    int64_t probed_us; /* when it began */
-    int64_t limit;     /* of in_flight; 0: none */
-    int64_t since_us;  /* when its breaker opened, or else its limit began; by Redis's clock it may be later
-                          than now */
+    int64_t probed_us; /* when this probe began */
+    int64_t limit;     /* maximum of in_flight; 0: none */
+    int64_t since_us; /* when its breaker opened, or else when its limit began; may be later than now, because
+                         Redis's clock gave it */
 
     /* receiver_report.c */
-    struct list news_link; /* among those with news that is not on its way */
+    struct list news_link; /* in receivers.with_news: has news, and no report under way */
     struct receiver_news news, sent;
     bool is_reporting;
-    int64_t reported_us; /* when that began */
-    receiver_probe_fn
-        *on_probe; /* of the attempt that waits for the right to probe; NULL: none, or it is gone */
+    int64_t reported_us;         /* when the report was sent */
+    receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
     void *probe_arg;
-    bool is_asking; /* the answer is to come, even if the attempt is gone */
+    bool is_asking; /* an answer is expected, even if the attempt has ended */
 
     /* hold.c */
     int64_t row_us;     /* when the last job of the row comes back */
-    int64_t recheck_us; /* the same, of the row of those that wait for news */
+    int64_t recheck_us; /* the same, for the row of jobs that wait for news */
 
     char name[];
 };
@@ -87,39 +89,40 @@ struct receiver {
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
 
-/* When permits and the store are gone. NULL is fine. */
+/* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
 void receivers_free(struct receivers *);
 
-/* A claim, or the answer to a report, that was sent at asked_us (CLOCK_BOOTTIME) or later brought this
- * version of shard number. */
+/* Takes note of a version of the records of shard number, and reads newer records. The version came with a
+ * claim or with the answer to a report, which was sent at asked_us (CLOCK_BOOTTIME). */
 void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
-/* Returns the receiver of that name. It lives until receiver_settle or receiver_leave finds no reason to keep
- * it. */
+/* receivers_find returns the receiver with this name, and creates it if necessary. receiver_settle and
+ * receiver_leave free a receiver that has no attempts in flight, no news, and no record in Redis. */
 struct receiver *receivers_find(struct receivers *, const char *name);
 void receiver_settle(struct receiver *);
 
-/* An attempt begins, and is over. */
+/* Count an attempt in flight: receiver_enter at its begin, receiver_leave at its end. */
 void receiver_enter(struct receiver *);
 void receiver_leave(struct receiver *);
 
-/* As many attempts are in flight as its limit allows. */
+/* Returns whether the receiver's limit of attempts in flight is reached. */
 bool receiver_is_full(const struct receiver *);
 
-/* There may be newer news, which is being read. */
+/* Returns whether Redis may have newer records, which are being read. */
 bool receiver_is_outdated(const struct receiver *);
 
-/* There is something to report. */
+/* Returns whether there is something to report. */
 bool receiver_has_news(const struct receiver *);
 
-/* Takes over the record that Redis had when the shard was at version; NULL: none. Answers on two connections
- * may arrive in any order: the older one changes nothing. */
+/* Copies the record that Redis had when the shard was at this version. The record is NULL if Redis had none.
+ * Answers on two connections may arrive in any order, so an older version than the copy's changes nothing. */
 void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
 
-/* Redis did not answer. The receiver did, so its breaker is closed here. */
+/* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */
 void receiver_close(struct receiver *);
 
-/* Redis did not answer, so no process may probe: the wait begins anew. */
+/* Starts the breaker's wait again. Used when Redis did not answer, so that no process got the right to
+ * probe. */
 void receiver_put_off_probe(struct receiver *);
 
 void receivers_count(const struct receivers *);

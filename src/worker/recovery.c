@@ -15,11 +15,11 @@ struct recovery {
     struct pace *pace;
     size_t jobs;     /* returned since recovery_run */
     size_t burials;  /* under way */
-    bool is_waiting; /* the step has its reply, and waits for its burials */
-    bool is_full;    /* the step was: there may be more */
+    bool is_waiting; /* the step has its reply and waits until its burials end */
+    bool is_full;    /* the last step was full, so there may be more lost leases */
 };
 
-/* A job that lost too many consumers, until its death is recorded. */
+/* The burial of a job that has lost too many consumers. */
 struct burial {
     struct recovery *recovery;
     struct lease lease;
@@ -37,7 +37,7 @@ static void recovery_end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-/* Goes on once the step's burials have ended, so that their texts do not pile up. */
+/* Continues when all burials of the step have ended. This limits the memory for their texts. */
 static void end_step(struct recovery *recovery)
 {
     if (!recovery->is_waiting || recovery->burials > 0)
@@ -51,7 +51,8 @@ static void end_step(struct recovery *recovery)
 
 /* ---- burying ---- */
 
-/* The record, which holds the job's attempts and its receiver, stays in Redis. */
+/* Logs and counts the death. The log line omits the attempts and the receiver, which are in the job's record
+ * in Redis. */
 static void note_death(struct recovery *recovery, struct slice id)
 {
     struct slice topic, job_id;
@@ -60,8 +61,9 @@ static void note_death(struct recovery *recovery, struct slice id)
         metrics_ended(recovery->metrics, topic, METRICS_END_DEAD);
 }
 
-/* STALE: the job's outcome came after all, its owner changed it, or another recovery has it. On any other
- * failure the lease runs out, and the job is listed again. */
+/* Ends a burial. STATUS_STALE means that the job's outcome was recorded in the meantime, its owner changed
+ * it, or another recovery has the job. After any other failure the lease expires, and a later step lists the
+ * job again. */
 static void on_buried(void *arg, enum status status)
 {
     struct burial *burial = arg;
@@ -76,8 +78,8 @@ static void on_buried(void *arg, enum status status)
     end_step(recovery);
 }
 
-/* A job with unreadable settings is buried all the same, without a notice. False: there is no
- * memory, or only another version knows what the death entails. */
+/* Writes the notice of the death. If the topic's settings cannot be read, the job is buried without a notice.
+ * Returns false if memory is short, or if the settings need a later version. */
 static bool write_notice(struct burial *burial, struct slice settings_text, int64_t now_ms)
 {
     const char *nonce = burial->lease.nonce.text;

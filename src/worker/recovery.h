@@ -1,5 +1,5 @@
-/* recovery.h - returns the jobs of consumers that were lost, and buries those that lost too many. In bounded
- * steps, one after the other while there are more: 5,000 lost leases take less than a second. */
+/* recovery.h - returns the jobs of lost consumers, and buries each job that has lost too many consumers. The
+ * recovery works in bounded steps until no lost lease is left. 5,000 lost leases take less than a second. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
@@ -7,15 +7,15 @@
 
 struct recovery;
 
-/* Whether leases that ran out count as lost now: live consumers have had the time to renew theirs. now_ms
- * gets Redis's clock as far as we know; Redis does nothing when it has stepped since. Asked before each step.
- */
+/* Returns true if expired leases count as lost now, because live consumers have had the time to renew their
+ * leases. Called before each step. Sets *now_ms to Redis's time as estimated by this process. If Redis's
+ * clock has stepped since, the script changes nothing. */
 typedef bool recovery_may_fn(void *arg, int64_t *now_ms);
 
-/* Borrows all. */
+/* Borrows all arguments. */
 struct recovery *recovery_new(struct loop *, struct shard *, struct metrics *, recovery_may_fn *, void *arg);
 
-/* There are lost leases. Does nothing while a recovery is under way. */
+/* Starts a recovery. Call it when there are lost leases. Does nothing while a recovery is under way. */
 void recovery_run(struct recovery *);
 
 void recovery_free(struct recovery *); /* NULL is ignored */

@@ -1,8 +1,8 @@
-/* slots.h - how many attempts each shard may have at once.
+/* slots.h - decides how many attempts each shard may have in flight.
  *
- * Half of the slots are kept for the shards, in equal parts. The other half goes to the first that asks. So a
- * shard whose Redis hangs, and whose attempts therefore end late, leaves room for all others. A single shard
- * has all slots. Pure. */
+ * Half of the slots are reserved for the shards, in equal parts. Any shard may take the other half, in order
+ * of request. If the Redis of one shard hangs, its attempts end late and keep their slots; the reserved slots
+ * of the other shards stay free. A single shard has all slots. The functions are pure. */
 #ifndef DUEPOST_WORKER_SLOTS_H
 #define DUEPOST_WORKER_SLOTS_H
 
@@ -11,19 +11,20 @@
 struct slots {
     size_t max, shards;
     size_t *used;     /* by each shard */
-    size_t overdrawn; /* sum of the slots that they use beyond their own */
+    size_t overdrawn; /* slots that all shards use beyond their reserved parts */
 };
 
 void slots_init(struct slots *, size_t max, size_t shards);
 void slots_fini(struct slots *);
 
-/* Sets a new max; more may be in use for a while. */
+/* Sets a new max. For a while more slots than max may be in use. */
 void slots_resize(struct slots *, size_t max);
 
-/* Returns how many slots the shard may take now. sharers: shards that want some, this one included. */
+/* Returns how many slots the shard may take now. sharers: number of shards that want slots, including this
+ * shard. */
 size_t slots_free(const struct slots *, size_t shard, size_t sharers);
 
-/* More than are free may be taken, to count attempts that run already. */
+/* Takes slots, even more than are free, because attempts that run already must be counted. */
 void slots_take(struct slots *, size_t shard, size_t count);
 void slots_give(struct slots *, size_t shard, size_t count);
 

@@ -11,18 +11,18 @@ struct surveyor {
     struct pace *pace;
     int64_t ended_us; /* end of the last survey; at first, the beginning of the first one */
     char cursor[SHARD_SURVEY_CURSOR_MAX + 1];
-    struct shard_survey found; /* result of the steps so far; its cursor is not used */
+    struct shard_survey found; /* result of all steps until now; its cursor is not used */
 };
 
-/* The next result is as late as the last one is old. A survey of 1,000,000 topics with due jobs costs Redis
- * 4 to 5 s. It gets up to half of Redis's time, so that its result is about 10 s old when the next one comes,
- * where Redis has a processor to itself. */
+/* Returns the age of the last result, which is used as the lateness of the survey (pace.h). A survey of
+ * 1,000,000 topics with due jobs costs Redis 4 to 5 s. It gets at most half of Redis's time. So a result is
+ * about 10 s old when the next result comes, if no other process uses Redis's processor. */
 static int64_t age_ms(const struct surveyor *surveyor)
 {
     return (clock_boot_us() - surveyor->ended_us) / 1000;
 }
 
-/* After a failure the next run starts again. */
+/* Continues or ends the survey. After a failure the next run starts from the beginning. */
 static void on_surveyed(void *arg, enum status status, const struct shard_survey *survey)
 {
     struct surveyor *surveyor = arg;

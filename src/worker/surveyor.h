@@ -1,7 +1,8 @@
-/* surveyor.h - counts the due jobs of a shard when too many topics have some for one call.
+/* surveyor.h - counts the due jobs of a shard when too many topics have due jobs for one call.
  *
- * Jobs become due by time alone, so no stored number can be right. A survey counts the topics that may have
- * due jobs, a bounded number in each step, and stores the result in Redis for all processes. */
+ * Jobs become due as time passes, without a change in Redis, so a stored count cannot be right. A survey
+ * counts the topics that may have due jobs, a bounded number in each step, and stores the result in Redis for
+ * all processes. */
 #ifndef DUEPOST_WORKER_SURVEYOR_H
 #define DUEPOST_WORKER_SURVEYOR_H
 
@@ -9,10 +10,10 @@
 
 struct surveyor;
 
-/* Borrows both. */
+/* Borrows the loop and the shard. */
 struct surveyor *surveyor_new(struct loop *, struct shard *);
 
-/* Surveys, unless a survey is running. */
+/* Starts a survey, unless a survey is running. */
 void surveyor_run(struct surveyor *);
 
 void surveyor_free(struct surveyor *); /* NULL is ignored */

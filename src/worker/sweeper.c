@@ -11,7 +11,7 @@ struct sweeper {
     struct shard_swept total; /* of the current sweep */
 };
 
-/* Removed dead jobs deserve a warning, because they cannot be run again. */
+/* Logs the sweep. Dead jobs removed by a limit are a warning, because they cannot be run again. */
 static void log_sweep(const struct sweeper *sweeper)
 {
     const struct shard_swept *total = &sweeper->total;
