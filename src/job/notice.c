@@ -17,19 +17,14 @@ void notice_fini(struct notice *notice)
     buffer_fini(&notice->record);
 }
 
-<<<<<<< HEAD
 void notice_clear(struct notice *notice)
 {
     buffer_clear(&notice->id);
     buffer_clear(&notice->record);
 }
 
-/* A record that another program wrote must not break the body. A record that only exceeds our limits is still
- * JSON. */
-=======
 /* Returns whether a record is JSON, because a record that another program wrote must not break the body. A
  * record that only exceeds our limits is still JSON. */
->>>>>>> w-c2
 static bool is_json(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
