@@ -201,9 +201,9 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
             server.schedule(topic=topic + path[1:], jobId=str(i), url=receiver.url(path), retry=0, timeout=1)
         until(lambda: all_known(server).get(name_of(receiver) + path, {}).get("state") == "open", 10, lambda: all_known(server))
     assert name_of(receiver) not in all_known(server)
-    for path in ("/", "/other", PATH + "/", PATH.upper()):
-        server.schedule(topic=topic + ".well", jobId=f"a{len(path)}", url=receiver.url(path))
-        until(lambda: receiver.of(topic + ".well", f"a{len(path)}"), 5, f"a delivery to {path}")
+    for number, path in enumerate(("/", "/other", PATH + "/", PATH.upper())):
+        server.schedule(topic=topic + ".well", jobId=f"a{number}", url=receiver.url(path))
+        until(lambda: receiver.of(topic + ".well", f"a{number}"), 5, f"a delivery to {path}")
     server.schedule(topic=topic, jobId="held", url=receiver.url())
     until(lambda: server.job(topic, "held")["state"] == "delayed", 5, "a held job")
     answer = server.get(f"/jobs/{topic}/held/why").expect(200)
