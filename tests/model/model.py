@@ -12,6 +12,7 @@ are scripts with a bug put in: the test has to find each of them.
 
 import argparse
 import json
+import os
 import pathlib
 import random
 import re
@@ -1030,7 +1031,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--clock-preload", required=True, help="the library made of support/clock_preload.c")
     options.add_argument("--scripts", default=here.parent.parent / "src/store/scripts")
-    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2 ** 32))
+    options.add_argument("--seed", type=int,
+                         default=os.environ.get("DUEPOST_TEST_SEED") or random.SystemRandom().randrange(2 ** 32))
     options.add_argument("--steps", type=int, default=12000, help="in all")
     options.add_argument("--run-steps", type=int, default=600, help="in one run, which begins with nothing")
     options.add_argument("--control-steps", type=int, default=240000,
