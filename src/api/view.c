@@ -71,9 +71,10 @@ static void add_headers(struct json_writer *json, const struct topic_settings *s
 /* Adds the body. Bodies that the server created are not shown. */
 static void add_body(struct json_writer *json, const struct job *job)
 {
-    if (job->body.size == 0 || topic_is_sibling(job->topic))
+    if (topic_is_sibling(job->topic))
         return;
-    json_add_raw(json, "body", job->body);
+    members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
+    members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
 }
 
 void view_add_result(struct json_writer *json, const struct attempt_result *result)

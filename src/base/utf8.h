@@ -33,4 +33,17 @@ static inline bool utf8_is_sound(const uint8_t *at, size_t size)
     return is_sound;
 }
 
+/* Returns whether text is UTF-8 of at least one byte without control characters. */
+static inline bool utf8_is_text(const char *text, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    for (size_t i = 0, step; i < size; i += step) {
+        step = at[i] < 0x80 ? at[i] >= 0x20 && at[i] != 0x7f : utf8_size(at[i]);
+        bool is_control = at[i] == 0xc2 && size - i > 1 && at[i + 1] < 0xa0; /* U+0080 to U+009F */
+        if (!step || step > size - i || is_control || (step > 1 && !utf8_is_sound(at + i, step)))
+            return false;
+    }
+    return size > 0;
+}
+
 #endif

@@ -1,5 +1,6 @@
 #include "job/job.h"
 
+#include "base/base64.h"
 #include "job/json.h"
 
 struct slice attempt_detail(struct slice value)
@@ -54,13 +55,32 @@ struct slice job_payload(const struct job *job, struct buffer *scratch)
 {
     if (json_is_text(job->body))
         return json_text(job->body, scratch);
-    return job->body;
+    if (!job->has_body_base64)
+        return job->body;
+    scratch->failed |= !base64_decode(job->body_base64, scratch);
+    return buffer_slice(scratch);
+}
+
+bool job_has_broken_body(const struct job *job)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    if (job->has_body_base64)
+        return !base64_is_valid(job->body_base64);
+    return json_is_text(job->body) && json_check(job->body, &limits, &ignored) == STATUS_INVALID;
+}
+
+bool job_needs_content_type(const struct job *job)
+{
+    return job->method == JOB_METHOD_POST || job->body.size || job->has_body_base64;
 }
 
 struct slice job_content_type(const struct job *job, struct slice payload)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault ignored;
+    if (job->has_body_base64)
+        return SLICE("application/octet-stream");
     switch (json_is_text(job->body) ? json_check(payload, &limits, &ignored) : STATUS_OK) {
     case STATUS_OK:
         return SLICE("application/json");

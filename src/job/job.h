@@ -16,6 +16,8 @@
 #include "job/header.h"
 #include "job/job_errors.h"
 #include "job/job_id.h"
+#include "job/labels.h"
+#include "job/method.h"
 #include "job/retry_schedule.h"
 #include "job/url.h"
 
@@ -60,6 +62,7 @@ enum job_member {
     JOB_TOPIC,
     JOB_JOB_ID,
     JOB_URL,
+    JOB_METHOD,
     JOB_DELAY,
     JOB_DUE_AT,
     JOB_TTL,
@@ -68,6 +71,7 @@ enum job_member {
     JOB_RETRY_SCHEDULE,
     JOB_TIMEOUT,
     JOB_HEADERS,
+    JOB_LABELS,
     JOB_ATTEMPTS,
     JOB_UNCOUNTED,
     JOB_LAST_ATTEMPT,
@@ -78,14 +82,18 @@ enum job_member {
 #ifdef DUEPOST_TEST_NEXT
     JOB_NEXT,
 #endif
+    JOB_BODY_BASE64,
     JOB_BODY,
 };
 
 /* The slices point into the text that was parsed, and into the buffer text. */
 struct job {
     struct slice topic, job_id;
-    struct slice url;  /* empty: the topic's is used */
-    struct slice body; /* raw JSON; empty: no body */
+    struct slice url; /* empty: the topic's is used */
+    enum job_method method;
+    struct slice body;        /* raw JSON; empty: no such body */
+    struct slice body_base64; /* bytes in base64, if has_body_base64 */
+    bool has_body_base64;
     bool has_delay, has_due_at, has_ttl, has_expires_at, has_retry, has_schedule, has_timeout, has_headers;
     int64_t delay_ms; /* 0 unless has_delay */
     int64_t due_at_ms;
@@ -96,6 +104,7 @@ struct job {
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
+    struct job_labels labels;
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed attempts so far */
@@ -152,13 +161,22 @@ bool job_is_expired(const struct job *, int64_t now_ms);
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
-/* Returns the bytes for the receiver. They are the text of a body that is a string, and any other body
- * unchanged. Without a body the result is empty. Borrows from job, or from scratch when a string had escapes.
- * scratch fails when it has no room. */
+/* Returns the bytes for the receiver. They are the text of a body that is a string, the decoded bytes of
+ * bodyBase64, and any other body unchanged. Without a body the result is empty. Borrows from job, or from
+ * scratch for decoded bytes and for a string that had escapes. scratch fails when it has no room, or when the
+ * body cannot be decoded. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
-/* Returns the Content-Type for a payload whose headers have none. It is JSON, or text/plain if body is a
- * string whose text is not JSON. The result is empty if there is no memory to check the text. */
+/* Returns whether the body of a record cannot be decoded. job_read does not check bodies. */
+bool job_has_broken_body(const struct job *);
+
+/* Returns whether the request has a Content-Type if the headers have none. A request without a body has none,
+ * except a POST, which duepost always sent with one. */
+bool job_needs_content_type(const struct job *);
+
+/* Returns the Content-Type for a payload whose headers have none. It is JSON, text/plain if body is a string
+ * whose text is not JSON, or application/octet-stream for bodyBase64. The result is empty if there is no
+ * memory to check the text. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */

@@ -37,27 +37,9 @@ bool topic_is_valid(struct slice topic)
            sibling_size <= JOB_SIBLING_MAX;
 }
 
-/* Returns the size of the character at the front of text, or 0 for a control character or invalid UTF-8. */
-static size_t character_size(struct slice text)
-{
-    const uint8_t *at = (const uint8_t *)text.data;
-    if (at[0] < 0x80)
-        return at[0] >= 0x20 && at[0] != 0x7f;
-    size_t size = utf8_size(at[0]);
-    bool is_control = at[0] == 0xc2 && text.size > 1 && at[1] < 0xa0; /* U+0080 to U+009F */
-    return size && size <= text.size && !is_control && utf8_is_sound(at, size) ? size : 0;
-}
-
 static bool is_job_id(struct slice job_id, size_t max)
 {
-    if (job_id.size == 0 || job_id.size > max || is_dots(job_id))
-        return false;
-    for (size_t size; job_id.size; job_id = slice_skip(job_id, size)) {
-        size = character_size(job_id);
-        if (!size)
-            return false;
-    }
-    return true;
+    return job_id.size <= max && !is_dots(job_id) && utf8_is_text(job_id.data, job_id.size);
 }
 
 bool job_id_is_valid(struct slice job_id)

@@ -1,5 +1,7 @@
 #include "job/job_members.h"
 
+#include <stdio.h>
+
 #include "base/timestamp.h"
 #include "job/header.h"
 #include "job/job_id.h"
@@ -58,6 +60,15 @@ static void check_schedule(struct member_parse *parse, const struct member *memb
         job_refuse(parse, member, "must not be empty when retry is over 0");
 }
 
+static void check_body(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    char detail[64];
+    snprintf(detail, sizeof detail, "cannot be sent with method %s", job_method_word(job->method));
+    if (!job_method_allows_body(job->method))
+        job_refuse(parse, member, detail);
+}
+
 /* ---- rules of a record ---- */
 
 /* Returns whether the url is visible ASCII. This is the only check of the url in a record. */
@@ -107,6 +118,7 @@ static const struct member rows[] = {
                     HAS(job_id.size), .min = 1, .max = JOB_ID_MAX, .check = check_job_id},
     [JOB_URL] = {NAMED("url"), MEMBER_URL, RESOLVED, FIELD(url), .max = JOB_URL_MAX,
                  .is_sound = is_url_sound},
+    [JOB_METHOD] = {NAMED("method"), MEMBER_METHOD, .flags = MEMBER_EVERYWHERE, FIELD(method), HAS(method)},
     [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, RESOLVED, FIELD(delay_ms), HAS(has_delay),
                    .max = JOB_DELAY_MAX_MS},
     [JOB_DUE_AT] = {NAMED("dueAt"), MEMBER_TIME, RESOLVED, FIELD(due_at_ms), HAS(has_due_at),
@@ -123,6 +135,8 @@ static const struct member rows[] = {
                      .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
     [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, RESOLVED, FIELD(headers), HAS(has_headers),
                      .count = offsetof(struct job, header_count), .max = JOB_HEADERS_MAX},
+    [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE, FIELD(labels),
+                    HAS(labels.count), .max = JOB_LABELS_MAX},
     [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, KEPT, FIELD(attempts), HAS(attempts),
                       .max = JOB_ATTEMPTS_MAX},
     [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),
@@ -140,7 +154,10 @@ static const struct member rows[] = {
     [JOB_NEXT] = {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
                   FIELD(next), HAS(next.size)},
 #endif
-    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, RESOLVED, FIELD(body), HAS(body.size)},
+    [JOB_BODY_BASE64] = {NAMED("bodyBase64"), MEMBER_BASE64, RESOLVED, FIELD(body_base64),
+                         HAS(has_body_base64), .check = check_body},
+    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, RESOLVED, FIELD(body), HAS(body.size), .rival = JOB_BODY_BASE64,
+                  .check = check_body},
 };
 
 const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix = ""};

@@ -9,19 +9,47 @@
 #include "job/json.h"
 #include "job/trace.h"
 
+/* All decoded strings of a record together. */
+enum { TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX };
+
+/* Writes the names of the features that earlier versions must not ignore. The needs of a job that lacks one
+ * are carried. */
+static void put_needs(const struct job *job, struct json_writer *json)
+{
+    const struct {
+        bool is_needed;
+        const char *name;
+    } needs[] = {
+        {job->method != JOB_METHOD_POST, "method"},
+        {job->has_body_base64, "bodyBase64"},
+#ifdef DUEPOST_TEST_NEXT
+        {slice_starts_with(job->next, SLICE("needed")), "next"},
+#endif
+    };
+    bool is_open = false;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs && job->lacks.size == 0; i++) {
+        if (!needs[i].is_needed)
+            continue;
+        if (!is_open)
+            json_add_array(json, "needs");
+        is_open = true;
+        json_put_text(json, slice_of(needs[i].name));
+    }
+    if (is_open)
+        json_end_array(json);
+}
+
 /* For a new job, the opening brace and createdAt are not written. Carried members come before the body. */
 void job_write(const struct job *job, struct buffer *out)
 {
-    const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY};
+    const struct members before_body = {.rows = job_members.rows, .count = JOB_BODY_BASE64};
     struct json_writer json = json_writer_to(out);
     if (job->created_ms)
         json_put_object(&json);
     members_write(&before_body, job, MEMBERS_FOR_REDIS, &json);
-#ifdef DUEPOST_TEST_NEXT
-    if (slice_starts_with(job->next, SLICE("needed")))
-        json_add_raw(&json, "needs", SLICE("[\"next\"]"));
-#endif
+    put_needs(job, &json);
     carried_write(&job->carried, &json);
+    members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_REDIS, &json);
     json_end_object(&json);
 }
@@ -50,7 +78,7 @@ static enum status read_lacking(struct slice id, struct slice record, struct job
 enum status job_read(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-    buffer_init(&job->text, JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX);
+    buffer_init(&job->text, TEXT_MAX);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
     bool is_read = members_read(&job_members, record, job, &job->text, &job->carried, &job->lacks);
     if (is_id && is_read && job->created_ms && job->url.data) /* a url is present, though it may be empty */

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "base/decimal.h"
 #include "base/timestamp.h"
 #include "job/json.h"
@@ -155,6 +156,57 @@ static bool parse_keys(struct member_parse *parse, const struct member *member, 
     return parse->errors->count == errors_before;
 }
 
+static bool parse_method(struct member_parse *parse, const struct member *member, struct slice value,
+                         enum job_method *method)
+{
+    struct slice text;
+    return parse_text(parse, member, value, &text) &&
+           (job_method_parse(text, method) || members_refuse(parse, member, JOB_METHOD_EXPECTED));
+}
+
+static bool parse_base64(struct member_parse *parse, const struct member *member, struct slice value,
+                         struct slice *text)
+{
+    return parse_text(parse, member, value, text) &&
+           (base64_is_valid(*text) ||
+            members_refuse(parse, member, "must be base64 with padding, without white space"));
+}
+
+/* Parses one label. field is its name in errors. */
+static void parse_label(struct member_parse *parse, const char *field, struct slice item,
+                        struct job_labels *labels)
+{
+    struct slice text = {NULL, 0};
+    if (json_is_text(item) && json_has_escapes(item) && !parse->text->data)
+        buffer_reserve(parse->text, parse->text->max);
+    if (json_is_text(item))
+        text = json_text(item, parse->text);
+    if (!job_label_is_valid(text))
+        job_errors_add(parse->errors, field, JOB_LABEL_EXPECTED);
+    else if (job_labels_have(labels, text))
+        job_errors_add(parse->errors, field, "appears twice");
+    else
+        labels->items[labels->count++] = text;
+}
+
+static bool parse_labels(struct member_parse *parse, const struct member *member, struct slice value,
+                         struct job_labels *labels)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    char field[32];
+    size_t errors_before = parse->errors->count, number = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return members_refuse(parse, member, "must be an array of labels");
+    for (labels->count = 0; json_next_item(&cursor, &item); number++) {
+        if (number == JOB_LABELS_MAX)
+            return members_refuse(parse, member, "must have at most 10 labels");
+        snprintf(field, sizeof field, "%s[%zu]", member->path, number);
+        parse_label(parse, field, item, labels);
+    }
+    return parse->errors->count == errors_before;
+}
+
 /* Reports "must be an object of jobs, per and burst". */
 static bool refuse_no_object(struct member_parse *parse, const struct member *member)
 {
@@ -211,6 +263,12 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     case MEMBER_HEADERS:
         return member_headers(parse->errors, member->path, value, field,
                               (size_t *)((char *)parse->of + member->count), parse->text);
+    case MEMBER_METHOD:
+        return parse_method(parse, member, value, field);
+    case MEMBER_BASE64:
+        return parse_base64(parse, member, value, field);
+    case MEMBER_LABELS:
+        return parse_labels(parse, member, value, field);
     case MEMBER_KEYS:
         return parse_keys(parse, member, value, field);
     case MEMBER_OBJECT:

@@ -27,6 +27,9 @@ enum member_kind {
     MEMBER_SHARE,   /* int64_t: millionths; max */
     MEMBER_WAITS,   /* struct retry_schedule; max: ms of a wait */
     MEMBER_HEADERS, /* struct job_header[JOB_HEADERS_MAX] */
+    MEMBER_METHOD,  /* enum job_method */
+    MEMBER_BASE64,  /* struct slice: the text of the bytes */
+    MEMBER_LABELS,  /* struct job_labels */
     MEMBER_KEYS,    /* struct signing_keys */
     MEMBER_ATTEMPT, /* struct attempt_result */
     MEMBER_OBJECT,  /* an inner object with its own table, for fields of the same struct */

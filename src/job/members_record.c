@@ -175,12 +175,32 @@ static bool read_attempt(struct reading *reading, struct slice value, struct att
     return cursor.is_ended;
 }
 
+static bool read_method(struct reading *reading, struct slice value, enum job_method *method)
+{
+    struct slice text;
+    return read_text(reading, value, &text) && job_method_parse(text, method);
+}
+
+static bool read_labels(struct reading *reading, struct slice value, struct job_labels *labels)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    labels->count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    while (json_next_item(&cursor, &item))
+        if (labels->count == JOB_LABELS_MAX || !read_text(reading, item, &labels->items[labels->count++]))
+            return false;
+    return cursor.is_ended;
+}
+
 static bool read_value(struct reading *reading, const struct member *member, struct slice value)
 {
     void *field = (char *)reading->of + member->field;
     switch (member->kind) {
     case MEMBER_TEXT:
     case MEMBER_URL:
+    case MEMBER_BASE64:
         return read_text(reading, value, field);
     case MEMBER_JSON:
         *(struct slice *)field = value;
@@ -199,6 +219,10 @@ static bool read_value(struct reading *reading, const struct member *member, str
         return read_waits(member, value, field);
     case MEMBER_HEADERS:
         return read_headers(reading, value, field, (size_t *)((char *)reading->of + member->count));
+    case MEMBER_METHOD:
+        return read_method(reading, value, field);
+    case MEMBER_LABELS:
+        return read_labels(reading, value, field);
     case MEMBER_ATTEMPT:
         return read_attempt(reading, value, field);
     case MEMBER_KEYS:
@@ -302,6 +326,14 @@ static void put_keys(struct json_writer *json, const struct signing_keys *keys, 
     json_end_array(json);
 }
 
+static void put_labels(struct json_writer *json, const struct job_labels *labels)
+{
+    json_put_array(json);
+    for (size_t i = 0; i < labels->count; i++)
+        json_put_text(json, labels->items[i]);
+    json_end_array(json);
+}
+
 static void put_share(struct json_writer *json, const struct member *member, int64_t millionths)
 {
     buffer_printf(json_put(json), "%g", (double)millionths / (double)member->max);
@@ -324,6 +356,7 @@ static void put_value(const struct member *member, const void *of, enum members_
     const void *field = field_of(of, member);
     switch (member->kind) {
     case MEMBER_TEXT:
+    case MEMBER_BASE64:
         return json_put_text(json, *(const struct slice *)field);
     case MEMBER_URL:
         if (is_hidden)
@@ -345,6 +378,10 @@ static void put_value(const struct member *member, const void *of, enum members_
         return retry_schedule_write(field, json_put(json));
     case MEMBER_HEADERS:
         return headers_write(json_put(json), field, count_at(of, member->count), is_hidden);
+    case MEMBER_METHOD:
+        return json_put_text(json, slice_of(job_method_word(*(const enum job_method *)field)));
+    case MEMBER_LABELS:
+        return put_labels(json, field);
     case MEMBER_KEYS:
         return put_keys(json, field, is_hidden);
     case MEMBER_ATTEMPT:
@@ -418,6 +455,7 @@ static bool same_value(const struct member *member, const void *a, const void *b
     case MEMBER_TEXT:
     case MEMBER_URL:
     case MEMBER_JSON:
+    case MEMBER_BASE64:
         return slice_equal(*(const struct slice *)left, *(const struct slice *)right);
     case MEMBER_BOOL:
         return *(const bool *)left == *(const bool *)right;
@@ -428,6 +466,10 @@ static bool same_value(const struct member *member, const void *a, const void *b
         return number_of(member, left) == number_of(member, right);
     case MEMBER_WAITS:
         return same_waits(left, right);
+    case MEMBER_METHOD:
+        return *(const enum job_method *)left == *(const enum job_method *)right;
+    case MEMBER_LABELS:
+        return job_labels_are_same(left, right);
     case MEMBER_HEADERS:
         return same_headers(member, a, b);
     case MEMBER_KEYS:
@@ -485,7 +527,8 @@ static const char *const kind_words[] = {
     [MEMBER_BOOL] = "bool",       [MEMBER_INTEGER] = "integer", [MEMBER_SECONDS] = "seconds",
     [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",     [MEMBER_WAITS] = "waits",
     [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",       [MEMBER_ATTEMPT] = "attempt",
-    [MEMBER_OBJECT] = "object",
+    [MEMBER_OBJECT] = "object",   [MEMBER_METHOD] = "method",   [MEMBER_BASE64] = "base64",
+    [MEMBER_LABELS] = "labels",
 };
 
 static void describe_bounds(const struct member *member, struct json_writer *json)

@@ -27,7 +27,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "job/job_id.h"
-#include "job/json.h"
 #include "job/url.h"
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
@@ -213,22 +212,14 @@ static bool attempt_may_send(void *arg)
     return attempt->lease_state == ATTEMPT_LEASE_HELD && clock_boot_us() < until_us;
 }
 
-/* Returns whether the body is JSON with invalid escapes. job_read does not check the body. */
-static bool has_broken_body(const struct attempt *attempt)
-{
-    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
-    struct json_fault ignored;
-    return json_is_text(attempt->job.body) &&
-           json_check(attempt->job.body, &limits, &ignored) == STATUS_INVALID;
-}
-
 static void attempt_send(struct attempt *attempt)
 {
     int64_t timeout_ms = topic_defaults_timeout_ms(attempt->settings, &attempt->job);
     attempt_move(attempt, ATTEMPT_SENDING);
     attempt->call = attempt_request_send(attempt, timeout_ms, attempt_may_send, attempt_on_done);
     if (!attempt->call)
-        attempt_end_by(attempt, has_broken_body(attempt) ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
+        attempt_end_by(attempt,
+                       job_has_broken_body(&attempt->job) ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
 }
 
 /* ---- ASKING ---- */

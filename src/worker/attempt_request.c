@@ -128,7 +128,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     char room[3 * JOB_ID_DERIVED_MAX + 1];
     struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     buffer_append_number(&number, job->attempts + 1);
-    if (!headers_find(headers, count, SLICE("Content-Type"))) {
+    if (job_needs_content_type(job) && !headers_find(headers, count, SLICE("Content-Type"))) {
         struct slice type = job_content_type(job, payload);
         add_header(lines, SLICE("Content-Type"), type);
         lines->text->failed |= type.size == 0;
@@ -153,6 +153,16 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     lines->starts[lines->count] = lines->text->size;
 }
 
+static enum http_method http_method_of(enum job_method method)
+{
+    static const enum http_method methods[JOB_METHODS] = {
+        [JOB_METHOD_POST] = HTTP_METHOD_POST,     [JOB_METHOD_GET] = HTTP_METHOD_GET,
+        [JOB_METHOD_PUT] = HTTP_METHOD_PUT,       [JOB_METHOD_PATCH] = HTTP_METHOD_PATCH,
+        [JOB_METHOD_DELETE] = HTTP_METHOD_DELETE, [JOB_METHOD_HEAD] = HTTP_METHOD_HEAD,
+    };
+    return methods[method];
+}
+
 /* Returns whether the request needs a new connection. If the receiver closes an idle connection at the moment
  * of the request, the reset proves nothing about the receiver. Therefore a probe, and the attempt after a
  * reset, use a new connection. */
@@ -164,9 +174,11 @@ static bool needs_fresh(const struct attempt *attempt)
 struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *))
 {
-    struct slice payload = job_payload(&attempt->job, &attempt->payload);
+    struct slice payload = {NULL, 0};
     struct header_lines lines = {.text = &attempt->header_text};
     struct slice headers[HEADER_LINES_MAX];
+    if (job_method_allows_body(attempt->job.method)) /* a damaged record may have a body */
+        payload = job_payload(&attempt->job, &attempt->payload);
     write_headers(attempt, payload, &lines);
     if (attempt->payload.failed || attempt->header_text.failed)
         return NULL;
@@ -174,6 +186,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         headers[i] =
             slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
     struct http_call_request request = {
+        .method = http_method_of(attempt->job.method),
         .url = topic_defaults_url(attempt->settings, &attempt->job),
         .headers = headers,
         .header_count = lines.count,

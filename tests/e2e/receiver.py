@@ -24,6 +24,7 @@ class Arrival:
     connection: int      # counts up
     peer_port: int
     answered_at_ms: float = 0
+    method: str = "POST"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,9 +89,8 @@ class _Connection(asyncio.Protocol):
         body = bytes(self.buffer[end + 4:end + 4 + size])
         del self.buffer[:end + 4 + size]
         method, target, _ = first.split(" ")
-        assert method == "POST", first
         return Arrival(time.time() * 1000, target, headers.get("duepost-topic", ""), headers.get("duepost-job-id", ""),
-                       int(headers.get("duepost-attempt", "0")), headers, lines, body, self.number, self.peer_port)
+                       int(headers.get("duepost-attempt", "0")), headers, lines, body, self.number, self.peer_port, method=method)
 
     def respond(self, arrival, action):
         if isinstance(action, int):

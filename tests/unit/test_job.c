@@ -61,6 +61,25 @@ START_TEST(sends_the_body_as_it_is_or_the_text_of_a_string)
 }
 END_TEST
 
+START_TEST(sends_decoded_bytes)
+{
+    struct job job = {.has_body_base64 = true, .body_base64 = SLICE("/wAB")};
+    buffer_clear(&scratch);
+    struct slice payload = job_payload(&job, &scratch);
+    ck_assert(slice_equal(payload, SLICE("\xff\0\1")) && !scratch.failed);
+    ck_assert(slice_equal(job_content_type(&job, payload), SLICE("application/octet-stream")));
+    ck_assert(job_needs_content_type(&job) && !job_has_broken_body(&job));
+    job.body_base64 = SLICE("/w=");
+    ck_assert(job_has_broken_body(&job));
+    job_payload(&job, &scratch);
+    ck_assert(scratch.failed);
+    ck_assert(job_needs_content_type(&(struct job){.method = JOB_METHOD_POST}));
+    ck_assert(!job_needs_content_type(&(struct job){.method = JOB_METHOD_DELETE}));
+    ck_assert(job_needs_content_type(&(struct job){.method = JOB_METHOD_DELETE, .body = SLICE("1")}));
+    ck_assert(job_has_broken_body(&(struct job){.body = SLICE("\"\\x\"")}));
+}
+END_TEST
+
 START_TEST(finds_headers_in_any_case)
 {
     struct job job = {.headers = {{SLICE("X-A"), SLICE("1")}, {SLICE("Content-Type"), SLICE("a/b")}},
@@ -146,6 +165,8 @@ START_TEST(same_is_every_member_as_sent)
         {"{" BASE ",\"ttl\":1.5}", "{" BASE ",\"ttl\":15e-1}"},
         {"{" BASE ",\"expiresAt\":\"1975-01-01T00:00:00Z\"}",
          "{" BASE ",\"expiresAt\":\"1975-01-01T01:00:00.000+01:00\"}"},
+        {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"b\",\"\\u0061\"]}"},
+        {"{" BASE ",\"method\":\"POST\",\"labels\":[]}", "{" BASE "}"},
         {"{" BASE ",\"body\": 1.10 }", "{" BASE ",\"body\":1.10}"},
     };
     static const char *const other[][2] = {
@@ -173,6 +194,11 @@ START_TEST(same_is_every_member_as_sent)
         {"{" BASE ",\"headers\":{\"a\":\"1\"}}", "{" BASE ",\"headers\":{\"a\":\"2\"}}"},
         {"{" BASE ",\"headers\":{\"a\":\"1\"}}", "{" BASE ",\"headers\":{\"b\":\"1\"}}"},
         {"{" BASE "}", "{" BASE ",\"body\":null}"},
+        {"{" BASE "}", "{" BASE ",\"method\":\"PUT\"}"},
+        {"{" BASE "}", "{" BASE ",\"bodyBase64\":\"\"}"},
+        {"{" BASE ",\"bodyBase64\":\"AA==\"}", "{" BASE ",\"bodyBase64\":\"AQ==\"}"},
+        {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"a\",\"c\"]}"},
+        {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"a\"]}"},
         {"{" BASE ",\"body\":1.1}", "{" BASE ",\"body\":1.10}"},
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
@@ -189,6 +215,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, names_every_error);
     tcase_add_test(tests, sends_the_body_as_it_is_or_the_text_of_a_string);
+    tcase_add_test(tests, sends_decoded_bytes);
     tcase_add_test(tests, finds_headers_in_any_case);
     tcase_add_test(tests, retries_as_often_as_the_job_or_its_schedule_says);
     tcase_add_test(tests, expires_at_a_time_or_so_long_after_it_was_created);

@@ -271,6 +271,23 @@ START_TEST(takes_durations_where_seconds_are)
 }
 END_TEST
 
+START_TEST(reads_methods_bytes_and_labels)
+{
+    take("\"method\":\"DELETE\",\"bodyBase64\":\"\\/w==\",\"labels\":[\"a\",\"\\u00e9\\\"\"]");
+    ck_assert(job.method == JOB_METHOD_DELETE);
+    ck_assert(job.has_body_base64 && slice_equal(job.body_base64, SLICE("/w==")));
+    ck_assert(job.labels.count == 2 && slice_equal(job.labels.items[0], SLICE("a")));
+    ck_assert(slice_equal(job.labels.items[1], SLICE("\xc3\xa9\"")));
+    job_fini(&job);
+    take("\"method\":\"POST\",\"bodyBase64\":\"\",\"labels\":[]"); /* POST and no labels are the default */
+    ck_assert(job.method == JOB_METHOD_POST && job.has_body_base64 && job.labels.count == 0);
+    job_fini(&job);
+    take("\"method\":\"HEAD\"");
+    ck_assert(job.method == JOB_METHOD_HEAD);
+    job_fini(&job);
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_a_member)
 {
     static const struct {
@@ -336,6 +353,19 @@ START_TEST(says_what_is_wrong_with_a_member)
          "headers.x-a: must not stand there twice, in whatever case"},
         {"\"headers\":{\"A\":\"***\",\"B\":\"****\"}",
          "headers.A: must be the value itself; it is only shown as ***"},
+        {"\"method\":\"get\"", "method: must be GET, POST, PUT, PATCH, DELETE or HEAD"},
+        {"\"method\":1", "method: must be a string"},
+        {"\"method\":\"GET\",\"body\":null", "body: cannot be sent with method GET"},
+        {"\"bodyBase64\":\"\",\"method\":\"HEAD\"", "bodyBase64: cannot be sent with method HEAD"},
+        {"\"bodyBase64\":\"AA=\"", "bodyBase64: must be base64 with padding, without white space"},
+        {"\"bodyBase64\":[]", "bodyBase64: must be a string"},
+        {"\"bodyBase64\":\"\",\"body\":1", "body: cannot be combined with bodyBase64"},
+        {"\"labels\":\"a\"", "labels: must be an array of labels"},
+        {"\"labels\":[1,\"\",\"a\",\"a\\n\",\"a\",\"\\u0085\"]",
+         "labels[0]: " JOB_LABEL_EXPECTED "\nlabels[1]: " JOB_LABEL_EXPECTED
+         "\nlabels[3]: " JOB_LABEL_EXPECTED "\nlabels[4]: appears twice\nlabels[5]: " JOB_LABEL_EXPECTED},
+        {"\"labels\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\",\"k\"]",
+         "labels: must have at most 10 labels"},
         {"\"x\":1,\"Body\":2,\"y\\n\":{}",
          "x: unknown field\nBody: unknown field; did you mean body?\ny\n: unknown field"},
     };
@@ -518,6 +548,7 @@ Suite *suite(void)
     tcase_add_test(tests, takes_the_bounds);
     tcase_add_test(tests, takes_null_for_what_is_not_there);
     tcase_add_test(tests, takes_durations_where_seconds_are);
+    tcase_add_test(tests, reads_methods_bytes_and_labels);
     tcase_add_test(tests, says_what_is_wrong_with_a_member);
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);
     tcase_add_test(tests, says_what_is_wrong_with_the_document);

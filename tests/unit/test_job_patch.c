@@ -93,9 +93,29 @@ START_TEST(changes_what_the_patch_names)
         {"{\"headers\":{\"X-A\":null,\"x-b\":null}}",
          HEAD ",\"delay\":60,\"retry\":2,\"headers\":{}," KEPT "," BODY},
         {"{\"headers\":null}", HEAD ",\"delay\":60,\"retry\":2," KEPT "," BODY},
+        {"{\"method\":\"PUT\",\"labels\":[\"b\",\"a\"]}",
+         HEAD ",\"method\":\"PUT\",\"delay\":60,\"retry\":2," HEADERS ",\"labels\":[\"b\",\"a\"]," KEPT
+              ",\"needs\":[\"method\"]," BODY},
+        {"{\"bodyBase64\":\"AA==\"}", HEAD ",\"delay\":60,\"retry\":2," HEADERS "," KEPT
+                                           ",\"needs\":[\"bodyBase64\"],\"bodyBase64\":\"AA==\"}"},
+        {"{\"method\":\"GET\",\"bodyBase64\":null,\"body\":null}",
+         HEAD ",\"method\":\"GET\",\"delay\":60,\"retry\":2," HEADERS "," KEPT ",\"needs\":[\"method\"]}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(become(RECORD, cases[i].patch), cases[i].record);
+}
+END_TEST
+
+START_TEST(of_two_bodies_the_new_one_stays)
+{
+    static const char bytes[] =
+        HEAD ",\"method\":\"PUT\",\"labels\":[\"a\"],\"needs\":[\"method\",\"bodyBase64\"],"
+             "\"bodyBase64\":\"AA==\"}";
+    ck_assert_str_eq(become(bytes, "{\"body\":[1]}"),
+                     HEAD ",\"method\":\"PUT\",\"labels\":[\"a\"],\"needs\":[\"method\"],\"body\":[1]}");
+    ck_assert_str_eq(become(bytes, "{\"method\":null,\"bodyBase64\":null,\"labels\":null}"), HEAD "}");
+    ck_assert_str_eq(become(bytes, "{\"method\":\"POST\",\"labels\":[]}"),
+                     HEAD ",\"needs\":[\"bodyBase64\"],\"bodyBase64\":\"AA==\"}");
 }
 END_TEST
 
@@ -164,6 +184,8 @@ START_TEST(says_what_is_wrong)
         {"{\"ttl\":1,\"expiresAt\":\"2030-01-01T00:00:00Z\"}", "expiresAt: cannot be combined with ttl"},
         {"{\"ttl\":60}", "ttl: must be later than the job is due"},
         {"{\"expiresAt\":\"2023-11-14T22:14:10Z\"}", "expiresAt: must be later than the job is due"},
+        {"{\"method\":\"GET\"}", "body: cannot be sent with method GET"},
+        {"{\"body\":1,\"bodyBase64\":\"\"}", "body: cannot be combined with bodyBase64"},
         {"{\"delay\":1000,\"ttl\":1010}", "ttl: must be later than the job is due"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -265,15 +287,16 @@ END_TEST
 START_TEST(carries_what_it_does_not_know)
 {
     ck_assert_int_eq(
-        patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"labels\":[1.10],\"body\":1}", "{\"retry\":3}", 1),
+        patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"colours\":[1.10],\"body\":1}", "{\"retry\":3}", 1),
         STATUS_OK);
     buffer_clear(&record);
     job_write(&patched.job, &record);
     ck_assert_str_eq(buffer_text(&record),
-                     "{\"createdAt\":1,\"url\":\"http://h/\",\"retry\":3,\"labels\":[1.10],\"body\":1}");
+                     "{\"createdAt\":1,\"url\":\"http://h/\",\"retry\":3,\"colours\":[1.10],\"body\":1}");
     job_patched_fini(&patched);
-    ck_assert_int_eq(patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"labels\":[]}", "{\"labels\":[]}", 1),
-                     STATUS_INVALID);
+    ck_assert_int_eq(
+        patch_at("{\"createdAt\":1,\"url\":\"http://h/\",\"colours\":[]}", "{\"colours\":[]}", 1),
+        STATUS_INVALID);
 }
 END_TEST
 
@@ -283,6 +306,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("job_patch");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, changes_what_the_patch_names);
+    tcase_add_test(tests, of_two_bodies_the_new_one_stays);
     tcase_add_test(tests, of_two_times_the_new_one_stays);
     tcase_add_test(tests, keeps_why_it_is_dead);
     tcase_add_test(tests, says_whether_there_is_a_new_url);

@@ -1,0 +1,29 @@
+/* labels.h - short texts by which jobs are found in lists. */
+#ifndef DUEPOST_JOB_LABELS_H
+#define DUEPOST_JOB_LABELS_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+enum {
+    JOB_LABELS_MAX = 10,
+    JOB_LABEL_MAX = 64, /* bytes */
+};
+
+struct job_labels {
+    struct slice items[JOB_LABELS_MAX];
+    size_t count;
+};
+
+#define JOB_LABEL_EXPECTED "must be UTF-8 of 1 to 64 bytes without control characters"
+
+/* Returns whether text is a label: UTF-8 of 1 to JOB_LABEL_MAX bytes without control characters. */
+bool job_label_is_valid(struct slice);
+
+bool job_labels_have(const struct job_labels *, struct slice label);
+
+/* Returns whether both have the same labels, in any order. The labels of each are unique. */
+bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
+
+#endif

@@ -1,0 +1,67 @@
+#include "base/base64.h"
+
+#include "support/suite.h"
+
+START_TEST(bytes_come_back_as_they_went)
+{
+    static const struct {
+        struct slice bytes;
+        const char *text;
+    } cases[] = {{SLICE(""), ""},
+                 {SLICE("f"), "Zg=="},
+                 {SLICE("fo"), "Zm8="},
+                 {SLICE("foo"), "Zm9v"},
+                 {SLICE("foobar"), "Zm9vYmFy"},
+                 {SLICE("\xff\xfe\xfd\0x"), "//79AHg="},
+                 {SLICE("\xfb\xf0"), "+/A="}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer text, bytes;
+        buffer_init(&text, 100);
+        buffer_init(&bytes, 100);
+        base64_append(&text, cases[i].bytes);
+        ck_assert_str_eq(buffer_text(&text), cases[i].text);
+        ck_assert(base64_decode(buffer_slice(&text), &bytes));
+        ck_assert(slice_equal(buffer_slice(&bytes), cases[i].bytes));
+        buffer_fini(&text);
+        buffer_fini(&bytes);
+    }
+}
+END_TEST
+
+START_TEST(too_many_bytes_fail_the_buffer)
+{
+    struct buffer bytes;
+    buffer_init(&bytes, 2);
+    ck_assert(base64_decode(SLICE("Zm9v"), &bytes));
+    ck_assert(bytes.failed);
+    buffer_fini(&bytes);
+}
+END_TEST
+
+START_TEST(other_texts_are_refused)
+{
+    static const struct slice cases[] = {
+        SLICE("Z"),    SLICE("Zg"),   SLICE("Zm8"),      SLICE("Zm9vYg="), SLICE("Zh=="),
+        SLICE("Zm9="), SLICE("-_-_"), SLICE("Zm 9"),     SLICE("Zm\0v"),   SLICE("Zm9\xc3"),
+        SLICE("===="), SLICE("Z==="), SLICE("Zg==Zg=="), SLICE("=g=="),    SLICE("Zm9v\n")};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer bytes;
+        buffer_init(&bytes, 100);
+        ck_assert_msg(!base64_is_valid(cases[i]), "%s", cases[i].data);
+        ck_assert_msg(!base64_decode(cases[i], &bytes), "%s", cases[i].data);
+        ck_assert(bytes.size == 0 && !bytes.failed);
+        buffer_fini(&bytes);
+    }
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("base64");
+    TCase *tests = tcase_create("base64");
+    tcase_add_test(tests, bytes_come_back_as_they_went);
+    tcase_add_test(tests, too_many_bytes_fail_the_buffer);
+    tcase_add_test(tests, other_texts_are_refused);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
