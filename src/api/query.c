@@ -8,6 +8,7 @@
 #include "http/access.h"
 #include "http/query.h"
 #include "job/job_id.h"
+#include "job/labels.h"
 
 enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000 };
 
@@ -114,6 +115,13 @@ static const char *read_last_status(void *into, struct slice value)
                                        : "must be a status such as 503, or 5xx, or several with commas";
 }
 
+static const char *read_label(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->bulk.list.label = value;
+    return job_label_is_valid(value) ? NULL : JOB_LABEL_EXPECTED;
+}
+
 static void set_limit(struct list_query *query, size_t limit)
 {
     query->max = query->bulk.list.max = limit;
@@ -190,6 +198,7 @@ enum parameter {
     PARAMETER_ID_PREFIX,
     PARAMETER_REASON,
     PARAMETER_LAST_STATUS,
+    PARAMETER_LABEL,
     PARAMETER_LIMIT,
     PARAMETER_ORDER,
     PARAMETER_CURSOR,
@@ -213,6 +222,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix},
     [PARAMETER_REASON] = {"reason", read_reason},
     [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status},
+    [PARAMETER_LABEL] = {"label", read_label},
     [PARAMETER_LIMIT] = {"limit", read_limit},
     [PARAMETER_ORDER] = {"order", read_order},
     [PARAMETER_CURSOR] = {"cursor", read_cursor},
@@ -229,8 +239,8 @@ enum {
     ENDED_PARAMETERS = 1 << PARAMETER_ENDED_AFTER | 1 << PARAMETER_ENDED_BEFORE,
     JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | DUE_PARAMETERS | DIED_PARAMETERS |
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
-                     1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LIMIT |
-                     1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
+                     1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LABEL |
+                     1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
     CANCEL_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = CANCEL_PARAMETERS | 1 << PARAMETER_PER_SECOND,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,

@@ -37,6 +37,7 @@ static struct store_list store_list_of(const struct app_list *list)
         .id_prefix = list->id_prefix,
         .reasons = list->reasons,
         .statuses = list->statuses,
+        .label = list->label,
         .after_ms = list->after_ms,
         .before_ms = list->before_ms,
         .max = list->max,

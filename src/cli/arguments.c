@@ -22,16 +22,19 @@ static const struct {
     [ARGUMENT_ID_PREFIX] = {"--id-prefix", "idPrefix", false},
     [ARGUMENT_REASON] = {"--reason", "reason", false},
     [ARGUMENT_LAST_STATUS] = {"--last-status", "lastStatus", false},
+    [ARGUMENT_LABEL] = {"--label", "label", false},
     [ARGUMENT_ORDER] = {"--order", "order", false},
     [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", false},
     [ARGUMENT_LIMIT] = {"--limit", NULL, false},
     [ARGUMENT_URL] = {"--url", NULL, false},
+    [ARGUMENT_METHOD] = {"--method", NULL, false},
     [ARGUMENT_DELAY] = {"--delay", NULL, false},
     [ARGUMENT_DUE_AT] = {"--due-at", NULL, true},
     [ARGUMENT_TTL] = {"--ttl", NULL, false},
     [ARGUMENT_RETRY] = {"--retry", NULL, false},
     [ARGUMENT_TIMEOUT] = {"--timeout", NULL, false},
     [ARGUMENT_BODY] = {"--body", NULL, false},
+    [ARGUMENT_BODY_BASE64] = {"--body-base64", NULL, false},
     [ARGUMENT_BODY_FILE] = {"--body-file", NULL, false},
 };
 
@@ -67,9 +70,12 @@ static bool read_switch(const char *word, struct arguments *arguments)
 }
 
 /* Returns where to store the value of an option. Returns NULL if the option is unknown or there are too many
- * headers. */
+ * headers or labels. */
 static const char **place_of(struct slice name, struct arguments *arguments)
 {
+    if (slice_equal(name, SLICE("--label")) && arguments->values[ARGUMENT_LABEL])
+        return arguments->label_count < ARGUMENT_LABELS_MAX ? &arguments->labels[arguments->label_count++]
+                                                            : NULL;
     for (int i = 0; i < ARGUMENT_COUNT; i++)
         if (slice_equal(name, slice_of(table[i].flag)))
             return &arguments->values[i];

@@ -20,21 +20,24 @@ enum argument {
     ARGUMENT_ID_PREFIX,
     ARGUMENT_REASON,
     ARGUMENT_LAST_STATUS,
+    ARGUMENT_LABEL,
     ARGUMENT_ORDER,
     ARGUMENT_PER_SECOND,
     ARGUMENT_LIMIT,
     ARGUMENT_URL,
+    ARGUMENT_METHOD,
     ARGUMENT_DELAY,
     ARGUMENT_DUE_AT,
     ARGUMENT_TTL,
     ARGUMENT_RETRY,
     ARGUMENT_TIMEOUT,
     ARGUMENT_BODY,
+    ARGUMENT_BODY_BASE64,
     ARGUMENT_BODY_FILE,
     ARGUMENT_COUNT
 };
 
-enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50 };
+enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50, ARGUMENT_LABELS_MAX = 20 };
 
 /* Texts are borrowed from argv and the environment. */
 struct arguments {
@@ -44,6 +47,8 @@ struct arguments {
     const char *values[ARGUMENT_COUNT];        /* NULL: not given */
     const char *headers[ARGUMENT_HEADERS_MAX]; /* "Name: value", from --header */
     int header_count;
+    const char *labels[ARGUMENT_LABELS_MAX]; /* from --label, without the first one */
+    int label_count;
     bool is_json, is_all, is_dry_run, wants_help;
 };
 

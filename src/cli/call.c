@@ -63,6 +63,8 @@ void call_make_target(const struct call *call, struct buffer *target, const char
             value = text;
         add_parameter(target, &separator, argument_parameter((enum argument)i), value);
     }
+    for (int i = 0; i < arguments->label_count; i++) /* the server refuses a second label */
+        add_parameter(target, &separator, "label", arguments->labels[i]);
     if (call->left != LLONG_MAX) {
         snprintf(text, sizeof text, "%lld", call->left < CALL_PAGE_MAX ? call->left : CALL_PAGE_MAX);
         add_parameter(target, &separator, "limit", text);

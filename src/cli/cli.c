@@ -84,6 +84,7 @@ static bool help_run(struct call *);
     "  --url-host HOST       only jobs whose url has this host; the port is optional\n"                      \
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
     "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or a comma list\n"      \
+    "  --label TEXT          only jobs with this label\n"                                                    \
     "  --order newest        the latest time first\n"                                                        \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
@@ -103,11 +104,15 @@ static const struct command {
     const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {
     {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
-     "  --url URL             POST the job to this URL; default: the topic's url\n"
+     "  --url URL             send the job to this URL; default: the topic's url\n"
+     "  --method PUT          GET, PUT, PATCH, DELETE or HEAD; default: POST\n"
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
      "  --body TEXT           the body: JSON is sent byte for byte, anything else as a JSON string\n"
-     "  --body-file FILE      reads the body from a file; - is standard input\n"
+     "  --body-file FILE      reads the body from a file; - is standard input; bytes that are not UTF-8 are "
+     "sent as they are\n"
+     "  --body-base64 TEXT    the body as base64 of any bytes\n"
+     "  --label TEXT          a label, by which lists find the job; may be repeated\n"
      "  --header 'NAME: VALUE'  a request header; may be repeated\n"
      "  --retry N --ttl 1h --timeout 10s\n"},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "cli/ask.h"
@@ -105,15 +106,40 @@ static void add_text(struct json_writer *job, const char *name, const char *valu
         json_add_text(job, name, slice_of(value));
 }
 
-/* Adds JSON as it is, so that the receiver gets these bytes; adds other text as a JSON string. */
+static void add_bytes(struct json_writer *job, struct slice bytes)
+{
+    json_put_name(job, "bodyBase64");
+    struct buffer *out = json_put(job);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
+/* Adds JSON as it is, so that the receiver gets these bytes. Adds other UTF-8 as a JSON string, and other
+ * bytes as bodyBase64. */
 static void add_body(struct json_writer *job, struct slice body)
 {
     json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    json_t *text = json ? NULL : json_stringn(body.data ? body.data : "", body.size);
     if (json)
         json_add_raw(job, "body", body);
-    else
+    else if (text)
         json_add_text(job, "body", body);
+    else
+        add_bytes(job, body);
     json_decref(json);
+    json_decref(text);
+}
+
+static void add_labels(struct json_writer *job, const struct arguments *arguments)
+{
+    if (!arguments->values[ARGUMENT_LABEL])
+        return;
+    json_add_array(job, "labels");
+    json_put_text(job, slice_of(arguments->values[ARGUMENT_LABEL]));
+    for (int i = 0; i < arguments->label_count; i++)
+        json_put_text(job, slice_of(arguments->labels[i]));
+    json_end_array(job);
 }
 
 static bool add_headers(struct json_writer *job, struct call *call)
@@ -185,6 +211,9 @@ static bool make_job(struct json_writer *job, struct buffer *body, struct call *
         (file && !read_file(file, body, &call->problem)))
         return false;
     add_text(job, "url", arguments->values[ARGUMENT_URL]);
+    add_text(job, "method", arguments->values[ARGUMENT_METHOD]);
+    add_labels(job, arguments);
+    add_text(job, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
     if (arguments->values[ARGUMENT_RETRY])
         json_add_raw(job, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
     if (file)

@@ -174,7 +174,9 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
 /* Returns whether the jobs of the list can only be counted with their records. */
 static bool reads_records(const struct store_list *list)
 {
-    return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size > 0;
+    return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size +
+               list->label.size >
+           0;
 }
 
 static bool is_plain_count(const struct walk *walk)
@@ -233,6 +235,7 @@ static void list_ask(struct walk *walk)
     list_call_order(call, list);
     script_call_text(call, slice_of(walk->last_score));
     script_call_text(call, buffer_slice(&walk->last_id));
+    script_call_text(call, list->label);
     script_call_send(call, shard->reads, on_page, walk);
 }
 

@@ -116,6 +116,22 @@ def test_receivers_are_listed_and_closed(start, topic):
     assert "HOST:PORT" in ask(server, "close", code=1)
 
 
+def test_a_job_is_scheduled_with_a_method_bytes_and_labels(server, receiver, topic, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\x00\n{}")
+    tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--method", "PUT", "--body-file", str(tmp_path / "bytes"))
+    tell(server, "schedule", f"{topic}/b", "--url", receiver.url(), "--body-base64", "/w==")
+    until(lambda: receiver.count(topic) == 2, 10, "both deliveries")
+    assert sorted((each.job_id, each.method, each.body) for each in receiver.of(topic)) == [
+        ("a", "PUT", b"\xff\x00\n{}"), ("b", "POST", b"\xff")]
+    for job_id, labels in ("c", ["--label", "eu", "--label=vip"]), ("d", ["--label", "eu"]), ("e", []):
+        tell(server, "schedule", f"{topic}/{job_id}", "--url", receiver.url(), "--delay", "1h", *labels)
+    assert server.get(f"/jobs/{topic}/c").expect(200)["labels"] == ["eu", "vip"]
+    assert [row[1] for row in rows(ask(server, "jobs", "--topic", topic, "--label", "eu"))[1:]] == ["c", "d"]
+    assert "400" in ask(server, "jobs", "--topic", topic, "--label", "eu", "--label", "vip", code=1)
+    assert ask(server, "cancel", "--topic", topic, "--state", "delayed", "--label", "eu") == "2 of 2 jobs done\n"
+    assert "400: method" in ask(server, "schedule", topic, "--url", receiver.url(), "--method", "TRACE", code=1)
+
+
 def test_a_job_is_scheduled(server, receiver, topic):
     said, _ = tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--body", '{"total": 1.10}',
                    "--header", "X-Shop: 7", "--header=X-Empty:", "--retry=2", "--timeout=1.5s")

@@ -442,6 +442,24 @@ START_TEST(heads_finds_the_first_jobs_of_topics)
 }
 END_TEST
 
+#define LABELLED "{\"createdAt\":1,\"labels\":[\"x\",\"eu\"],\"body\":1}"
+#define QUOTING  "{\"createdAt\":1,\"labels\":[\"x\"],\"body\":\"\\\"eu\\\"\",\"more\":\"eu\"}"
+
+START_TEST(list_finds_labels)
+{
+    static const char some[] = "bucket:t: t/a@now-5 t/b@now-4 t/c@now-3\n"
+                               "jobs: t/a=" LABELLED " t/b=" QUOTING " t/c=\"eu\"\n"
+                               "turns: t@1\n";
+    CHECK_EXAMPLES( //
+        {some, "list ready t 10 '' '' 100 4000 -inf +inf '' jobs 0 '' '' '' '' oldest '' '' eu",
+         "'' '' 1 t/a now-5 " LABELLED " 0 '' 0 ''", NULL},
+        {some, "list ready t 10 '' '' 100 4000 -inf +inf '' count 0 '' '' '' '' oldest '' '' x", "'' '' 2",
+         NULL},
+        {some, "list ready t 10 '' '' 100 4000 -inf +inf '' count 0 '' '' '' '' oldest '' '' e", "'' '' 0",
+         NULL}, );
+}
+END_TEST
+
 START_TEST(list_puts_the_jobs_of_several_topics_in_one_order)
 {
     static const char some[] = "bucket:a: a/1@now+5 a/2@now+5 a/3@now+7\n"
@@ -1606,6 +1624,7 @@ Suite *suite(void)
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
     tcase_add_test(group, leased_finds_ids_behind_another);
     tcase_add_test(group, heads_finds_the_first_jobs_of_topics);
+    tcase_add_test(group, list_finds_labels);
     tcase_add_test(group, list_puts_the_jobs_of_several_topics_in_one_order);
     tcase_add_test(group, list_names_jobs_as_they_are);
     tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
