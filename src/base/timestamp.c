@@ -1,39 +1,8 @@
 #include "base/timestamp.h"
 
+#include "base/date.h"
+
 #define DAY_MS INT64_C(86400000)
-
-/* Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from March, so that
- * the leap day is the last day of its year. */
-static int64_t days_from_date(int year, int month, int day)
-{
-    int64_t y = month > 2 ? year : year - 1;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t year_of_era = y - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-/* Computes the date from the days since 1970-01-01, which must not be negative. */
-static void date_from_days(int64_t days, int *year, int *month, int *day)
-{
-    days += 719468;
-    int64_t era = days / 146097;
-    int64_t day_of_era = days % 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t shifted = (5 * day_of_year + 2) / 153;
-    *day = (int)(day_of_year - (153 * shifted + 2) / 5 + 1);
-    *month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    *year = (int)(year_of_era + era * 400 + (*month <= 2));
-}
-
-static int days_in_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && is_leap);
-}
 
 /* Takes count digits of a number between min and max from the front of *rest. */
 static bool take_number(struct slice *rest, size_t count, int min, int max, int *value)
@@ -58,12 +27,12 @@ static bool take_byte(struct slice *rest, char a, char b)
 
 static bool take_date(struct slice *rest, int64_t *days)
 {
-    int year, month, day;
-    if (!take_number(rest, 4, 0, 9999, &year) || !take_byte(rest, '-', '-') ||
-        !take_number(rest, 2, 1, 12, &month) || !take_byte(rest, '-', '-') ||
-        !take_number(rest, 2, 1, days_in_month(year, month), &day))
+    struct date date;
+    if (!take_number(rest, 4, 0, 9999, &date.year) || !take_byte(rest, '-', '-') ||
+        !take_number(rest, 2, 1, 12, &date.month) || !take_byte(rest, '-', '-') ||
+        !take_number(rest, 2, 1, date_month_days(date.year, date.month), &date.day))
         return false;
-    *days = days_from_date(year, month, day);
+    *days = date_to_days(date);
     return true;
 }
 
@@ -128,13 +97,12 @@ void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE])
         ms = 0;
     if (ms > TIMESTAMP_MAX_MS)
         ms = TIMESTAMP_MAX_MS;
-    int year, month, day;
     int rest = (int)(ms % DAY_MS);
-    date_from_days(ms / DAY_MS, &year, &month, &day);
+    struct date date = date_from_days(ms / DAY_MS);
     memcpy(text, "0000-00-00T00:00:00.000Z", TIMESTAMP_SIZE);
-    put_number(text, 4, year);
-    put_number(text + 5, 2, month);
-    put_number(text + 8, 2, day);
+    put_number(text, 4, date.year);
+    put_number(text + 5, 2, date.month);
+    put_number(text + 8, 2, date.day);
     put_number(text + 11, 2, rest / 3600000);
     put_number(text + 14, 2, rest / 60000 % 60);
     put_number(text + 17, 2, rest / 1000 % 60);

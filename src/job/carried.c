@@ -58,3 +58,15 @@ bool needs_read(struct slice value, struct slice *unknown)
     }
     return is_array && cursor.is_ended;
 }
+
+bool needs_find(struct slice record, struct slice *unknown)
+{
+    struct json_cursor cursor;
+    struct slice name, value;
+    bool is_object = json_open(record, &cursor) && cursor.close == '}';
+    *unknown = (struct slice){NULL, 0};
+    while (is_object && json_next_member(&cursor, &name, &value))
+        if (slice_equal(name, SLICE("\"needs\"")) && !needs_read(value, unknown))
+            return false;
+    return is_object && cursor.is_ended && unknown->size > 0;
+}

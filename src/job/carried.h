@@ -38,4 +38,8 @@ void carried_write(const struct carried *, struct json_writer *);
  * names. */
 bool needs_read(struct slice value, struct slice *unknown);
 
+/* Finds the first need of a record that this version does not know, in a record whose other members may be
+ * unreadable. Returns false if there is no such need, or duepost did not write the record. */
+bool needs_find(struct slice record, struct slice *unknown);
+
 #endif

@@ -77,3 +77,10 @@ enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms
     struct job_rules rules = {.now_ms = now_ms, .is_changed = true};
     return parse_named(id, text, &rules, job, errors);
 }
+
+enum status job_parse_template(struct slice topic, struct slice text, int64_t now_ms, struct job *job,
+                               struct job_errors *errors)
+{
+    struct job_rules rules = {.now_ms = now_ms, .topic = topic};
+    return parse_text(text, &rules, job, errors);
+}

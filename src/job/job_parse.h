@@ -1,4 +1,4 @@
-/* job_parse.h - functions of job_parse for job_patch.c and topic_settings.c. */
+/* job_parse.h - functions of job_parse for job_patch.c, recurring.c and topic_settings.c. */
 #ifndef DUEPOST_JOB_JOB_PARSE_H
 #define DUEPOST_JOB_JOB_PARSE_H
 
@@ -12,5 +12,9 @@ enum status job_parse_document(struct slice text, struct job_errors *) MUST_USE;
  * from now, so they are not compared. If errors already has faults, the result is INVALID. */
 enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *,
                               struct job_errors *) MUST_USE;
+
+/* Parses the job of a schedule: a job without an id, for this topic. Adds faults to errors. */
+enum status job_parse_template(struct slice topic, struct slice text, int64_t now_ms, struct job *,
+                               struct job_errors *) MUST_USE;
 
 #endif

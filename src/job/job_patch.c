@@ -61,10 +61,8 @@ static bool is_moved_elsewhere(const struct job_patched *patched)
              url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
 }
 
-/* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
- * could otherwise read the values at its own server. */
-static void check_hidden(const struct member_values *old, const struct member_values *values,
-                         const struct job_patched *patched, struct job_errors *errors)
+void job_patch_check_hidden(const struct member_values *old, const struct member_values *values,
+                            const struct job_patched *patched, struct job_errors *errors)
 {
     static const char again[] =
         "must be sent again, or be null, where url leads to another scheme, host or port";
@@ -102,7 +100,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     patched->is_moved =
         member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
     check_times(patch, &old, &values, patched, errors);
-    check_hidden(&old, &values, patched, errors);
+    job_patch_check_hidden(&old, &values, patched, errors);
     if (errors->count > 0)
         job_patched_fini(patched);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;

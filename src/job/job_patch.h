@@ -7,6 +7,7 @@
 #define DUEPOST_JOB_JOB_PATCH_H
 
 #include "job/job.h"
+#include "job/members.h"
 
 struct job_patch {
     struct slice id;     /* topic/jobId */
@@ -31,5 +32,10 @@ enum status job_patch(const struct job_patch *, struct buffer *text, struct job_
                       struct job_errors *) MUST_USE;
 
 void job_patched_fini(struct job_patched *);
+
+/* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
+ * could otherwise read the values at its own server. For recurring_patch.c. */
+void job_patch_check_hidden(const struct member_values *old, const struct member_values *patch,
+                            const struct job_patched *, struct job_errors *);
 
 #endif

@@ -54,25 +54,13 @@ void job_write(const struct job *job, struct buffer *out)
     json_end_object(&json);
 }
 
-/* Returns whether a record has a need that this version does not know. */
-static bool find_lack(struct slice record, struct slice *lacks)
-{
-    struct json_cursor cursor;
-    struct slice name, value;
-    bool is_object = json_open(record, &cursor) && cursor.close == '}';
-    while (is_object && json_next_member(&cursor, &name, &value))
-        if (slice_equal(name, SLICE("\"needs\"")) && !needs_read(value, lacks))
-            return false;
-    return is_object && cursor.is_ended && lacks->size > 0;
-}
-
 /* Reads only lacks and the id, because a later version may give known members values that this version cannot
  * read. */
 static enum status read_lacking(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     job_key_parse(id, &job->topic, &job->job_id);
-    return find_lack(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+    return needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
 }
 
 enum status job_read(struct slice id, struct slice record, struct job *job)

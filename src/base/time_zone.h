@@ -1,0 +1,44 @@
+/* time_zone.h - a time zone, read from the bytes of a TZif file (RFC 8536) of the tz database.
+ *
+ * The C library's functions are not used, because they share one zone among all threads. The reader takes
+ * files of version 2 and later without leap seconds, and computes times after the last transition by the
+ * file's footer, a rule such as CET-1CEST,M3.5.0,M10.5.0/3. */
+#ifndef DUEPOST_BASE_TIME_ZONE_H
+#define DUEPOST_BASE_TIME_ZONE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+
+enum {
+    TIME_ZONE_NAME_MAX = 64,         /* bytes */
+    TIME_ZONE_FILE_MAX = 128 * 1024, /* bytes */
+};
+
+struct time_zone;
+
+/* A span of time in which the offset from UTC does not change. */
+struct time_zone_span {
+    int64_t from_s, until_s; /* UTC; INT64_MIN and INT64_MAX: unlimited */
+    int offset_s;            /* local time is UTC plus offset_s */
+};
+
+/* Returns whether name may be the name of a zone, such as Europe/Berlin: letters, digits and + - _ in parts
+ * between slashes. No part begins with a dot, so the name stays in its folder. The zones in right/ and posix/
+ * are copies for other purposes and are refused. */
+bool time_zone_name_is_valid(struct slice name);
+
+/* Reads the bytes of a file. If INVALID, *zone is unchanged. Free *zone with time_zone_free. */
+enum status time_zone_read(struct slice bytes, struct time_zone **zone, struct problem *) MUST_USE;
+void time_zone_free(struct time_zone *);
+
+/* Returns UTC, which needs no file and must not be freed. */
+const struct time_zone *time_zone_utc(void);
+
+/* Returns the span that contains at_s, which must be in the years 1 to 9999. Spans that follow each other may
+ * have the same offset. */
+struct time_zone_span time_zone_span(const struct time_zone *, int64_t at_s);
+
+#endif

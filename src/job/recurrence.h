@@ -1,0 +1,67 @@
+/* recurrence.h - the times of a schedule, and the decision which of them to fire. Pure: no clock, no I/O.
+ *
+ * Times are ms since 1970 in UTC. A schedule with cron follows the wall clock of its zone, as Debian's
+ * cron(8) does:
+ *
+ * - If minute and hour are fixed, a time that a clock change of at most 3 hours skips is at the change, once.
+ *   A larger change, such as a day left out at the date line, skips the times in it. A time that a change
+ *   repeats counts once, the first time.
+ * - If minute or hour begins with an asterisk, real time goes on: skipped times do not exist, and repeated
+ *   times count twice.
+ *
+ * A schedule with every counts real time. */
+#ifndef DUEPOST_JOB_RECURRENCE_H
+#define DUEPOST_JOB_RECURRENCE_H
+
+#include "base/time_zone.h"
+#include "job/cron.h"
+
+#define RECURRENCE_NEVER_MS     INT64_MAX
+#define RECURRENCE_EVERY_MIN_MS INT64_C(1000)
+
+enum { RECURRENCE_FIRED_MAX = 1000 }; /* occurrences that one decision fires */
+
+/* Says how missed times are fired, for example after an outage. */
+enum misfire {
+    MISFIRE_ONE,  /* all times up to now become one occurrence, the latest */
+    MISFIRE_SKIP, /* they are skipped */
+    MISFIRE_ALL,  /* each is fired; of more than RECURRENCE_FIRED_MAX only the latest */
+};
+
+struct recurrence {
+    int64_t every_ms; /* 0: cron */
+    struct cron cron;
+    const struct time_zone *zone; /* borrowed; for cron */
+    int64_t base_ms;              /* of every: its times are base_ms plus multiples of every_ms */
+    int64_t first_ms, last_ms;    /* no time is earlier than first_ms or later than last_ms */
+    int64_t jitter_ms;            /* 0: none */
+    uint64_t seed;                /* of the jitter; see recurrence_seed */
+    int64_t grace_ms;             /* a time is missed if it is more than this late */
+    enum misfire misfire;
+};
+
+/* Returns the seed of a schedule, from its topic/scheduleId. */
+uint64_t recurrence_seed(struct slice id);
+
+/* Returns the first time that is later than after_ms, or RECURRENCE_NEVER_MS. */
+int64_t recurrence_next_ms(const struct recurrence *, int64_t after_ms);
+
+/* Returns how much later than its time at_ms an occurrence is due: 0 to jitter_ms, but less than the gap to
+ * the next time. The result is the same in each process. */
+int64_t recurrence_jitter_ms(const struct recurrence *, int64_t at_ms);
+
+/* The occurrences to fire now. */
+struct recurrence_decision {
+    int64_t times_ms[RECURRENCE_FIRED_MAX]; /* ascending */
+    size_t count;                           /* of times_ms; 0: all were skipped, or expected_ms is later */
+    bool is_missed;                         /* some of the times were missed */
+    int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
+};
+
+/* Decides at now_ms, when expected_ms is the first time that was neither fired nor skipped. The caller may
+ * fire only the first n occurrences; the next expected time is then times_ms[n]. Every time up to now that is
+ * not in times_ms is skipped. */
+void recurrence_decide(const struct recurrence *, int64_t expected_ms, int64_t now_ms,
+                       struct recurrence_decision *);
+
+#endif

@@ -1,0 +1,116 @@
+/* recurring.h - the definition of a schedule: parsed from a client's JSON, written into a record in Redis,
+ * and read from the record again. In code a schedule is a "recurring", because a retry schedule is something
+ * else.
+ *
+ *     {"cron":"30 4 * * *","timezone":"Europe/Berlin","misfire":"skip","job":{"url":"https://...","body":{}}}
+ *
+ * The record has the members that the client sent, then createdAt and members that only later versions know,
+ * then job. job has the form of a job's record without createdAt, so that it becomes the record of each
+ * occurrence unchanged (recurring_job_record). The record says in needs what a process must know to fire the
+ * schedule. */
+#ifndef DUEPOST_JOB_RECURRING_H
+#define DUEPOST_JOB_RECURRING_H
+
+#include "job/job.h"
+#include "job/members.h"
+#include "job/recurrence.h"
+
+enum {
+    RECURRING_TIME_SIZE = 20,                                /* "20261122T221800.500Z" */
+    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE, /* bytes of a scheduleId */
+    RECURRING_TAG_SIZE = 41,                                 /* with its NUL */
+};
+#define RECURRING_EVERY_MAX_MS  (INT64_C(315360000) * 1000) /* 10 years */
+#define RECURRING_JITTER_MAX_MS (INT64_C(86400) * 1000)
+#define RECURRING_GRACE_MIN_MS  INT64_C(1000)
+#define RECURRING_GRACE_MAX_MS  (INT64_C(315360000) * 1000)
+#define RECURRING_GRACE_MS      (INT64_C(60) * 1000)
+
+enum overlap {
+    OVERLAP_ALLOW,
+    OVERLAP_SKIP, /* no occurrence while the last one is waiting, leased or retrying */
+};
+
+/* The slices point into the text that was parsed, and into the buffer text. */
+struct recurring {
+    bool has_cron, has_every, has_start_at, has_end_at, has_grace, is_paused;
+    struct slice cron_text;
+    struct cron cron;
+    int64_t every_ms;
+    struct slice timezone; /* empty: UTC */
+    int64_t start_at_ms, end_at_ms;
+    int64_t jitter_ms, grace_ms;
+    struct slice misfire_word, overlap_word; /* empty: the default */
+    struct slice job;                        /* JSON: the client's, or that of the record */
+    int64_t created_ms;     /* by Redis's clock; 0 in a request, set before recurring_write */
+    struct slice lacks;     /* the first need that this version does not know; empty: none */
+    struct carried carried; /* members that this version does not know */
+    struct buffer text;     /* owned */
+};
+
+/* The table of members. */
+extern const struct members recurring_members;
+
+/* Returns whether a client may choose this scheduleId. The rules are those of a jobId, with RECURRING_ID_MAX.
+ */
+bool recurring_id_is_valid(struct slice id);
+
+/* Parses a client's definition for a schedule of this topic. If OK, recurring borrows text, and job is its
+ * parsed job, which borrows text, too; free both. If INVALID, errors has all faults. If NO_MEMORY, errors is
+ * empty. After a failure neither needs fini. The caller checks that the time zone exists, and the target of
+ * the job's url. */
+enum status recurring_parse(struct slice topic, struct slice text, int64_t now_ms, struct recurring *,
+                            struct job *job, struct job_errors *) MUST_USE;
+
+/* Reads a record that recurring_write of this or another version wrote. INVALID means that duepost did not
+ * write it. If lacks is not empty, the schedule must not be fired or rewritten, and its other members may be
+ * missing. */
+enum status recurring_read(struct slice record, struct recurring *) MUST_USE;
+
+/* Reads the job of a definition from recurring_read, for people and patches. Firing does not need it. Borrows
+ * recurring. */
+enum status recurring_read_job(const struct recurring *, struct slice topic, struct job *) MUST_USE;
+
+void recurring_fini(struct recurring *);
+
+/* Writes the record. job is that of recurring_parse or recurring_read_job. */
+void recurring_write(const struct recurring *, const struct job *job, struct buffer *);
+
+/* Returns the record of an occurrence, without the opening brace and createdAt, as job_write writes the
+ * record of a new job. recurring is from recurring_read. */
+struct slice recurring_job_record(const struct recurring *);
+
+/* Returns whether all members that clients send are equal. */
+bool recurring_is_same(const struct recurring *, const struct job *, const struct recurring *,
+                       const struct job *);
+
+/* Applies a JSON merge patch (RFC 7396) to the definition in record. job is patched as by job_patch: headers
+ * by name, body as a whole. text is a buffer for the new members. If OK, the results borrow record and text,
+ * and keep created_ms. UNREADABLE, LACKING, INVALID, NO_MEMORY: as for job_patch. */
+enum status recurring_patch(struct slice topic, struct slice record, struct slice patch, int64_t now_ms,
+                            struct buffer *text, struct recurring *, struct job *job,
+                            struct job_errors *) MUST_USE;
+
+/* Writes the members for people, inside an object that the caller opened, with defaults and masks. */
+void recurring_show(const struct recurring *, const struct job *job, struct json_writer *);
+
+/* Makes the tag of a record, for If-Match and for scripts: the SHA-1 of the record in hex. */
+void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE]);
+
+/* Return false and the default for any other text. */
+bool misfire_parse(struct slice text, enum misfire *);
+bool overlap_parse(struct slice text, enum overlap *);
+struct slice misfire_word(enum misfire);
+struct slice overlap_word(enum overlap);
+enum misfire recurring_misfire(const struct recurring *);
+enum overlap recurring_overlap(const struct recurring *);
+
+/* Fills the recurrence of a schedule. id is topic/scheduleId. Borrows zone. created_ms must be set. */
+void recurring_recurrence(const struct recurring *, struct slice id, const struct time_zone *zone,
+                          struct recurrence *);
+
+/* Writes the jobId of an occurrence: <scheduleId>~20261122T221800Z. A time that is not a whole second has its
+ * milliseconds, too: 20261122T221800.500Z. */
+void recurring_occurrence_id(struct slice schedule_id, int64_t time_ms, struct buffer *out);
+
+#endif
