@@ -162,6 +162,8 @@ static void put_line(struct json_writer *json, const struct attempt_line *line)
 {
     json_put_object(json);
     json_add_number(json, "attempt", line->number);
+    if (line->round > 1)
+        json_add_number(json, "round", line->round);
     view_add_result(json, &line->result);
     if (line->answer.size)
         json_add_raw(json, "answer", line->answer);

@@ -7,6 +7,7 @@
 #include "api/handler.h"
 #include "api/problem.h"
 #include "base/json_writer.h"
+#include "base/timestamp.h"
 #include "job/receiver.h"
 
 enum { DETAIL_MAX = 1024 };
@@ -14,6 +15,7 @@ enum { DETAIL_MAX = 1024 };
 static const char *const why_words[] = {
     [APP_WHY_NOT_DUE] = "not_due",
     [APP_WHY_RETRY] = "waits_for_retry",
+    [APP_WHY_NOT_YET] = "not_yet",
     [APP_WHY_LATER_VERSION] = "later_version",
     [APP_WHY_IN_TURN] = "in_turn",
     [APP_WHY_SETTINGS] = "settings",
@@ -45,6 +47,18 @@ static void tell_retry(const struct telling *telling)
         buffer_printf(telling->text, "failed (%s%s%.*s)", failure_word(last->error),
                       last->detail.size ? ": " : "", SLICE_ARG(last->detail));
     buffer_append(telling->text, SLICE("; it waits for the next one. POST .../run makes it due now."));
+}
+
+static void tell_round(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    char next[TIMESTAMP_SIZE];
+    timestamp_format(finding->next_ms, next);
+    buffer_printf(
+        telling->text,
+        "The receiver said not yet: it answered %d and asked for the job again. The next round, number "
+        "%d, begins at %s. POST .../run makes it due now.",
+        finding->last_attempt.status, finding->rounds + 1, next);
 }
 
 /* Returns how to bring a dead job back. Running it again without a change does not always help. */
@@ -157,6 +171,9 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_RETRY:
         tell_retry(telling);
+        break;
+    case APP_WHY_NOT_YET:
+        tell_round(telling);
         break;
     case APP_WHY_LATER_VERSION:
         buffer_printf(

@@ -58,7 +58,9 @@ static void find_delay(struct why *why, const struct store_topic *topic)
     if (why->lacks && needs_later_version(why, topic)) {
         finding->why = APP_WHY_LATER_VERSION;
     } else {
-        finding->why = finding->attempts == 0 ? APP_WHY_NOT_DUE : APP_WHY_RETRY;
+        finding->why = finding->attempts > 0 ? APP_WHY_RETRY
+                       : finding->rounds > 0 ? APP_WHY_NOT_YET
+                                             : APP_WHY_NOT_DUE;
         finding->next_ms = why->at_ms;
     }
     finding->is_topic_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED;
@@ -108,7 +110,7 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
     const struct attempt_result *last = &why->finding.last_attempt;
     int64_t end_ms = last->at_ms + last->duration_ms;
-    if (why->finding.attempts == 0)
+    if (why->finding.attempts == 0 && why->finding.rounds == 0)
         return why->due_ms;
     if (why->wait_ms)
         return end_ms + why->wait_ms;
@@ -216,6 +218,7 @@ static void keep_record(struct why *why, const struct store_job *stored)
         return;
     snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
     finding->attempts = job.attempts;
+    finding->rounds = job.rounds;
     finding->last_attempt = job.last_attempt;
     finding->last_attempt.detail = slice_of(why->error_detail); /* detail pointed into the record */
     finding->last_attempt.text = SLICE("");

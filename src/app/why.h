@@ -10,6 +10,7 @@
 enum app_why {
     APP_WHY_NOT_DUE,
     APP_WHY_RETRY,         /* waits for the next attempt */
+    APP_WHY_NOT_YET,       /* the receiver said not yet, and waits for the next round */
     APP_WHY_LATER_VERSION, /* the record, or the topic's settings, need a later version */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
@@ -26,7 +27,8 @@ struct app_finding {
     enum app_why why;
     enum job_state state;
     int64_t next_ms; /* when the reason ends without any action; 0: unknown */
-    int attempts;    /* failed attempts */
+    int attempts;    /* failed attempts, in this round */
+    int rounds;      /* rounds that have ended */
     struct attempt_result last_attempt;
     const char *reason;                  /* reason of its death */
     bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */

@@ -18,6 +18,7 @@ enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX =
 /* The result of one attempt: a word of the API, or a class of statuses. */
 enum metrics_result {
     METRICS_RESULT_DELIVERED,
+    METRICS_RESULT_NOT_YET, /* the receiver asked for the job again */
     METRICS_RESULT_3XX,
     METRICS_RESULT_4XX,
     METRICS_RESULT_5XX,

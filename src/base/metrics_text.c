@@ -1,8 +1,8 @@
 #include "base/metrics_private.h"
 
 #define FAILURE_WORD(name, word) word,
-static const char *const result_words[METRICS_RESULT_COUNT] = {"delivered", "3xx", "4xx", "5xx",
-                                                               FAILURES(FAILURE_WORD)};
+static const char *const result_words[METRICS_RESULT_COUNT] = {
+    "delivered", "not_yet", "3xx", "4xx", "5xx", FAILURES(FAILURE_WORD)};
 #undef FAILURE_WORD
 
 static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled", "dead"};

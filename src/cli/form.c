@@ -82,13 +82,22 @@ static void add_answer(struct table *table, const char *answer)
     table_add(table, shown);
 }
 
+/* Adds the attempt's number, such as "2", or "2 of round 3". */
+static void add_number_of(struct table *table, const json_t *attempt)
+{
+    char text[64];
+    long long number = call_number(attempt, "attempt"), round = call_number(attempt, "round");
+    snprintf(text, sizeof text, round > 1 ? "%lld of round %lld" : "%lld", number, round);
+    table_add(table, text);
+}
+
 static void add_attempts(struct table *table, const json_t *page)
 {
     size_t i;
     json_t *attempt;
     json_array_foreach(json_object_get(page, "attempts"), i, attempt)
     {
-        table_add_number(table, call_number(attempt, "attempt"));
+        add_number_of(table, attempt);
         table_add(table, call_text(attempt, "at"));
         table_add_number(table, call_number(attempt, "durationMs"));
         add_result(table, attempt);

@@ -142,6 +142,26 @@ static int64_t call_retry_after(struct slice value)
     return seconds >= 0 ? seconds : call_seconds_until(value);
 }
 
+static void keep_again(struct http_call *call, struct slice value)
+{
+    struct slice parts[] = {call->has_again ? SLICE(", ") : SLICE(""), value};
+    call->has_again = true;
+    for (size_t i = 0; i < 2; i++) {
+        size_t room = HTTP_AGAIN_MAX - call->again_bytes;
+        size_t size = parts[i].size < room ? parts[i].size : room;
+        memcpy(call->again + call->again_bytes, parts[i].data, size);
+        call->again_bytes += size;
+    }
+}
+
+static struct slice header_value(struct slice line, const char *name)
+{
+    struct slice value = slice_skip(line, strlen(name));
+    while (value.size && (value.data[value.size - 1] == '\n' || value.data[value.size - 1] == '\r'))
+        value.size--;
+    return slice_trim(value);
+}
+
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_call *call = arg;
@@ -156,9 +176,13 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
     if (line.size >= 5 && slice_starts_with(line, SLICE("HTTP/"))) {
         call->status = parse_status(line);
         call->has_retry_after = false;
+        call->has_again = false;
+        call->again_bytes = 0;
     } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
         call->has_retry_after = true;
         call->retry_after_s = call_retry_after(slice_skip(line, strlen("Retry-After:")));
+    } else if (line.size >= 14 && slice_equal_nocase(slice_from(line.data, 14), SLICE("Duepost-Again:"))) {
+        keep_again(call, header_value(line, "Duepost-Again:"));
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         call->has_head = call->status >= 200;
         if (call->has_head)
@@ -381,6 +405,8 @@ static void forget(struct http_call *call)
     call->has_head = false;
     call->is_ended = false;
     call->has_retry_after = false;
+    call->has_again = false;
+    call->again_bytes = 0;
     call->was_opened = false;
     call->was_refused = false;
     call->is_stale = false;

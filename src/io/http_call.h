@@ -12,6 +12,7 @@ struct http_call;
 
 enum {
     HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are reported */
+    HTTP_AGAIN_MAX = 100,   /* bytes of a Duepost-Again that are reported */
     HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 
@@ -19,6 +20,8 @@ struct http_outcome {
     enum failure error;
     int status;             /* when error is NONE */
     int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
+    bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
+    struct slice again;     /* its value, several ones joined by commas; borrowed until on_done returns */
     int64_t duration_ms;    /* name lookup to end */
     bool was_sent;          /* at least a part of the request was passed to the network */
     bool is_reused;         /* on a connection that an earlier call had opened */

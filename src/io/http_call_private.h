@@ -50,6 +50,9 @@ struct http_call {
     bool is_ended;                    /* on_done is due */
     bool has_retry_after;
     int64_t retry_after_s;
+    bool has_again;
+    char again[HTTP_AGAIN_MAX]; /* the values of Duepost-Again */
+    size_t again_bytes;
     int local_port;   /* of the connection chosen for sending */
     bool was_opened;  /* a socket to an allowed address */
     bool was_refused; /* an address, before connecting */

@@ -47,10 +47,13 @@ static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
         buffer_append_byte(out, '+');
 }
 
-void attempt_line_write(struct buffer *out, int number, const struct attempt_result *result,
+void attempt_line_write(struct buffer *out, int round, int number, const struct attempt_result *result,
                         struct slice answer, bool is_answer_cut)
 {
-    buffer_printf(out, "%d %lld %lld ", number, (long long)result->at_ms, (long long)result->duration_ms);
+    buffer_printf(out, "%d", number);
+    if (round > 1)
+        buffer_printf(out, "@%d", round);
+    buffer_printf(out, " %lld %lld ", (long long)result->at_ms, (long long)result->duration_ms);
     if (result->error != FAILURE_NONE) {
         buffer_append(out, slice_of(failure_word(result->error)));
         if (result->detail.size)
@@ -78,6 +81,20 @@ static bool take_number(struct slice *rest, int64_t max, int64_t *number)
     return true;
 }
 
+/* Reads "3", or "3@2" of the second round. */
+static bool read_number(struct slice word, struct attempt_line *line)
+{
+    struct slice digits, rest;
+    uint64_t number, round = 1;
+    bool has_round = slice_cut(word, '@', &digits, &rest);
+    if (!slice_to_number(digits, INT32_MAX, &number) ||
+        (has_round && !slice_to_number(rest, INT32_MAX, &round)))
+        return false;
+    line->number = (int)number;
+    line->round = (int)round;
+    return true;
+}
+
 static bool read_outcome(struct slice word, struct attempt_result *result)
 {
     uint64_t status;
@@ -99,13 +116,11 @@ static bool read_answer(struct slice text, struct attempt_line *line)
 bool attempt_line_take(struct slice *lines, struct attempt_line *line)
 {
     struct slice rest, word;
-    int64_t number;
     *line = (struct attempt_line){.number = 0};
-    if (!slice_cut(*lines, '\n', &rest, lines) || !take_number(&rest, INT32_MAX, &number) ||
-        !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.at_ms) ||
+    if (!slice_cut(*lines, '\n', &rest, lines) || !slice_cut(rest, ' ', &word, &rest) ||
+        !read_number(word, line) || !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.at_ms) ||
         !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.duration_ms))
         return false;
-    line->number = (int)number;
     bool has_answer = slice_cut(rest, ' ', &word, &rest);
     if (!read_outcome(word, &line->result) || (has_answer && !read_answer(rest, line)))
         return false;

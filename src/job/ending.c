@@ -60,11 +60,31 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
     }
 }
 
+/* The receiver asks for the job again. If the job expires before that time, it comes back at its expiry and
+ * is buried. */
+static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    ending->rounds++;
+    ending->has_record = true;
+    ending->has_line = true;
+    if (ending->rounds >= JOB_ROUNDS_MAX) {
+        ending_bury(ending, SLICE("rounds"));
+        return;
+    }
+    ending->verdict = ENDING_RETRY;
+    ending->is_round = true;
+    ending->attempts = 0;
+    ending->uncounted = 0;
+    ending->wait_ms = shorter_ms(facts->again_ms, job_expires_ms(job, job->created_ms) - facts->now_ms);
+}
+
 static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     const struct attempt_result *result = facts->result;
     ending->attempts++;
-    if (result->error == FAILURE_NONE && result->status >= 200 && result->status <= 299) {
+    if (attempt_result_is_success(result) && facts->again_ms) {
+        decide_round(ending, job, facts);
+    } else if (attempt_result_is_success(result)) {
         ending->verdict = ENDING_COMPLETE;
         ending->has_line = facts->settings && facts->settings->retention_ms;
     } else {
@@ -75,7 +95,7 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
 
 struct ending ending_decide(const struct job *job, const struct ending_facts *facts)
 {
-    struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted};
+    struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted, .rounds = job->rounds};
     switch (facts->cause) {
     case ENDING_CAUSE_RESULT:
         decide_attempt(&ending, job, facts);
@@ -135,6 +155,7 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
 {
     job->attempts = ending->attempts;
     job->uncounted = ending->uncounted;
+    job->rounds = ending->rounds;
     job->reason = ending->reason;
     job_write(job, record);
 }
@@ -157,7 +178,7 @@ bool ending_write(const struct ending *ending, const struct ending_facts *facts,
 {
     ending_texts_clear(texts);
     if (ending->has_line)
-        attempt_line_write(&texts->line, ending->attempts, facts->result, facts->answer,
+        attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, facts->result, facts->answer,
                            facts->is_answer_cut);
     if (facts->cause == ENDING_CAUSE_RESULT) {
         job->last_attempt = *facts->result;

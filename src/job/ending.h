@@ -2,6 +2,8 @@
  * are pure: no clock, no I/O.
  *
  *     ENDING_CAUSE_RESULT, 2xx                       complete
+ *     ENDING_CAUSE_RESULT, 2xx and not yet           retry    after again_ms; a new round
+ *                          JOB_ROUNDS_MAX rounds     bury     rounds
  *     ENDING_CAUSE_RESULT, 410                       bury     gone
  *     ENDING_CAUSE_RESULT, target refused            bury     target_refused
  *     ENDING_CAUSE_RESULT, first reset while idle    retry    at its old place; uses up no retry
@@ -46,6 +48,7 @@ struct ending_facts {
     /* RESULT */
     const struct attempt_result *result;
     int64_t retry_after_ms; /* -1: no such header */
+    int64_t again_ms;       /* a 2xx that says not yet: the wait that it asks for, see again.h; else 0 */
     struct slice answer;    /* the beginning of its body */
     bool is_answer_cut;
 };
@@ -57,8 +60,10 @@ struct ending {
     bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
     int64_t wait_ms;     /* RETRY, RELEASE: from now */
     struct slice reason; /* BURY: a literal; empty for an unreadable record */
-    int attempts;        /* of the job, including this attempt if it was made */
+    int attempts;        /* of the job, including this attempt if it was made; 0 for a new round */
     int uncounted;       /* of these: attempts that used up no retry */
+    int rounds;          /* of the job, including this one if it has ended */
+    bool is_round;       /* RETRY: the receiver said not yet */
     bool has_record;     /* a new record is written */
     bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
 };

@@ -9,6 +9,11 @@ struct slice attempt_detail(struct slice value)
     return is_one ? slice_from(value.data + 1, value.size - 2) : SLICE("");
 }
 
+bool attempt_result_is_success(const struct attempt_result *result)
+{
+    return result->error == FAILURE_NONE && result->status >= 200 && result->status <= 299;
+}
+
 void job_fini(struct job *job)
 {
     buffer_fini(&job->text);

@@ -26,7 +26,8 @@ enum {
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* in one object */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far more than the API accepts */
-    JOB_ATTEMPTS_MAX = 1000000000,     /* far more than retries can make */
+    JOB_ROUNDS_MAX = 10000,
+    JOB_ATTEMPTS_MAX = 1000000000, /* far more than retries can make */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
@@ -56,6 +57,9 @@ struct attempt_result {
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
 };
 
+/* Returns whether the receiver answered with a 2xx. */
+bool attempt_result_is_success(const struct attempt_result *);
+
 /* The rows of the table of members (job_members.c), in the order of a record. */
 enum job_member {
     JOB_CREATED_AT,
@@ -74,6 +78,7 @@ enum job_member {
     JOB_LABELS,
     JOB_ATTEMPTS,
     JOB_UNCOUNTED,
+    JOB_ROUNDS,
     JOB_LAST_ATTEMPT,
     JOB_WAIT,
     JOB_REASON,
@@ -107,8 +112,9 @@ struct job {
     struct job_labels labels;
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
-    int attempts;       /* failed attempts so far */
+    int attempts;       /* failed attempts so far, in this round */
     int uncounted;      /* of these: attempts that used up no retry, see ending.h */
+    int rounds;         /* rounds that the receiver ended with "not yet", see again.h */
     struct attempt_result last_attempt;
     int64_t wait_ms;     /* from the end of last_attempt to the next attempt; 0: none, or unknown */
     struct slice reason; /* why it is dead; empty otherwise */

@@ -141,6 +141,8 @@ static const struct member rows[] = {
                       .max = JOB_ATTEMPTS_MAX},
     [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),
                        .max = INT32_MAX, .is_sound = is_uncounted_sound},
+    [JOB_ROUNDS] = {NAMED("rounds"), MEMBER_INTEGER, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(rounds),
+                    HAS(rounds), .max = JOB_ROUNDS_MAX},
     [JOB_LAST_ATTEMPT] = {NAMED("lastAttempt"), MEMBER_ATTEMPT, KEPT, FIELD(last_attempt),
                           HAS(last_attempt.at_ms)},
     [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),

@@ -22,6 +22,7 @@ static void put_needs(const struct job *job, struct json_writer *json)
     } needs[] = {
         {job->method != JOB_METHOD_POST, "method"},
         {job->has_body_base64, "bodyBase64"},
+        {job->rounds > 0, "rounds"},
 #ifdef DUEPOST_TEST_NEXT
         {slice_starts_with(job->next, SLICE("needed")), "next"},
 #endif

@@ -55,6 +55,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
     bool is_expired = job_is_expired(&job, stored->now_ms);
     job.attempts = 0;
     job.uncounted = 0;
+    job.rounds = 0;
     job.reason = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "job/again.h"
 #include "job/job_id.h"
 #include "job/url.h"
 #include "worker/attempt_log.h"
@@ -122,6 +123,8 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
     else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL)
         attempt_log_unsent(attempt);
+    else if (cause == ENDING_CAUSE_RESULT && attempt->ending.is_round)
+        attempt_log_round(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.verdict != ENDING_COMPLETE)
         attempt_log_failure(attempt);
 }
@@ -174,18 +177,37 @@ static uint32_t random_bits(void)
     return random;
 }
 
+/* Reads the receiver's "not yet". An unreadable one makes the attempt a failed one. Returns the wait, or 0.
+ */
+static int64_t read_again(const struct http_outcome *http, struct attempt_result *result,
+                          char detail[AGAIN_DETAIL_SIZE])
+{
+    int64_t again_ms;
+    if (!http->has_again || !attempt_result_is_success(result))
+        return 0;
+    if (again_parse(http->again, result->at_ms + result->duration_ms, &again_ms, detail))
+        return again_ms;
+    result->error = FAILURE_PROTOCOL;
+    result->status = 0;
+    result->detail = slice_of(detail);
+    return 0;
+}
+
 static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
 {
     struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);
+    char detail[AGAIN_DETAIL_SIZE];
+    int64_t again_ms = read_again(http, &result, detail);
     bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
     if (http->error == FAILURE_TARGET_REFUSED)
         result.detail = slice_of(attempt->refusal);
-    metrics_attempt(attempt->context->metrics, attempt->job.topic, attempt_metric_of(http),
+    metrics_attempt(attempt->context->metrics, attempt->job.topic, attempt_metric_of(&result, again_ms > 0),
                     http->duration_ms * 1000);
     attempt_end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
                                                .random = has_jitter ? random_bits() : 0,
                                                .result = &result,
                                                .retry_after_ms = http->retry_after_ms,
+                                               .again_ms = again_ms,
                                                .answer = http->answer,
                                                .is_answer_cut = http->is_answer_cut});
 }

@@ -58,6 +58,19 @@ void attempt_log_failure(const struct attempt *attempt)
     log_event(level, is_dead ? "job_dead" : "attempt_failed", line.fields, line.count);
 }
 
+void attempt_log_round(const struct attempt *attempt)
+{
+    struct line line;
+    if (!log_is_on(LOG_LEVEL_INFO))
+        return;
+    attempt_log_begin(&line, attempt);
+    put(&line, LOG_NUMBER("round", attempt->ending.rounds));
+    put_result(&line, &attempt->job.last_attempt);
+    put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
+    put(&line, LOG_NUMBER("again_in_ms", attempt->ending.wait_ms));
+    log_event(LOG_LEVEL_INFO, "job_not_yet", line.fields, line.count);
+}
+
 void attempt_log_unsent(const struct attempt *attempt)
 {
     struct line line;

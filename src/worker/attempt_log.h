@@ -10,6 +10,9 @@
 /* Writes attempt_failed or job_dead. The job's last_attempt must be this attempt. */
 void attempt_log_failure(const struct attempt *);
 
+/* Writes job_not_yet for a job that the receiver asked for again. */
+void attempt_log_round(const struct attempt *);
+
 /* Writes job_dead for a job that was not attempted. */
 void attempt_log_unsent(const struct attempt *);
 

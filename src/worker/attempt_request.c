@@ -139,6 +139,11 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     percent_append(&job_id, job->job_id);
     add_header(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
     add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
+    if (job->rounds) {
+        buffer_clear(&number);
+        buffer_append_number(&number, job->rounds + 1);
+        add_header(lines, SLICE("Duepost-Round"), buffer_slice(&number));
+    }
     for (size_t i = 0; i < count; i++)
         add_header(lines, headers[i].name, headers[i].value);
 #ifdef DUEPOST_TEST_NEXT
@@ -217,15 +222,13 @@ struct attempt_result attempt_result_of(const struct http_outcome *http, int64_t
     };
 }
 
-enum metrics_result attempt_metric_of(const struct http_outcome *http)
+enum metrics_result attempt_metric_of(const struct attempt_result *result, bool is_not_yet)
 {
-    if (http->error == FAILURE_IDLE_CLOSED)
-        return METRICS_RESULT_OF(FAILURE_RESET);
-    if (http->error != FAILURE_NONE)
-        return METRICS_RESULT_OF(http->error);
-    switch (http->status / 100) {
+    if (result->error != FAILURE_NONE)
+        return METRICS_RESULT_OF(result->error);
+    switch (result->status / 100) {
     case 2:
-        return METRICS_RESULT_DELIVERED;
+        return is_not_yet ? METRICS_RESULT_NOT_YET : METRICS_RESULT_DELIVERED;
     case 3:
         return METRICS_RESULT_3XX;
     case 4:

@@ -16,7 +16,7 @@ static void ck_written(struct slice answer, bool is_cut, const char *wanted)
     struct attempt_result result = status(503);
     struct buffer out;
     buffer_init(&out, ATTEMPT_LINE_MAX);
-    attempt_line_write(&out, 3, &result, answer, is_cut);
+    attempt_line_write(&out, 1, 3, &result, answer, is_cut);
     ck_assert_str_eq(buffer_text(&out), wanted);
     buffer_fini(&out);
 }
@@ -32,11 +32,11 @@ START_TEST(writes_what_an_attempt_left_behind)
     ck_written(SLICE("no"), true, HEAD " \"no\"+");
     ck_written(SLICE(""), true, HEAD " \"\"+");
     buffer_init(&out, ATTEMPT_LINE_MAX);
-    attempt_line_write(&out, 100, &timeout, SLICE("half an answer"), true);
+    attempt_line_write(&out, 1, 100, &timeout, SLICE("half an answer"), true);
     ck_assert_str_eq(buffer_text(&out), "100 1 30000 timeout");
     buffer_clear(&out);
     timeout.detail = SLICE("Timed out, with 0 bytes");
-    attempt_line_write(&out, 100, &timeout, SLICE("half an answer"), true);
+    attempt_line_write(&out, 1, 100, &timeout, SLICE("half an answer"), true);
     ck_assert_str_eq(buffer_text(&out), "100 1 30000 timeout \"Timed out, with 0 bytes\"");
     buffer_fini(&out);
 }
@@ -92,7 +92,7 @@ START_TEST(a_line_has_a_bound)
     for (size_t i = 0; i < sizeof bytes; i++) {
         memset(answer, bytes[i], sizeof answer);
         buffer_clear(&out);
-        attempt_line_write(&out, INT32_MAX, &longest, slice_from(answer, sizeof answer), false);
+        attempt_line_write(&out, 1, INT32_MAX, &longest, slice_from(answer, sizeof answer), false);
         ck_assert(!out.failed);
         ck_assert_int_eq(out.data[out.size - 1], '+');
         ck_assert_ptr_null(memchr(out.data, '\n', out.size));
@@ -109,11 +109,11 @@ START_TEST(reads_what_it_wrote)
     struct buffer out;
     buffer_init(&out, 3 * ATTEMPT_LINE_MAX);
     refused.detail = SLICE("leads to 127.0.0.1");
-    attempt_line_write(&out, 1, &refused, SLICE(""), false);
+    attempt_line_write(&out, 1, 1, &refused, SLICE(""), false);
     buffer_append_byte(&out, '\n');
-    attempt_line_write(&out, 2, &moved, SLICE(""), false);
+    attempt_line_write(&out, 1, 2, &moved, SLICE(""), false);
     buffer_append_byte(&out, '\n');
-    attempt_line_write(&out, 3, &locked, SLICE("a + \"b\"\n+"), true);
+    attempt_line_write(&out, 1, 3, &locked, SLICE("a + \"b\"\n+"), true);
     buffer_append_byte(&out, '\n');
     struct slice lines = buffer_slice(&out);
 
@@ -134,6 +134,29 @@ START_TEST(reads_what_it_wrote)
     ck_assert_int_eq(line.result.status, 503);
     ck_assert(slice_equal(line.answer, SLICE("\"a + \\\"b\\\"\\n+\"")));
     ck_assert(line.is_answer_cut);
+    ck_assert(!attempt_line_take(&lines, &line));
+    buffer_fini(&out);
+}
+END_TEST
+
+START_TEST(a_later_round_is_named)
+{
+    struct attempt_result first = status(202);
+    struct attempt_line line;
+    struct buffer out;
+    buffer_init(&out, 1000);
+    attempt_line_write(&out, 1, 2, &first, SLICE(""), false);
+    buffer_append_byte(&out, '\n');
+    attempt_line_write(&out, 10000, 3, &first, SLICE("no"), false);
+    buffer_append_byte(&out, '\n');
+    ck_assert_str_eq(buffer_text(&out), "2 1700000000123 246 202\n3@10000 1700000000123 246 202 \"no\"\n");
+    struct slice lines = buffer_slice(&out);
+    ck_assert(attempt_line_take(&lines, &line) && line.number == 2 && line.round == 1);
+    ck_assert(attempt_line_take(&lines, &line) && line.number == 3 && line.round == 10000);
+    ck_assert(line.result.status == 202 && slice_equal(line.answer, SLICE("\"no\"")));
+    lines = SLICE("3@ 1 1 200\n");
+    ck_assert(!attempt_line_take(&lines, &line));
+    lines = SLICE("@3 1 1 200\n");
     ck_assert(!attempt_line_take(&lines, &line));
     buffer_fini(&out);
 }
@@ -189,6 +212,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_character_that_the_cut_tore_is_left_out);
     tcase_add_test(tests, a_line_has_a_bound);
     tcase_add_test(tests, reads_what_it_wrote);
+    tcase_add_test(tests, a_later_round_is_named);
     tcase_add_test(tests, an_error_of_a_later_version_is_another_one);
     tcase_add_test(tests, what_somebody_else_wrote_is_no_line);
     suite_add_tcase(all, tests);

@@ -79,6 +79,52 @@ START_TEST(an_attempt_ends_the_lease_by_its_result)
 }
 END_TEST
 
+START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
+{
+    struct job job = {.attempts = 2, .uncounted = 1, .rounds = 5};
+    struct attempt_result result = {.status = 202};
+    struct ending_facts facts = facts_of(&result);
+    facts.again_ms = 30000;
+    struct ending ending = ending_decide(&job, &facts);
+    ck_assert(ending.verdict == ENDING_RETRY && ending.is_round && ending.wait_ms == 30000 &&
+              !ending.keeps_place);
+    ck_assert(ending.attempts == 0 && ending.uncounted == 0 && ending.rounds == 6);
+    ck_assert(ending.has_record && ending.has_line);
+    job.has_expires_at = true; /* the job comes back when it expires */
+    job.expires_at_ms = NOW_MS + 20000;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
+    job.expires_at_ms = NOW_MS + 40000;
+    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 30000);
+    result.status = 500; /* a failure that asks for a time says nothing by it */
+    ending = ending_decide(&job, &facts);
+    ck_assert(!ending.is_round && ending.rounds == 5 && ending.attempts == 3);
+    result.status = 410;
+    ck_assert(slice_equal(ending_decide(&job, &facts).reason, SLICE("gone")));
+    result = (struct attempt_result){.error = FAILURE_PROTOCOL};
+    facts.again_ms = 0;
+    job.attempts = job.uncounted = 0;
+    ck_assert(ending_decide(&job, &facts).verdict == ENDING_RETRY && !ending_decide(&job, &facts).is_round);
+}
+END_TEST
+
+START_TEST(rounds_come_to_an_end)
+{
+    struct job job = {.rounds = JOB_ROUNDS_MAX - 2};
+    struct attempt_result result = {.status = 200};
+    struct ending_facts facts = facts_of(&result);
+    facts.again_ms = 1000;
+    ck_assert(ending_decide(&job, &facts).is_round);
+    job.rounds = JOB_ROUNDS_MAX - 1;
+    struct ending ending = ending_decide(&job, &facts);
+    ck_assert(ending.verdict == ENDING_BURY && slice_equal(ending.reason, SLICE("rounds")) &&
+              !ending.is_round);
+    ck_assert(ending.rounds == JOB_ROUNDS_MAX && ending.attempts == 1 && ending.has_record &&
+              ending.has_line);
+    facts.again_ms = 0;
+    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_COMPLETE);
+}
+END_TEST
+
 START_TEST(the_first_reset_of_an_idle_connection_uses_up_no_retry)
 {
     struct job job = {.has_retry = true, .retry = 1};
@@ -221,6 +267,20 @@ static const char *written(const struct ending_facts *facts)
     return buffer_text(&texts.record);
 }
 
+START_TEST(a_round_is_written_with_its_number)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 202, .was_sent = true};
+    struct ending_facts facts = facts_of(&result);
+    facts.again_ms = 2000;
+    ck_assert_str_eq(written(&facts),
+                     "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"rounds\":1,"
+                     "\"lastAttempt\":{\"at\":1700000000000,\"durationMs\":12,\"status\":202},"
+                     "\"waitMs\":2000,\"needs\":[\"rounds\"],\"later\":[1],\"body\":{\"a\":1.0}}");
+    ck_assert_str_eq(buffer_text(&texts.line), "1 1700000000000 12 202");
+    ending_texts_fini(&texts);
+}
+END_TEST
+
 START_TEST(a_failure_writes_the_numbers_and_the_line)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 503, .was_sent = true};
@@ -361,12 +421,15 @@ Suite *suite(void)
     Suite *suite = suite_create("ending");
     TCase *tests = tcase_create("ending");
     tcase_add_test(tests, an_attempt_ends_the_lease_by_its_result);
+    tcase_add_test(tests, a_2xx_that_says_not_yet_begins_a_new_round);
+    tcase_add_test(tests, rounds_come_to_an_end);
     tcase_add_test(tests, the_first_reset_of_an_idle_connection_uses_up_no_retry);
     tcase_add_test(tests, a_job_without_waits_is_not_retried);
     tcase_add_test(tests, the_schedule_is_the_jobs_else_the_topics_else_ours);
     tcase_add_test(tests, jitter_makes_waits_longer_but_for_those_that_keep_their_place);
     tcase_add_test(tests, a_delivery_is_kept_only_where_its_topic_keeps_jobs);
     tcase_add_test(tests, a_lease_ends_without_an_attempt);
+    tcase_add_test(tests, a_round_is_written_with_its_number);
     tcase_add_test(tests, a_failure_writes_the_numbers_and_the_line);
     tcase_add_test(tests, a_death_writes_its_reason_and_no_wait);
     tcase_add_test(tests, a_delivery_and_a_release_write_no_record);

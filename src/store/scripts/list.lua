@@ -55,7 +55,7 @@ local function ended_so(record, lines)
   local is_sound, job = pcall(cjson.decode, record)
   if not is_sound or type(job) ~= 'table' then return false end
   if reasons ~= '' and not is_one_of(reasons, tostring(job.reason or 'consumer_lost')) then return false end
-  local status = lines and string.match(last_line(lines), '^%d+ %d+ %d+ (%S+)')
+  local status = lines and string.match(last_line(lines), '^%S+ %d+ %d+ (%S+)')
   status = status or type(job.lastAttempt) == 'table' and tostring(job.lastAttempt.status) or ''
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- retry.lua - gives back jobs whose attempt failed. Each job waits for its next attempt, or is due again at
--- its old time.
+-- retry.lua - gives back jobs whose attempt failed, or whose receiver said not yet. Each job waits for its
+-- next attempt, or is due again at its old time.
 --
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
 --      follow-ups, see follow.lua
+-- An attempt whose line has a 2xx status has not failed, and is not counted.
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: attempts check fence follow hour linger revive take
 if has_follow_ups() then take_follow_ups(2, 5) end
@@ -29,7 +30,7 @@ for i = 2, #ARGV, 5 do
     forget_crashes(id)
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
-    count(topic_of(id), 'r', 1)
+    if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count(topic_of(id), 'r', 1) end
     if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end
     if follow_ups[number] then follow(follow_ups[number]) end
   else
