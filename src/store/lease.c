@@ -11,10 +11,10 @@ enum {
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
-    int64_t wait_ms;      /* retry, release */
-    int64_t claimed_ms;   /* release */
-    struct shard_end end; /* complete, retry, bury */
-    struct shard *shard;  /* complete */
+    int64_t wait_ms;        /* retry */
+    struct shard_hold hold; /* release */
+    struct shard_end end;   /* complete, retry, bury */
+    struct shard *shard;    /* complete */
     shard_done_fn *fn;
     void *arg;
 };
@@ -68,8 +68,9 @@ static void add_release(const struct batch_item *item, struct script_call *call)
 {
     const struct lease_item *entry = (const struct lease_item *)item;
     add_lease(item, call);
-    script_call_number(call, entry->wait_ms);
-    script_call_number(call, entry->claimed_ms);
+    script_call_number(call, entry->hold.wait_ms);
+    script_call_number(call, entry->hold.claimed_ms);
+    script_call_text(call, entry->hold.receiver.size ? entry->hold.receiver : SLICE("-"));
 }
 
 static void add_bury(const struct batch_item *item, struct script_call *call)
@@ -140,12 +141,12 @@ void shard_bury(struct shard *shard, const struct lease *lease, const struct sha
     batch_add(&shard->batches[SHARD_BATCH_BURY], &end_item_new(lease, end, fn, arg)->item);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
+void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,
                    shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = lease_item_new(lease, fn, arg);
-    item->wait_ms = wait_ms;
-    item->claimed_ms = claimed_ms;
+    item->hold = *hold;
+    item->item.bytes += hold->receiver.size;
     batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);
 }
 

@@ -81,10 +81,23 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, const st
                  shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *, void *arg);
 
-/* Ends a lease without an attempt. The job was not sent and is held for wait_ms. With SHARD_NO_WAIT the due
- * time does not change. claimed_ms is now_ms of the claim that leased the job. */
-void shard_release(struct shard *, const struct lease *, int64_t wait_ms, int64_t claimed_ms, shard_done_fn *,
+/* How a job that was not sent is given back. */
+struct shard_hold {
+    int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
+    struct slice receiver; /* whose circuit breaker holds the job, see shard_resume; empty: none. Borrowed until
+                              the callback */
+    int64_t claimed_ms;    /* now_ms of the claim that leased the job */
+};
+
+/* Ends a lease without an attempt. */
+void shard_release(struct shard *, const struct lease *, const struct shard_hold *, shard_done_fn *,
                    void *arg);
+
+/* Puts at most max jobs that the circuit breaker of receiver holds back to the times when they were due. count
+ * is the number of ids that were looked at; fewer than max: there were no more. receiver is borrowed until the
+ * callback. */
+typedef void shard_resume_fn(void *arg, enum status, size_t count);
+void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
 /* Renews a lease for STORE_LEASE_MS. The status is STALE if the lease is lost, and NOT_FOUND if the job was
  * cancelled. A cancelled job must not be sent any more. If its attempt still runs, the attempt counts as in

@@ -31,6 +31,7 @@ struct upkeep {
         shard_mend_fn *mend;
         shard_survey_fn *survey;
         shard_sweep_fn *sweep;
+        shard_resume_fn *resume;
     } fn;
     void *arg;
 };
@@ -169,6 +170,24 @@ void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
     script_call_send(call, shard->worker, on_swept, upkeep);
 }
 
+static void on_resumed(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
+    upkeep->fn.resume(upkeep->arg, status, count > 0 ? (size_t)count : 0);
+    free(upkeep);
+}
+
+void shard_resume(struct shard *shard, struct slice receiver, size_t max, shard_resume_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_RESUME);
+    upkeep->fn.resume = fn;
+    script_call_text(call, receiver);
+    script_call_number(call, (int64_t)max);
+    script_call_send(call, shard->worker, on_resumed, upkeep);
+}
+
 static int64_t late_ms(const struct redis_reply *reply)
 {
     int64_t oldest_ms = redis_reply_integer(redis_reply_at(reply, 10));
@@ -215,6 +234,8 @@ static void on_surveyed(void *arg, enum status status, const struct redis_reply 
         .due_jobs = redis_reply_integer(redis_reply_at(reply, 2)),
         .oldest_due_ms = redis_reply_integer(redis_reply_at(reply, 3)),
     };
+    if (status == STATUS_OK && survey.cursor.size > SHARD_SURVEY_CURSOR_MAX)
+        status = reply_refuse("survey");
     upkeep->fn.survey(upkeep->arg, status, &survey);
     free(upkeep);
 }

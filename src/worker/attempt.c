@@ -95,6 +95,8 @@ void attempt_record(struct attempt *attempt)
                             .attempt = buffer_slice(&attempt->texts.line),
                             .follow = {&attempt->follow_up, notice->id.size > 0}};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
+    struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
+                              .claimed_ms = attempt->claimed_ms};
     attempt->follow_up =
         (struct shard_follow_up){.id = buffer_slice(&notice->id), .record = buffer_slice(&notice->record)};
     attempt_move(attempt, ATTEMPT_RECORDING);
@@ -109,7 +111,8 @@ void attempt_record(struct attempt *attempt)
         shard_bury(shard, lease, &end, attempt_on_recorded, attempt);
         break;
     case ENDING_RELEASE:
-        shard_release(shard, lease, wait_ms, attempt->claimed_ms, attempt_on_recorded, attempt);
+        hold.wait_ms = wait_ms;
+        shard_release(shard, lease, &hold, attempt_on_recorded, attempt);
         break;
     }
 }
@@ -249,6 +252,8 @@ static void attempt_send(struct attempt *attempt)
 static void attempt_on_permit(void *arg, int64_t wait_ms)
 {
     struct attempt *attempt = arg;
+    attempt->held_by = attempt->permit.held_by;
+    attempt->permit.held_by = NULL;
     if (wait_ms < 0)
         attempt_send(attempt);
     else
@@ -430,6 +435,7 @@ void attempt_free(struct attempt *attempt)
         topic_settings_fini(attempt->settings);
     free(attempt->settings);
     free(attempt->settings_text);
+    free(attempt->held_by);
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);
     buffer_fini(&attempt->payload);

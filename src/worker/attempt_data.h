@@ -63,6 +63,7 @@ struct attempt {
     int64_t claimed_ms;              /* by Redis's clock */
     int64_t late_ms;                 /* from the job's due time to the claim */
     struct permit permit;
+    char *held_by;                 /* owned: from the permit, see there */
     struct http_call *call;        /* while SENDING */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* from RECORDING on */

@@ -7,6 +7,7 @@
 #include "store/shard.h"
 #include "worker/attempt.h"
 #include "worker/receiver_report.h"
+#include "worker/resumer.h"
 #include "worker/slots.h"
 
 #define RENEW_AFTER_US INT64_C(2000000)
@@ -38,6 +39,7 @@ struct consumer {
     size_t first; /* lane that begins the next turn */
     struct slots slots;
     struct receivers *receivers;
+    struct resumer *resumer;
     struct unserved unserved;
     size_t in_flight; /* number of attempts in all lanes */
     size_t claims;    /* under way */
@@ -290,6 +292,11 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
     shard_on_bell_up(lane->shard, consumer_on_up, lane);
 }
 
+static void consumer_on_closed(void *resumer, struct slice receiver)
+{
+    resumer_resume(resumer, receiver);
+}
+
 struct consumer *consumer_new(struct loop *loop, const struct consumer_options *options)
 {
     struct consumer *consumer = NEW(struct consumer);
@@ -298,6 +305,8 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     consumer->lanes = NEW_ARRAY(struct lane, consumer->lane_count);
     slots_init(&consumer->slots, options->max_in_flight, consumer->lane_count);
     consumer->receivers = receivers_new(loop, options->store, options->metrics);
+    consumer->resumer = resumer_new(loop, options->store);
+    receivers_on_closed(consumer->receivers, consumer_on_closed, consumer->resumer);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
     consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, consumer_on_turn_end, consumer);
     for (size_t i = 0; i < consumer->lane_count; i++)
@@ -348,6 +357,7 @@ void consumer_free(struct consumer *consumer)
         timer_free(consumer->lanes[i].retry);
     }
     receivers_free(consumer->receivers);
+    resumer_free(consumer->resumer);
     hook_free(consumer->decide);
     timer_free(consumer->renew);
     slots_fini(&consumer->slots);

@@ -7,15 +7,15 @@
 
 #define EACH_US INT64_C(2000) /* minimum distance between two jobs of a row */
 
-/* At most, because the breaker may close before its wait is over. */
-#define BREAKER_FIRST_US INT64_C(30000000)
+#define BREAKER_ROW_US   INT64_C(200000) /* 100 jobs */
+#define BREAKER_LEAST_US INT64_C(60000000)
+#define BREAKER_MOST_US  INT64_C(600000000)
 
 #define LIMIT_FIRST_US INT64_C(50000)
 #define LIMIT_EACH_US  INT64_C(20000) /* divided by the limit */
 
-#define RECHECK_FIRST_US INT64_C(250000)
-#define RECHECK_MOST_US  INT64_C(1000000)
-#define PROBED_US        INT64_C(1000000) /* first delay until other jobs check whether a probe is over */
+#define ASKED_US  INT64_C(250000)  /* while another attempt asks for the right to probe */
+#define PROBED_US INT64_C(1000000) /* first delay until other jobs check whether a probe is over */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)
 #define UNSERVED_MOST_US  INT64_C(600000000)
@@ -41,13 +41,9 @@ static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int
     return hold_us;
 }
 
-/* Takes the next place of the receiver's row, whose length grows with the outage. */
-static int64_t take_receivers_place(struct receiver *receiver, int64_t now_us, int64_t first_us,
-                                    int64_t each_us)
+static int64_t random_us(int64_t least_us, int64_t most_us)
 {
-    int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
-    int64_t hold_us = take_place(&receiver->row_us, now_us, first_us, each_us, most_us);
-    return hold_us >= 0 ? hold_us : most_us - (int64_t)((double)most_us / 4 * random_bits() / UINT32_MAX);
+    return least_us + (int64_t)((double)(most_us - least_us) * random_bits() / UINT32_MAX);
 }
 
 /* ---- the breaker ---- */
@@ -68,16 +64,13 @@ static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
 
 int64_t hold_by_breaker_ms(struct receiver *receiver)
 {
-    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us), hold_us = -1;
+    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us);
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
-    if (receiver_is_outdated(receiver))
-        hold_us = take_place(&receiver->recheck_us, now_us, RECHECK_FIRST_US, EACH_US,
-                             left_us < RECHECK_MOST_US ? left_us : RECHECK_MOST_US);
     if (left_us <= 0) /* another attempt is asking for the right to probe */
-        left_us = RECHECK_FIRST_US;
+        left_us = ASKED_US;
+    int64_t hold_us = take_place(&receiver->row_us, now_us, left_us, EACH_US, left_us + BREAKER_ROW_US);
     if (hold_us < 0)
-        hold_us = take_receivers_place(receiver, now_us,
-                                       left_us < BREAKER_FIRST_US ? left_us : BREAKER_FIRST_US, EACH_US);
+        hold_us = random_us(BREAKER_LEAST_US, BREAKER_MOST_US);
     return (hold_us + 999) / 1000;
 }
 
@@ -85,11 +78,12 @@ int64_t hold_by_breaker_ms(struct receiver *receiver)
 
 int64_t hold_by_limit_ms(struct receiver *receiver)
 {
-    int64_t each_us = LIMIT_EACH_US / receiver->limit;
+    int64_t now_us = clock_boot_us(), each_us = LIMIT_EACH_US / receiver->limit;
+    int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_LIMIT, 1);
-    return take_receivers_place(receiver, clock_boot_us(), LIMIT_FIRST_US,
-                                each_us > EACH_US ? each_us : EACH_US) /
-           1000;
+    int64_t hold_us = take_place(&receiver->row_us, now_us, LIMIT_FIRST_US,
+                                 each_us > EACH_US ? each_us : EACH_US, most_us);
+    return (hold_us >= 0 ? hold_us : random_us(most_us / 4 * 3, most_us)) / 1000;
 }
 
 /* ---- unserved ---- */

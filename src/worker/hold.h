@@ -1,15 +1,16 @@
 /* hold.h - decides how long a due job is held (given back to Redis) when it cannot be sent now.
  *
  * Each check of a held job costs a claim and a release. Therefore the jobs of one receiver come back in a
- * row, at least 2 ms apart. receiver_row_ms limits the length of the row: 34 s at first, then a quarter of
- * the outage, at most 10 minutes. If the row is full, a further job comes back at a random time in the last
- * quarter of the row. With 4 reactors and 1,000,000 held jobs there are 34,000 checks a second in the first
- * two minutes, 7,000 after 10 minutes, and 2,000 after 35 minutes.
+ * row, at least 2 ms apart.
  *
  *   held by its
- *   breaker      The first job comes back when the receiver may be probed, the others behind it. While news
- *                are being read, some come back within a second: the breaker may have been closed.
- *   limit        The distance is that at which attempts of 20 ms would make room.
+ *   breaker      A row of 100 jobs comes back when the receiver may be probed; one of them becomes the probe.
+ *                The others wait until the breaker closes (resumer.h), and come back at a random time within 1
+ *                to 10 minutes if no process notices that. With 1,000,000 held jobs there are 2,000 checks a
+ *                second.
+ *   limit        The distance is that at which attempts of 20 ms would make room. receiver_row_ms limits the
+ *                length of the row: 34 s at first, then a quarter of the time that the limit has lasted, at
+ *                most 10 minutes. If the row is full, jobs come back at random times in its last quarter.
  *   version      Only a later version can serve the job: after 5 s at least, up to 10 minutes. */
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H

@@ -1,5 +1,6 @@
 #include "worker/permit.h"
 
+#include "base/memory.h"
 #include "worker/hold.h"
 #include "worker/receiver_report.h"
 
@@ -33,13 +34,15 @@ static void drop_part(struct permit_part *part)
     leave(part);
 }
 
-static enum permit_answer hold(struct permit_part *part, int64_t wait_ms)
+static enum permit_answer hold(struct permit_part *part, int64_t wait_ms, bool is_by_breaker)
 {
     struct receiver *receiver = part->receiver;
+    char *name = is_by_breaker ? slice_dup(slice_of(receiver->name)) : NULL;
     part->permit->wait_ms = wait_ms;
     part->receiver = NULL;
     receiver_settle(receiver);
     permit_drop(part->permit); /* gives back the other part, because the attempt is held */
+    part->permit->held_by = name;
     return PERMIT_HELD;
 }
 
@@ -51,12 +54,12 @@ static enum permit_answer ask_part(struct permit *permit, struct permit_part *pa
     *part = (struct permit_part){.permit = permit, .receiver = receiver};
     if (receiver->is_open) {
         if (!receiver_may_be_asked(receiver))
-            return hold(part, hold_by_breaker_ms(receiver));
+            return hold(part, hold_by_breaker_ms(receiver), true);
         receiver_ask_probe(receiver, permit_on_probe, part);
         return PERMIT_ASKED;
     }
     if (receiver_is_full(receiver))
-        return hold(part, hold_by_limit_ms(receiver));
+        return hold(part, hold_by_limit_ms(receiver), false);
     give(part, 0);
     return PERMIT_GIVEN;
 }
@@ -92,7 +95,7 @@ static void permit_on_probe(void *arg, bool may_send, int64_t probe)
     struct permit *permit = part->permit;
     enum permit_answer answer = PERMIT_GIVEN;
     if (!may_send) {
-        answer = hold(part, hold_by_breaker_ms(part->receiver));
+        answer = hold(part, hold_by_breaker_ms(part->receiver), true);
     } else {
         give(part, probe);
         if (part == &permit->path)
@@ -125,4 +128,6 @@ void permit_drop(struct permit *permit)
 {
     drop_part(&permit->path);
     drop_part(&permit->host);
+    free(permit->held_by);
+    permit->held_by = NULL;
 }

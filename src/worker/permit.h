@@ -10,8 +10,8 @@
 
 #include "worker/receivers.h"
 
-/* Receives the answer. wait_ms is -1 if the permit is given. Otherwise wait_ms is how long the job is
- * held. */
+/* Receives the answer. wait_ms is -1 if the permit is given. Otherwise wait_ms is how long the job is held,
+ * and the permit's held_by says by what. */
 typedef void permit_fn(void *arg, int64_t wait_ms);
 
 struct permit;
@@ -28,6 +28,8 @@ struct permit {
     struct permit_part path, host; /* asked for in this order */
     struct receivers *receivers;
     int64_t wait_ms;
+    char *held_by; /* name of the receiver whose breaker is open; NULL: another reason. Owned until
+                      permit_drop, but may be taken */
     permit_fn *fn;
     void *arg;
 };

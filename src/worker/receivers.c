@@ -82,19 +82,16 @@ bool receiver_is_full(const struct receiver *receiver)
     return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
 }
 
-bool receiver_is_outdated(const struct receiver *receiver)
-{
-    const struct shard_view *shard = &receiver->receivers->shards[receiver->shard];
-    return shard->is_behind || shard->is_asking;
-}
-
 static void set_open(struct receiver *receiver, bool is_open)
 {
     if (is_open != receiver->is_open)
         receiver->row_us = 0; /* jobs that are held from now on start a new row */
     receiver->receivers->open_count += is_open;
     receiver->receivers->open_count -= receiver->is_open;
+    bool has_closed = receiver->is_open && !is_open;
     receiver->is_open = is_open;
+    if (has_closed && receiver->receivers->on_closed)
+        receiver->receivers->on_closed(receiver->receivers->closed_arg, slice_of(receiver->name));
 }
 
 static void set_limit(struct receiver *receiver, int64_t limit)
@@ -308,6 +305,12 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
     list_init(&receivers->with_news);
     receivers->later = timer_new(loop, on_later, receivers);
     return receivers;
+}
+
+void receivers_on_closed(struct receivers *receivers, receivers_closed_fn *fn, void *arg)
+{
+    receivers->on_closed = fn;
+    receivers->closed_arg = arg;
 }
 
 void receivers_free(struct receivers *receivers)

@@ -19,6 +19,9 @@ enum { RECEIVER_BUCKETS = 4096 };
 
 struct shard_view;
 
+/* name is borrowed until the callback returns. */
+typedef void receivers_closed_fn(void *arg, struct slice name);
+
 struct receivers {
     struct store *store;
     struct metrics *metrics;
@@ -28,6 +31,8 @@ struct receivers {
     size_t impaired_count, open_count, limited_count;
     struct list with_news; /* linked by news_link */
     struct timer *later;   /* when news may be read again */
+    receivers_closed_fn *on_closed;
+    void *closed_arg;
 };
 
 /* The next report about a receiver. */
@@ -80,14 +85,17 @@ struct receiver {
     bool is_asking; /* an answer is expected, even if the attempt has ended */
 
     /* hold.c */
-    int64_t row_us;     /* when the last job of the row comes back */
-    int64_t recheck_us; /* the same, for the row of jobs that wait for news */
+    int64_t row_us; /* when the last job of the row comes back */
 
     char name[];
 };
 
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
+
+/* Calls fn when a breaker that the copy has as open is closed. fn must not call this module. There is one
+ * listener. */
+void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
 void receivers_free(struct receivers *);
@@ -107,9 +115,6 @@ void receiver_leave(struct receiver *);
 
 /* Returns whether the receiver's limit of attempts in flight is reached. */
 bool receiver_is_full(const struct receiver *);
-
-/* Returns whether Redis may have newer records, which are being read. */
-bool receiver_is_outdated(const struct receiver *);
 
 /* Returns whether there is something to report. */
 bool receiver_has_news(const struct receiver *);

@@ -140,7 +140,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "held": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
+        expected = NAMES.get(name) or {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

@@ -109,6 +109,7 @@ class Story:
         if not self.can_go_on(node):
             return
         self.break_a_claim(node)
+        self.open_a_breaker()
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
@@ -147,6 +148,12 @@ class Story:
         if self.lane.schedule(node, "unheard") == 201:
             until(lambda: self.lane.ask("ZSCORE", leases, f"{self.lane.name}/unheard") or not self.can_go_on(node), 10, "its claim")
         self.lane.ask("DEL", key)
+
+    def open_a_breaker(self):
+        """As another process would. It is closed by a request below."""
+        keys, name, now_ms = self.lane.keys, "127.0.0.1:1", now_us() // 1000
+        self.lane.ask("HSET", keys + "receivers", "version", 1000, name, f"20 {now_ms} {now_ms + 60000} 60000 0 0 0 {now_ms} connect {now_ms}")
+        self.lane.ask("ZADD", keys + "reported", 1000, name)
 
     def can_go_on(self, node):
         return node.is_alive() and not is_stopped(node.pid)

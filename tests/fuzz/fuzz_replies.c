@@ -438,6 +438,12 @@ static void on_swept(void *arg, enum status status, const struct shard_swept *sw
     called++;
 }
 
+static void on_resumed(void *arg, enum status status, size_t count)
+{
+    (void)arg, (void)status, (void)count;
+    called++;
+}
+
 static void on_survey(void *arg, enum status status, const struct shard_survey *survey)
 {
     (void)arg, (void)status;
@@ -558,7 +564,7 @@ static unsigned begin(struct store *store, unsigned number)
         shard_complete(shard, &lease, &end, on_set, NULL);
         shard_retry(shard, &lease, 5, &end, on_set, NULL);
         shard_bury(shard, &lease, &end, on_set, NULL);
-        shard_release(shard, &lease, SHARD_NO_WAIT, 5, on_set, NULL);
+        shard_release(shard, &lease, &(struct shard_hold){.wait_ms = SHARD_NO_WAIT, .claimed_ms = 5}, on_set, NULL);
         shard_renew(shard, &lease, on_set, NULL);
         return 5;
     case 21:
@@ -572,7 +578,8 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 24:
         shard_sweep(shard, on_swept, NULL);
-        return 1;
+        shard_resume(shard, SLICE("h:80"), 5, on_resumed, NULL);
+        return 2;
     case 25:
         shard_survey(shard, &(struct shard_survey){.oldest_due_ms = -1}, on_survey, NULL);
         return 1;

@@ -29,6 +29,7 @@ TOPICS = (*OWNERS, "a~c", "b~c")
 ENDS = ("dead", "delivered", "cancelled")
 IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
 LIMIT = 2  # in flight of one topic
+BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
 SLOTS = 3
 SPARE_US = 1_000_000  # a consumer begins no POST so shortly before its lease ends
@@ -223,7 +224,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
-        foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"hour:\d+", key)} - set(names)
+        foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -553,6 +554,7 @@ class World:
         for job_id in self.some_ids():
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
             items.append((job_id, seen, self.chance.choice(("-", self.some_when())), "{" + self.some_record()))
+        held = {job_id: self.pool.held.get(job_id) for job_id, *_ in items}
         answer = self.call_items("change", (), items)
         for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
             if due >= 0 and seen == "dead":
@@ -561,6 +563,9 @@ class World:
                 self.lives[job_id].changes += 1
                 if when != "-":
                     self.lives[job_id].due = due
+                    held[job_id] = None
+                elif held[job_id] is not None:
+                    self.lives[job_id].due = min(self.lives[job_id].due, int(held[job_id]))
 
     def step_cancel(self):
         if self.is_away:
@@ -724,14 +729,28 @@ class World:
             self.claim(consumer, False)
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting and not attempt.outcome]
         if unsent and self.can_call(consumer):
-            items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000)), attempt.claimed_ms)
-                     for attempt in unsent]
+            items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000, 60000)), attempt.claimed_ms,
+                      self.chance.choice(("-", *BREAKERS))) for attempt in unsent]
             items *= self.chance.choice((1, 1, 2))
-            for (job_id, nonce, wait, _), is_done in zip(items, self.call_items("release", (), items)):
+            for (job_id, nonce, wait, _, receiver), is_done in zip(items, self.call_items("release", (), items)):
                 if is_done and wait >= 0:
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     self.unbegin(topic_of(job_id), nonce)
+                    is_noted = self.link("ZSCORE", f"{BASE}breaker:{receiver}", job_id) is not None
+                    expect(is_noted == (receiver != "-"), job_id, "is held by", receiver, is_noted)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
+
+    def step_resume(self):
+        """A breaker closes: what it held comes when it was due."""
+        if self.is_away:
+            return
+        receiver, most = self.chance.choice(BREAKERS), self.chance.choice((1, 3, 100))
+        guide = self.link("ZRANGE", f"{BASE}breaker:{receiver}", 0, most - 1)
+        held = {job_id: self.pool.held.get(job_id) for job_id in guide}
+        self.check("resume", (receiver, most), self.call("resume", receiver, most), self.pool.resume(guide))
+        for job_id, due in held.items():
+            if due is not None and job_id in self.lives:
+                self.lives[job_id].due = min(self.lives[job_id].due, int(due))
 
     def step_lose(self):
         """As if four consumers of a leased job had been lost before: the next loss is its last."""
@@ -843,7 +862,7 @@ class World:
 
     STEPS = {
         "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 4, "time": 12, "settings": 3, "sweep": 4,
+        "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
@@ -1004,6 +1023,9 @@ CONTROLS = {
     "a later job of the same ms comes before": [("lib/places", "last and last + 1 / TIES or ms", "ms")],
     "a job that is given back has a new place": [("abandon", "put_back(ids[i], string.match(claim, '%S+$'))",
                                                   "put(ids[i], math.floor(tonumber(string.match(claim, '%S+$'))))")],
+    "a job that resumes is early": [("resume", "put_back(ids[i], dues[i])", "put_back(ids[i], dues[i] - 1000)")],
+    "what is not held resumes": [("resume", "if dues[i] and places_now[i] and", "if not dues[i] or")],
+    "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],
     "held back for less": [("release", "else put(id, soonest + wait) end", "else put(id, soonest + wait - 500) end")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],

@@ -389,6 +389,8 @@ class Pool:
                 self.crashes.pop(job_id, None)
                 if when != "-":
                     at = self.put(job_id, self.due_of(when)[0])
+                elif job_id in self.held:
+                    self.put_back(job_id, self.held[job_id])
                 answers.append(at)
         self.finish()
         return answers
@@ -629,7 +631,7 @@ class Pool:
     def release(self, items):
         unsent = collections.Counter()
 
-        def finish_item(job_id, nonce, wait, claimed):
+        def finish_item(job_id, nonce, wait, claimed, receiver):
             due = self.holders[job_id][1]
             self.take(job_id)
             if wait < 0 or due > self.soonest + wait:
@@ -644,6 +646,14 @@ class Pool:
             for (topic, _, claimed), number in unsent.items():
                 self.give_back(topic, number, claimed)
         return self.end(items, finish_item, ("lease",), finish_call)
+
+    def resume(self, guide):
+        """guide: what breaker:<receiver> had."""
+        for job_id in guide:
+            if job_id in self.held and job_id in self.bucket and self.held[job_id] < self.bucket[job_id]:
+                self.put_back(job_id, self.held[job_id])
+        self.finish()
+        return [len(guide)]
 
     def give_back(self, topic, number, claimed):
         """Turns of a claim whose attempts have not begun."""

@@ -441,11 +441,19 @@ void shard_bury(struct shard *shard, const struct lease *lease, const struct sha
     add_end_call(WORLD_BURY, shard, lease, end, fn, arg);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, int64_t wait_ms, int64_t claimed_ms,
+void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,
                    shard_done_fn *fn, void *arg)
 {
     struct world_call *call = add_lease_call(WORLD_RELEASE, shard, lease, fn, arg);
-    call->wait_ms = wait_ms, call->claimed_ms = claimed_ms;
+    call->wait_ms = hold->wait_ms, call->claimed_ms = hold->claimed_ms;
+    copy(call->receiver, sizeof call->receiver, hold->receiver);
+}
+
+void shard_resume(struct shard *shard, struct slice receiver, size_t max, shard_resume_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_RESUME, shard, arg);
+    call->fn.resume = fn, call->max = max;
+    copy(call->receiver, sizeof call->receiver, receiver);
 }
 
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
@@ -557,6 +565,12 @@ void world_answer_survey(enum status status, const char *cursor)
     const struct world_call *call = take_call(WORLD_SURVEY);
     struct shard_survey survey = {.cursor = slice_of(cursor), .oldest_due_ms = -1};
     call->fn.survey(call->arg, status, &survey);
+}
+
+void world_answer_resume(enum status status, size_t count)
+{
+    const struct world_call *call = take_call(WORLD_RESUME);
+    call->fn.resume(call->arg, status, count);
 }
 
 void world_answer_audit(enum status status, struct store_counts counts)

@@ -42,6 +42,7 @@ enum world_kind {
     WORLD_RETRY,
     WORLD_BURY,
     WORLD_RELEASE,
+    WORLD_RESUME,
     WORLD_RENEW,
     WORLD_BELL,
     WORLD_CARRY,
@@ -63,12 +64,14 @@ struct world_call {
     size_t max;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
+    char receiver[256]; /* release, resume */
     char record[1024], line[1024], walk[64], cursor[256];
     char follow_id[128], follow_record[1024]; /* of the last job that follows from an ending; empty: none */
     char me[64], stuck_owner[64];
     struct shard_carry carry;
     union {
         shard_claim_fn *claim;
+        shard_resume_fn *resume;
         shard_done_fn *done;
         shard_carry_fn *carry;
         shard_recover_fn *recover;
@@ -93,6 +96,7 @@ void world_answer(enum world_kind, enum status); /* COMPLETE to BELL, with their
 void world_answer_claim(enum status, const struct shard_claimed *, size_t count, size_t more);
 void world_answer_carry(const char *owner,
                         struct shard_carried); /* owner NULL: who called. now_us is filled in */
+void world_answer_resume(enum status, size_t count);
 void world_fail_carry(enum status);
 void world_answer_recover(enum status, struct shard_recovered);
 void world_answer_forget(enum status, bool is_full);

@@ -2,11 +2,11 @@
 -- change.lua - changes members of jobs at their owner's request, unless a job has changed since the caller
 -- read it. The flag allow-oom is not set, because records may grow.
 --
--- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the place, record, ...
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record, ...
 -- A dead job stays dead.
--- Returns {now_us, result ...}. A result is the due time, 0 if the place is kept, AGAIN, LEASED, NOT_AS_SEEN
+-- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended seen places url when
+-- uses: check crashes ended held seen places url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -27,7 +27,12 @@ local function change(id, tag, when, record)
   if seen == 'dead' then return change_dead(id, record) end
   call('HSET', JOBS, id, record)
   forget_crashes(id)
-  if when == '-' then return 0 end
+  if when == '-' then
+    -- A held job is tried again: the change may lead it to another receiver.
+    local due = held_dues(topic_of(id), {id})[1]
+    if due then put_back(id, due) end
+    return 0
+  end
   return put(id, (due_of(when)))
 end
 

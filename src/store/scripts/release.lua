@@ -2,14 +2,18 @@
 -- release.lua - gives back leases without an attempt. Each job is due again at its old time, or is held for
 -- some time.
 --
--- ARGV from 2: id, nonce, ms to hold the job from now, or -1, time of its claim, ms, ...
+-- ARGV from 2, for each job:
+--   id, nonce
+--   wait      how long to hold the job from now, ms, or -1
+--   claimed   time of its claim, ms
+--   receiver  whose circuit breaker holds the job, or -
 -- Returns {now_us, 1 done or 0 stale, ...}.
--- uses: check fence linger take
-check(2, 4, 3)
-for i = 5, #ARGV, 4 do
+-- uses: breaker check fence linger take
+check(2, 5, 3)
+for i = 5, #ARGV, 5 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end
 end
-local verdicts, claims = fence(2, 4)
+local verdicts, claims = fence(2, 5)
 
 -- A job that is held was not sent. A job that is given back without a wait may have been sent, and has used its turn in a rate.
 local unsent = {}
@@ -20,8 +24,8 @@ local function note_unsent(topic, nonce, since)
 end
 
 local replies = {now_us}
-for i = 2, #ARGV, 4 do
-  local number, id = (i + 2) / 4, ARGV[i]
+for i = 2, #ARGV, 5 do
+  local number, id = (i + 3) / 5, ARGV[i]
   local has_lease = verdicts[number] == 'lease'
   replies[number + 1] = has_lease and 1 or 0
   if has_lease then
@@ -31,6 +35,7 @@ for i = 2, #ARGV, 4 do
     if wait < 0 or tonumber(due) > soonest + wait then put_back(id, due) else put(id, soonest + wait) end
     if wait >= 0 then
       hold(topic_of(id), id, due)
+      if ARGV[i + 4] ~= '-' then hold_by_breaker(ARGV[i + 4], id, soonest + wait) end
       note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))
     end
   else
@@ -38,5 +43,6 @@ for i = 2, #ARGV, 4 do
   end
 end
 for _, claim in pairs(unsent) do return_tokens(claim.topic, claim.number, claim.since) end
+write_guides()
 finish()
 return replies

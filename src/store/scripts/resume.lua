@@ -1,0 +1,32 @@
+#!lua flags=allow-oom
+-- resume.lua - puts jobs that the circuit breaker of a receiver held back to the times when they were due.
+--
+-- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to look at
+-- Returns {now_us, number of ids that were looked at}.
+-- uses: breaker held places probe
+local receiver, most = ARGV[2], tonumber(ARGV[3])
+
+if #ARGV ~= 3 or not most or most < 1 then error('wrong arguments') end
+probe()
+
+local entries, topics, ids_of = call('ZPOPMIN', breaker_of(receiver), most), {}, {}
+for i = 1, #entries, 2 do
+  local id = entries[i]
+  local topic = topic_of(id)
+  if not ids_of[topic] then
+    ids_of[topic] = {}
+    topics[#topics + 1] = topic
+  end
+  table.insert(ids_of[topic], id)
+end
+
+-- A job that is no longer held keeps its place: it was cancelled, changed or claimed meanwhile.
+for _, topic in ipairs(topics) do
+  local ids = ids_of[topic]
+  local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
+  for i = 1, #ids do
+    if dues[i] and places_now[i] and tonumber(dues[i]) < tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
+  end
+end
+finish()
+return {now_us, #entries / 2}
