@@ -84,8 +84,8 @@ void shard_bury(struct shard *, const struct lease *, const struct shard_end *, 
 /* How a job that was not sent is given back. */
 struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
-    struct slice receiver; /* whose circuit breaker holds the job, see shard_resume; empty: none. Borrowed until
-                              the callback */
+    struct slice receiver; /* whose circuit breaker holds the job, see shard_resume; empty: none. Borrowed
+                              until the callback */
     int64_t claimed_ms;    /* now_ms of the claim that leased the job */
 };
 
@@ -93,9 +93,9 @@ struct shard_hold {
 void shard_release(struct shard *, const struct lease *, const struct shard_hold *, shard_done_fn *,
                    void *arg);
 
-/* Puts at most max jobs that the circuit breaker of receiver holds back to the times when they were due. count
- * is the number of ids that were looked at; fewer than max: there were no more. receiver is borrowed until the
- * callback. */
+/* Puts at most max jobs that the circuit breaker of receiver holds back to the times when they were due.
+ * count is the number of ids that were looked at; fewer than max: there were no more. receiver is borrowed
+ * until the callback. */
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 

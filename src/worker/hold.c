@@ -81,8 +81,8 @@ int64_t hold_by_limit_ms(struct receiver *receiver)
     int64_t now_us = clock_boot_us(), each_us = LIMIT_EACH_US / receiver->limit;
     int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_LIMIT, 1);
-    int64_t hold_us = take_place(&receiver->row_us, now_us, LIMIT_FIRST_US,
-                                 each_us > EACH_US ? each_us : EACH_US, most_us);
+    int64_t hold_us =
+        take_place(&receiver->row_us, now_us, LIMIT_FIRST_US, each_us > EACH_US ? each_us : EACH_US, most_us);
     return (hold_us >= 0 ? hold_us : random_us(most_us / 4 * 3, most_us)) / 1000;
 }
 

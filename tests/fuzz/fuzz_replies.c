@@ -564,7 +564,8 @@ static unsigned begin(struct store *store, unsigned number)
         shard_complete(shard, &lease, &end, on_set, NULL);
         shard_retry(shard, &lease, 5, &end, on_set, NULL);
         shard_bury(shard, &lease, &end, on_set, NULL);
-        shard_release(shard, &lease, &(struct shard_hold){.wait_ms = SHARD_NO_WAIT, .claimed_ms = 5}, on_set, NULL);
+        shard_release(shard, &lease, &(struct shard_hold){.wait_ms = SHARD_NO_WAIT, .claimed_ms = 5}, on_set,
+                      NULL);
         shard_renew(shard, &lease, on_set, NULL);
         return 5;
     case 21:

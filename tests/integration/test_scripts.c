@@ -991,9 +991,8 @@ START_TEST(release_holds_a_job_back)
 }
 END_TEST
 
-#define GUIDE "breaker:h:1: t/a@now+5001\n"
-#define HELD_BY_BREAKER                                                                                      \
-    "bucket:t: t/a@now+5001\n" GUIDE "due: t@now+5001\n" HELD_T "jobs: t/a={r}\n"
+#define GUIDE           "breaker:h:1: t/a@now+5001\n"
+#define HELD_BY_BREAKER "bucket:t: t/a@now+5001\n" GUIDE "due: t@now+5001\n" HELD_T "jobs: t/a={r}\n"
 
 START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
 {
@@ -1006,12 +1005,12 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
         {HELD_BY_BREAKER, resume, "1", READY}, {HELD_BY_BREAKER, "resume h:2 9", "0", NULL},
         {HELD_BY_BREAKER, "resume h:1 0", "ERR", NULL}, {HELD_BY_BREAKER, "resume h:1", "ERR", NULL},
         /* Jobs that are not held any more. */
-        {GUIDE, resume, "1", ""},
-        {LEASED GUIDE, resume, "1", LEASED},
+        {GUIDE, resume, "1", ""}, {LEASED GUIDE, resume, "1", LEASED},
         {"bucket:t: t/a@now+9000\n" GUIDE "due: t@now+9000\njobs: t/a={r}\n", resume, "1",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"},
         /* The clock went back: a job may be due later than now. */
-        {"bucket:t: t/a@now+5001\n" GUIDE "due: t@now+5001\nheld: t@now+700\nheld:t: t/a@now+700\njobs: t/a={r}\n",
+        {"bucket:t: t/a@now+5001\n" GUIDE
+         "due: t@now+5001\nheld: t@now+700\nheld:t: t/a@now+700\njobs: t/a={r}\n",
          resume, "1 wake now+700", "bucket:t: t/a@now+700\ndue: t@now+700\njobs: t/a={r}\n"},
         {two, "resume h:1 1", "1",
          "bucket:t: t/a@now-1000 t/b@now+5003\nbreaker:h:1: t/b@now+5003\n"
@@ -1019,7 +1018,8 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
         {two, resume, "2",
          "bucket:t: t/b@now-2000 t/a@now-1000\njobs: t/a={r} t/b={r}\n" BELL "turns: t@1\n"},
         /* Entries whose time was over for a minute go. */
-        {"breaker:h:1: t/x@now-60001 t/y@now-59000\n" LEASED, "release t/a n1 5000 now h:1", "1 wake now+5001",
+        {"breaker:h:1: t/x@now-60001 t/y@now-59000\n" LEASED, "release t/a n1 5000 now h:1",
+         "1 wake now+5001",
          "bucket:t: t/a@now+5001\nbreaker:h:1: t/y@now-59000 t/a@now+5001\ndue: t@now+5001\n" HELD_T
          "jobs: t/a={r}\n"},
         /* A change may lead a job to another receiver. */

@@ -1,4 +1,4 @@
-/* What happens to held jobs when a breaker closes. */
+/* Tests how held jobs are put back when a breaker closes. */
 #include "worker/resumer.h"
 
 #include "support/suite.h"
