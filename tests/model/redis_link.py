@@ -104,6 +104,12 @@ class Redis:
         shutil.rmtree(self.directory)
 
 
+def known_needs():
+    """Those of an ordinary build, which the scripts carry."""
+    build = pathlib.Path(__file__).parents[2] / "CMakeLists.txt"
+    return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
+
+
 def script_texts(folder, changes=()):
     """The scripts as they are embedded. changes: (file, such as "run" or "lib/offer", old text, new text), to seed a bug."""
     folder = pathlib.Path(folder)
@@ -121,7 +127,6 @@ def script_texts(folder, changes=()):
         for name, text in sorted(texts.items(), key=lambda item: (not item[0].startswith("lib/"), item[0])):
             paths.append(sources / f"{name}.lua")
             paths[-1].write_text(text)
-        # Without needs, as in a build that knows none.
-        subprocess.run(["awk", "-v", f"out={composed}", "-v", "needs=", "-f", folder / "compose.awk",
+        subprocess.run(["awk", "-v", f"out={composed}", "-v", f"needs={known_needs()}", "-f", folder / "compose.awk",
                         folder / "results.list", *paths], check=True)
         return {path.stem: path.read_text() for path in composed.glob("*.lua")}
