@@ -1,4 +1,4 @@
-/* lists.c - /jobs: GET and DELETE; GET /jobs/count and POST /jobs/redrive */
+/* lists.c - /jobs: GET and DELETE; GET /jobs/count; POST /jobs/redrive, /jobs/run and /jobs/reschedule */
 #include "api/page.h"
 #include "api/problem.h"
 #include "api/query.h"
@@ -72,14 +72,28 @@ static void on_bulk(void *arg, const struct app_verdict *verdict)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
+static void act(struct exchange *exchange, enum app_action action)
+{
+    if (query_read_bulk(exchange, action))
+        app_bulk(app_of(exchange), &exchange->caller, &list_query(exchange)->bulk, on_bulk, exchange);
+}
+
 HANDLER(cancel_many_handle)
 {
-    if (query_read_cancel(exchange))
-        app_cancel_many(app_of(exchange), &exchange->caller, &list_query(exchange)->bulk, on_bulk, exchange);
+    act(exchange, APP_CANCEL);
 }
 
 HANDLER(redrive_handle)
 {
-    if (query_read_redrive(exchange))
-        app_redrive(app_of(exchange), &exchange->caller, &list_query(exchange)->bulk, on_bulk, exchange);
+    act(exchange, APP_REDRIVE);
+}
+
+HANDLER(run_many_handle)
+{
+    act(exchange, APP_RUN);
+}
+
+HANDLER(reschedule_handle)
+{
+    act(exchange, APP_RESCHEDULE);
 }

@@ -1,8 +1,11 @@
 #include "api/query.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
+#include "base/clock.h"
 #include "base/decimal.h"
+#include "base/duration.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
 #include "http/access.h"
@@ -10,7 +13,7 @@
 #include "job/job_id.h"
 #include "job/labels.h"
 
-enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000 };
+enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000, TOTAL_MAX = 1000000000 };
 
 /* ---- values ---- */
 
@@ -176,11 +179,49 @@ static const char *read_per_second(void *into, struct slice value)
     return NULL;
 }
 
+/* Reads the maximum number of jobs of a whole bulk action. */
+static const char *read_total(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return slice_to_number(value, TOTAL_MAX, &query->bulk.limit) && query->bulk.limit > 0
+               ? NULL
+               : "must be 1 to 1000000000";
+}
+
+static const char *read_flag(struct slice value, bool *flag)
+{
+    *flag = slice_equal(value, SLICE("true"));
+    return *flag || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
+}
+
+static const char *read_all(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return read_flag(value, &query->is_all);
+}
+
+static const char *read_delay(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return duration_parse(value, JOB_DELAY_MAX_MS, &query->bulk.at_ms)
+               ? NULL
+               : "must be a duration of at most 10 years, such as 900 or 15m";
+}
+
+static const char *read_due_at(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    int64_t *at_ms = &query->bulk.at_ms;
+    query->bulk.has_due_at = true;
+    if (!timestamp_parse(value, at_ms) || *at_ms <= 0)
+        return bad_time;
+    return *at_ms - clock_wall_ms() <= JOB_DELAY_MAX_MS ? NULL : "must be within 10 years";
+}
+
 static const char *read_dry_run(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->bulk.is_dry_run = slice_equal(value, SLICE("true"));
-    return query->bulk.is_dry_run || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
+    return read_flag(value, &query->bulk.is_dry_run);
 }
 
 /* ---- parameters ---- */
@@ -203,7 +244,12 @@ enum parameter {
     PARAMETER_ORDER,
     PARAMETER_CURSOR,
     PARAMETER_TOPIC_CURSOR,
+    PARAMETER_TOTAL,
+    PARAMETER_ALL,
+    PARAMETER_PAGE_LIMIT,
     PARAMETER_PER_SECOND,
+    PARAMETER_DELAY,
+    PARAMETER_DUE_AT,
     PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
     PARAMETER_COUNT
@@ -228,6 +274,11 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_CURSOR] = {"cursor", read_cursor},
     [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor},
     [PARAMETER_PER_SECOND] = {"perSecond", read_per_second},
+    [PARAMETER_TOTAL] = {"limit", read_total},
+    [PARAMETER_ALL] = {"all", read_all},
+    [PARAMETER_PAGE_LIMIT] = {"pageLimit", read_limit},
+    [PARAMETER_DELAY] = {"delay", read_delay},
+    [PARAMETER_DUE_AT] = {"dueAt", read_due_at},
     [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
     [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
 };
@@ -241,8 +292,10 @@ enum {
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
                      1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LABEL |
                      1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
-    CANCEL_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_DRY_RUN,
-    REDRIVE_PARAMETERS = CANCEL_PARAMETERS | 1 << PARAMETER_PER_SECOND,
+    BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL |
+                      1 << PARAMETER_ALL | 1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
+    REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND,
+    RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
@@ -302,18 +355,13 @@ static void check_times(struct query_reading *reading)
     }
 }
 
-static bool read_list(struct exchange *exchange, unsigned known)
+bool query_read_list(struct exchange *exchange)
 {
     struct query_reading reading;
     struct app_list *list;
-    read_parameters(&reading, exchange, known);
+    read_parameters(&reading, exchange, JOB_PARAMETERS);
     list = &list_query(exchange)->bulk.list;
-    if (known == CANCEL_PARAMETERS && !(reading.given & 1U << PARAMETER_STATE))
-        query_add_error(&reading, SLICE("state"), "is required: delayed, ready, leased or dead");
-    else if (known == CANCEL_PARAMETERS && list->states & KEPT_STATES)
-        query_add_error(&reading, SLICE("state"),
-                        "must be delayed, ready, leased or dead: these jobs have ended");
-    else if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
+    if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
         query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
         check_times(&reading);
@@ -321,32 +369,76 @@ static bool read_list(struct exchange *exchange, unsigned known)
     return query_end(&reading) && access_admit_topic(exchange, list->topic);
 }
 
-bool query_read_list(struct exchange *exchange)
+/* ---- bulk actions ---- */
+
+/* What an action accepts. */
+static const struct action {
+    unsigned parameters, states;
+    const char *states_text; /* continues "is required: " and "must be " */
+} actions[] = {
+    [APP_CANCEL] = {BULK_PARAMETERS, ALL_STATES, "delayed, ready, leased or dead"},
+    [APP_REDRIVE] = {REDRIVE_PARAMETERS, 1 << JOB_STATE_DEAD, "dead"},
+    [APP_RUN] = {BULK_PARAMETERS, WAITING_STATES | 1 << JOB_STATE_DEAD, "delayed, ready or dead"},
+    [APP_RESCHEDULE] = {RESCHEDULE_PARAMETERS, WAITING_STATES | 1 << JOB_STATE_DEAD,
+                        "delayed, ready or dead"},
+};
+
+/* Checks the state. A redrive is for dead jobs only, but a client that wants to run all of them must say so. */
+static void check_states(struct query_reading *reading, enum app_action action)
 {
-    return read_list(exchange, JOB_PARAMETERS);
+    struct app_list *list = &list_query(reading->exchange)->bulk.list;
+    char detail[64];
+    if (list->states & ~actions[action].states) {
+        snprintf(detail, sizeof detail, "must be %s", actions[action].states_text);
+        query_add_error(reading, SLICE("state"), detail);
+    } else if (action == APP_REDRIVE) {
+        if (!(reading->given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
+            query_add_error(reading, SLICE("topic"), "is required, or state=dead for all topics");
+        list->states = 1U << JOB_STATE_DEAD;
+    } else if (!list->states) {
+        snprintf(detail, sizeof detail, "is required: %s", actions[action].states_text);
+        query_add_error(reading, SLICE("state"), detail);
+    }
 }
 
-bool query_read_cancel(struct exchange *exchange)
+/* Checks that the action has an upper bound. */
+static void check_bound(struct query_reading *reading)
 {
-    return read_list(exchange, CANCEL_PARAMETERS);
+    const struct list_query *query = list_query(reading->exchange);
+    bool has_limit = reading->given & 1U << PARAMETER_TOTAL;
+    if (has_limit && query->is_all)
+        query_add_error(reading, SLICE("all"), "cannot be combined with limit");
+    else if (!has_limit && !query->is_all)
+        query_add_error(reading, SLICE("limit"),
+                        "is required: limit=N for at most N jobs in all, or all=true for all that match");
 }
 
-/* Reads the parameters of POST /jobs/redrive, which runs dead jobs only. A client that wants to run all of
- * them must say so. */
-bool query_read_redrive(struct exchange *exchange)
+static void check_when(struct query_reading *reading)
+{
+    unsigned given = reading->given & (1U << PARAMETER_DELAY | 1U << PARAMETER_DUE_AT);
+    if (!given)
+        query_add_error(reading, SLICE("delay"), "is required, or dueAt");
+    else if (given & (given - 1))
+        query_add_error(reading, SLICE("dueAt"), "cannot be combined with delay");
+}
+
+bool query_read_bulk(struct exchange *exchange, enum app_action action)
 {
     struct query_reading reading;
-    struct app_list *list;
-    read_parameters(&reading, exchange, REDRIVE_PARAMETERS);
-    list = &list_query(exchange)->bulk.list;
-    if (reading.given & 1U << PARAMETER_STATE && list->states != 1U << JOB_STATE_DEAD)
-        query_add_error(&reading, SLICE("state"), "must be dead");
-    if (!(reading.given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
-        query_add_error(&reading, SLICE("topic"), "is required, or state=dead for all topics");
-    list->states = 1U << JOB_STATE_DEAD;
-    check_times(&reading);
+    struct list_query *query;
+    read_parameters(&reading, exchange, actions[action].parameters);
+    query = list_query(exchange);
+    query->bulk.action = action;
+    if (!(reading.given & 1U << PARAMETER_PAGE_LIMIT))
+        set_limit(query, APP_PAGE_MAX);
+    check_states(&reading, action);
+    check_bound(&reading);
+    if (action == APP_RESCHEDULE)
+        check_when(&reading);
+    if (query->bulk.list.states)
+        check_times(&reading);
     check_cursor(&reading);
-    return query_end(&reading) && access_admit_topic(exchange, list->topic);
+    return query_end(&reading) && access_admit_topic(exchange, query->bulk.list.topic);
 }
 
 bool query_read_topics(struct exchange *exchange)

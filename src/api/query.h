@@ -3,7 +3,7 @@
 #define DUEPOST_API_QUERY_H
 
 #include "api/handler.h"
-#include "app/lists.h"
+#include "app/bulk.h"
 #include "app/receivers.h"
 #include "app/topics.h"
 #include "http/query.h"
@@ -12,6 +12,7 @@
 struct list_query {
     const struct app *app;
     struct app_bulk bulk; /* for lists of jobs */
+    bool is_all;          /* all=true */
     struct app_topic_cursor topic;
     struct app_receiver_cursor receiver;
     size_t max;                     /* items in one page */
@@ -26,8 +27,7 @@ static inline struct list_query *list_query(const struct exchange *exchange)
 /* These functions read the parameters of lists of jobs, of GET /topics and of GET /receivers. They return
  * false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
-bool query_read_cancel(struct exchange *);
-bool query_read_redrive(struct exchange *);
+bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);
 bool query_read_receivers(struct exchange *);
 

@@ -8,7 +8,8 @@
 #define MERGE_PATCH "application/merge-patch+json" /* RFC 7396 */
 #define LINES       "application/x-ndjson"
 
-exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redrive_handle, read_handle,
+exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redrive_handle, run_many_handle,
+    reschedule_handle, read_handle,
     replace_handle, patch_handle, cancel_handle, run_handle, why_handle, attempts_handle, topics_handle,
     topic_read_handle, topic_put_handle, topic_patch_handle, topic_delete_handle, receivers_handle,
     receiver_close_handle, health_handle, ready_handle, metrics_handle;
@@ -29,6 +30,16 @@ static const struct route routes[] = {
     {
         .path = "/jobs/redrive",
         .methods = {{"POST", "POST /jobs/redrive", redrive_handle, REACH_ASKED, SCOPE_ADMIN,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/jobs/run",
+        .methods = {{"POST", "POST /jobs/run", run_many_handle, REACH_ASKED, SCOPE_ADMIN,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/jobs/reschedule",
+        .methods = {{"POST", "POST /jobs/reschedule", reschedule_handle, REACH_ASKED, SCOPE_ADMIN,
                      .takes_query = true}},
     },
     {

@@ -32,14 +32,15 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
     return true;
 }
 
-void cursor_write(struct buffer *text, const struct store_cursor *cursor, int64_t due_ms)
+void cursor_write(struct buffer *text, const struct store_cursor *cursor, const struct app_progress *progress)
 {
     char room[CURSOR_ROOM];
     struct buffer plain = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     if (!cursor->has_more)
         return;
-    buffer_printf(&plain, "%lld:%lld:%d:%zu:", (long long)cursor->began_ms, (long long)due_ms,
-                  (int)cursor->state, cursor->shard);
+    buffer_printf(&plain, "%lld:%lld:%lld:%llu:%d:%d:%zu:", (long long)cursor->began_ms,
+                  (long long)progress->due_ms, (long long)progress->until_ms,
+                  (unsigned long long)progress->left, progress->is_second, (int)cursor->state, cursor->shard);
     if (cursor->id.size)
         buffer_printf(&plain, "%.17g", cursor->score);
     buffer_append_byte(&plain, ':');
@@ -52,6 +53,18 @@ static bool take_number(struct slice *text, uint64_t max, uint64_t *number)
 {
     struct slice field;
     return slice_cut(*text, ':', &field, text) && slice_to_number(field, max, number);
+}
+
+static bool take_progress(struct slice *text, struct app_progress *progress)
+{
+    uint64_t due, until, is_second;
+    if (!take_number(text, TIMESTAMP_MAX_MS, &due) || !take_number(text, TIMESTAMP_MAX_MS, &until) ||
+        !take_number(text, UINT64_MAX, &progress->left) || !take_number(text, 1, &is_second))
+        return false;
+    progress->due_ms = (int64_t)due;
+    progress->until_ms = (int64_t)until;
+    progress->is_second = is_second;
+    return true;
 }
 
 /* Reads a time in ms that was written with "%.17g" and may have a fraction. */
@@ -70,16 +83,16 @@ static bool read_score(struct slice text, double *score)
 }
 
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *cursor,
-                  int64_t *due_ms)
+                  struct app_progress *progress)
 {
     struct buffer plain = {.data = room, .capacity = CURSOR_ROOM, .max = CURSOR_ROOM - 1};
     struct slice rest, score, topic, job_id;
-    uint64_t began, due, state, shard;
+    uint64_t began, state, shard;
     *cursor = (struct store_cursor){.shard = 0};
     if (!base64url_decode(text, &plain))
         return false;
     rest = buffer_slice(&plain);
-    if (!take_number(&rest, TIMESTAMP_MAX_MS, &began) || !take_number(&rest, TIMESTAMP_MAX_MS, &due) ||
+    if (!take_number(&rest, TIMESTAMP_MAX_MS, &began) || !take_progress(&rest, progress) ||
         !take_number(&rest, JOB_STATE_CANCELLED, &state) || !take_number(&rest, shards - 1, &shard) ||
         !slice_cut(rest, ':', &score, &cursor->id))
         return false;
@@ -87,7 +100,6 @@ bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], stru
     cursor->state = (enum job_state)state;
     cursor->shard = shard;
     cursor->has_more = true;
-    *due_ms = (int64_t)due;
     if (score.size == 0 && cursor->id.size == 0)
         return began > 0;
     return read_score(score, &cursor->score) && job_key_parse(cursor->id, &topic, &job_id);

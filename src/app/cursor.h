@@ -1,29 +1,30 @@
 /* cursor.h - the position of a list as text that needs no escapes in a url and in JSON.
  *
- * A cursor of jobs is "began:due:state:shard:score:topic/jobId" in base64url: when the list began, when the
- * next job of a redrive at a rate is due (0: now), and the last job of the page. Without score and id the
- * list continues at the start of the shard. A cursor of topics or receivers is the name of the last topic, or
+ * A cursor of jobs is "began:due:until:left:side:state:shard:score:topic/jobId" in base64url: when the list
+ * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
+ * page. Without score and id the list continues at the start of the shard. A cursor of topics or receivers is the name of the last topic, or
  * the version of the last receiver, of the page. In shards after the first one, "shard@" precedes the name or
  * version. At the start of such a shard, the cursor is only "shard@". */
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 
+#include "app/progress.h"
 #include "base/buffer.h"
 #include "job/job.h"
 #include "store/store.h"
 
 enum {
-    CURSOR_ROOM = JOB_KEY_MAX + 128, /* bytes of a decoded cursor of jobs */
+    CURSOR_ROOM = JOB_KEY_MAX + 192, /* bytes of a decoded cursor of jobs */
     CURSOR_TEXT_MAX = 2048,
 };
 
 /* Writes a cursor of jobs. Writes nothing at the end of a list. */
-void cursor_write(struct buffer *, const struct store_cursor *, int64_t due_ms);
+void cursor_write(struct buffer *, const struct store_cursor *, const struct app_progress *);
 
 /* Reads a cursor of a store with this many shards. The cursor is decoded into room, and the id points into
  * room. Returns false if the text is not a cursor. */
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *,
-                  int64_t *due_ms);
+                  struct app_progress *);
 
 /* Do the same for topics. The cursor is empty at the end. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);

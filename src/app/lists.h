@@ -1,4 +1,4 @@
-/* lists.h - use cases for many jobs: lists, counts and bulk actions.
+/* lists.h - use cases for many jobs: lists and counts.
  *
  * A page may be short although it has a cursor. A list leaves out jobs that were added after the list began,
  * so every list ends. */
@@ -6,8 +6,9 @@
 #define DUEPOST_APP_LISTS_H
 
 #include "app/app.h"
+#include "app/progress.h"
 
-enum { APP_CURSOR_ROOM = JOB_KEY_MAX + 128 };
+enum { APP_CURSOR_ROOM = JOB_KEY_MAX + 192 };
 
 /* Position of a list of jobs, see cursor.h. All zeros mean the beginning. */
 struct app_cursor {
@@ -17,7 +18,7 @@ struct app_cursor {
     size_t shard;
     double score;
     struct slice id;
-    int64_t due_ms;             /* for a redrive at a rate: when the next job is due; 0: now */
+    struct app_progress progress;
     char room[APP_CURSOR_ROOM]; /* id points into it */
 };
 
@@ -47,20 +48,5 @@ void app_list(struct app *, const struct app_list *, app_job_fn *each, app_verdi
 
 /* Counts the jobs. max is ignored. */
 void app_count(struct app *, const struct app_list *, app_verdict_fn *, void *arg);
-
-struct app_bulk {
-    struct app_list list;
-    bool is_dry_run;     /* count the jobs, but change nothing */
-    int64_t step_us;     /* for a redrive: time from one job to the next; 0: none */
-    struct slice filter; /* the filter as the client wrote it, for the audit log */
-};
-
-/* Cancels, or runs again, the jobs of one page. Reads the page first, then changes each job. Skips a job that
- * has changed meanwhile. UNKNOWN with counts means that some outcomes are unknown. The call can safely be
- * repeated. */
-void app_cancel_many(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *,
-                     void *arg);
-void app_redrive(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *,
-                 void *arg);
 
 #endif

@@ -66,9 +66,12 @@ void call_make_target(const struct call *call, struct buffer *target, const char
     for (int i = 0; i < arguments->label_count; i++) /* the server refuses a second label */
         add_parameter(target, &separator, "label", arguments->labels[i]);
     if (call->left != LLONG_MAX) {
-        snprintf(text, sizeof text, "%lld", call->left < CALL_PAGE_MAX ? call->left : CALL_PAGE_MAX);
+        bool is_whole = call->is_bulk || call->left < CALL_PAGE_MAX;
+        snprintf(text, sizeof text, "%lld", is_whole ? call->left : CALL_PAGE_MAX);
         add_parameter(target, &separator, "limit", text);
     }
+    if (call->is_bulk && arguments->is_all)
+        add_parameter(target, &separator, "all", "true");
     if (arguments->is_dry_run)
         add_parameter(target, &separator, "dryRun", "true");
     if (cursor)

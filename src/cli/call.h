@@ -13,6 +13,7 @@ struct call {
     char *const *words;
     struct arguments arguments;
     long long left; /* jobs or topics still to fetch under --limit; LLONG_MAX: all */
+    bool is_bulk;   /* a bulk action: the API counts to --limit itself, and needs it or --all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
     bool is_refused; /* for a command that calls no API: the arguments were correct, but the receiver refused

@@ -45,6 +45,11 @@ static bool cancel_run(struct call *call)
     return call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call);
 }
 
+static bool run_run(struct call *call)
+{
+    return call->arguments.word ? one_job_run(call) : many_jobs_run(call);
+}
+
 static bool close_run(struct call *call)
 {
     struct buffer target;
@@ -96,6 +101,9 @@ static bool help_run(struct call *);
     DEAD_FILTER_HELP                                                                                         \
     "  --due-after TIME      only delayed and ready jobs due at TIME or later\n"                             \
     "  --due-before TIME     only delayed and ready jobs due before TIME\n"
+#define BULK_HELP                                                                                            \
+    "  --all                 all jobs that match, instead of --limit\n"                                      \
+    "  --dry-run             only counts the jobs\n"
 
 static const struct command {
     const char *name, *words, *help;
@@ -121,16 +129,16 @@ static const struct command {
     {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1, NULL},
     {"why", "TOPIC/ID", "explains why a job is not delivered yet", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
-    {"run", "TOPIC/ID", "makes a job due now; a dead one starts over", one_job_run, 1, NULL},
+    {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead ones start over", run_run, 1,
+     "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_HELP},
+    {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
+     "  --state STATE         delayed, ready or dead\n"
+     "  --delay 15m           due this long from now\n"
+     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP BULK_HELP},
     {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
-     cancel_run, 1,
-     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP
-     "  --all                 jobs of all topics\n"
-     "  --dry-run             only counts the jobs\n"},
-    {"redrive", "--topic TOPIC|--all [FILTER]", "runs dead jobs again", many_jobs_redrive, 0,
-     DEAD_FILTER_HELP "  --all                 jobs of all topics\n"
-                      "  --per-second N        makes N jobs due each second\n"
-                      "  --dry-run             only counts the jobs\n"},
+     cancel_run, 1, "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP},
+    {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
+     DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
     {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
      "  --limit N             at most N topics\n"},
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic", topic_set, ARGUMENT_WORDS_MAX,

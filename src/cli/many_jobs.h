@@ -1,12 +1,14 @@
-/* many_jobs.h - commands that act on all jobs that match a filter: cancel, redrive. */
+/* many_jobs.h - commands that act on all jobs that match a filter: cancel, redrive, run, reschedule. */
 #ifndef DUEPOST_CLI_MANY_JOBS_H
 #define DUEPOST_CLI_MANY_JOBS_H
 
 #include "cli/call.h"
 
-/* These commands call the API page by page. --limit is the maximum number of jobs in all pages together.
- * --dry-run only counts the jobs. */
+/* These commands call the API page by page. --limit is the maximum number of jobs in all pages together, --all
+ * means all jobs that match; one of them is required. --dry-run only counts the jobs. */
 bool many_jobs_cancel(struct call *);
 bool many_jobs_redrive(struct call *);
+bool many_jobs_run(struct call *);
+bool many_jobs_reschedule(struct call *);
 
 #endif

@@ -236,6 +236,7 @@ static void list_ask(struct walk *walk)
     script_call_text(call, slice_of(walk->last_score));
     script_call_text(call, buffer_slice(&walk->last_id));
     script_call_text(call, list->label);
+    script_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
     script_call_send(call, shard->reads, on_page, walk);
 }
 

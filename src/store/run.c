@@ -13,7 +13,8 @@ struct run {
     struct batch_item item;
     struct shard *shard;
     struct slice id, tags;
-    char when[WHEN_SIZE];
+    struct store_when when;
+    char when_text[WHEN_SIZE];
     struct buffer old_record, new_record; /* empty at first, which is enough for all states except dead */
     int tries;
     store_run_fn *fn;
@@ -34,10 +35,17 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
 {
     const struct run *run = (const struct run *)item;
     script_call_text(call, run->id);
-    script_call_text(call, slice_of(run->when));
+    script_call_text(call, slice_of(run->when_text));
     script_call_text(call, run->tags);
     script_call_text(call, buffer_slice(&run->old_record));
     script_call_text(call, buffer_slice(&run->new_record));
+}
+
+static int64_t run_due_ms(const struct run *run, int64_t now_ms)
+{
+    if (!run->when.is_absolute)
+        return now_ms + run->when.ms;
+    return run->when.ms > now_ms ? run->when.ms : now_ms;
 }
 
 static enum status write_fresh_record(struct run *run, const struct store_job *stored)
@@ -52,7 +60,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
         job_fini(&job);
         return STATUS_LACKING;
     }
-    bool is_expired = job_is_expired(&job, stored->now_ms);
+    bool is_expired = job_is_expired(&job, run_due_ms(run, stored->now_ms));
     job.attempts = 0;
     job.uncounted = 0;
     job.rounds = 0;
@@ -123,7 +131,8 @@ void store_run(struct store *store, struct slice id, struct slice tags, struct s
     run->shard = store_shard_of(store, id);
     run->id = id;
     run->tags = tags;
-    when_format(when, run->when);
+    run->when = when;
+    when_format(when, run->when_text);
     run->fn = fn;
     run->arg = arg;
     buffer_init_fallible(&run->old_record, JOB_RECORD_MAX);

@@ -173,12 +173,13 @@ typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t no
 struct store_change {
     struct slice id;
     struct slice tag;    /* tag of the job that was read */
-    struct slice record; /* the whole new record, as job_write writes it */
+    struct slice record; /* the whole new record, as job_write writes it; empty: the record stays as it is */
     bool is_moved;       /* otherwise the job keeps its due time, or stays dead */
     struct store_when when;
 };
 
-/* Writes another record for a job that is not leased. Borrows the slices until the callback. */
+/* Writes another record for a job that is not leased. Without a record, the status is also STALE if the job
+ * would expire before it is due. Borrows the slices until the callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
 /* Called with OK, NOT_FOUND or STALE. After OK no attempt begins. */
@@ -186,8 +187,8 @@ typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
 /* Called with OK and due_ms, or with NOT_FOUND, LEASED, STALE, FULL, UNAVAILABLE or UNKNOWN. A dead job
- * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would die again at
- * once, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
+ * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would expire before it is
+ * due, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);
@@ -232,6 +233,8 @@ struct store_list {
     struct slice label; /* a label of the job; empty for all */
     /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
+    /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk began. */
+    bool leaves_begun;
     size_t max; /* 1 to STORE_LIST_MAX */
     struct store_cursor from;
 };

@@ -184,6 +184,11 @@ void store_attempts(struct store *store, struct slice id, store_attempts_fn *fn,
     add_call("attempts", id, arg)->fn.attempts = fn;
 }
 
+enum job_state store_first_state(unsigned states)
+{
+    return (enum job_state)__builtin_ctz(states);
+}
+
 void store_list(struct store *store, const struct store_list *list, store_list_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("list", list->topic, arg);

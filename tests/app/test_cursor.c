@@ -21,25 +21,28 @@ START_TEST(one_comes_back_as_it_went)
     static const struct {
         struct store_cursor cursor;
         size_t shards;
-        int64_t due_ms;
+        struct app_progress progress;
     } cases[] = {
-        {{1893456000000, JOB_STATE_DEAD, true, false, 0, 1893456000250., {"o/a", 3}}, 1, 0},
-        {{1, JOB_STATE_DELAYED, true, false, 0, 0., {"o/a:b", 5}}, 16, 1893456000001},
+        {{1893456000000, JOB_STATE_DEAD, true, false, 0, 1893456000250., {"o/a", 3}}, 1, {.left = 0}},
+        {{1, JOB_STATE_DELAYED, true, false, 0, 0., {"o/a:b", 5}}, 16, {1893456000001, 1893456000002, 1000000000, true}},
         {{1, JOB_STATE_READY, true, false, 0, 1893456000250.00048828125, {"o/a", 3}},
          1,
-         0}, /* one of several jobs with one due time */
-        {{7, JOB_STATE_LEASED, true, false, 3, 7., {"o/a", 3}}, 4, 0},
-        {{1893456000000, JOB_STATE_CANCELLED, true, false, 15, 0., {NULL, 0}}, 16, 0},
+         {.left = UINT64_MAX}}, /* one of several jobs with one due time */
+        {{7, JOB_STATE_LEASED, true, false, 3, 7., {"o/a", 3}}, 4, {.left = 0}},
+        {{1893456000000, JOB_STATE_CANCELLED, true, false, 15, 0., {NULL, 0}}, 16, {.left = 0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct store_cursor found;
-        int64_t due_ms;
+        struct app_progress progress;
         buffer_clear(&text);
-        cursor_write(&text, &cases[i].cursor, cases[i].due_ms);
-        ck_assert(cursor_parse(buffer_slice(&text), cases[i].shards, room, &found, &due_ms));
+        cursor_write(&text, &cases[i].cursor, &cases[i].progress);
+        ck_assert(cursor_parse(buffer_slice(&text), cases[i].shards, room, &found, &progress));
         ck_assert_uint_eq(found.shard, cases[i].cursor.shard);
         ck_assert_int_eq(found.began_ms, cases[i].cursor.began_ms);
-        ck_assert_int_eq(due_ms, cases[i].due_ms);
+        ck_assert_int_eq(progress.due_ms, cases[i].progress.due_ms);
+        ck_assert_int_eq(progress.until_ms, cases[i].progress.until_ms);
+        ck_assert_uint_eq(progress.left, cases[i].progress.left);
+        ck_assert_int_eq(progress.is_second, cases[i].progress.is_second);
         ck_assert_int_eq(found.state, cases[i].cursor.state);
         ck_assert(found.has_more);
         ck_assert(found.score == cases[i].cursor.score);
@@ -50,7 +53,7 @@ END_TEST
 
 START_TEST(at_the_end_there_is_none)
 {
-    cursor_write(&text, &(struct store_cursor){.began_ms = 1}, 2);
+    cursor_write(&text, &(struct store_cursor){.began_ms = 1}, &(struct app_progress){.due_ms = 2});
     ck_assert_str_eq(buffer_text(&text), "");
 }
 END_TEST
@@ -59,36 +62,40 @@ START_TEST(others_are_refused)
 {
     static const char *const cases[] = {"",
                                         ":",
-                                        "1:0:3:0:1",
-                                        "0:0:3:0::",
-                                        "x:0:3:0:1:o/a",
-                                        "1:x:3:0:1:o/a",
-                                        "1:0:6:0:1:o/a",
-                                        "1:0:x:0:1:o/a",
-                                        "1:0:3:16:1:o/a",
-                                        "1:0:3:0:1:o",
-                                        "1:0:3:0:1:/a",
-                                        "1:0:3:0:-1:o/a",
-                                        "1:0:3:0:inf:o/a",
-                                        "1:0:3:0:1.5.5:o/a",
-                                        "1:0:3:0::o/a",
-                                        "1:0:3:0:1:",
-                                        "-1:0:3:0:1:o/a",
-                                        "1:0:3:0:1.:o/a",
-                                        "1:0:3:0:9007199254740993:o/a",
-                                        "253402300800000:0:3:0:1:o/a"};
+                                        "1:0:0:0:0:3:0:1",
+                                        "0:0:0:0:0:3:0::",
+                                        "x:0:0:0:0:3:0:1:o/a",
+                                        "1:x:0:0:0:3:0:1:o/a",
+                                        "1:0:0:0:0:6:0:1:o/a",
+                                        "1:0:0:0:0:x:0:1:o/a",
+                                        "1:0:0:0:0:3:16:1:o/a",
+                                        "1:0:0:0:0:3:0:1:o",
+                                        "1:0:0:0:0:3:0:1:/a",
+                                        "1:0:0:0:0:3:0:-1:o/a",
+                                        "1:0:0:0:0:3:0:inf:o/a",
+                                        "1:0:0:0:0:3:0:1.5.5:o/a",
+                                        "1:0:0:0:0:3:0::o/a",
+                                        "1:0:0:0:0:3:0:1:",
+                                        "-1:0:0:0:0:3:0:1:o/a",
+                                        "1:0:0:0:0:3:0:1.:o/a",
+                                        "1:0:0:0:0:3:0:9007199254740993:o/a",
+                                        "1:0:x:0:0:3:0:1:o/a",
+ "1:0:0:-1:0:3:0:1:o/a",
+ "1:0:0:0:2:3:0:1:o/a",
+ "1:0:3:0:1:o/a",
+ "253402300800000:0:0:0:0:3:0:1:o/a"};
     struct store_cursor found;
-    int64_t due_ms;
+    struct app_progress progress;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer_clear(&text);
         base64url_append(&text, slice_of(cases[i]));
-        ck_assert_msg(!cursor_parse(buffer_slice(&text), 16, room, &found, &due_ms), "%s", cases[i]);
+        ck_assert_msg(!cursor_parse(buffer_slice(&text), 16, room, &found, &progress), "%s", cases[i]);
     }
-    ck_assert(!cursor_parse(SLICE("1:0:0:1:o/a"), 16, room, &found, &due_ms));
+    ck_assert(!cursor_parse(SLICE("1:0:0:1:o/a"), 16, room, &found, &progress));
     buffer_clear(&text);
     for (size_t i = 0; i < CURSOR_ROOM; i++)
         base64url_append(&text, SLICE("aaa"));
-    ck_assert(!cursor_parse(buffer_slice(&text), 16, room, &found, &due_ms));
+    ck_assert(!cursor_parse(buffer_slice(&text), 16, room, &found, &progress));
 }
 END_TEST
 

@@ -20,7 +20,8 @@ MINE, THEIRS = "mine-1", "theirs"
 TOKEN_TOPICS = ["job", "topic", "query", "each", "shown", "all"]
 
 # Queries for requests that need more than the path.
-QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead", "redriveJobs": "state=dead"}
+QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
+           "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60"}
 BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True}}
 
 
@@ -454,7 +455,7 @@ def test_who_changed_what_is_logged_whatever_the_level(start, receiver, topic):
     receiver.script(topic, 410, 410, 200)
     server.schedule(topic=topic, jobId="dead", url=receiver.url())
     server.wait_for_state(topic, "dead", "dead")
-    server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)
+    server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)
     server.wait_for_state(topic, "dead", "dead")
     server.run(topic, "dead").expect(202)
     who = "who=shop from=127.0.0.1"
@@ -465,7 +466,7 @@ def test_who_changed_what_is_logged_whatever_the_level(start, receiver, topic):
         f'event=jobs_cancelled {who} filter="state=delayed&topic={topic}&limit=2" matched=2 done=2 skipped=0 unknown=0',
         f"event=settings_changed {who} topic={topic} outcome=done",
         f"event=settings_reset {who} topic={topic} outcome=done",
-        f'event=jobs_redriven {who} filter="topic={topic}" matched=1 done=1 skipped=0 unknown=0',
+        f'event=jobs_redriven {who} filter="topic={topic}&all=true" matched=1 done=1 skipped=0 unknown=0',
         f"event=job_run {who} job={topic}/dead outcome=done",
     ]
     assert "secret" not in server.log()
@@ -475,7 +476,7 @@ def test_the_jobs_of_a_bulk_action_are_logged_at_level_debug(start, receiver, to
     server = start("--log-level", "debug")
     for job_id in "ab":
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), delay=3600)
-    server.request("DELETE", f"/jobs?state=delayed&topic={topic}").expect(200)
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}&all=true").expect(200)
     lines = [line for line in server.log().splitlines() if "event=job_cancelled" in line]
     assert [re.sub(r"^time=\S+ ", "", line) for line in sorted(lines, key=lambda line: line[line.index(" job="):])] == [
         f"level=debug event=job_cancelled who=- job={topic}/{job_id} outcome=done" for job_id in "ab"]

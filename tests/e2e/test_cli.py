@@ -5,12 +5,14 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
 import duepost
 from patience import SLOW, until
 from receiver import GARBAGE, Answer
+from timestamp import from_ms
 
 
 def ask(server, *words, code=0, token=""):
@@ -88,7 +90,7 @@ def test_dead_jobs_are_listed_and_run_again(server, receiver, topic):
     bury(server, receiver, topic, "a", "b")
     assert [row[1] for row in rows(ask(server, "dead", "--topic", topic))[1:]] == ["a", "b"]
     assert "--all" in ask(server, "redrive", code=1)
-    assert ask(server, "redrive", "--topic", topic) == "2 of 2 jobs done\n"
+    assert ask(server, "redrive", "--topic", topic, "--all") == "2 of 2 jobs done\n"
     until(lambda: receiver.count(topic) == 4, 5, "both deliveries")
 
 
@@ -157,18 +159,34 @@ def test_a_job_is_scheduled(server, receiver, topic):
 def test_many_jobs_are_cancelled(server, receiver, topic):
     server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 3600} for _ in range(250)])
     words = ["cancel", "--state", "delayed", "--topic", topic]
-    assert ask(server, *words, "--dry-run").startswith("250 jobs match")
-    assert ask(server, *words, "--due-before", "now") == "0 of 0 jobs done\n"
+    assert ask(server, *words, "--all", "--dry-run").startswith("250 jobs match")
+    assert ask(server, *words, "--all", "--due-before", "now") == "0 of 0 jobs done\n"
     assert ask(server, *words, "--limit", "20", "--due-before=+2h") == "20 of 20 jobs done\n"
-    assert ask(server, *words) == "230 of 230 jobs done\n"
-    assert "--topic" in ask(server, "cancel", "--state", "delayed", code=1)
+    assert ask(server, *words, "--all") == "230 of 230 jobs done\n"
+    assert "--limit N" in ask(server, "cancel", "--state", "delayed", code=1)
+    assert "--limit N" in ask(server, *words, "--limit", "1", "--all", code=1)
     assert "expected a job" in ask(server, "cancel", code=1)
     assert "--limit" in ask(server, *words, "--limit", "0", code=2)
 
 
+def test_many_jobs_are_run_and_rescheduled(server, receiver, topic):
+    server.schedule_many([{"topic": topic, "jobId": f"j{i:04}", "url": receiver.url(), "delay": 3600} for i in range(1100)])
+    words = ["--state", "delayed", "--topic", topic]
+    assert ask(server, "reschedule", *words, "--limit", "1050", "--delay", "2h") == "1050 of 1050 jobs done\n"
+    assert server.get(f"/jobs/count?state=delayed&topic={topic}&dueAfter={from_ms(time.time() * 1000 + 5_400_000)}").expect(200)["count"] == 1050
+    assert ask(server, "reschedule", *words, "--all", "--due-at", "+3h") == "1100 of 1100 jobs done\n"
+    assert ask(server, "run", *words, "--limit", "2", "--dry-run").startswith("2 jobs match")
+    assert ask(server, "run", *words, "--limit", "2") == "2 of 2 jobs done\n"
+    until(lambda: receiver.count(topic) == 2, 20, "two deliveries")
+    assert "--delay DURATION" in ask(server, "reschedule", *words, "--all", code=1)
+    assert "--limit N" in ask(server, "run", *words, code=1)
+    assert "expected a job" in ask(server, "run", code=1)
+    assert "--state" in ask(server, "reschedule", "--all", "--delay", "1h", code=1)
+
+
 def test_a_redrive_is_bounded_and_can_be_tried_first(server, receiver, topic):
     bury(server, receiver, topic, "a", "b", "c")
-    assert ask(server, "redrive", "--topic", topic, "--dry-run").startswith("3 jobs match")
+    assert ask(server, "redrive", "--topic", topic, "--all", "--dry-run").startswith("3 jobs match")
     assert ask(server, "redrive", "--topic", topic, "--limit", "1", "--died-after=-1h") == "1 of 1 jobs done\n"
     until(lambda: receiver.count(topic) == 4, 5, "one delivery")
     assert len(rows(ask(server, "dead", "--topic", topic))) == 3

@@ -126,7 +126,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         until(lambda: server.get(f"/jobs/count?state=delayed&topic={name}~callbacks").expect(200)["count"] == 1, 10, "its notice's retry")
         assert {key for key in cluster.keys() if key.endswith(f":{name}~callbacks")} == {
             f"duepost:{{{shard_of(name)}}}:{kind}:{name}~callbacks" for kind in ("bucket",)}
-        server.request("DELETE", f"/jobs?state=delayed&topic={name}~callbacks").expect(200)
+        server.request("DELETE", f"/jobs?state=delayed&topic={name}~callbacks&all=true").expect(200)
         server.request("DELETE", f"/topics/{name}").expect(200)
     for name in names:
         server.cancel(name, "waits").expect(200)

@@ -55,9 +55,11 @@ def cursors():
 
 def test_the_cursors_of_the_examples_are_taken(server):
     found = list(cursors())
-    assert {(method, path) for method, path, _ in found} == {("GET", "/jobs"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")}
+    assert {(method, path) for method, path, _ in found} == {("GET", "/jobs"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive"), ("POST", "/jobs/run"),
+                                                        ("POST", "/jobs/reschedule")}
     for method, path, cursor in found:
-        server.request(method, f"{path}?state=dead&topic=orders.close&cursor={cursor}").expect(200)
+        more = {"/jobs/reschedule": "&all=true&delay=60"}.get(path, "" if method == "GET" else "&all=true")
+        server.request(method, f"{path}?state=dead&topic=orders.close&cursor={cursor}{more}").expect(200)
 
 
 @pytest.mark.parametrize("name", JOBS)

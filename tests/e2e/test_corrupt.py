@@ -87,7 +87,7 @@ def test_records(start, behind, corrupt, receiver, topic):
         look(server, topic, i)
         server.run(topic, i)
     look_at_lists(server, topic)
-    server.request("POST", f"/jobs/redrive?topic={topic}")
+    server.request("POST", f"/jobs/redrive?topic={topic}&all=true")
     is_well(server, receiver, topic)
     server.request("DELETE", f"/jobs?state=dead&topic={topic}&limit=1000")
 
@@ -131,7 +131,7 @@ def test_ended_jobs(start, behind, corrupt, receiver, topic):
     corrupt("HSET", "rates", topic, "nan")
     look_at_lists(server, topic)
     is_well(server, receiver, topic)
-    server.request("POST", f"/jobs/redrive?topic={topic}")
+    server.request("POST", f"/jobs/redrive?topic={topic}&all=true")
     for i in range(len(texts)):
         server.cancel(topic, i)
     look_at_lists(server, topic)

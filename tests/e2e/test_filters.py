@@ -78,11 +78,11 @@ def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
     assert found(server, f"{dead}&reason=gone") == ["a-gone"]
     assert found(server, f"{dead}&reason=expired,none_such") == ["late"]
     assert count(server, f"{dead}&lastStatus=5xx") == 3 and count(server, f"{dead}&idPrefix=a-") == 2
-    page = server.request("POST", f"/jobs/redrive?topic={topic}&lastStatus=5xx").expect(200)
+    page = server.request("POST", f"/jobs/redrive?topic={topic}&lastStatus=5xx&all=true").expect(200)
     assert page == {"matched": 3, "done": 3, "skipped": 0}
     until(lambda: count(server, dead) == 3, 10, "the others stay")
     assert sorted(found(server, dead)) == ["a-gone", "b-404", "late"]
-    assert server.request("DELETE", f"/jobs?{dead}&idPrefix=b&lastStatus=4xx").expect(200)["done"] == 1
+    assert server.request("DELETE", f"/jobs?{dead}&idPrefix=b&lastStatus=4xx&limit=5").expect(200)["done"] == 1
 
 
 def test_the_dead_are_found_by_when_they_died(server, receiver, topic):
@@ -92,7 +92,7 @@ def test_the_dead_are_found_by_when_they_died(server, receiver, topic):
     assert count(server, f"{dead}&diedAfter={died[0]}") == 3
     assert count(server, f"{dead}&diedBefore={died[0]}") == 0
     assert count(server, f"{dead}&diedAfter={died[2]}") == died.count(died[2])
-    assert server.request("POST", f"/jobs/redrive?topic={topic}&diedBefore={died[0]}").expect(200)["matched"] == 0
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&diedBefore={died[0]}&all=true").expect(200)["matched"] == 0
     for query in (f"{dead}&dueAfter={died[0]}", f"state=leased&dueBefore={died[0]}", f"state=delivered&topic={topic}&dueBefore={died[0]}"):
         assert server.get(f"/jobs?{query}").fields() == [query.split("&")[-1].split("=")[0]]
     assert server.get(f"/jobs?state=delayed&topic={topic}&diedAfter={died[0]}&reason=gone&endedBefore={died[0]}").fields() == [
@@ -105,7 +105,7 @@ def test_jobs_are_found_by_the_beginning_of_their_ids(server, receiver, topic):
     delayed = f"state=delayed&topic={topic}"
     assert sorted(found(server, f"{delayed}&idPrefix=a-&limit=1")) == ["a-1", "a-2"]
     assert found(server, f"{delayed}&idPrefix=%C3%A4%20") == ["ä 1"]
-    assert server.request("DELETE", f"/jobs?{delayed}&idPrefix=a-").expect(200)["done"] == 2
+    assert server.request("DELETE", f"/jobs?{delayed}&idPrefix=a-&all=true").expect(200)["done"] == 2
     assert count(server, delayed) == 2
     for wrong in ("idPrefix=", "lastStatus=5", "lastStatus=600", "lastStatus=6xx", "lastStatus=503,", "lastStatus=x", "reason=", "reason=A", "reason=a b"):
         assert server.get(f"/jobs?state=dead&topic={topic}&{wrong.replace(' ', '%20')}").fields() == [wrong.split("=")[0]]
@@ -123,21 +123,21 @@ def test_more_jobs_than_one_request_looks_at_are_counted_page_by_page(server, re
 def test_what_is_found_is_cancelled(server, receiver, topic):
     schedule(server, topic, receiver, 10)
     query = f"state=delayed&topic={topic}&dueBefore={from_ms(FAR + 7)}"
-    page = server.request("DELETE", f"/jobs?{query}&limit=5").expect(200)
+    page = server.request("DELETE", f"/jobs?{query}&all=true&pageLimit=5").expect(200)
     assert (page["matched"], page["done"]) == (5, 5)
-    page = server.request("DELETE", f"/jobs?{query}&cursor={page['cursor']}").expect(200)
+    page = server.request("DELETE", f"/jobs?{query}&all=true&cursor={page['cursor']}").expect(200)
     assert page == {"matched": 2, "done": 2, "skipped": 0}
     assert found(server, f"state=delayed&topic={topic}") == ["j007", "j008", "j009"]
-    assert server.request("DELETE", f"/jobs?{query}").expect(200) == {"matched": 0, "done": 0, "skipped": 0}
+    assert server.request("DELETE", f"/jobs?{query}&all=true").expect(200) == {"matched": 0, "done": 0, "skipped": 0}
 
 
 def test_what_is_found_dead_is_run_again(server, receiver, topic):
     bury(server, receiver, topic, 6)
-    page = server.request("POST", f"/jobs/redrive?topic={topic}&limit=4").expect(200)
+    page = server.request("POST", f"/jobs/redrive?topic={topic}&all=true&pageLimit=4").expect(200)
     assert (page["matched"], page["done"]) == (4, 4)
     until(lambda: receiver.count(topic) == 10, 5, "four deliveries more")
     assert count(server, f"state=dead&topic={topic}") == 2
-    server.request("POST", f"/jobs/redrive?topic={topic}&state=dead&cursor={page['cursor']}").expect(200)
+    server.request("POST", f"/jobs/redrive?topic={topic}&state=dead&all=true&cursor={page['cursor']}").expect(200)
     until(lambda: receiver.count(topic) == 12, 5, "the rest")
 
 
@@ -145,23 +145,23 @@ def test_all_topics_dead_jobs_are_run_again_only_when_that_is_said(start, receiv
     server = start()
     for name in (topic + ".a", topic + ".b"):
         bury(server, receiver, name, 2)
-    assert server.request("POST", "/jobs/redrive").fields() == ["topic"]
-    assert server.request("POST", "/jobs/redrive?state=ready&topic=a").fields() == ["state"]
-    assert server.request("POST", "/jobs/redrive?state=dead").expect(200) == {"matched": 4, "done": 4, "skipped": 0}
+    assert server.request("POST", "/jobs/redrive?all=true").fields() == ["topic"]
+    assert server.request("POST", "/jobs/redrive?state=ready&topic=a&limit=1").fields() == ["state"]
+    assert server.request("POST", "/jobs/redrive?state=dead&all=true").expect(200) == {"matched": 4, "done": 4, "skipped": 0}
     until(lambda: receiver.count(topic + ".a") + receiver.count(topic + ".b") == 8, 5, "all deliveries")
 
 
 def test_a_topics_rate_keeps_what_is_run_again_to_its_pace(server, receiver, topic):
     bury(server, receiver, topic, 20)
     server.request("PUT", f"/topics/{topic}", json.dumps({"rate": {"jobs": 10, "per": 1}}), JSON).expect(200)
-    server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)
+    server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)
     watch(0.8, lambda: receiver.count(topic) <= 30, "more than the rate allows")
     until(lambda: receiver.count(topic) == 40, 10, "all deliveries")
 
 
 def test_what_is_run_again_is_spread_over_time(server, receiver, topic):
     bury(server, receiver, topic, 9)
-    path, begin_ms, cursor = f"/jobs/redrive?topic={topic}&perSecond=0.5&limit=4", time.time() * 1000, ""
+    path, begin_ms, cursor = f"/jobs/redrive?topic={topic}&perSecond=0.5&all=true&pageLimit=4", time.time() * 1000, ""
     for done in (4, 4, 1):
         page = server.request("POST", path + cursor).expect(200)
         assert (page["matched"], page["done"]) == (done, done)
@@ -172,8 +172,8 @@ def test_what_is_run_again_is_spread_over_time(server, receiver, topic):
     assert all(1.99 < after - before < 2.01 + 2 * SLOW for before, after in zip(waits, waits[1:]))
     assert 15.99 < waits[-1] < 16.5 + 8 * SLOW
     for wrong in ("0", "-1", "x", "1000001", "0.0001"):
-        assert server.request("POST", f"/jobs/redrive?topic={topic}&perSecond={wrong}").fields() == ["perSecond"]
-    assert server.request("POST", f"/jobs/redrive?topic={topic}&cursor=x!").fields() == ["cursor"]
+        assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true&perSecond={wrong}").fields() == ["perSecond"]
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true&cursor=x!").fields() == ["cursor"]
     assert server.get(f"/jobs?state=dead&perSecond=1").fields() == ["perSecond"]
 
 
@@ -181,19 +181,20 @@ def test_leased_jobs_are_cancelled_too(server, receiver, topic):
     receiver.script(topic, Answer(500, delay=0.7))
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.1])
     server.wait_for_state(topic, "a", "leased")
-    assert server.request("DELETE", f"/jobs?state=leased&topic={topic}").expect(200) == {"matched": 1, "done": 1, "skipped": 0}
+    assert server.request("DELETE", f"/jobs?state=leased&topic={topic}&all=true").expect(200) == {"matched": 1, "done": 1, "skipped": 0}
     watch(1.2, lambda: receiver.count(topic) <= 1, "an attempt after the cancel")
 
 
 def test_a_filter_that_cannot_be_is_refused(server, start, topic):
     bad = "topic=a&diedAfter=soon&diedBefore=1960-01-01T00:00:00Z&urlHost=a/b&urlHost=b&x=1&state=dead"
     for method, path in (("GET", "/jobs"), ("GET", "/jobs/count"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")):
-        assert server.request(method, f"{path}?{bad}").fields() == ["diedAfter", "diedBefore", "urlHost", "urlHost", "x"]
-    assert server.request("DELETE", "/jobs").fields() == ["state"]
-    assert server.request("DELETE", f"/jobs?topic={topic}").fields() == ["state"]
+        bound = "" if method == "GET" else "&limit=1"
+        assert server.request(method, f"{path}?{bad}{bound}").fields() == ["diedAfter", "diedBefore", "urlHost", "urlHost", "x"]
+    assert server.request("DELETE", "/jobs").fields() == ["state", "limit"]
+    assert server.request("DELETE", f"/jobs?topic={topic}&all=true").fields() == ["state"]
     server.request("POST", "/jobs/count").expect(405)
     server.get("/jobs/redrive").expect(405)
     away = start("--redis", "redis://127.0.0.1:1", ready=False)
     away.get("/jobs/count?state=dead").expect(503)
-    away.request("DELETE", "/jobs?state=dead").expect(503)
-    away.request("POST", "/jobs/redrive?state=dead").expect(503)
+    away.request("DELETE", "/jobs?state=dead&all=true").expect(503)
+    away.request("POST", "/jobs/redrive?state=dead&all=true").expect(503)

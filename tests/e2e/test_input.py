@@ -95,7 +95,7 @@ def test_a_job_may_have_any_name(server, receiver, topic, job_id):
     until(lambda: server.get(path).expect(200)["state"] == "dead", 10, "dead")
     assert urllib.parse.unquote(receiver.of(topic)[0].job_id) == job_id
     assert server.get(path + "/attempts").expect(200)["attempts"][0]["status"] == 500
-    assert server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)["done"] == 1
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 1
     until(lambda: receiver.count(topic) == 2 and server.get(path).status == 404, 10, "delivered")
     server.request("PUT", path, json.dumps({"url": receiver.url(), "delay": 1800}), JSON).expect(201)
     server.request("DELETE", path).expect(200)

@@ -68,18 +68,18 @@ def test_the_dead_are_found_run_again_and_cancelled_by_a_label(server, receiver,
     dead = f"state=dead&topic={topic}"
     until(lambda: count(server, dead) == 4, 20, "all dead")
     assert found(server, f"{dead}&label=eu") == ["a", "c"] and count(server, f"{dead}&label=us&reason=gone") == 2
-    page = server.request("POST", f"/jobs/redrive?topic={topic}&label=eu").expect(200)
+    page = server.request("POST", f"/jobs/redrive?topic={topic}&label=eu&all=true").expect(200)
     assert page == {"matched": 2, "done": 2, "skipped": 0}
     until(lambda: receiver.count(topic) == 6, 20, "two more deliveries")
     assert sorted(a.job_id for a in receiver.of(topic)[4:]) == ["a", "c"]
-    assert server.request("DELETE", f"/jobs?{dead}&label=us&dryRun=true").expect(200)["matched"] == 2
-    assert server.request("DELETE", f"/jobs?{dead}&label=us").expect(200)["done"] == 2
+    assert server.request("DELETE", f"/jobs?{dead}&label=us&all=true&dryRun=true").expect(200)["matched"] == 2
+    assert server.request("DELETE", f"/jobs?{dead}&label=us&all=true").expect(200)["done"] == 2
     until(lambda: count(server, f"topic={topic}") == 0, 20, "none is left")
 
 
 def test_waiting_jobs_are_cancelled_by_a_label(server, receiver, topic):
     schedule(server, receiver, topic, {f"j{i:02}": ["eu" if i % 3 else "us"] for i in range(12)})
-    page = server.request("DELETE", f"/jobs?state=delayed&topic={topic}&label=us").expect(200)
+    page = server.request("DELETE", f"/jobs?state=delayed&topic={topic}&label=us&all=true").expect(200)
     assert page == {"matched": 4, "done": 4, "skipped": 0}
     assert count(server, f"topic={topic}") == 8 == count(server, f"topic={topic}&label=eu")
 

@@ -79,7 +79,7 @@ def test_many_that_are_cancelled_are_kept_each(server, receiver, topic):
     keep(server, topic)
     for number in range(20):
         server.schedule(topic=topic, jobId=f"j{number}", url=receiver.url(), delay=60)
-    server.request("DELETE", f"/jobs?state=delayed&topic={topic}").expect(200)
+    server.request("DELETE", f"/jobs?state=delayed&topic={topic}&all=true").expect(200)
     assert {server.job(topic, f"j{number}")["state"] for number in range(20)} == {"cancelled"}
 
 
@@ -95,7 +95,7 @@ def test_large_jobs_are_kept_whole(server, receiver, topic):
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), body=bodies[job_id], delay=60)
     page = {"cursor": ""}
     while "cursor" in page:
-        page = server.request("DELETE", f"/jobs?state=delayed&topic={topic}" + (page["cursor"] and f"&cursor={page['cursor']}")).expect(200)
+        page = server.request("DELETE", f"/jobs?state=delayed&topic={topic}&all=true" + (page["cursor"] and f"&cursor={page['cursor']}")).expect(200)
     for job_id, body in bodies.items():
         assert server.wait_for_state(topic, job_id, "cancelled", 20)["body"] == body
 
@@ -169,7 +169,7 @@ def test_what_was_delivered_or_cancelled_is_listed(server, receiver, topic):
     assert first["jobs"] + find(f"?state=delivered&cursor={first['cursor']}")["jobs"] == delivered
     assert find(f"?state=delivered&endedAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
     # They have ended: no filter cancels or runs them. Over all topics there is no list of them.
-    assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}").fields() == ["state"]
+    assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}&all=true").fields() == ["state"]
     assert server.get("/jobs?state=cancelled").fields() == ["topic"]
     assert find("?state=delivered")["jobs"] == delivered
 
@@ -196,7 +196,7 @@ def test_a_dead_job_is_listed_and_can_be_run_again(server, receiver, topic):
     assert job["reason"] == "gone" and to_ms(job["keptUntil"]) == to_ms(job["deadAt"]) + 3600_000
     assert [each["jobId"] for each in server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"]] == ["a"]
     receiver.script(topic, 200, job_id="a")
-    assert server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)["done"] == 1
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 1
     server.wait_for_state(topic, "a", "delivered")
     assert outcomes(server, topic) == [(1, 410), (1, 200)]
 
@@ -210,7 +210,7 @@ def test_a_dead_job_stays_beside_a_new_one(server, receiver, topic, method, targ
     assert server.job(topic, "a")["state"] == "delayed" and attempts(server, topic) == []
     assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == [dead]
     # A redrive leaves the new one alone.
-    assert server.request("POST", f"/jobs/redrive?topic={topic}").expect(200)["done"] == 0
+    assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 0
     assert server.job(topic, "a")["state"] == "delayed"
     # Behind the new one, which is not kept when it ends, stands the dead one.
     server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)

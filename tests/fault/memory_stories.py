@@ -107,10 +107,10 @@ def cancel(site, job_id):
 
 def cancel_many(site, job_id):
     _post_many(site, [{"topic": job_id, "jobId": f"{i}", "url": site.url(), "delay": FAR} for i in range(5)], "cancel_many")
-    answer = site.expect_json("DELETE", f"/jobs?topic={job_id}&state=delayed")
+    answer = site.expect_json("DELETE", f"/jobs?topic={job_id}&state=delayed&all=true")
 
     def check():
-        left = json.loads(site.retried(lambda: site.ask("GET", f"/jobs/count?topic={job_id}&state=delayed"))[1])["count"]
+        left = json.loads(site.retried(lambda: site.ask("GET", f"/jobs/count?topic={job_id}&state=delayed&all=true"))[1])["count"]
         site.expect(left == 0, f"cancel_many: {answer}, and {left} are there")
     return check
 
@@ -120,7 +120,7 @@ def run_dead(site, _):
 
 
 def redrive(site, _):
-    site.expect_json("POST", f"/jobs/redrive?topic={site.take_dead()}")
+    site.expect_json("POST", f"/jobs/redrive?topic={site.take_dead()}&all=true")
 
 
 def topic_put(site, job_id):

@@ -11,15 +11,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct store_cursor jobs, jobs_again;
     struct store_topic_cursor topics;
     struct store_receiver_cursor receivers;
-    int64_t due_ms, due_again_ms;
+    struct app_progress progress, again;
     char room[CURSOR_ROOM], room_again[CURSOR_ROOM];
     struct buffer written;
     buffer_init(&written, 4096);
-    if (cursor_parse(text, SHARDS, room, &jobs, &due_ms)) {
-        cursor_write(&written, &jobs, due_ms);
-        bool is_read = cursor_parse(buffer_slice(&written), SHARDS, room_again, &jobs_again, &due_again_ms);
+    if (cursor_parse(text, SHARDS, room, &jobs, &progress)) {
+        cursor_write(&written, &jobs, &progress);
+        bool is_read = cursor_parse(buffer_slice(&written), SHARDS, room_again, &jobs_again, &again);
         assert(is_read && slice_equal(jobs.id, jobs_again.id) && jobs.shard == jobs_again.shard);
-        assert(due_ms == due_again_ms && jobs.began_ms == jobs_again.began_ms);
+        assert(progress.due_ms == again.due_ms && progress.until_ms == again.until_ms);
+        assert(progress.left == again.left && progress.is_second == again.is_second);
+        assert(jobs.began_ms == jobs_again.began_ms);
     }
     if (cursor_parse_topic(text, SHARDS, &topics))
         cursor_write_topic(&written, &topics);

@@ -303,7 +303,7 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
         check_job(&jobs[i]);
     buffer_init(&text, 1 << 20);
     buffer_append_byte(&text, '"');
-    cursor_write(&text, &next, 0);
+    cursor_write(&text, &next, &(struct app_progress){.left = 0});
     buffer_append_byte(&text, '"');
     check_json(&text);
     buffer_fini(&text);

@@ -2,14 +2,16 @@
 -- change.lua - changes members of jobs at their owner's request, unless a job has changed since the caller
 -- read it. The flag allow-oom is not set, because records may grow.
 --
--- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record, ...
--- A dead job stays dead.
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record or empty
+-- to keep the record, ...
+-- A dead job stays dead. A job that keeps its record is not moved beyond the time when it expires.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended held seen places url when
+-- uses: check crashes ended expiry held seen places url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
+  if ARGV[i] == '-' and ARGV[i + 1] == '' then error('neither time nor record') end
 end
 
 local function change_dead(id, record)
@@ -18,11 +20,19 @@ local function change_dead(id, record)
   return 0
 end
 
+local function move(id, when)
+  local due = due_of(when)
+  if is_expired(call('HGET', JOBS, id), due) then return RESULT_NOT_AS_SEEN end
+  forget_crashes(id)
+  return put(id, due)
+end
+
 local function change(id, tag, when, record)
   local seen = find_seen(id, tag)
   if seen == nil then return RESULT_AGAIN end
   if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
   if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
+  if record == '' then return move(id, when) end
   if lacks_url(id, record) then return RESULT_NO_URL end
   if seen == 'dead' then return change_dead(id, record) end
   call('HSET', JOBS, id, record)

@@ -21,11 +21,13 @@
 -- ARGV[18] 'oldest' or 'newest' first
 -- ARGV[19] [20] score and id of the job at which the page ends, for several topics; or two empty texts
 -- ARGV[21] only jobs with this label; may be empty
+-- ARGV[22] 'unbegun' leaves out waiting jobs that became due, or whose last attempt began, since the start of
+--      the walk; or empty
 -- Returns {now_us, score and id of the last entry examined (or '', '' at the end), number of jobs found, then
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
--- uses: crashes kept tag_text until walk
+-- uses: crashes held kept tag_text until walk
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
@@ -85,10 +87,23 @@ local function origin_of(record)
   return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
 end
 
+-- A bulk action that has run or moved a job must not meet it again, when the job waits for a retry or is held.
+local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
+local function has_begun(id, record)
+  local due = held_dues(topic_of(id), {id})[1]
+  if due and tonumber(due) + 1 >= began then return true end
+  if not string.find(record, '"lastAttempt":{"at":', 1, true) then return false end
+  bytes_left = bytes_left - 3 * #record
+  local is_sound, job = pcall(cjson.decode, record)
+  local last = is_sound and type(job) == 'table' and job.lastAttempt
+  return type(last) == 'table' and (tonumber(last.at) or 0) + 1 >= began
+end
+
 local function passes(id, record, lines)
   local created, url
   if began > 0 or host ~= '' then created, url = origin_of(record) end
   if began > 0 and created and created > began then return false end
+  if leaves_begun and has_begun(id, record) then return false end
   if not ended_so(record, lines) then return false end
   if label ~= '' and not has_label(record) then return false end
   if host == '' then return true end

@@ -10,9 +10,9 @@ local function days_of(year, month, day)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Returns whether the job has expired. Reads only the members that job_record.c wrote; members further inside belong
+-- Returns whether the job has expired at this time, or now if it is absent. Reads only the members that job_record.c wrote; members further inside belong
 -- to the body. C decides; a record of another form counts as one that has not expired.
-local function is_expired(record)
+local function is_expired(record, time)
   local match = string.match
   local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')
   if not created then return false end
@@ -20,10 +20,10 @@ local function is_expired(record)
   at = match(record, '^,"dueAt":"[^"]*"()', at) or at
   local ttl, behind = match(record, '^,"ttl":([%d.]+)()', at)
   ttl = tonumber(ttl or '')
-  if ttl and now >= tonumber(created) + math.floor(ttl * 1000 + 0.5) then return true end
+  if ttl and (time or now) >= tonumber(created) + math.floor(ttl * 1000 + 0.5) then return true end
   local year, month, day, hour, minute, ms =
     match(record, '^,"expiresAt":"(%d+)%-(%d+)%-(%d+)T(%d+):(%d+):(%d+%.%d+)Z"', behind or at)
   if not year then return false end
-  local time = ((tonumber(hour) * 60) + tonumber(minute)) * 60000 + math.floor(tonumber(ms) * 1000 + 0.5)
-  return now >= days_of(tonumber(year), tonumber(month), tonumber(day)) * DAY_MS + time
+  local of_day = ((tonumber(hour) * 60) + tonumber(minute)) * 60000 + math.floor(tonumber(ms) * 1000 + 0.5)
+  return (time or now) >= days_of(tonumber(year), tonumber(month), tonumber(day)) * DAY_MS + of_day
 end

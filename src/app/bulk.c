@@ -1,0 +1,341 @@
+#include "app/bulk.h"
+
+#include <assert.h>
+
+#include "app/audit.h"
+#include "app/cursor.h"
+#include "app/lists_private.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "job/job_id.h"
+
+/* Steps:
+ *
+ * 1. time  the time of Redis, for the first page of a reschedule with a delay
+ * 2. see   a page of the list: ids, and for each the tag of the job's current version
+ * 3. act   on each job; the store changes a job only if it still has the tag
+ * 4. end   when each job has its outcome: the counts, and the cursor of the next page
+ *
+ * A reschedule of waiting jobs puts them to another place of the list that it walks through. So that it does
+ * not meet them again, the walk has two sides: the jobs due before the new time, and the jobs due after it.
+ * Jobs that are due at the new time already are left out. */
+struct bulk {
+    struct app *app;
+    const struct app_caller *caller;
+    const struct app_bulk *call;
+    app_verdict_fn *fn;
+    void *arg;
+    struct store_list list; /* the current side of the walk */
+    struct app_progress progress;
+    struct bulk_item *items;
+    struct buffer names; /* ids and tags; the items' slices point into this buffer */
+    struct store_cursor next;
+    char next_id[JOB_KEY_MAX];
+    struct app_bulk_counts counts;
+    size_t pending;
+    int64_t begin_ms; /* for a redrive at a rate: when the page's first job is due; 0: at once */
+};
+
+struct bulk_item {
+    struct bulk *bulk;
+    struct slice id, tag;
+};
+
+static const struct {
+    const char *one, *many; /* events of the audit log */
+} events[] = {
+    [APP_CANCEL] = {"job_cancelled", "jobs_cancelled"},
+    [APP_REDRIVE] = {"job_redriven", "jobs_redriven"},
+    [APP_RUN] = {"job_run", "jobs_run"},
+    [APP_RESCHEDULE] = {"job_rescheduled", "jobs_rescheduled"},
+};
+
+static void bulk_free(struct bulk *bulk)
+{
+    buffer_fini(&bulk->names);
+    free(bulk->items);
+    free(bulk);
+}
+
+static bool has_sides(const struct bulk *bulk)
+{
+    return bulk->call->action == APP_RESCHEDULE && !(bulk->call->list.states & 1U << JOB_STATE_DEAD);
+}
+
+/* Limits the walk to its current side. Returns whether this side may have jobs. */
+static bool limit_to_side(struct bulk *bulk)
+{
+    const struct app_list *list = &bulk->call->list;
+    const struct app_progress *progress = &bulk->progress;
+    int64_t until_ms = progress->until_ms > progress->due_ms ? progress->until_ms : progress->due_ms;
+    bool is_after = progress->is_second != list->is_newest_first;
+    if (!has_sides(bulk))
+        return true;
+    bulk->list.after_ms = is_after && list->after_ms <= until_ms ? until_ms + 1 : list->after_ms;
+    bulk->list.before_ms = !is_after && (!list->before_ms || list->before_ms > progress->due_ms)
+                               ? progress->due_ms
+                               : list->before_ms;
+    return !bulk->list.before_ms || bulk->list.after_ms < bulk->list.before_ms;
+}
+
+/* Goes on to the second side at the end of the first one. */
+static void turn_side(struct bulk *bulk)
+{
+    if (bulk->next.has_more || !has_sides(bulk) || bulk->progress.is_second)
+        return;
+    bulk->progress.is_second = true;
+    bulk->next.state = store_first_state(bulk->call->list.states);
+    bulk->next.shard = 0;
+    bulk->next.id = (struct slice){NULL, 0};
+    bulk->next.has_more = true;
+}
+
+/* 4. end */
+
+static void bulk_end(struct bulk *bulk)
+{
+    char room[CURSOR_TEXT_MAX + 1];
+    struct buffer cursor = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    cursor_write(&cursor, &bulk->next, &bulk->progress);
+    struct app_verdict verdict = {
+        .end = bulk->counts.unknown > 0 ? APP_UNKNOWN : APP_DONE,
+        .counts = bulk->counts,
+        .page = {.cursor = buffer_slice(&cursor), .is_partial = bulk->next.is_partial},
+    };
+    if (bulk->counts.matched > 0 && !bulk->call->is_dry_run)
+        audit_bulk(bulk->caller, events[bulk->call->action].many, bulk->call->filter, &bulk->counts);
+    bulk->fn(bulk->arg, &verdict);
+    bulk_free(bulk);
+}
+
+static void bulk_fail(struct bulk *bulk, enum status status)
+{
+    use_case_end(bulk->app, bulk->call->list.topic, status, NULL, bulk->fn, bulk->arg);
+    bulk_free(bulk);
+}
+
+/* Returns whether the job was skipped, because it has changed, was removed, is leased, would expire at once,
+ * or cannot be rewritten. */
+static bool is_skipped(enum status status)
+{
+    return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
+           status == STATUS_EXISTS || status == STATUS_EXPIRED || status == STATUS_UNREADABLE ||
+           status == STATUS_LACKING;
+}
+
+static void end_one(const struct bulk_item *item, enum status status)
+{
+    struct bulk *bulk = item->bulk;
+    if (status == STATUS_OK)
+        bulk->counts.done++;
+    else if (is_skipped(status))
+        bulk->counts.skipped++;
+    else
+        bulk->counts.unknown++;
+    audit_one_of_many(bulk->caller, events[bulk->call->action].one, item->id, status);
+    if (--bulk->pending == 0)
+        bulk_end(bulk);
+}
+
+/* 3. act */
+
+static void on_cancelled(void *arg, enum status status, bool was_leased)
+{
+    const struct bulk_item *item = arg;
+    struct slice topic, job_id;
+    (void)was_leased;
+    if (status == STATUS_OK && job_key_parse(item->id, &topic, &job_id))
+        metrics_ended(item->bulk->app->metrics, topic, METRICS_END_CANCELLED);
+    end_one(item, status);
+}
+
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    (void)due_ms;
+    end_one(arg, status);
+}
+
+static void on_moved(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
+{
+    const struct bulk_item *item = arg;
+    struct app_progress *progress = &item->bulk->progress;
+    (void)now_ms;
+    if (status == STATUS_OK && due_ms > progress->until_ms)
+        progress->until_ms = due_ms;
+    end_one(item, status);
+}
+
+/* Returns the time from the first job of the page to the job with this number. */
+static int64_t spread_ms(const struct bulk *bulk, size_t number)
+{
+    return ((int64_t)number * bulk->call->step_us + 999) / 1000;
+}
+
+static struct store_when when_of(const struct bulk_item *item)
+{
+    const struct bulk *bulk = item->bulk;
+    if (bulk->call->action == APP_RESCHEDULE)
+        return (struct store_when){true, bulk->progress.due_ms};
+    return (struct store_when){bulk->begin_ms != 0,
+                               bulk->begin_ms + spread_ms(bulk, (size_t)(item - bulk->items))};
+}
+
+static void act_on(struct bulk_item *item)
+{
+    struct bulk *bulk = item->bulk;
+    struct store_change change = {
+        .id = item->id, .tag = item->tag, .is_moved = true, .when = when_of(item)};
+    if (bulk->call->action == APP_CANCEL)
+        store_cancel(bulk->app->store, item->id, item->tag, on_cancelled, item);
+    else if (has_sides(bulk))
+        store_change(bulk->app->store, &change, on_moved, item);
+    else
+        store_run(bulk->app->store, item->id, item->tag, when_of(item), on_run, item);
+}
+
+/* 2. see */
+
+static void see_page(struct bulk *);
+
+/* Copies ids and tags, because the calls borrow them until their callbacks. */
+static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t count)
+{
+    struct buffer *names = &bulk->names;
+    bulk->items = calloc(count + 1, sizeof *bulk->items);
+    buffer_reserve(names, names->max);
+    if (!bulk->items || names->failed)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *at = names->data + names->size;
+        buffer_append(names, jobs[i].id);
+        buffer_append(names, jobs[i].tag);
+        bulk->items[i] =
+            (struct bulk_item){bulk, {at, jobs[i].id.size}, {at + jobs[i].id.size, jobs[i].tag.size}};
+    }
+    return !names->failed;
+}
+
+/* Keeps where the next page begins. */
+static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t count)
+{
+    uint64_t *left = &bulk->progress.left;
+    bulk->next = *next;
+    assert(next->id.size <= sizeof bulk->next_id);
+    if (next->id.size)
+        memcpy(bulk->next_id, next->id.data, next->id.size);
+    bulk->next.id.data = bulk->next_id;
+    turn_side(bulk);
+    if (*left && *left <= count)
+        bulk->next.has_more = false;
+    *left -= *left && bulk->next.has_more ? count : 0;
+}
+
+/* Sets the times of a page of a redrive at a rate. The page begins at the time where the previous page ended.
+ * If this time has passed, the page begins now, so that its jobs have the same distance as on other pages. */
+static void place_page(struct bulk *bulk, size_t count, int64_t now_ms)
+{
+    struct app_progress *progress = &bulk->progress;
+    if (!bulk->call->step_us)
+        return;
+    bulk->begin_ms = progress->due_ms > now_ms ? progress->due_ms : now_ms;
+    progress->due_ms = bulk->begin_ms + spread_ms(bulk, count);
+}
+
+static void on_seen(void *arg, enum status status, const struct store_seen *jobs, size_t count,
+                    struct store_cursor next, int64_t now_ms)
+{
+    struct bulk *bulk = arg;
+    if (status != STATUS_OK) {
+        bulk_fail(bulk, status);
+        return;
+    }
+    bool is_end = !next.has_more;
+    place_page(bulk, count, now_ms);
+    keep_next(bulk, &next, count);
+    if (is_end && count == 0 && bulk->next.has_more) {
+        bulk->list.from = bulk->next;
+        see_page(bulk);
+        return;
+    }
+    bulk->counts.matched = count;
+    if (count == 0 || bulk->call->is_dry_run) {
+        bulk_end(bulk);
+        return;
+    }
+    if (!keep_items(bulk, jobs, count)) {
+        bulk_fail(bulk, STATUS_NO_MEMORY);
+        return;
+    }
+    bulk->pending = count;
+    for (size_t i = 0; i < count; i++)
+        act_on(&bulk->items[i]);
+}
+
+static void see_page(struct bulk *bulk)
+{
+    if (limit_to_side(bulk)) {
+        store_see(bulk->app->store, &bulk->list, on_seen, bulk);
+        return;
+    }
+    bulk->next = bulk->list.from;
+    bulk->next.has_more = false;
+    turn_side(bulk);
+    bulk->list.from = bulk->next;
+    if (bulk->next.has_more && limit_to_side(bulk)) {
+        store_see(bulk->app->store, &bulk->list, on_seen, bulk);
+        return;
+    }
+    bulk->next.has_more = false;
+    bulk_end(bulk);
+}
+
+/* 1. time */
+
+static void on_time(void *arg, enum status status, const struct store_seen *jobs, size_t count,
+                    struct store_cursor next, int64_t now_ms)
+{
+    struct bulk *bulk = arg;
+    (void)jobs;
+    (void)count;
+    (void)next;
+    if (status != STATUS_OK) {
+        bulk_fail(bulk, status);
+        return;
+    }
+    bulk->progress.due_ms = now_ms + (bulk->call->at_ms ? bulk->call->at_ms + 1 : 0); /* never early */
+    see_page(bulk);
+}
+
+static void ask_time(struct bulk *bulk)
+{
+    bulk->list.max = 1;
+    store_see(bulk->app->store, &bulk->list, on_time, bulk);
+    bulk->list.max = bulk->call->list.max;
+}
+
+void app_bulk(struct app *app, const struct app_caller *caller, const struct app_bulk *call,
+              app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_unready(app, call->list.topic, fn, arg))
+        return;
+    struct bulk *bulk = NEW(struct bulk);
+    *bulk = (struct bulk){.app = app,
+                          .caller = caller,
+                          .call = call,
+                          .fn = fn,
+                          .arg = arg,
+                          .list = lists_of_store(&call->list),
+                          .progress = call->list.from.progress};
+    uint64_t *left = &bulk->progress.left;
+    *left = *left && *left < call->limit ? *left : call->limit;
+    if (*left && *left < bulk->list.max)
+        bulk->list.max = *left;
+    bulk->list.leaves_begun = call->action == APP_RUN || call->action == APP_RESCHEDULE;
+    buffer_init_fallible(&bulk->names, (size_t)STORE_LIST_MAX * (JOB_KEY_MAX + JOB_TAG_SIZE));
+    if (call->action == APP_RESCHEDULE && call->has_due_at && bulk->progress.due_ms == 0)
+        bulk->progress.due_ms = call->at_ms;
+    if (call->action == APP_RESCHEDULE && bulk->progress.due_ms == 0)
+        ask_time(bulk);
+    else
+        see_page(bulk);
+}

@@ -1,0 +1,30 @@
+/* bulk.h - use case for bulk actions: cancels, runs or reschedules the jobs that a filter finds. */
+#ifndef DUEPOST_APP_BULK_H
+#define DUEPOST_APP_BULK_H
+
+#include "app/lists.h"
+
+enum app_action {
+    APP_CANCEL,
+    APP_REDRIVE, /* runs dead jobs */
+    APP_RUN,
+    APP_RESCHEDULE,
+};
+
+struct app_bulk {
+    struct app_list list; /* max is for one page. RUN and RESCHEDULE need exactly one state, not leased */
+    enum app_action action;
+    uint64_t limit;      /* maximum number of jobs of all pages together; 0: no limit */
+    bool is_dry_run;     /* count the jobs, but change nothing */
+    int64_t step_us;     /* for a redrive: time from one job to the next; 0: none */
+    bool has_due_at;     /* for RESCHEDULE: at_ms is a time; otherwise a delay from the first page on */
+    int64_t at_ms;       /* for RESCHEDULE */
+    struct slice filter; /* the filter as the client wrote it, for the audit log */
+};
+
+/* Acts on the jobs of one page. Reads the page first, then changes each job. Skips a job that has changed
+ * meanwhile. UNKNOWN with counts means that some outcomes are unknown. The call can safely be repeated. A
+ * walk meets no job again that it has run or rescheduled itself. */
+void app_bulk(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *, void *arg);
+
+#endif
