@@ -74,7 +74,7 @@ START_TEST(an_expired_job_costs_no_token)
                   "{\"createdAt\":1,\"url\":\"\",\"delay\":1,\"expiresAt\":\"2020-02-29T00:00:00.000Z\"}",
                   "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999}");
     CHECK_EXPIRED(
-        "{\"createdAt\":1,\"url\":\"h\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
+        "{\"createdAt\":1,\"url\":\"h\",\"method\":\"PUT\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
         "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999,\"expiresAt\":\"2023-11-14T22:13:20.122Z\"}",
         "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.124Z\"}");
 }

@@ -233,6 +233,23 @@ START_TEST(change_moves_a_job)
 }
 END_TEST
 
+START_TEST(change_moves_a_job_that_keeps_its_record)
+{
+#define WITH(place, record) "bucket:t: t/a@" place "\ndue: t@" place "\njobs: t/a=" record "\n"
+    CHECK_EXAMPLES( //
+        {DELAYED, "change t/a " TAG_DELAYED " @now+9 ''", "now+9 wake now+9", WITH("now+9", "{r}")},
+        {DELAYED, "change t/a " TAG_DELAYED " 0 ''", "now", DUE_NOW("{r}")},
+        {DELAYED, "change t/a " TAG_OTHER " 0 ''", "-4", NULL},
+        {LEASED, "change t/a " TAG_LEASED " 5 ''", "-3", NULL},
+        {LOST, "change t/a " TAG_READY " @now+6 ''", "now+6 wake now+6", WITH("now+6", "{r}") BELL},
+        {DEAD, "change t/a " TAG_DEAD " 5 ''", "-4", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " - ''", "ERR", NULL},
+        /* The second item sees the first one's writes. */
+        {DELAYED, "change t/a " TAG_DELAYED " @now+5 '' t/a " TAG_DELAYED " 0 ''", "now+5 -4 wake now+5",
+         WITH("now+5", "{r}")}, );
+}
+END_TEST
+
 START_TEST(a_call_of_the_wrong_shape_changes_nothing)
 {
     CHECK_EXAMPLES( //
@@ -1652,6 +1669,7 @@ Suite *suite(void)
     tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
     tcase_add_test(group, change_writes_another_record_if_the_job_is_as_it_was_seen);
     tcase_add_test(group, change_moves_a_job);
+    tcase_add_test(group, change_moves_a_job_that_keeps_its_record);
     tcase_add_test(group, a_call_of_the_wrong_shape_changes_nothing);
     tcase_add_test(group, cancel_removes_a_job_from_any_state);
     tcase_add_test(group, cancel_leaves_what_is_not_as_it_was_seen);

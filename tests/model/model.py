@@ -553,7 +553,9 @@ class World:
         items = []
         for job_id in self.some_ids():
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
-            items.append((job_id, seen, self.chance.choice(("-", self.some_when())), "{" + self.some_record()))
+            when = self.chance.choice(("-", self.some_when()))
+            keeps_record = when != "-" and self.chance.random() < 0.3
+            items.append((job_id, seen, when, "" if keeps_record else "{" + self.some_record()))
         held = {job_id: self.pool.held.get(job_id) for job_id, *_ in items}
         answer = self.call_items("change", (), items)
         for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
@@ -1015,6 +1017,7 @@ CONTROLS = {
     "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
     "replace takes what it is not to": [("replace", "    if not is_other then return RESULT_NOT_AS_SEEN end\n", "")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
+    "a move ignores that a job expires": [("change", "if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "call('ZSCORE', LEASES, id)", "false")],
     "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],

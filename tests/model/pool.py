@@ -379,13 +379,15 @@ class Pool:
                 answers.append(-3)
             elif not seen or seen == "dead" and when != "-":
                 answers.append(-4)
+            elif record == "" and is_expired(self.jobs[job_id], self.due_of(when)[0]):
+                answers.append(-4)
             elif seen == "dead":
                 state, at, _, _, lines = self.kept[job_id]
                 self.keep(job_id, state, at, 0, record, lines)
                 answers.append(0)
             else:
                 at = 0
-                self.jobs[job_id] = record
+                self.jobs[job_id] = record or self.jobs[job_id]
                 self.crashes.pop(job_id, None)
                 if when != "-":
                     at = self.put(job_id, self.due_of(when)[0])

@@ -7,7 +7,7 @@
 -- A dead job stays dead. A job that keeps its record is not moved beyond the time when it expires.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended expiry held seen places url when
+-- uses: check crashes ended expiry held places seen take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -20,22 +20,19 @@ local function change_dead(id, record)
   return 0
 end
 
-local function move(id, when)
-  local due = due_of(when)
-  if is_expired(call('HGET', JOBS, id), due) then return RESULT_NOT_AS_SEEN end
-  forget_crashes(id)
-  return put(id, due)
-end
-
 local function change(id, tag, when, record)
   local seen = find_seen(id, tag)
   if seen == nil then return RESULT_AGAIN end
   if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
   if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
-  if record == '' then return move(id, when) end
-  if lacks_url(id, record) then return RESULT_NO_URL end
-  if seen == 'dead' then return change_dead(id, record) end
-  call('HSET', JOBS, id, record)
+  if record == '' then
+    if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end
+    take(id) -- so that a later item of this call, which saw the same, finds another tag
+  else
+    if lacks_url(id, record) then return RESULT_NO_URL end
+    if seen == 'dead' then return change_dead(id, record) end
+    call('HSET', JOBS, id, record)
+  end
   forget_crashes(id)
   if when == '-' then
     -- A held job is tried again: the change may lead it to another receiver.

@@ -16,6 +16,7 @@ local function is_expired(record, time)
   local match = string.match
   local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')
   if not created then return false end
+  at = match(record, '^,"method":"%u+"()', at) or at
   at = match(record, '^,"delay":[%d.]+()', at) or at
   at = match(record, '^,"dueAt":"[^"]*"()', at) or at
   local ttl, behind = match(record, '^,"ttl":([%d.]+)()', at)
