@@ -292,8 +292,8 @@ enum {
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
                      1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LABEL |
                      1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
-    BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL |
-                      1 << PARAMETER_ALL | 1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
+    BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL | 1 << PARAMETER_ALL |
+                      1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND,
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
@@ -383,7 +383,8 @@ static const struct action {
                         "delayed, ready or dead"},
 };
 
-/* Checks the state. A redrive is for dead jobs only, but a client that wants to run all of them must say so. */
+/* Checks the state. A redrive is for dead jobs only, but a client that wants to run all of them must say so.
+ */
 static void check_states(struct query_reading *reading, enum app_action action)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;

@@ -9,10 +9,9 @@
 #define LINES       "application/x-ndjson"
 
 exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redrive_handle, run_many_handle,
-    reschedule_handle, read_handle,
-    replace_handle, patch_handle, cancel_handle, run_handle, why_handle, attempts_handle, topics_handle,
-    topic_read_handle, topic_put_handle, topic_patch_handle, topic_delete_handle, receivers_handle,
-    receiver_close_handle, health_handle, ready_handle, metrics_handle;
+    reschedule_handle, read_handle, replace_handle, patch_handle, cancel_handle, run_handle, why_handle,
+    attempts_handle, topics_handle, topic_read_handle, topic_put_handle, topic_patch_handle,
+    topic_delete_handle, receivers_handle, receiver_close_handle, health_handle, ready_handle, metrics_handle;
 
 static const struct route routes[] = {
     {

@@ -183,8 +183,7 @@ static struct store_when when_of(const struct bulk_item *item)
 static void act_on(struct bulk_item *item)
 {
     struct bulk *bulk = item->bulk;
-    struct store_change change = {
-        .id = item->id, .tag = item->tag, .is_moved = true, .when = when_of(item)};
+    struct store_change change = {.id = item->id, .tag = item->tag, .is_moved = true, .when = when_of(item)};
     if (bulk->call->action == APP_CANCEL)
         store_cancel(bulk->app->store, item->id, item->tag, on_cancelled, item);
     else if (has_sides(bulk))

@@ -134,7 +134,8 @@ static const struct command {
     {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
      "  --state STATE         delayed, ready or dead\n"
      "  --delay 15m           due this long from now\n"
-     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP BULK_HELP},
+     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP
+         BULK_HELP},
     {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
      cancel_run, 1, "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,

@@ -187,8 +187,8 @@ typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
 /* Called with OK and due_ms, or with NOT_FOUND, LEASED, STALE, FULL, UNAVAILABLE or UNKNOWN. A dead job
- * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would expire before it is
- * due, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
+ * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would expire before it
+ * is due, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
 void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
                void *arg);
@@ -233,7 +233,8 @@ struct store_list {
     struct slice label; /* a label of the job; empty for all */
     /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
-    /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk began. */
+    /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk
+     * began. */
     bool leaves_begun;
     size_t max; /* 1 to STORE_LIST_MAX */
     struct store_cursor from;

@@ -24,7 +24,9 @@ START_TEST(one_comes_back_as_it_went)
         struct app_progress progress;
     } cases[] = {
         {{1893456000000, JOB_STATE_DEAD, true, false, 0, 1893456000250., {"o/a", 3}}, 1, {.left = 0}},
-        {{1, JOB_STATE_DELAYED, true, false, 0, 0., {"o/a:b", 5}}, 16, {1893456000001, 1893456000002, 1000000000, true}},
+        {{1, JOB_STATE_DELAYED, true, false, 0, 0., {"o/a:b", 5}},
+         16,
+         {1893456000001, 1893456000002, 1000000000, true}},
         {{1, JOB_STATE_READY, true, false, 0, 1893456000250.00048828125, {"o/a", 3}},
          1,
          {.left = UINT64_MAX}}, /* one of several jobs with one due time */
@@ -80,10 +82,10 @@ START_TEST(others_are_refused)
                                         "1:0:0:0:0:3:0:1.:o/a",
                                         "1:0:0:0:0:3:0:9007199254740993:o/a",
                                         "1:0:x:0:0:3:0:1:o/a",
- "1:0:0:-1:0:3:0:1:o/a",
- "1:0:0:0:2:3:0:1:o/a",
- "1:0:3:0:1:o/a",
- "253402300800000:0:0:0:0:3:0:1:o/a"};
+                                        "1:0:0:-1:0:3:0:1:o/a",
+                                        "1:0:0:0:2:3:0:1:o/a",
+                                        "1:0:3:0:1:o/a",
+                                        "253402300800000:0:0:0:0:3:0:1:o/a"};
     struct store_cursor found;
     struct app_progress progress;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
