@@ -72,7 +72,7 @@ static void on_bulk(void *arg, const struct app_verdict *verdict)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-static void act(struct exchange *exchange, enum app_action action)
+static void bulk_act(struct exchange *exchange, enum app_action action)
 {
     if (query_read_bulk(exchange, action))
         app_bulk(app_of(exchange), &exchange->caller, &list_query(exchange)->bulk, on_bulk, exchange);
@@ -80,20 +80,20 @@ static void act(struct exchange *exchange, enum app_action action)
 
 HANDLER(cancel_many_handle)
 {
-    act(exchange, APP_CANCEL);
+    bulk_act(exchange, APP_CANCEL);
 }
 
 HANDLER(redrive_handle)
 {
-    act(exchange, APP_REDRIVE);
+    bulk_act(exchange, APP_REDRIVE);
 }
 
 HANDLER(run_many_handle)
 {
-    act(exchange, APP_RUN);
+    bulk_act(exchange, APP_RUN);
 }
 
 HANDLER(reschedule_handle)
 {
-    act(exchange, APP_RESCHEDULE);
+    bulk_act(exchange, APP_RESCHEDULE);
 }

@@ -371,7 +371,7 @@ bool query_read_list(struct exchange *exchange)
 
 /* ---- bulk actions ---- */
 
-/* What an action accepts. */
+/* The parameters and states that an action accepts. */
 static const struct action {
     unsigned parameters, states;
     const char *states_text; /* continues "is required: " and "must be " */
