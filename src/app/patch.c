@@ -104,7 +104,8 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
         use_case_end(patch->app, patch->call.id, status, stored, patch->fn, patch->arg);
     if (status != STATUS_OK)
         return false;
-    if (patched->has_url && use_case_is_target_refused(patch->app, patched->job.url, patch->fn, patch->arg)) {
+    if ((patched->has_url || patched->has_callback) &&
+        use_case_is_target_refused(patch->app, &patched->job, patch->fn, patch->arg)) {
         job_patched_fini(patched);
         return false;
     }

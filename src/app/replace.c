@@ -89,7 +89,7 @@ static void replace(struct replacement *replacement, const struct app_replace *c
 void app_replace(struct app *app, const struct app_caller *caller, const struct app_replace *call,
                  app_verdict_fn *fn, void *arg)
 {
-    if (use_case_is_sibling(call->id, fn, arg) || use_case_is_target_refused(app, call->job->url, fn, arg) ||
+    if (use_case_is_sibling(call->id, fn, arg) || use_case_is_target_refused(app, call->job, fn, arg) ||
         use_case_is_unready(app, call->id, fn, arg))
         return;
     struct replacement *replacement = NEW(struct replacement);

@@ -29,7 +29,7 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
         submission->fn(submission->arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
         return false;
     }
-    if (use_case_is_target_refused(submission->app, job->url, submission->fn, submission->arg) ||
+    if (use_case_is_target_refused(submission->app, job, submission->fn, submission->arg) ||
         use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
         return false;
     /* The buffer is for the id and the record, in which numbers and times may be longer than in the

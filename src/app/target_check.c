@@ -1,6 +1,7 @@
 #include "app/target_check.h"
 
 #include "io/local_address.h"
+#include "job/callback.h"
 #include "job/url.h"
 #include "store/store.h"
 
@@ -38,4 +39,14 @@ bool target_is_allowed(const struct app *app, struct slice text, char why[TARGET
     if (url.host_is_address)
         return is_allowed(app, &url, &url.address, why);
     return !url_host_is_localhost(url.host) || is_localhost_allowed(app, &url, why);
+}
+
+bool target_is_callback_allowed(const struct app *app, struct slice value, char why[TARGET_WHY_SIZE])
+{
+    struct callback callback;
+    if (value.size == 0 || !callback_read(value, &callback))
+        return true;
+    bool is_allowed = target_is_allowed(app, callback.url, why);
+    callback_fini(&callback);
+    return is_allowed;
 }

@@ -10,4 +10,7 @@
  * false, why names the address, the rule and the option that changes the rule. */
 bool target_is_allowed(const struct app *, struct slice url, char why[TARGET_WHY_SIZE]);
 
+/* Does the same for the url of a callback, see job/callback.h. An empty value is allowed. */
+bool target_is_callback_allowed(const struct app *, struct slice callback, char why[TARGET_WHY_SIZE]);
+
 #endif

@@ -56,6 +56,14 @@ static void check_target(const struct app *app, const char *name, struct slice u
         job_errors_add(errors, name, why);
 }
 
+static void check_callback_target(const struct app *app, const char *name, struct slice value,
+                                  struct job_errors *errors)
+{
+    char why[TARGET_WHY_SIZE];
+    if (!target_is_callback_allowed(app, value, why))
+        job_errors_add(errors, name, why);
+}
+
 /* Makes *settings, which borrow from the text of the client, from old, or from text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
                                struct buffer *text, struct topic_settings *settings,
@@ -77,11 +85,13 @@ static enum status make_settings(struct change *change, const struct topic_setti
     buffer_clear(&change->new_settings);
     if (status == STATUS_OK) {
         check_target(change->app, "url", settings.url, errors);
-        check_target(change->app, "onDead", settings.on_dead, errors);
+        check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
+        check_callback_target(change->app, "onDead", settings.on_dead, errors);
+        check_callback_target(change->app, "onAttempt", settings.on_attempt, errors);
         if (slice_equal(change->name, SLICE("*")) && !topic_settings_are_for_all(&settings))
             job_errors_add(
                 errors, "",
-                "all topics (*) can have retention and onDead only; set the others topic by topic");
+                "all topics (*) can have retention and callbacks only; set the others topic by topic");
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }

@@ -126,13 +126,21 @@ bool use_case_is_unready(const struct app *app, struct slice id, app_verdict_fn 
     return true;
 }
 
-bool use_case_is_target_refused(const struct app *app, struct slice url, app_verdict_fn *fn, void *arg)
+bool use_case_is_target_refused(const struct app *app, const struct job *job, app_verdict_fn *fn, void *arg)
 {
+    const char *field = NULL;
     char why[TARGET_WHY_SIZE];
-    if (target_is_allowed(app, url, why))
-        return false;
-    refuse_field("url", why, fn, arg);
-    return true;
+    if (!target_is_allowed(app, job->url, why))
+        field = "url";
+    else if (!target_is_callback_allowed(app, job->on_delivered, why))
+        field = "onDelivered";
+    else if (!target_is_callback_allowed(app, job->on_dead, why))
+        field = "onDead";
+    else if (!target_is_callback_allowed(app, job->on_attempt, why))
+        field = "onAttempt";
+    if (field)
+        refuse_field(field, why, fn, arg);
+    return field != NULL;
 }
 
 bool use_case_is_sibling(struct slice id, app_verdict_fn *fn, void *arg)

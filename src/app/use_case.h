@@ -21,8 +21,9 @@ bool use_case_is_unready(const struct app *, struct slice id, app_verdict_fn *, 
  * id. */
 bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
 
-/* Returns true after ending the use case with INVALID, because the target of the url is refused. */
-bool use_case_is_target_refused(const struct app *, struct slice url, app_verdict_fn *, void *arg);
+/* Returns true after ending the use case with INVALID, because the target of the job's url or of one of its
+ * callbacks is refused. */
+bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
 
 /* Converts a job of the store. The result borrows the same data. */
 struct app_job use_case_job(const struct store_job *);

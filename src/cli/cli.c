@@ -122,7 +122,9 @@ static const struct command {
      "  --body-base64 TEXT    the body as base64 of any bytes\n"
      "  --label TEXT          a label, by which lists find the job; may be repeated\n"
      "  --header 'NAME: VALUE'  a request header; may be repeated\n"
-     "  --retry N --ttl 1h --timeout 10s\n"},
+     "  --retry N --ttl 1h --timeout 10s\n"
+     "  --on-delivered URL    reports the delivery to this URL; also a JSON object with url and headers\n"
+     "  --on-dead URL --on-attempt URL\n"},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},

@@ -106,6 +106,15 @@ static void add_text(struct json_writer *job, const char *name, const char *valu
         json_add_text(job, name, slice_of(value));
 }
 
+/* Adds a callback: a url, or an object as it is. */
+static void add_callback(struct json_writer *job, const char *name, const char *value)
+{
+    if (value && value[0] == '{')
+        json_add_raw(job, name, slice_of(value));
+    else
+        add_text(job, name, value);
+}
+
 static void add_bytes(struct json_writer *job, struct slice bytes)
 {
     json_put_name(job, "bodyBase64");
@@ -216,6 +225,9 @@ static bool make_job(struct json_writer *job, struct buffer *body, struct call *
     add_text(job, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
     if (arguments->values[ARGUMENT_RETRY])
         json_add_raw(job, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
+    add_callback(job, "onDelivered", arguments->values[ARGUMENT_ON_DELIVERED]);
+    add_callback(job, "onDead", arguments->values[ARGUMENT_ON_DEAD]);
+    add_callback(job, "onAttempt", arguments->values[ARGUMENT_ON_ATTEMPT]);
     if (file)
         add_body(job, buffer_slice(body));
     else if (arguments->values[ARGUMENT_BODY])

@@ -194,7 +194,10 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 static size_t on_body(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_call *call = arg;
-    if (call->body_bytes < HTTP_ANSWER_MAX) {
+    if (call->is_large) {
+        size_t room = HTTP_LARGE_ANSWER_MAX - call->large_answer.size;
+        buffer_append(&call->large_answer, slice_from(data, unit * count < room ? unit * count : room));
+    } else if (call->body_bytes < HTTP_ANSWER_MAX) {
         size_t room = HTTP_ANSWER_MAX - call->body_bytes;
         memcpy(call->answer + call->body_bytes, data, unit * count < room ? unit * count : room);
     }
@@ -285,6 +288,7 @@ void http_call_free(struct http_call *call)
     curl_easy_cleanup(call->easy);
     free(call->lines);
     free(call->text);
+    buffer_fini(&call->large_answer);
     free(call);
 }
 

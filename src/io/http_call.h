@@ -13,6 +13,8 @@ struct http_call;
 enum {
     HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are reported */
     HTTP_AGAIN_MAX = 100,   /* bytes of a Duepost-Again that are reported */
+    HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* for a call that wants a large answer */
+    HTTP_LARGE_ANSWERS_MAX = 512,      /* calls of one client at a time; further calls keep HTTP_ANSWER_MAX */
     HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 
@@ -49,6 +51,7 @@ struct http_call_request {
     struct slice body;
     int64_t timeout_ms; /* name lookup to end of answer */
     bool needs_fresh;   /* kept-alive connections are not used */
+    bool wants_large_answer;
     /* may_connect and may_send must not call back into the client. may_connect is called before a packet goes
      * to address, for new and reused connections alike. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);

@@ -49,8 +49,11 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
 static void fill_answer(struct http_call *call, CURLcode code)
 {
     size_t kept = call->body_bytes < HTTP_ANSWER_MAX ? call->body_bytes : HTTP_ANSWER_MAX;
-    call->outcome.answer = slice_from(call->answer, kept);
-    call->outcome.is_answer_cut = kept < call->body_bytes || code != CURLE_OK;
+    struct slice answer = slice_from(call->answer, kept);
+    if (call->is_large)
+        answer = buffer_slice(&call->large_answer);
+    call->outcome.answer = answer;
+    call->outcome.is_answer_cut = answer.size < call->body_bytes || code != CURLE_OK;
 }
 
 /* Replaces bytes that might disturb a log, a terminal or JSON. The text may have host names from URLs and

@@ -36,6 +36,7 @@ struct http_client {
     struct list ended;    /* on_done is due */
     struct list idle;     /* for reuse */
     size_t idle_count;
+    size_t large_count; /* calls that keep a large answer */
     bool has_new; /* calls that libcurl has not begun */
 };
 
@@ -103,6 +104,11 @@ static void on_head(void *arg, struct http_call *call)
 static void recycle(struct http_call *call)
 {
     struct http_client *client = client_of(call);
+    if (call->is_large) {
+        buffer_fini(&call->large_answer);
+        call->is_large = false;
+        client->large_count--;
+    }
     if (client->idle_count >= IDLE_CALLS_MAX) {
         http_call_free(call);
         return;
@@ -251,11 +257,23 @@ static struct http_call *take_call(struct http_client *client)
     return LIST_ENTRY(link, struct http_call, link);
 }
 
+/* Lets the call keep a large answer, if few enough calls do. */
+static void keep_large_answer(struct http_client *client, struct http_call *call)
+{
+    if (client->large_count >= HTTP_LARGE_ANSWERS_MAX)
+        return;
+    buffer_init_fallible(&call->large_answer, HTTP_LARGE_ANSWER_MAX);
+    call->is_large = true;
+    client->large_count++;
+}
+
 struct http_call *http_call(struct http_client *client, const struct http_call_request *request)
 {
     TEST_POINT("before", "http_call");
     struct http_call *call = take_call(client);
     http_call_prepare(call, request);
+    if (request->wants_large_answer)
+        keep_large_answer(client, call);
     if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
         call->outcome = (struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1};
         call->is_ended = true;

@@ -33,6 +33,20 @@ void carried_write(const struct carried *carried, struct json_writer *json)
 
 /* ---- needs ---- */
 
+void needs_add(struct needs_writer *needs, const char *name)
+{
+    if (!needs->is_open)
+        json_add_array(needs->json, "needs");
+    needs->is_open = true;
+    json_put_text(needs->json, slice_of(name));
+}
+
+void needs_end(struct needs_writer *needs)
+{
+    if (needs->is_open)
+        json_end_array(needs->json);
+}
+
 static bool is_known(struct slice name)
 {
     struct slice known, rest = SLICE(DUEPOST_KNOWN_NEEDS);

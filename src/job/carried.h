@@ -33,6 +33,14 @@ bool carried_add(struct carried *, struct slice key, struct slice value);
 /* Writes the unknown members after the others. */
 void carried_write(const struct carried *, struct json_writer *);
 
+/* Writes needs, which is absent if no name is added. */
+struct needs_writer {
+    struct json_writer *json;
+    bool is_open; /* a name was added */
+};
+void needs_add(struct needs_writer *, const char *name);
+void needs_end(struct needs_writer *);
+
 /* Reads the value of needs. Sets *unknown to the first name that this version does not know, without its
  * quotes. Leaves *unknown unchanged when all names are known. Returns false if value is not an array of
  * names. */

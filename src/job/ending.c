@@ -133,14 +133,14 @@ void ending_texts_init(struct ending_texts *texts)
 {
     buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
     buffer_init(&texts->line, ATTEMPT_LINE_MAX);
-    notice_init(&texts->notice);
+    callback_jobs_init(&texts->callbacks);
 }
 
 void ending_texts_fini(struct ending_texts *texts)
 {
     buffer_fini(&texts->record);
     buffer_fini(&texts->line);
-    notice_fini(&texts->notice);
+    callback_jobs_fini(&texts->callbacks);
 }
 
 /* An earlier ending may not have fitted into memory. */
@@ -148,7 +148,7 @@ static void ending_texts_clear(struct ending_texts *texts)
 {
     buffer_clear(&texts->record);
     buffer_clear(&texts->line);
-    notice_clear(&texts->notice);
+    callback_jobs_clear(&texts->callbacks);
 }
 
 static void write_record(const struct ending *ending, struct job *job, struct buffer *record)
@@ -160,22 +160,47 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
     job_write(job, record);
 }
 
-/* Writes the notice of a dead job. Returns false if there is no memory. */
-static bool write_notice(const struct ending_facts *facts, struct ending_texts *texts)
+static bool has_callbacks(const struct job *job, const struct topic_settings *settings)
 {
-    bool is_attempt = facts->cause == ENDING_CAUSE_RESULT;
-    struct notice_death death = {
+    return job->on_delivered.size || job->on_dead.size || job->on_attempt.size ||
+           (settings &&
+            (settings->on_delivered.size || settings->on_dead.size || settings->on_attempt.size));
+}
+
+/* Writes the callbacks, most often none. previous is the attempt before this one. Returns false if there is no
+ * memory. */
+static bool write_callbacks(const struct ending *ending, const struct ending_facts *facts,
+                            const struct job *job, const struct attempt_result *previous,
+                            struct ending_texts *texts)
+{
+    const struct attempt_result *attempt = facts->cause == ENDING_CAUSE_RESULT ? facts->result : NULL;
+    if (ending->verdict == ENDING_RELEASE || !has_callbacks(job, facts->settings))
+        return true;
+    struct callback_report report = {
         .id = facts->id,
         .nonce = facts->nonce,
-        .at_ms = facts->now_ms + (is_attempt ? facts->result->duration_ms : 0),
-        .record = buffer_slice(&texts->record),
+        .outcome = ending->verdict == ENDING_COMPLETE ? CALLBACK_DELIVERED
+                   : ending->verdict == ENDING_BURY   ? CALLBACK_DEAD
+                                                      : CALLBACK_FAILED,
+        .reason = ending->reason.size ? ending->reason : SLICE("unreadable"),
+        .job = facts->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
+        .attempts = ending->attempts,
+        .attempt = attempt,
+        .previous = previous->at_ms ? previous : NULL,
+        .due_ms = facts->due_ms,
+        .claimed_ms = facts->now_ms,
+        .ended_ms = facts->now_ms + (attempt ? attempt->duration_ms : 0),
+        .wait_ms = ending->wait_ms,
+        .answer = facts->answer,
+        .is_answer_cut = facts->is_answer_cut,
     };
-    return notice_write(&texts->notice, facts->settings, &death);
+    return callback_jobs_write(&texts->callbacks, facts->settings, &report);
 }
 
 bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
                   struct slice raw, struct ending_texts *texts)
 {
+    struct attempt_result previous = job->last_attempt;
     ending_texts_clear(texts);
     if (ending->has_line)
         attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, facts->result, facts->answer,
@@ -190,5 +215,5 @@ bool ending_write(const struct ending *ending, const struct ending_facts *facts,
         write_record(ending, job, &texts->record);
     if (texts->record.failed)
         return false;
-    return ending->verdict != ENDING_BURY || write_notice(facts, texts);
+    return write_callbacks(ending, facts, job, &previous, texts);
 }

@@ -16,13 +16,13 @@
  *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *
- * ending_decide returns the verdict and the numbers. ending_write writes the texts, including the notice of a
- * dead job, and decides nothing more. */
+ * ending_decide returns the verdict and the numbers. ending_write writes the texts, including those of
+ * the callbacks, and decides nothing more. */
 #ifndef DUEPOST_JOB_ENDING_H
 #define DUEPOST_JOB_ENDING_H
 
+#include "job/callback_job.h"
 #include "job/job.h"
-#include "job/notice.h"
 #include "job/topic_settings.h"
 
 enum ending_cause {
@@ -41,6 +41,7 @@ struct ending_facts {
     enum ending_cause cause;
     struct slice id, nonce;                /* of the lease */
     int64_t now_ms;                        /* of the claim, by Redis's clock */
+    int64_t due_ms;                        /* when the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
     const struct retry_schedule *schedule; /* for jobs and topics without their own */
     uint32_t random;                       /* any 32 bits; used with the setting jitter */
@@ -72,7 +73,7 @@ struct ending {
 struct ending_texts {
     struct buffer record; /* RETRY, BURY */
     struct buffer line;   /* empty: no line is kept */
-    struct notice notice; /* BURY: the job that reports the death; its id may be empty */
+    struct callback_jobs callbacks; /* COMPLETE, RETRY, BURY */
 };
 
 void ending_texts_init(struct ending_texts *);

@@ -76,6 +76,9 @@ enum job_member {
     JOB_TIMEOUT,
     JOB_HEADERS,
     JOB_LABELS,
+    JOB_ON_DELIVERED,
+    JOB_ON_DEAD,
+    JOB_ON_ATTEMPT,
     JOB_ATTEMPTS,
     JOB_UNCOUNTED,
     JOB_ROUNDS,
@@ -110,6 +113,7 @@ struct job {
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
     struct job_labels labels;
+    struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed attempts so far, in this round */

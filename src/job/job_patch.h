@@ -22,6 +22,7 @@ struct job_patched {
     struct job old;
     bool is_moved; /* the job's due time has changed: see job_due_ms */
     bool has_url;  /* the patch has a url */
+    bool has_callback; /* the patch has a callback, see callback.h */
 };
 
 /* Applies the patch. text is a buffer for the new members. If OK, the jobs borrow patch->record and text;

@@ -16,28 +16,22 @@ enum { TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LAB
  * are carried. */
 static void put_needs(const struct job *job, struct json_writer *json)
 {
-    const struct {
-        bool is_needed;
-        const char *name;
-    } needs[] = {
-        {job->method != JOB_METHOD_POST, "method"},
-        {job->has_body_base64, "bodyBase64"},
-        {job->rounds > 0, "rounds"},
+    struct needs_writer needs = {json, false};
+    if (job->lacks.size)
+        return;
+    if (job->method != JOB_METHOD_POST)
+        needs_add(&needs, "method");
+    if (job->has_body_base64)
+        needs_add(&needs, "bodyBase64");
+    if (job->rounds > 0)
+        needs_add(&needs, "rounds");
+    if (job->on_delivered.size || job->on_dead.size || job->on_attempt.size)
+        needs_add(&needs, "callbacks");
 #ifdef DUEPOST_TEST_NEXT
-        {slice_starts_with(job->next, SLICE("needed")), "next"},
+    if (slice_starts_with(job->next, SLICE("needed")))
+        needs_add(&needs, "next");
 #endif
-    };
-    bool is_open = false;
-    for (size_t i = 0; i < sizeof needs / sizeof *needs && job->lacks.size == 0; i++) {
-        if (!needs[i].is_needed)
-            continue;
-        if (!is_open)
-            json_add_array(json, "needs");
-        is_open = true;
-        json_put_text(json, slice_of(needs[i].name));
-    }
-    if (is_open)
-        json_end_array(json);
+    needs_end(&needs);
 }
 
 /* For a new job, the opening brace and createdAt are not written. Carried members come before the body. */

@@ -31,6 +31,7 @@ enum member_kind {
     MEMBER_BASE64,  /* struct slice: the text of the bytes */
     MEMBER_LABELS,  /* struct job_labels */
     MEMBER_KEYS,    /* struct signing_keys */
+    MEMBER_CALLBACK, /* struct slice: a url or an object, unchanged, see callback.h */
     MEMBER_ATTEMPT, /* struct attempt_result */
     MEMBER_OBJECT,  /* an inner object with its own table, for fields of the same struct */
 };

@@ -7,6 +7,7 @@
 #include "base/decimal.h"
 #include "base/duration.h"
 #include "base/timestamp.h"
+#include "job/callback.h"
 #include "job/header.h"
 #include "job/json.h"
 #include "job/member.h"
@@ -203,6 +204,7 @@ static bool read_value(struct reading *reading, const struct member *member, str
     case MEMBER_BASE64:
         return read_text(reading, value, field);
     case MEMBER_JSON:
+    case MEMBER_CALLBACK:
         *(struct slice *)field = value;
         return true;
     case MEMBER_BOOL:
@@ -362,6 +364,10 @@ static void put_value(const struct member *member, const void *of, enum members_
         if (is_hidden)
             return url_show(*(const struct slice *)field, json_put(json));
         return json_put_text(json, *(const struct slice *)field);
+    case MEMBER_CALLBACK:
+        if (is_hidden)
+            return callback_show(*(const struct slice *)field, json_put(json));
+        return json_put_raw(json, *(const struct slice *)field);
     case MEMBER_JSON:
         return json_put_raw(json, *(const struct slice *)field);
     case MEMBER_BOOL:
@@ -457,6 +463,8 @@ static bool same_value(const struct member *member, const void *a, const void *b
     case MEMBER_JSON:
     case MEMBER_BASE64:
         return slice_equal(*(const struct slice *)left, *(const struct slice *)right);
+    case MEMBER_CALLBACK:
+        return callback_is_same(*(const struct slice *)left, *(const struct slice *)right);
     case MEMBER_BOOL:
         return *(const bool *)left == *(const bool *)right;
     case MEMBER_INTEGER:
@@ -528,7 +536,7 @@ static const char *const kind_words[] = {
     [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",     [MEMBER_WAITS] = "waits",
     [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",       [MEMBER_ATTEMPT] = "attempt",
     [MEMBER_OBJECT] = "object",   [MEMBER_METHOD] = "method",   [MEMBER_BASE64] = "base64",
-    [MEMBER_LABELS] = "labels",
+    [MEMBER_LABELS] = "labels",   [MEMBER_CALLBACK] = "callback",
 };
 
 static void describe_bounds(const struct member *member, struct json_writer *json)

@@ -43,8 +43,12 @@ static const struct member rows[] = {
      HAS(url.size), .max = JOB_URL_MAX},
     {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
      .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
-    {NAMED("onDead"), MEMBER_URL, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN | MEMBER_FOR_ALL, FIELD(on_dead),
-     HAS(on_dead.size), .max = JOB_URL_MAX},
+    {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_delivered),
+     HAS(on_delivered.size)},
+    {NAMED("onDead"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_dead),
+     HAS(on_dead.size)},
+    {NAMED("onAttempt"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_attempt),
+     HAS(on_attempt.size)},
     {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
     {NAMED("retention"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_FOR_ALL,
      FIELD(retention_ms), HAS(retention_ms), .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
@@ -114,16 +118,27 @@ void topic_settings_fini(struct topic_settings *settings)
 
 /* ---- writing ---- */
 
+/* Names what an earlier version must not ignore. Such a version knows onDead as a url. */
+static void write_needs(const struct topic_settings *settings, struct json_writer *json)
+{
+    struct needs_writer needs = {json, false};
+    if (settings->on_delivered.size || settings->on_attempt.size ||
+        slice_starts_with(settings->on_dead, SLICE("{")))
+        needs_add(&needs, "callbacks");
+#ifdef DUEPOST_TEST_NEXT
+    if (slice_starts_with(settings->next, SLICE("needed")))
+        needs_add(&needs, "next");
+#endif
+    needs_end(&needs);
+}
+
 static void put_settings(const struct topic_settings *settings, struct buffer *out, enum members_for whom)
 {
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
     members_write(&topic_settings_members, settings, whom, &json);
     if (whom == MEMBERS_FOR_REDIS) {
-#ifdef DUEPOST_TEST_NEXT
-        if (slice_starts_with(settings->next, SLICE("needed")))
-            json_add_raw(&json, "needs", SLICE("[\"next\"]"));
-#endif
+        write_needs(settings, &json);
         carried_write(&settings->carried, &json);
     }
     json_end_object(&json);

@@ -1,6 +1,6 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, onDead and retention;
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, the callbacks and retention;
  * consumers read the rest. Settings that are not set are not in the text. A topic without settings has no
  * text.
  *
@@ -18,7 +18,7 @@ enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
-    TOPIC_SETTINGS_BYTES_MAX = 32 * 1024, /* bytes of a text */
+    TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* bytes of a text */
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
 };
 #define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
@@ -38,7 +38,8 @@ struct topic_settings {
     size_t header_count;
     struct buffer text;              /* owned: decoded headers */
     struct signing_keys secrets;     /* sign its jobs; none: the server's keys sign them */
-    struct slice on_dead;            /* url that gets each dead job; empty: not set. Borrowed from the text */
+    /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
+    struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
     bool has_breaker, is_breaker_on; /* whether breakers of receivers hold its jobs */

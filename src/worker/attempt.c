@@ -89,16 +89,17 @@ void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
     const struct ending *ending = &attempt->ending;
-    const struct notice *notice = &attempt->texts.notice;
+    const struct callback_jobs *callbacks = &attempt->texts.callbacks;
     const struct lease *lease = &attempt->lease;
     struct shard_end end = {.record = buffer_slice(&attempt->texts.record),
                             .attempt = buffer_slice(&attempt->texts.line),
-                            .follow = {&attempt->follow_up, notice->id.size > 0}};
+                            .follow = {attempt->follow_ups, callbacks->count}};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
                               .claimed_ms = attempt->claimed_ms};
-    attempt->follow_up =
-        (struct shard_follow_up){.id = buffer_slice(&notice->id), .record = buffer_slice(&notice->record)};
+    for (size_t i = 0; i < callbacks->count; i++)
+        attempt->follow_ups[i] = (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
+                                                          .record = buffer_slice(&callbacks->items[i].record)};
     attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:
@@ -150,6 +151,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     facts.id = attempt->lease.id;
     facts.nonce = slice_of(attempt->lease.nonce.text);
     facts.now_ms = attempt->claimed_ms;
+    facts.due_ms = attempt->claimed_ms - attempt->late_ms;
     facts.settings = attempt->settings;
     facts.schedule = attempt->context->policy->schedule;
     if (facts.cause == ENDING_CAUSE_RESULT)

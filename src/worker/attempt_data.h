@@ -68,7 +68,7 @@ struct attempt {
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;
-    struct shard_follow_up follow_up; /* refers to the notice in texts */
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* refer to the callbacks in texts */
 };
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "job/job_id.h"
-#include "job/notice.h"
+#include "job/callback_job.h"
 #include "worker/pace.h"
 
 struct recovery {
@@ -24,8 +24,8 @@ struct burial {
     struct recovery *recovery;
     struct lease lease;
     struct buffer id, record;
-    struct notice notice;
-    struct shard_follow_up follow_up;
+    struct callback_jobs callbacks;
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
 };
 
 static void recovery_end(struct recovery *recovery)
@@ -72,29 +72,53 @@ static void on_buried(void *arg, enum status status)
         note_death(recovery, burial->lease.id);
     buffer_fini(&burial->id);
     buffer_fini(&burial->record);
-    notice_fini(&burial->notice);
+    callback_jobs_fini(&burial->callbacks);
     free(burial);
     recovery->burials--;
     end_step(recovery);
 }
 
-/* Writes the notice of the death. If the topic's settings cannot be read, the job is buried without a notice.
- * Returns false if memory is short, or if the settings need a later version. */
-static bool write_notice(struct burial *burial, struct slice settings_text, int64_t now_ms)
+/* Writes the callbacks of the death. job is NULL if the record is unreadable. */
+static bool report_death(struct burial *burial, const struct topic_settings *settings, const struct job *job,
+                         int64_t now_ms)
 {
     const char *nonce = burial->lease.nonce.text;
-    struct notice_death death = {.id = burial->lease.id,
-                                 .nonce = slice_of(nonce + (nonce[0] == '!')),
-                                 .at_ms = now_ms,
-                                 .record = buffer_slice(&burial->record)};
+    struct callback_report report = {
+        .id = burial->lease.id,
+        .nonce = slice_of(nonce + (nonce[0] == '!')),
+        .outcome = CALLBACK_DEAD,
+        .reason = SLICE("consumer_lost"),
+        .job = job,
+        .attempts = job ? job->attempts : 0,
+        .previous = job && job->last_attempt.at_ms ? &job->last_attempt : NULL,
+        .ended_ms = now_ms,
+    };
+    bool is_whole = callback_jobs_write(&burial->callbacks, settings, &report);
+    for (size_t i = 0; i < burial->callbacks.count; i++)
+        burial->follow_ups[i] =
+            (struct shard_follow_up){.id = buffer_slice(&burial->callbacks.items[i].id),
+                                     .record = buffer_slice(&burial->callbacks.items[i].record)};
+    return is_whole;
+}
+
+/* If the settings or the record cannot be read, the job is buried without their callbacks. Returns false if
+ * memory is short, or if the settings or the record need a later version. */
+static bool write_callbacks(struct burial *burial, struct slice settings_text, int64_t now_ms)
+{
     struct topic_settings settings;
+    struct job job;
     enum status status = topic_settings_read(settings_text, &settings);
-    if (status != STATUS_OK)
-        return status != STATUS_NO_MEMORY;
-    bool is_written = settings.lacks.size == 0 && notice_write(&burial->notice, &settings, &death);
-    topic_settings_fini(&settings);
-    burial->follow_up = (struct shard_follow_up){.id = buffer_slice(&burial->notice.id),
-                                                 .record = buffer_slice(&burial->notice.record)};
+    if (status == STATUS_NO_MEMORY)
+        return false;
+    bool has_settings = status == STATUS_OK;
+    bool has_job = job_read(burial->lease.id, buffer_slice(&burial->record), &job) == STATUS_OK;
+    bool is_known = !(has_settings && settings.lacks.size) && !(has_job && job.lacks.size);
+    bool is_written = is_known && report_death(burial, has_settings ? &settings : NULL,
+                                               has_job ? &job : NULL, now_ms);
+    if (has_job)
+        job_fini(&job);
+    if (has_settings)
+        topic_settings_fini(&settings);
     return is_written;
 }
 
@@ -105,7 +129,7 @@ static struct burial *burial_new(struct recovery *recovery, const struct shard_c
     burial->recovery = recovery;
     buffer_init(&burial->id, doomed->id.size);
     buffer_init_fallible(&burial->record, doomed->record.size);
-    notice_init(&burial->notice);
+    callback_jobs_init(&burial->callbacks);
     buffer_append(&burial->id, doomed->id);
     buffer_append(&burial->record, doomed->record);
     burial->lease = (struct lease){buffer_slice(&burial->id), *nonce};
@@ -117,12 +141,12 @@ static void bury(struct recovery *recovery, const struct shard_claimed *doomed, 
 {
     struct burial *burial = burial_new(recovery, doomed, nonce);
     recovery->burials++;
-    if (burial->record.failed || !write_notice(burial, doomed->settings, now_ms)) {
+    if (burial->record.failed || !write_callbacks(burial, doomed->settings, now_ms)) {
         on_buried(burial, STATUS_NO_MEMORY);
         return;
     }
     struct shard_end what = {.record = buffer_slice(&burial->record),
-                             .follow = {&burial->follow_up, burial->notice.id.size > 0}};
+                             .follow = {burial->follow_ups, burial->callbacks.count}};
     shard_bury(recovery->shard, &burial->lease, &what, on_buried, burial);
 }
 

@@ -28,7 +28,7 @@ def signing_key(name):
 
 SIGNING = {name: signing_key(name) for name in ("topic-key", "other-key", "file-key", "new-file-key")}
 SECRETS = [canary(name) for name in (
-    "authorization", "job-header", "job-query", "changed-header", "changed-query", "topic-header", "topic-query", "dead-query",
+    "authorization", "job-header", "job-query", "changed-header", "changed-query", "topic-header", "topic-query", "dead-query", "dead-header", "done-query", "done-header",
     "userinfo", "request-authorization", "proxy-password", "password", "wrong-password", "faulty")]
 SECRETS += [key.removeprefix("whsec_") for key in SIGNING.values()]
 TOKENS = "dp_canary"  # how those of TokenFile begin
@@ -91,15 +91,19 @@ def be_unknown(ask):
         ask("GET", "/healthz", headers={"Authorization": value}).expect(200)
 
 
+def callback(url, name):
+    return {"url": f"{url}?key={canary(name + '-query')}", "headers": {"X-Key": canary(name + "-header")}, "includeBody": True}
+
+
 def job(job_id, url, **members):
     return {"topic": "secrets", "jobId": job_id, "url": f"{url}?key={canary('job-query')}",
             "headers": {"Authorization": f"Bearer {canary('authorization')}", "X-Api-Key": canary("job-header")},
-            "body": {"text": canary("body")}, "retrySchedule": [0.05], "retry": 1, "timeout": 0.5, **members}
+            "body": {"text": canary("body")}, "onDelivered": callback(url, "done"), "retrySchedule": [0.05], "retry": 1, "timeout": 0.5, **members}
 
 
 def settings(receiver):
     return {"headers": {"X-Topic-Key": canary("topic-header")}, "url": receiver.url(f"/topic?key={canary('topic-query')}"),
-            "onDead": receiver.url(f"/dead?key={canary('dead-query')}"),
+            "onDead": callback(receiver.url("/dead"), "dead"),
             "secrets": [SIGNING["topic-key"], SIGNING["other-key"]]}
 
 
@@ -195,14 +199,14 @@ def read_notice(ask, state, job_id=None):
 
 
 def read_notices(ask, receiver):
-    """The notice of a death holds all of the dead job. It is read in each state, and when its topic keeps it after its end."""
+    """The callback of a death holds the body of the job, and has headers of its own. It is read in each state, and when its topic keeps it after its end."""
     ask("PUT", "/topics/told", {**settings(receiver), "retention": DAY}).expect(200)
     receiver.script("told", 410, job_id="a")
     receiver.script("told", 410, job_id="b")
     receiver.script("told~callbacks", 500, Answer(410, delay=2 * SLOW), 200, 500)
     ask("POST", "/jobs", {**job("a", receiver.url()), "topic": "told"}).expect(201)
     arrival, = until(lambda: receiver.of("told~callbacks"), 10, "the notice")
-    assert all(canary(name).encode() in arrival.body for name in ("authorization", "job-header", "job-query", "body"))
+    assert canary("body").encode() in arrival.body and arrival.headers["x-key"] == canary("dead-header")
     ask.server.wait_for_state("told~callbacks", arrival.job_id, "delayed")
     notice = read_notice(ask, "delayed")
     ask("PATCH", f"/jobs/told~callbacks/{notice}", {"url": receiver.url()}).expect(403)

@@ -27,7 +27,12 @@ START_TEST(an_end_schedules_what_follows)
         {LEASED, "complete t/a n1 '' 1 t~c/f 0 \"x\"} 1 t~d/f 0 \"y\"} +2", "1",
          "bucket:t~c: t~c/f@now\nbucket:t~d: t~d/f@now\n"
          "jobs: t~c/f={\"createdAt\":now,\"x\"} t~d/f={\"createdAt\":now,\"y\"}\n"
-         "ready: t~c\nturns: t~c@1 t~d@2\n"}, );
+         "ready: t~c\nturns: t~c@1 t~d@2\n"},
+        /* An attempt and an end: two of one topic, in their order. */
+        {LEASED, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} 1 t~c/g 0 \"y\"} +2", "1",
+         "bucket:t~c: t~c/f@now t~c/g@now.0005\n"
+         "jobs: t~c/f={\"createdAt\":now,\"x\"} t~c/g={\"createdAt\":now,\"y\"}\nready: t~c\nturns: t~c@1\n" DIED(
+             "now", "0,3,{d}")}, );
 }
 END_TEST
 
@@ -50,7 +55,13 @@ START_TEST(an_outcome_after_its_lease_is_followed_all_the_same)
     CHECK_EXAMPLES( //
         {LOST, "complete t/a n1 '' " FOLLOWS("1"), "1",
          "bucket:t~c: t~c/f@now\njobs: t~c/f={\"createdAt\":now,\"x\"}\nready: t\nturns: t~c@1\n"},
-        {DEAD_BY_LOSSES, "complete t/a n1 '' " FOLLOWS("1"), "1", FOLLOW_UP}, );
+        {DEAD_BY_LOSSES, "complete t/a n1 '' " FOLLOWS("1"), "1", FOLLOW_UP},
+        {LOST, "retry t/a n1 5 {d} '' " FOLLOWS("1"), "1 wake now+6",
+         "bucket:t: t/a@now+6\nbucket:t~c: t~c/f@now\ndue: t@now+6\n"
+         "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t\nturns: t~c@1\n"},
+        {DEAD_BY_LOSSES, "retry t/a n1 5 {d} '' " FOLLOWS("1"), "1 wake now+6",
+         "bucket:t: t/a@now+6\nbucket:t~c: t~c/f@now\ndue: t@now+6\n"
+         "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"}, );
 }
 END_TEST
 
@@ -86,6 +97,8 @@ END_TEST
 #define DOOMED(deadline)                                                                                     \
     "crashes: t/a=5,n1\nholders:t: t/a=!r,now-1000\njobs: t/a={r}\nleases: t/a@" deadline "\n"
 #define TELLS  "topics: t={\"onDead\":\"http://h/\"}\n"
+#define OF_ALL_THREE                                                                                         \
+    "patterns: *={\"onDelivered\":{\"url\":\"http://d/\"},\"onDead\":\"http://e/\",\"onAttempt\":\"http://a/\"}\n"
 #define OF_ALL "patterns: *={\"onDead\":\"http://a/\",\"retention\":10}\n"
 
 START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
@@ -97,6 +110,11 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
          DOOMED("now+5000") OF_ALL},
         {LAST_LEASE TELLS OF_ALL, RECOVER, "1 1 t/a {r} t {\"retention\":10,\"onDead\":\"http://h/\"}",
          DOOMED("now+5000") TELLS OF_ALL},
+        /* Callbacks of all topics are copied one by one, urls and objects. */
+        {LAST_LEASE TELLS OF_ALL_THREE, RECOVER,
+         "1 1 t/a {r} t {\"onDelivered\":{\"url\":\"http:\\/\\/d\\/\"},\"onAttempt\":\"http://a/\",\"onDead\":\"http://"
+         "h/\"}",
+         DOOMED("now+5000") TELLS OF_ALL_THREE},
         /* It was not buried: it is listed again, and that counts no lost consumer. */
         {DOOMED("now+1"), RECOVER, "0 0", NULL},
         {DOOMED("now"), "recover 5000 now 256 1 !s", "1 1 t/a {r}",

@@ -340,53 +340,80 @@ START_TEST(an_unreadable_record_is_kept_as_it_is)
 }
 END_TEST
 
-START_TEST(a_death_has_its_notice)
+/* Writes the callbacks of an ending of t/j, whose topic has all three. */
+static void write_callbacks(struct ending_facts facts)
+{
+    struct topic_settings settings = {.on_delivered = SLICE("\"http://x/delivered\""),
+                                      .on_dead = SLICE("\"http://x/dead\""),
+                                      .on_attempt = SLICE("\"http://x/attempt\"")};
+    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
+    written(&facts);
+}
+
+static void check_callback(size_t i, const char *id, const char *part)
+{
+    ck_assert_uint_lt(i, texts.callbacks.count);
+    ck_assert_str_eq(buffer_text(&texts.callbacks.items[i].id), id);
+    ck_assert_msg(strstr(buffer_text(&texts.callbacks.items[i].record), part), "%s has no %s",
+                  buffer_text(&texts.callbacks.items[i].record), part);
+}
+
+START_TEST(an_attempt_has_its_callback_and_an_end_has_another)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 410};
-    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
-    struct ending_facts facts = facts_of(&result);
-    char wanted[1024];
-    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
-    const char *record = written(&facts);
-    ck_assert_str_eq(buffer_text(&texts.notice.id), "t~callbacks/j~dead~n1");
-    snprintf(wanted, sizeof wanted,
-             "\"body\":{\"topic\":\"t\",\"jobId\":\"j\",\"deadAt\":1700000000012,\"job\":%s}", record);
-    ck_assert_ptr_nonnull(strstr(buffer_text(&texts.notice.record), wanted));
+    write_callbacks(facts_of(&result));
+    ck_assert_uint_eq(texts.callbacks.count, 2);
+    check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"dead\",\"reason\":\"gone\",\"status\":410");
+    check_callback(1, "t~callbacks/j~dead~n1", "\"endedAt\":\"2023-11-14T22:13:20.012Z\"");
     ending_texts_fini(&texts);
-    facts.cause = ENDING_CAUSE_EXPIRED;
-    written(&facts);
-    ck_assert_ptr_nonnull(strstr(buffer_text(&texts.notice.record), "\"deadAt\":1700000000000,"));
+    result.status = 500;
+    write_callbacks(facts_of(&result));
+    ck_assert_uint_eq(texts.callbacks.count, 1);
+    check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"failed\",\"status\":500");
+    ending_texts_fini(&texts);
+    result.status = 200;
+    write_callbacks(facts_of(&result));
+    ck_assert_uint_eq(texts.callbacks.count, 2);
+    check_callback(1, "t~callbacks/j~delivered~n1", "\"outcome\":\"delivered\",\"status\":200");
     ending_texts_fini(&texts);
 }
 END_TEST
 
-START_TEST(a_job_that_goes_on_or_is_delivered_has_no_notice)
+START_TEST(a_death_without_an_attempt_has_one_callback)
 {
-    struct attempt_result failed = {.at_ms = NOW_MS, .status = 500}, delivered = {.status = 200};
-    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
-    struct ending_facts facts = facts_of(&failed);
-    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
-    written(&facts);
-    ck_assert_uint_eq(texts.notice.id.size, 0);
+    write_callbacks((struct ending_facts){.cause = ENDING_CAUSE_EXPIRED, .now_ms = NOW_MS});
+    ck_assert_uint_eq(texts.callbacks.count, 1);
+    check_callback(0, "t~callbacks/j~dead~n1", "\"reason\":\"expired\",\"attempts\":0");
     ending_texts_fini(&texts);
-    facts.result = &delivered;
-    written(&facts);
-    ck_assert_uint_eq(texts.notice.id.size, 0);
+    write_callbacks((struct ending_facts){.cause = ENDING_CAUSE_UNREADABLE, .now_ms = NOW_MS});
+    check_callback(0, "t~callbacks/j~dead~n1", "\"reason\":\"unreadable\",\"attempts\":0,\"endedAt\"");
     ending_texts_fini(&texts);
 }
 END_TEST
 
-START_TEST(a_notice_without_room_is_told)
+START_TEST(a_job_that_is_given_back_has_no_callback)
+{
+    static const enum ending_cause causes[] = {ENDING_CAUSE_UNSENT, ENDING_CAUSE_HELD, ENDING_CAUSE_UNSERVED,
+                                               ENDING_CAUSE_NO_MEMORY};
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        write_callbacks((struct ending_facts){.cause = causes[i], .now_ms = NOW_MS});
+        ck_assert_uint_eq(texts.callbacks.count, 0);
+        ending_texts_fini(&texts);
+    }
+}
+END_TEST
+
+START_TEST(a_callback_without_room_is_told)
 {
     struct job job;
     struct attempt_result result = {.status = 410};
-    struct topic_settings settings = {.on_dead = SLICE("http://x/")};
+    struct topic_settings settings = {.on_dead = SLICE("\"http://x/\"")};
     struct ending_facts facts = facts_of(&result);
     facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
     ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
     struct ending ending = ending_decide(&job, &facts);
     ending_texts_init(&texts);
-    texts.notice.record.max = 16;
+    texts.callbacks.items[0].record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
     facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is given back instead */
     ending = ending_decide(&job, &facts);
@@ -435,9 +462,10 @@ Suite *suite(void)
     tcase_add_test(tests, a_delivery_and_a_release_write_no_record);
     tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);
     tcase_add_test(tests, an_unreadable_record_is_kept_as_it_is);
-    tcase_add_test(tests, a_death_has_its_notice);
-    tcase_add_test(tests, a_job_that_goes_on_or_is_delivered_has_no_notice);
-    tcase_add_test(tests, a_notice_without_room_is_told);
+    tcase_add_test(tests, an_attempt_has_its_callback_and_an_end_has_another);
+    tcase_add_test(tests, a_death_without_an_attempt_has_one_callback);
+    tcase_add_test(tests, a_job_that_is_given_back_has_no_callback);
+    tcase_add_test(tests, a_callback_without_room_is_told);
     tcase_add_test(tests, a_record_without_room_is_told);
     suite_add_tcase(suite, tests);
     return suite;

@@ -32,6 +32,10 @@ START_TEST(writes_what_is_set)
     check_writes("{\"retention\":1.0005,\"onDead\":\"http://h/\"}",
                  "{\"onDead\":\"http://h/\",\"retention\":1.001}");
     ck_assert_int_eq(settings.retention_ms, 1001);
+    check_writes("{\"onAttempt\":\"http://a/\",\"onDelivered\":\"http://d/\"}",
+                 "{\"onDelivered\":\"http://d/\",\"onAttempt\":\"http://a/\",\"needs\":[\"callbacks\"]}");
+    check_writes("{\"onDead\": {\"url\": \"http://h/\"}}",
+                 "{\"onDead\":{\"url\": \"http://h/\"},\"needs\":[\"callbacks\"]}");
     check_writes(
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.0005},\"retrySchedule\":[],\"timeout\":1e1}",
         "{\"maxInFlight\":1,\"rate\":{\"jobs\":3,\"per\":0.001,\"burst\":1},\"retrySchedule\":[],\"timeout\":"
@@ -164,8 +168,9 @@ START_TEST(names_what_is_wrong)
         {"{\"timeout\":[]}", "timeout"},
         {"{\"retrySchedule\":[1,-1]}", "retrySchedule[1]"},
         {"{\"onDead\":\"ftp://h/\"}", "onDead"},
-        {"{\"onDead\":\"http:\\/\\/h/\"}", "onDead"},
         {"{\"onDead\":1}", "onDead"},
+        {"{\"onDelivered\":{}}", "onDelivered.url"},
+        {"{\"onAttempt\":{\"url\":\"http://h/\",\"method\":\"GET\"}}", "onAttempt.method"},
         {"{\"url\":\"http://u/?***\"}", "url"},
         {"{\"url\":\"\"}", "url"},
         {"{\"headers\":[]}", "headers"},

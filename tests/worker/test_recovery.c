@@ -110,7 +110,7 @@ static void list_doomed(struct shard_claimed first, struct shard_claimed second,
 #define JOB   "{\"createdAt\":1,\"url\":\"http://h/\"}"
 #define TELLS "{\"onDead\":\"http://h/dead\"}"
 
-START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_notice)
+START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_callback)
 {
     recovery_run(recovery);
     list_doomed(world_job("t/a", JOB, TELLS), world_job("t/b", JOB, ""), false);
@@ -120,8 +120,10 @@ START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_notice)
     ck_assert_str_eq(call->record, JOB);
     ck_assert_str_eq(call->follow_id, "t~callbacks/a~dead~n7");
     ck_assert_str_eq(call->follow_record,
-                     "\"url\":\"http://h/dead\",\"body\":{\"topic\":\"t\",\"jobId\":\"a\","
-                     "\"deadAt\":1700000000123,\"job\":" JOB "}}");
+                     "\"url\":\"http://h/dead\",\"body\":{\"callback\":\"onDead\",\"topic\":\"t\",\"jobId\":\"a\","
+                     "\"outcome\":\"dead\",\"reason\":\"consumer_lost\",\"attempts\":0,"
+                     "\"createdAt\":\"1970-01-01T00:00:00.001Z\",\"endedAt\":\"2023-11-14T22:13:20.123Z\","
+                     "\"lastAttempts\":[]}}");
     ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 0);
     world_answer(WORLD_BURY, STATUS_OK);
     call = world_call(WORLD_BURY);
@@ -182,7 +184,7 @@ Suite *suite(void)
     tcase_add_test(tests, nothing_is_recovered_while_it_may_not);
     tcase_add_test(tests, it_is_asked_before_each_step_whether_it_may);
     tcase_add_test(tests, a_step_that_failed_ends_it_until_the_next_run);
-    tcase_add_test(tests, jobs_that_lost_too_many_consumers_are_buried_with_a_notice);
+    tcase_add_test(tests, jobs_that_lost_too_many_consumers_are_buried_with_a_callback);
     tcase_add_test(tests, a_death_counts_only_once_it_is_recorded);
     tcase_add_test(tests, the_next_step_waits_for_the_burials_of_the_one_before);
     tcase_add_test(tests, what_only_another_version_knows_is_left_to_it);

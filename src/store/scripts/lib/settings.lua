@@ -1,13 +1,19 @@
 -- settings.lua - settings of topics, which operators change.
 -- uses: has needs topic
 
+local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
+
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
 -- Whether scripts can work with them; the rest of what they must be, C checks.
 local function are_sound(s)
   local rate = s.rate
   if s.paused ~= nil and type(s.paused) ~= 'boolean' or s.url and type(s.url) ~= 'string' then return false end
-  if s.onDead and type(s.onDead) ~= 'string' or s.needs and type(s.needs) ~= 'table' then return false end
+  for _, name in ipairs(CALLBACKS) do
+    local url = type(s[name]) == 'table' and s[name].url or s[name]
+    if url and type(url) ~= 'string' then return false end
+  end
+  if s.needs and type(s.needs) ~= 'table' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
   if not rate then return rate == nil end
@@ -66,13 +72,21 @@ local function setting_of(topic, name)
   return settings_of('*')[name]
 end
 
+-- A callback of all topics, as JSON: a url or an object.
+local function spell(callback)
+  local is_plain = type(callback) == 'string' and not string.find(callback, '"', 1, true)
+  return is_plain and '"' .. callback .. '"' or cjson.encode(callback)
+end
+
 -- The settings that a consumer needs: with the settings of all topics where it has none of its own.
 local function text_for_consumer(topic)
   local own, all, parts = serving_text_of(topic), settings_of('*'), {}
   local settings = settings_of(owner_of(topic))
   if settings == UNREADABLE then return own end
   if all.retention and not settings.retention then parts[1] = string.format('"retention":%.14g', all.retention) end
-  if all.onDead and not settings.onDead then parts[#parts + 1] = '"onDead":"' .. all.onDead .. '"' end
+  for _, name in ipairs(CALLBACKS) do
+    if all[name] and not settings[name] then parts[#parts + 1] = '"' .. name .. '":' .. spell(all[name]) end
+  end
   if #parts == 0 then return own end
   return '{' .. table.concat(parts, ',') .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
 end

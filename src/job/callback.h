@@ -1,0 +1,44 @@
+/* callback.h - where duepost reports what has happened to a job: a url, or an object with a url, its method and
+ * headers.
+ *
+ *     "http://example.com/done"
+ *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer x"},"includeBody":true}
+ *
+ * A job and the settings of its topic keep this value as text, because most jobs end without reading it. */
+#ifndef DUEPOST_JOB_CALLBACK_H
+#define DUEPOST_JOB_CALLBACK_H
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "job/header.h"
+#include "job/job_errors.h"
+#include "job/method.h"
+
+enum { CALLBACK_BYTES_MAX = 16 * 1024 }; /* of the text */
+
+/* The slices point into the text that was parsed, and into the buffer text. */
+struct callback {
+    struct slice url;
+    enum job_method method; /* POST, PUT or PATCH */
+    struct job_header headers[JOB_HEADERS_MAX];
+    size_t header_count;
+    bool has_body; /* the document includes the body of the job */
+    struct buffer text; /* owned: decoded strings */
+};
+
+/* Parses a value of JSON. Adds the faults to errors, under names that begin with name, and returns false if
+ * there are any. Then the callback needs no fini. */
+bool callback_parse(struct job_errors *, const char *name, struct slice value, struct callback *) MUST_USE;
+
+/* Does the same for a value that was parsed before, such as that of a record. */
+bool callback_read(struct slice value, struct callback *) MUST_USE;
+
+void callback_fini(struct callback *);
+
+/* Writes the value for people, with masks for the query of the url and for the values of headers. */
+void callback_show(struct slice value, struct buffer *out);
+
+/* Returns whether both values are callbacks with the same url, method, headers and body. */
+bool callback_is_same(struct slice a, struct slice b);
+
+#endif

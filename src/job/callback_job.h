@@ -1,0 +1,65 @@
+/* callback_job.h - the jobs that report what has happened to a job. Its functions are pure: no clock, no I/O.
+ *
+ * A callback of orders/17 is a job of the sibling topic orders~callbacks. It is scheduled by the script that
+ * records the attempt or the end which it reports. Its jobId has the jobId of the job, the outcome, and the
+ * nonce of the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
+ *
+ *     onDelivered   the job was delivered
+ *     onDead        the job died, for whatever reason
+ *     onAttempt     an attempt was made, whatever came of it
+ *
+ * The body is a document that docs/topics.md shows. A callback has no callbacks, and neither has a job that
+ * was cancelled. */
+#ifndef DUEPOST_JOB_CALLBACK_JOB_H
+#define DUEPOST_JOB_CALLBACK_JOB_H
+
+#include "job/topic_settings.h"
+
+enum {
+    CALLBACK_JOBS_MAX = 2,            /* of one attempt: onAttempt, and onDelivered or onDead */
+    CALLBACK_ANSWER_MAX = 64 * 1024, /* bytes of an answer that a document includes */
+};
+
+#define CALLBACK_SIBLING "~callbacks"
+
+enum callback_outcome { CALLBACK_DELIVERED, CALLBACK_DEAD, CALLBACK_FAILED };
+
+/* Facts of an attempt or an end. All pointers and slices are borrowed. */
+struct callback_report {
+    struct slice id;    /* of the job: topic/jobId */
+    struct slice nonce; /* of the lease that ends */
+    enum callback_outcome outcome;
+    struct slice reason;   /* DEAD */
+    const struct job *job; /* NULL: its record is unreadable */
+    int attempts;          /* including this one */
+    const struct attempt_result *attempt, *previous; /* NULL: none */
+    int64_t due_ms;                                  /* 0: unknown */
+    int64_t claimed_ms, ended_ms;
+    int64_t wait_ms;     /* FAILED: until the next attempt */
+    struct slice answer; /* of the attempt */
+    bool is_answer_cut;
+};
+
+struct callback_job {
+    struct buffer id;
+    struct buffer record; /* see job_write */
+};
+
+struct callback_jobs {
+    struct callback_job items[CALLBACK_JOBS_MAX];
+    size_t count;
+};
+
+void callback_jobs_init(struct callback_jobs *);
+void callback_jobs_fini(struct callback_jobs *);
+void callback_jobs_clear(struct callback_jobs *);
+
+/* Returns whether an attempt of the job may have a callback, whose document includes the answer. settings are
+ * those of the job's topic, or NULL. */
+bool callback_jobs_want_answer(const struct job *, const struct topic_settings *);
+
+/* Writes the callbacks of the report. Returns false if there is no memory. */
+bool callback_jobs_write(struct callback_jobs *, const struct topic_settings *,
+                         const struct callback_report *) MUST_USE;
+
+#endif
