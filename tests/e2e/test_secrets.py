@@ -98,7 +98,7 @@ def callback(url, name):
 def job(job_id, url, **members):
     return {"topic": "secrets", "jobId": job_id, "url": f"{url}?key={canary('job-query')}",
             "headers": {"Authorization": f"Bearer {canary('authorization')}", "X-Api-Key": canary("job-header")},
-            "body": {"text": canary("body")}, "onDelivered": callback(url, "done"), "retrySchedule": [0.05], "retry": 1, "timeout": 0.5, **members}
+            "body": {"text": canary("body")}, "onDelivered": callback("http://127.0.0.1:9/", "done"), "retrySchedule": [0.05], "retry": 1, "timeout": 0.5, **members}
 
 
 def settings(receiver):

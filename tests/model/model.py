@@ -833,9 +833,9 @@ class World:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
-                 {"retention": 1.5}, {"onDead": "http://h/"})
+                 {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.15:
-            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5}, {"onDead": "http://a/", "retention": 60})))
+            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5}, {"onDead": "http://a/", "onAttempt": "http://a/", "retention": 60})))
         else:
             self.set(self.chance.choice(OWNERS), self.chance.choice(kinds))
 
@@ -988,6 +988,8 @@ CONTROLS = {
     "the burial of a lost consumer's job forgets it": [("bury", "is_recovering(nonce) and call", "false and call")],
     "another's burial counts": [("recover", "recoverer .. ' ' .. due", "'!1 ' .. due")],
     "a stale end has its follow-ups": [("complete", "follow_ups[number] and replies[number + 1] == 1", "follow_ups[number]")],
+    "a delivery loses its follow-ups": [("complete", "  if follow_ups[number] and replies[number + 1] == 1 then follow(follow_ups[number]) end\n", "")],
+    "a retry loses its follow-ups": [("retry", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
     "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
     "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],
     "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],

@@ -480,7 +480,7 @@ class Pool:
         """A consumer's view of the settings: those of all topics where the topic has none of its own; of a sibling, its owner's."""
         own, common = self.settings.get(owner_of(topic), {}), self.settings.get("*", {})
         more = [f'"retention":{common["retention"]:g}'] if "retention" in common and "retention" not in own else []
-        more += [f'"onDead":"{common["onDead"]}"'] if "onDead" in common and "onDead" not in own else []
+        more += [f'"{name}":"{common[name]}"' for name in ("onDelivered", "onDead", "onAttempt") if name in common and name not in own]
         if not more:
             return json.dumps(own) if own else ""
         return "{" + ",".join(more) + (f",{json.dumps(own)[1:]}" if own else "}")
