@@ -11,7 +11,7 @@ enum callback_event { ON_DELIVERED, ON_DEAD, ON_ATTEMPT };
 
 static const char *const event_names[] = {"onDelivered", "onDead", "onAttempt"};
 static const char *const outcome_words[] = {
-    [CALLBACK_DELIVERED] = "delivered", [CALLBACK_DEAD] = "dead", [CALLBACK_FAILED] = "failed"};
+    [CALLBACK_DELIVERED] = "delivered", [CALLBACK_DEAD] = "dead", [CALLBACK_FAILED] = "failed", [CALLBACK_AGAIN] = "again"};
 
 /* ---- the set ---- */
 
@@ -56,7 +56,7 @@ static struct slice callback_of(enum callback_event event, const struct job *job
     return own[event].size ? own[event] : topics[event];
 }
 
-bool callback_jobs_want_answer(const struct job *job, const struct topic_settings *settings)
+bool callback_jobs_are_wanted(const struct job *job, const struct topic_settings *settings)
 {
     bool has_any = callback_of(ON_DELIVERED, job, settings).size || callback_of(ON_DEAD, job, settings).size ||
                    callback_of(ON_ATTEMPT, job, settings).size;
@@ -159,7 +159,7 @@ static void add_times(struct json_writer *json, const struct callback_report *re
         json_add_number(json, "lateMs", report->claimed_ms > report->due_ms ? report->claimed_ms - report->due_ms : 0);
     if (report->attempt)
         json_add_number(json, "durationMs", report->attempt->duration_ms);
-    if (report->outcome == CALLBACK_FAILED)
+    if (report->outcome == CALLBACK_FAILED || report->outcome == CALLBACK_AGAIN)
         json_add_number(json, "waitMs", report->wait_ms);
 }
 
@@ -201,6 +201,8 @@ static void write_document(struct buffer *out, enum callback_event event, bool h
     if (report->attempt)
         add_result(&json, report->attempt);
     json_add_number(&json, "attempts", report->attempts);
+    if (report->round)
+        json_add_number(&json, "round", report->round);
     add_times(&json, report);
     add_attempts(&json, report);
     if (report->attempt && report->attempt->error == FAILURE_NONE)
@@ -271,7 +273,7 @@ bool callback_jobs_write(struct callback_jobs *jobs, const struct topic_settings
         return true;
     if (report->attempt && !add_job(jobs, ON_ATTEMPT, settings, report))
         return false;
-    if (report->outcome == CALLBACK_FAILED)
+    if (report->outcome == CALLBACK_FAILED || report->outcome == CALLBACK_AGAIN)
         return true;
     return add_job(jobs, report->outcome == CALLBACK_DEAD ? ON_DEAD : ON_DELIVERED, settings, report);
 }

@@ -22,7 +22,12 @@ enum {
 
 #define CALLBACK_SIBLING "~callbacks"
 
-enum callback_outcome { CALLBACK_DELIVERED, CALLBACK_DEAD, CALLBACK_FAILED };
+enum callback_outcome {
+    CALLBACK_DELIVERED,
+    CALLBACK_DEAD,
+    CALLBACK_FAILED,
+    CALLBACK_AGAIN, /* the receiver asks for the job again */
+};
 
 /* Facts of an attempt or an end. All pointers and slices are borrowed. */
 struct callback_report {
@@ -31,11 +36,12 @@ struct callback_report {
     enum callback_outcome outcome;
     struct slice reason;   /* DEAD */
     const struct job *job; /* NULL: its record is unreadable */
-    int attempts;          /* including this one */
+    int attempts;          /* of this round, including this one */
+    int round;             /* from 1; 0: the job has no rounds */
     const struct attempt_result *attempt, *previous; /* NULL: none */
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;
-    int64_t wait_ms;     /* FAILED: until the next attempt */
+    int64_t wait_ms;     /* FAILED, AGAIN: until the next attempt */
     struct slice answer; /* of the attempt */
     bool is_answer_cut;
 };
@@ -54,9 +60,9 @@ void callback_jobs_init(struct callback_jobs *);
 void callback_jobs_fini(struct callback_jobs *);
 void callback_jobs_clear(struct callback_jobs *);
 
-/* Returns whether an attempt of the job may have a callback, whose document includes the answer. settings are
- * those of the job's topic, or NULL. */
-bool callback_jobs_want_answer(const struct job *, const struct topic_settings *);
+/* Returns whether the job has callbacks, so that an attempt may have to report its answer. settings are those
+ * of the job's topic, or NULL. */
+bool callback_jobs_are_wanted(const struct job *, const struct topic_settings *);
 
 /* Writes the callbacks of the report. Returns false if there is no memory. */
 bool callback_jobs_write(struct callback_jobs *, const struct topic_settings *,

@@ -160,33 +160,29 @@ static void write_record(const struct ending *ending, struct job *job, struct bu
     job_write(job, record);
 }
 
-static bool has_callbacks(const struct job *job, const struct topic_settings *settings)
+static enum callback_outcome outcome_of(const struct ending *ending)
 {
-    return job->on_delivered.size || job->on_dead.size || job->on_attempt.size ||
-           (settings &&
-            (settings->on_delivered.size || settings->on_dead.size || settings->on_attempt.size));
+    if (ending->verdict == ENDING_COMPLETE)
+        return CALLBACK_DELIVERED;
+    if (ending->verdict == ENDING_BURY)
+        return CALLBACK_DEAD;
+    return ending->is_round ? CALLBACK_AGAIN : CALLBACK_FAILED;
 }
 
-/* Writes the callbacks, most often none. previous is the attempt before this one. Returns false if there is no
- * memory. */
-static bool write_callbacks(const struct ending *ending, const struct ending_facts *facts,
-                            const struct job *job, const struct attempt_result *previous,
-                            struct ending_texts *texts)
+/* Returns the facts for callbacks. job is the job before its numbers are updated. */
+static struct callback_report report_of(const struct ending *ending, const struct ending_facts *facts,
+                                        const struct job *job)
 {
     const struct attempt_result *attempt = facts->cause == ENDING_CAUSE_RESULT ? facts->result : NULL;
-    if (ending->verdict == ENDING_RELEASE || !has_callbacks(job, facts->settings))
-        return true;
-    struct callback_report report = {
+    return (struct callback_report){
         .id = facts->id,
         .nonce = facts->nonce,
-        .outcome = ending->verdict == ENDING_COMPLETE ? CALLBACK_DELIVERED
-                   : ending->verdict == ENDING_BURY   ? CALLBACK_DEAD
-                                                      : CALLBACK_FAILED,
+        .outcome = outcome_of(ending),
         .reason = ending->reason.size ? ending->reason : SLICE("unreadable"),
         .job = facts->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
-        .attempts = ending->attempts,
+        .attempts = job->attempts + (attempt != NULL),
+        .round = job->rounds + (ending->is_round || job->rounds),
         .attempt = attempt,
-        .previous = previous->at_ms ? previous : NULL,
         .due_ms = facts->due_ms,
         .claimed_ms = facts->now_ms,
         .ended_ms = facts->now_ms + (attempt ? attempt->duration_ms : 0),
@@ -194,12 +190,20 @@ static bool write_callbacks(const struct ending *ending, const struct ending_fac
         .answer = facts->answer,
         .is_answer_cut = facts->is_answer_cut,
     };
-    return callback_jobs_write(&texts->callbacks, facts->settings, &report);
+}
+
+/* Most jobs have no callbacks. Returns false if there is no memory. */
+static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
+                            const struct callback_report *report, struct ending_texts *texts)
+{
+    return !callback_jobs_are_wanted(job, facts->settings) ||
+           callback_jobs_write(&texts->callbacks, facts->settings, report);
 }
 
 bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
                   struct slice raw, struct ending_texts *texts)
 {
+    struct callback_report report = report_of(ending, facts, job);
     struct attempt_result previous = job->last_attempt;
     ending_texts_clear(texts);
     if (ending->has_line)
@@ -215,5 +219,6 @@ bool ending_write(const struct ending *ending, const struct ending_facts *facts,
         write_record(ending, job, &texts->record);
     if (texts->record.failed)
         return false;
-    return write_callbacks(ending, facts, job, &previous, texts);
+    report.previous = previous.at_ms ? &previous : NULL;
+    return ending->verdict == ENDING_RELEASE || write_callbacks(facts, job, &report, texts);
 }

@@ -198,7 +198,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         .body = payload,
         .timeout_ms = timeout_ms,
         .needs_fresh = needs_fresh(attempt),
-        .wants_large_answer = callback_jobs_want_answer(&attempt->job, attempt->settings),
+        .wants_large_answer = callback_jobs_are_wanted(&attempt->job, attempt->settings),
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,

@@ -75,6 +75,15 @@ def test_each_failed_attempt_and_the_death_are_reported(server, receiver, topic)
     assert [(each["number"], each["status"]) for each in dead["lastAttempts"]] == [(1, 500), (2, 503)]
 
 
+def test_a_round_is_reported_as_an_attempt(server, receiver, topic):
+    receiver.script(topic, Answer(200, headers=(("Duepost-Again", "100ms"),)), 200, job_id="a")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), **all_three(receiver))
+    found = callbacks_of(server, receiver, topic, 3)
+    assert outcomes(found) == [("onAttempt", "again"), ("onAttempt", "delivered"), ("onDelivered", "delivered")]
+    again, = (document(each) for each in found if document(each)["outcome"] == "again")
+    assert (again["status"], again["attempts"], again["round"], again["waitMs"]) == (200, 1, 1, 100)
+
+
 def test_a_timeout_is_reported_with_its_error(server, receiver, topic):
     receiver.script(topic, HANG, job_id="a")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=0, timeout=0.3, onDead=receiver.url("/dead"))

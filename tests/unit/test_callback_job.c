@@ -195,12 +195,12 @@ START_TEST(a_callback_has_no_callbacks)
     report.id = SLICE("t~callbacks/a~delivered~n1");
     ck_assert(callback_jobs_write(&jobs, &settings, &report));
     ck_assert_uint_eq(jobs.count, 0);
-    ck_assert(!callback_jobs_want_answer(&job, &settings));
+    ck_assert(!callback_jobs_are_wanted(&job, &settings));
     job.topic = SLICE("t");
-    ck_assert(callback_jobs_want_answer(&job, NULL));
+    ck_assert(callback_jobs_are_wanted(&job, NULL));
     job.on_attempt.size = 0;
-    ck_assert(!callback_jobs_want_answer(&job, NULL));
-    ck_assert(callback_jobs_want_answer(&job, &settings));
+    ck_assert(!callback_jobs_are_wanted(&job, NULL));
+    ck_assert(callback_jobs_are_wanted(&job, &settings));
 }
 END_TEST
 

@@ -379,6 +379,19 @@ START_TEST(an_attempt_has_its_callback_and_an_end_has_another)
 }
 END_TEST
 
+START_TEST(a_round_is_reported_as_an_attempt)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 200};
+    struct ending_facts facts = facts_of(&result);
+    facts.again_ms = 30000;
+    write_callbacks(facts);
+    ck_assert_uint_eq(texts.callbacks.count, 1);
+    check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"again\",\"status\":200,\"attempts\":1,\"round\":1,");
+    check_callback(0, "t~callbacks/j~attempt~n1", "\"waitMs\":30000");
+    ending_texts_fini(&texts);
+}
+END_TEST
+
 START_TEST(a_death_without_an_attempt_has_one_callback)
 {
     write_callbacks((struct ending_facts){.cause = ENDING_CAUSE_EXPIRED, .now_ms = NOW_MS});
@@ -463,6 +476,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);
     tcase_add_test(tests, an_unreadable_record_is_kept_as_it_is);
     tcase_add_test(tests, an_attempt_has_its_callback_and_an_end_has_another);
+    tcase_add_test(tests, a_round_is_reported_as_an_attempt);
     tcase_add_test(tests, a_death_without_an_attempt_has_one_callback);
     tcase_add_test(tests, a_job_that_is_given_back_has_no_callback);
     tcase_add_test(tests, a_callback_without_room_is_told);
