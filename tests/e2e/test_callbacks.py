@@ -76,12 +76,12 @@ def test_each_failed_attempt_and_the_death_are_reported(server, receiver, topic)
 
 
 def test_a_round_is_reported_as_an_attempt(server, receiver, topic):
-    receiver.script(topic, Answer(200, headers=(("Duepost-Again", "100ms"),)), 200, job_id="a")
+    receiver.script(topic, Answer(200, headers=(("Duepost-Again", "1s"),)), 200, job_id="a")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), **all_three(receiver))
     found = callbacks_of(server, receiver, topic, 3)
     assert outcomes(found) == [("onAttempt", "again"), ("onAttempt", "delivered"), ("onDelivered", "delivered")]
     again, = (document(each) for each in found if document(each)["outcome"] == "again")
-    assert (again["status"], again["attempts"], again["round"], again["waitMs"]) == (200, 1, 1, 100)
+    assert (again["status"], again["attempts"], again["round"], again["waitMs"]) == (200, 1, 1, 1000)
 
 
 def test_a_timeout_is_reported_with_its_error(server, receiver, topic):
