@@ -11,11 +11,11 @@
 struct http_call;
 
 enum {
-    HTTP_ANSWER_MAX = 1024, /* bytes of an answer's body that are reported */
-    HTTP_AGAIN_MAX = 100,   /* bytes of a Duepost-Again that are reported */
+    HTTP_ANSWER_MAX = 1024,            /* bytes of an answer's body that are reported */
+    HTTP_AGAIN_MAX = 100,              /* bytes of a Duepost-Again that are reported */
     HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* for a call that wants a large answer */
     HTTP_LARGE_ANSWERS_MAX = 512,      /* calls of one client at a time; further calls keep HTTP_ANSWER_MAX */
-    HTTP_DETAIL_MAX = 200,  /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
+    HTTP_DETAIL_MAX = 200, /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 
 struct http_outcome {

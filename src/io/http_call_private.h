@@ -44,8 +44,8 @@ struct http_call {
     size_t text_capacity;
     size_t head_bytes;
     size_t body_bytes;
-    char answer[HTTP_ANSWER_MAX];     /* the first bytes of the body */
-    struct buffer large_answer;       /* the first bytes of the body, if is_large */
+    char answer[HTTP_ANSWER_MAX]; /* the first bytes of the body */
+    struct buffer large_answer;   /* the first bytes of the body, if is_large */
     bool is_large;
     char error_text[CURL_ERROR_SIZE]; /* libcurl's message for a failure, or empty */
     int status;                       /* of the head that is being read */

@@ -37,7 +37,7 @@ struct http_client {
     struct list idle;     /* for reuse */
     size_t idle_count;
     size_t large_count; /* calls that keep a large answer */
-    bool has_new; /* calls that libcurl has not begun */
+    bool has_new;       /* calls that libcurl has not begun */
 };
 
 static struct http_client *client_of(const struct http_call *call)

@@ -51,8 +51,10 @@ static void read_url(const struct reading *reading, struct slice value)
 static void read_method(const struct reading *reading, struct slice value)
 {
     enum job_method *method = &reading->callback->method;
-    bool is_method = json_is_text(value) && job_method_parse(json_text(value, &reading->callback->text), method);
-    if (!is_method || (*method != JOB_METHOD_POST && *method != JOB_METHOD_PUT && *method != JOB_METHOD_PATCH))
+    bool is_method =
+        json_is_text(value) && job_method_parse(json_text(value, &reading->callback->text), method);
+    if (!is_method ||
+        (*method != JOB_METHOD_POST && *method != JOB_METHOD_PUT && *method != JOB_METHOD_PATCH))
         refuse_member(reading, SLICE("method"), "must be POST, PUT or PATCH");
 }
 
@@ -117,7 +119,8 @@ static void read_object(const struct reading *reading, struct slice value)
         refuse_member(reading, SLICE("url"), "is required");
 }
 
-bool callback_parse(struct job_errors *errors, const char *name, struct slice value, struct callback *callback)
+bool callback_parse(struct job_errors *errors, const char *name, struct slice value,
+                    struct callback *callback)
 {
     struct reading reading = {errors, name, callback};
     size_t errors_before = errors->count;
@@ -188,7 +191,8 @@ void callback_show(struct slice value, struct buffer *out)
 
 static bool are_same(const struct callback *a, const struct callback *b)
 {
-    if (!slice_equal(a->url, b->url) || a->method != b->method || a->has_body != b->has_body || a->header_count != b->header_count)
+    if (!slice_equal(a->url, b->url) || a->method != b->method || a->has_body != b->has_body ||
+        a->header_count != b->header_count)
         return false;
     for (size_t i = 0; i < a->header_count; i++) {
         const struct slice *value = headers_find(b->headers, b->header_count, a->headers[i].name);

@@ -1,8 +1,9 @@
-/* callback.h - where duepost reports what has happened to a job: a url, or an object with a url, its method and
- * headers.
+/* callback.h - where duepost reports what has happened to a job: a url, or an object with a url, its method
+ * and headers.
  *
  *     "http://example.com/done"
- *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer x"},"includeBody":true}
+ *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer
+ * x"},"includeBody":true}
  *
  * A job and the settings of its topic keep this value as text, because most jobs end without reading it. */
 #ifndef DUEPOST_JOB_CALLBACK_H
@@ -22,7 +23,7 @@ struct callback {
     enum job_method method; /* POST, PUT or PATCH */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
-    bool has_body; /* the document includes the body of the job */
+    bool has_body;      /* the document includes the body of the job */
     struct buffer text; /* owned: decoded strings */
 };
 

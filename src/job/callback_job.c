@@ -10,8 +10,10 @@
 enum callback_event { ON_DELIVERED, ON_DEAD, ON_ATTEMPT };
 
 static const char *const event_names[] = {"onDelivered", "onDead", "onAttempt"};
-static const char *const outcome_words[] = {
-    [CALLBACK_DELIVERED] = "delivered", [CALLBACK_DEAD] = "dead", [CALLBACK_FAILED] = "failed", [CALLBACK_AGAIN] = "again"};
+static const char *const outcome_words[] = {[CALLBACK_DELIVERED] = "delivered",
+                                            [CALLBACK_DEAD] = "dead",
+                                            [CALLBACK_FAILED] = "failed",
+                                            [CALLBACK_AGAIN] = "again"};
 
 /* ---- the set ---- */
 
@@ -58,8 +60,8 @@ static struct slice callback_of(enum callback_event event, const struct job *job
 
 bool callback_jobs_are_wanted(const struct job *job, const struct topic_settings *settings)
 {
-    bool has_any = callback_of(ON_DELIVERED, job, settings).size || callback_of(ON_DEAD, job, settings).size ||
-                   callback_of(ON_ATTEMPT, job, settings).size;
+    bool has_any = callback_of(ON_DELIVERED, job, settings).size ||
+                   callback_of(ON_DEAD, job, settings).size || callback_of(ON_ATTEMPT, job, settings).size;
     return has_any && !topic_is_sibling(job->topic);
 }
 
@@ -156,7 +158,8 @@ static void add_times(struct json_writer *json, const struct callback_report *re
         json_add_time(json, "dueAt", report->due_ms);
     json_add_time(json, "endedAt", report->ended_ms);
     if (report->due_ms && report->attempt)
-        json_add_number(json, "lateMs", report->claimed_ms > report->due_ms ? report->claimed_ms - report->due_ms : 0);
+        json_add_number(json, "lateMs",
+                        report->claimed_ms > report->due_ms ? report->claimed_ms - report->due_ms : 0);
     if (report->attempt)
         json_add_number(json, "durationMs", report->attempt->duration_ms);
     if (report->outcome == CALLBACK_FAILED || report->outcome == CALLBACK_AGAIN)

@@ -16,7 +16,7 @@
 #include "job/topic_settings.h"
 
 enum {
-    CALLBACK_JOBS_MAX = 2,            /* of one attempt: onAttempt, and onDelivered or onDead */
+    CALLBACK_JOBS_MAX = 2,           /* of one attempt: onAttempt, and onDelivered or onDead */
     CALLBACK_ANSWER_MAX = 64 * 1024, /* bytes of an answer that a document includes */
 };
 
@@ -34,10 +34,10 @@ struct callback_report {
     struct slice id;    /* of the job: topic/jobId */
     struct slice nonce; /* of the lease that ends */
     enum callback_outcome outcome;
-    struct slice reason;   /* DEAD */
-    const struct job *job; /* NULL: its record is unreadable */
-    int attempts;          /* of this round, including this one */
-    int round;             /* from 1; 0: the job has no rounds */
+    struct slice reason;                             /* DEAD */
+    const struct job *job;                           /* NULL: its record is unreadable */
+    int attempts;                                    /* of this round, including this one */
+    int round;                                       /* from 1; 0: the job has no rounds */
     const struct attempt_result *attempt, *previous; /* NULL: none */
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;

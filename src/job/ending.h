@@ -71,8 +71,8 @@ struct ending {
 
 /* The texts of an ending. The store borrows them until its callback. */
 struct ending_texts {
-    struct buffer record; /* RETRY, BURY */
-    struct buffer line;   /* empty: no line is kept */
+    struct buffer record;           /* RETRY, BURY */
+    struct buffer line;             /* empty: no line is kept */
     struct callback_jobs callbacks; /* COMPLETE, RETRY, BURY */
 };
 

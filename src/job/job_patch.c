@@ -97,8 +97,8 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     members_keep(&job_members, &patched->job, &patched->old);
     patched->job.carried = patched->old.carried;
     patched->has_url = values.of[JOB_URL].size > 0;
-    patched->has_callback = values.of[JOB_ON_DELIVERED].size || values.of[JOB_ON_DEAD].size ||
-                            values.of[JOB_ON_ATTEMPT].size;
+    patched->has_callback =
+        values.of[JOB_ON_DELIVERED].size || values.of[JOB_ON_DEAD].size || values.of[JOB_ON_ATTEMPT].size;
     patched->is_moved =
         member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
     check_times(patch, &old, &values, patched, errors);

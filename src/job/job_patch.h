@@ -20,8 +20,8 @@ struct job_patch {
 struct job_patched {
     struct job job; /* with the members that the old job keeps */
     struct job old;
-    bool is_moved; /* the job's due time has changed: see job_due_ms */
-    bool has_url;  /* the patch has a url */
+    bool is_moved;     /* the job's due time has changed: see job_due_ms */
+    bool has_url;      /* the patch has a url */
     bool has_callback; /* the patch has a callback, see callback.h */
 };
 

@@ -17,23 +17,23 @@
 
 /* The type of a value and of its field. */
 enum member_kind {
-    MEMBER_TEXT,    /* struct slice; min, max: bytes */
-    MEMBER_URL,     /* struct slice */
-    MEMBER_JSON,    /* struct slice: any value, unchanged */
-    MEMBER_BOOL,    /* bool */
-    MEMBER_INTEGER, /* int or int64_t; min, max, fallback */
-    MEMBER_SECONDS, /* int64_t: ms; min, max, fallback: ms */
-    MEMBER_TIME,    /* int64_t: ms since 1970 */
-    MEMBER_SHARE,   /* int64_t: millionths; max */
-    MEMBER_WAITS,   /* struct retry_schedule; max: ms of a wait */
-    MEMBER_HEADERS, /* struct job_header[JOB_HEADERS_MAX] */
-    MEMBER_METHOD,  /* enum job_method */
-    MEMBER_BASE64,  /* struct slice: the text of the bytes */
-    MEMBER_LABELS,  /* struct job_labels */
-    MEMBER_KEYS,    /* struct signing_keys */
+    MEMBER_TEXT,     /* struct slice; min, max: bytes */
+    MEMBER_URL,      /* struct slice */
+    MEMBER_JSON,     /* struct slice: any value, unchanged */
+    MEMBER_BOOL,     /* bool */
+    MEMBER_INTEGER,  /* int or int64_t; min, max, fallback */
+    MEMBER_SECONDS,  /* int64_t: ms; min, max, fallback: ms */
+    MEMBER_TIME,     /* int64_t: ms since 1970 */
+    MEMBER_SHARE,    /* int64_t: millionths; max */
+    MEMBER_WAITS,    /* struct retry_schedule; max: ms of a wait */
+    MEMBER_HEADERS,  /* struct job_header[JOB_HEADERS_MAX] */
+    MEMBER_METHOD,   /* enum job_method */
+    MEMBER_BASE64,   /* struct slice: the text of the bytes */
+    MEMBER_LABELS,   /* struct job_labels */
+    MEMBER_KEYS,     /* struct signing_keys */
     MEMBER_CALLBACK, /* struct slice: a url or an object, unchanged, see callback.h */
-    MEMBER_ATTEMPT, /* struct attempt_result */
-    MEMBER_OBJECT,  /* an inner object with its own table, for fields of the same struct */
+    MEMBER_ATTEMPT,  /* struct attempt_result */
+    MEMBER_OBJECT,   /* an inner object with its own table, for fields of the same struct */
 };
 
 /* The texts in which a member may occur, and its special properties. */

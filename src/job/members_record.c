@@ -531,11 +531,11 @@ void members_limit(const struct members *table, void *of, unsigned flag)
 /* ---- describing ---- */
 
 static const char *const kind_words[] = {
-    [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",         [MEMBER_JSON] = "json",
-    [MEMBER_BOOL] = "bool",       [MEMBER_INTEGER] = "integer", [MEMBER_SECONDS] = "seconds",
-    [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",     [MEMBER_WAITS] = "waits",
-    [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",       [MEMBER_ATTEMPT] = "attempt",
-    [MEMBER_OBJECT] = "object",   [MEMBER_METHOD] = "method",   [MEMBER_BASE64] = "base64",
+    [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",           [MEMBER_JSON] = "json",
+    [MEMBER_BOOL] = "bool",       [MEMBER_INTEGER] = "integer",   [MEMBER_SECONDS] = "seconds",
+    [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",       [MEMBER_WAITS] = "waits",
+    [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",         [MEMBER_ATTEMPT] = "attempt",
+    [MEMBER_OBJECT] = "object",   [MEMBER_METHOD] = "method",     [MEMBER_BASE64] = "base64",
     [MEMBER_LABELS] = "labels",   [MEMBER_CALLBACK] = "callback",
 };
 

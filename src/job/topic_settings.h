@@ -1,8 +1,8 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, the callbacks and retention;
- * consumers read the rest. Settings that are not set are not in the text. A topic without settings has no
- * text.
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, the callbacks and
+ * retention; consumers read the rest. Settings that are not set are not in the text. A topic without settings
+ * has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. needs names the features that a process must know to serve the
@@ -36,8 +36,8 @@ struct topic_settings {
     struct slice url;               /* for jobs without their own; empty: not set. Borrowed from the text */
     struct job_header headers[JOB_HEADERS_MAX]; /* for each job that has no header of the same name */
     size_t header_count;
-    struct buffer text;              /* owned: decoded headers */
-    struct signing_keys secrets;     /* sign its jobs; none: the server's keys sign them */
+    struct buffer text;          /* owned: decoded headers */
+    struct signing_keys secrets; /* sign its jobs; none: the server's keys sign them */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */

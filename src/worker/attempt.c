@@ -98,8 +98,8 @@ void attempt_record(struct attempt *attempt)
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
                               .claimed_ms = attempt->claimed_ms};
     for (size_t i = 0; i < callbacks->count; i++)
-        attempt->follow_ups[i] = (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
-                                                          .record = buffer_slice(&callbacks->items[i].record)};
+        attempt->follow_ups[i] = (struct shard_follow_up){
+            .id = buffer_slice(&callbacks->items[i].id), .record = buffer_slice(&callbacks->items[i].record)};
     attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:

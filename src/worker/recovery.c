@@ -113,8 +113,8 @@ static bool write_callbacks(struct burial *burial, struct slice settings_text, i
     bool has_settings = status == STATUS_OK;
     bool has_job = job_read(burial->lease.id, buffer_slice(&burial->record), &job) == STATUS_OK;
     bool is_known = !(has_settings && settings.lacks.size) && !(has_job && job.lacks.size);
-    bool is_written = is_known && report_death(burial, has_settings ? &settings : NULL,
-                                               has_job ? &job : NULL, now_ms);
+    bool is_written =
+        is_known && report_death(burial, has_settings ? &settings : NULL, has_job ? &job : NULL, now_ms);
     if (has_job)
         job_fini(&job);
     if (has_settings)

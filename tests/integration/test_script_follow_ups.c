@@ -31,8 +31,8 @@ START_TEST(an_end_schedules_what_follows)
         /* An attempt and an end: two of one topic, in their order. */
         {LEASED, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} 1 t~c/g 0 \"y\"} +2", "1",
          "bucket:t~c: t~c/f@now t~c/g@now.0005\n"
-         "jobs: t~c/f={\"createdAt\":now,\"x\"} t~c/g={\"createdAt\":now,\"y\"}\nready: t~c\nturns: t~c@1\n" DIED(
-             "now", "0,3,{d}")}, );
+         "jobs: t~c/f={\"createdAt\":now,\"x\"} t~c/g={\"createdAt\":now,\"y\"}\nready: t~c\nturns: "
+         "t~c@1\n" DIED("now", "0,3,{d}")}, );
 }
 END_TEST
 
@@ -96,9 +96,10 @@ END_TEST
 #define LAST_LEASE "crashes: t/a=4,n0\nholders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now\n"
 #define DOOMED(deadline)                                                                                     \
     "crashes: t/a=5,n1\nholders:t: t/a=!r,now-1000\njobs: t/a={r}\nleases: t/a@" deadline "\n"
-#define TELLS  "topics: t={\"onDead\":\"http://h/\"}\n"
+#define TELLS "topics: t={\"onDead\":\"http://h/\"}\n"
 #define OF_ALL_THREE                                                                                         \
-    "patterns: *={\"onDelivered\":{\"url\":\"http://d/\"},\"onDead\":\"http://e/\",\"onAttempt\":\"http://a/\"}\n"
+    "patterns: "                                                                                             \
+    "*={\"onDelivered\":{\"url\":\"http://d/\"},\"onDead\":\"http://e/\",\"onAttempt\":\"http://a/\"}\n"
 #define OF_ALL "patterns: *={\"onDead\":\"http://a/\",\"retention\":10}\n"
 
 START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
@@ -112,7 +113,8 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
          DOOMED("now+5000") TELLS OF_ALL},
         /* Callbacks of all topics are copied one by one, urls and objects. */
         {LAST_LEASE TELLS OF_ALL_THREE, RECOVER,
-         "1 1 t/a {r} t {\"onDelivered\":{\"url\":\"http:\\/\\/d\\/\"},\"onAttempt\":\"http://a/\",\"onDead\":\"http://"
+         "1 1 t/a {r} t "
+         "{\"onDelivered\":{\"url\":\"http:\\/\\/d\\/\"},\"onAttempt\":\"http://a/\",\"onDead\":\"http://"
          "h/\"}",
          DOOMED("now+5000") TELLS OF_ALL_THREE},
         /* It was not buried: it is listed again, and that counts no lost consumer. */

@@ -17,13 +17,15 @@ static bool parse(const char *value)
 START_TEST(is_a_url_or_an_object)
 {
     ck_assert(parse("\"http://h/\""));
-    ck_assert(slice_equal(callback.url, SLICE("http://h/")) && callback.method == JOB_METHOD_POST && !callback.has_body);
+    ck_assert(slice_equal(callback.url, SLICE("http://h/")) && callback.method == JOB_METHOD_POST &&
+              !callback.has_body);
     callback_fini(&callback);
     ck_assert(parse("\"http:\\/\\/h/\""));
     ck_assert(slice_equal(callback.url, SLICE("http://h/")));
     callback_fini(&callback);
-    ck_assert(parse("{ \"includeBody\" : true, \"method\":\"PUT\",\"headers\":{\"X-A\":\"\\u0031\",\"X-B\":\"2\"},"
-                    "\"url\":\"http:\\/\\/h/\"}"));
+    ck_assert(
+        parse("{ \"includeBody\" : true, \"method\":\"PUT\",\"headers\":{\"X-A\":\"\\u0031\",\"X-B\":\"2\"},"
+              "\"url\":\"http:\\/\\/h/\"}"));
     ck_assert(slice_equal(callback.url, SLICE("http://h/")) && callback.method == JOB_METHOD_PUT);
     ck_assert(callback.has_body);
     ck_assert_uint_eq(callback.header_count, 2);
@@ -114,8 +116,8 @@ START_TEST(compares_what_they_mean)
         {H(""), "1", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_msg(callback_is_same(slice_of(cases[i].a), slice_of(cases[i].b)) == cases[i].is_same, "%s %s",
-                      cases[i].a, cases[i].b);
+        ck_assert_msg(callback_is_same(slice_of(cases[i].a), slice_of(cases[i].b)) == cases[i].is_same,
+                      "%s %s", cases[i].a, cases[i].b);
 }
 END_TEST
 

@@ -54,12 +54,16 @@ START_TEST(a_delivery_is_reported_with_its_answer)
     report.answer = SLICE("{\"id\":1}");
     ck_assert(callback_jobs_write(&jobs, NULL, &report));
     ck_assert_str_eq(buffer_text(&jobs.items[0].id), "t~callbacks/a~delivered~n1");
-    ck_assert_str_eq(record(),
-                     "\"url\":\"http://h/done\",\"body\":{" HEAD("onDelivered", "delivered")
-                     ",\"status\":200,\"attempts\":1,\"createdAt\":\"2023-11-14T22:13:20.000Z\","
-                     "\"dueAt\":\"2023-11-14T22:13:21.000Z\",\"endedAt\":\"2023-11-14T22:13:21.030Z\",\"lateMs\":10,"
-                     "\"durationMs\":20,\"lastAttempts\":[{\"number\":1,\"at\":\"2023-11-14T22:13:21.010Z\","
-                     "\"durationMs\":20,\"status\":200}],\"answer\":\"{\\\"id\\\":1}\"}}");
+    ck_assert_str_eq(
+        record(),
+        "\"url\":\"http://h/done\",\"body\":{" HEAD(
+            "onDelivered",
+            "delivered") ",\"status\":200,\"attempts\":1,\"createdAt\":\"2023-11-14T22:13:20.000Z\","
+                         "\"dueAt\":\"2023-11-14T22:13:21.000Z\",\"endedAt\":\"2023-11-14T22:13:21.030Z\","
+                         "\"lateMs\":10,"
+                         "\"durationMs\":20,\"lastAttempts\":[{\"number\":1,\"at\":\"2023-11-14T22:13:21."
+                         "010Z\","
+                         "\"durationMs\":20,\"status\":200}],\"answer\":\"{\\\"id\\\":1}\"}}");
 }
 END_TEST
 
@@ -72,12 +76,14 @@ START_TEST(a_failed_attempt_is_reported_with_the_one_before)
                                      .error = FAILURE_TIMEOUT,
                                      .detail = SLICE("Timeout was reached")};
     struct callback_report report = report_of(&job, &attempt);
-    report.outcome = CALLBACK_FAILED, report.attempts = 2, report.previous = &previous, report.wait_ms = 15000;
+    report.outcome = CALLBACK_FAILED, report.attempts = 2, report.previous = &previous,
+    report.wait_ms = 15000;
     report.answer = SLICE("no answer");
     ck_assert(callback_jobs_write(&jobs, NULL, &report));
     ck_assert_str_eq(buffer_text(&jobs.items[0].id), "t~callbacks/a~attempt~n1");
-    ck_assert(has(HEAD("onAttempt", "failed") ",\"error\":\"timeout\",\"errorDetail\":\"Timeout was reached\","
-                                              "\"attempts\":2,"));
+    ck_assert(
+        has(HEAD("onAttempt", "failed") ",\"error\":\"timeout\",\"errorDetail\":\"Timeout was reached\","
+                                        "\"attempts\":2,"));
     ck_assert(has("\"waitMs\":15000,\"lastAttempts\":[{\"number\":1,\"at\":\"2023-11-14T22:13:20.000Z\","
                   "\"durationMs\":5,\"status\":503},{\"number\":2,"));
     ck_assert(!has("\"answer\""));
@@ -86,7 +92,8 @@ END_TEST
 
 START_TEST(an_end_has_two_callbacks_where_attempts_have_one)
 {
-    struct job job = {.created_ms = 1, .on_attempt = SLICE("\"http://h/1\""), .on_dead = SLICE("\"http://h/2\"")};
+    struct job job = {
+        .created_ms = 1, .on_attempt = SLICE("\"http://h/1\""), .on_dead = SLICE("\"http://h/2\"")};
     struct attempt_result attempt = {.status = 410};
     struct callback_report report = report_of(&job, &attempt);
     report.outcome = CALLBACK_DEAD, report.reason = SLICE("gone");
@@ -94,7 +101,8 @@ START_TEST(an_end_has_two_callbacks_where_attempts_have_one)
     ck_assert_uint_eq(jobs.count, 2);
     ck_assert_str_eq(buffer_text(&jobs.items[0].id), "t~callbacks/a~attempt~n1");
     ck_assert_str_eq(buffer_text(&jobs.items[1].id), "t~callbacks/a~dead~n1");
-    ck_assert_ptr_nonnull(strstr(buffer_text(&jobs.items[1].record), "\"outcome\":\"dead\",\"reason\":\"gone\""));
+    ck_assert_ptr_nonnull(
+        strstr(buffer_text(&jobs.items[1].record), "\"outcome\":\"dead\",\"reason\":\"gone\""));
     report.attempt = NULL; /* it died unsent */
     ck_assert(callback_jobs_write(&jobs, NULL, &report));
     ck_assert_str_eq(buffer_text(&jobs.items[0].id), "t~callbacks/a~dead~n1");
@@ -126,7 +134,8 @@ START_TEST(a_callback_has_its_headers_and_the_body_if_asked_for)
     struct job job = {.created_ms = 1,
                       .body = SLICE("{\"n\": 1.10}"),
                       .trace_parent = SLICE("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-                      .on_delivered = SLICE("{\"url\":\"http://h/\",\"headers\":{\"X-A\":\"1\"},\"includeBody\":true}")};
+                      .on_delivered =
+                          SLICE("{\"url\":\"http://h/\",\"headers\":{\"X-A\":\"1\"},\"includeBody\":true}")};
     struct attempt_result attempt = {.status = 204};
     struct callback_report report = report_of(&job, &attempt);
     ck_assert(callback_jobs_write(&jobs, NULL, &report));
@@ -152,7 +161,8 @@ START_TEST(an_answer_is_text_or_base64)
         {SLICE_INIT("a\0b"), false, "\"answer\":\"a\\u0000b\"}}"},
         {SLICE_INIT("a\xc3"), true, "\"answer\":\"a\",\"answerTruncated\":true}}"},
         {SLICE_INIT("a\xf0\x9f\x98"), true, "\"answer\":\"a\",\"answerTruncated\":true}}"},
-        {SLICE_INIT("a\xf0\x9f\x98\x80"), true, "\"answer\":\"a\xf0\x9f\x98\x80\",\"answerTruncated\":true}}"},
+        {SLICE_INIT("a\xf0\x9f\x98\x80"), true,
+         "\"answer\":\"a\xf0\x9f\x98\x80\",\"answerTruncated\":true}}"},
         {SLICE_INIT("a\xc3"), false, "\"answerBase64\":\"YcM=\"}}"},
         {SLICE_INIT("\xff\xfe"), false, "\"answerBase64\":\"//4=\"}}"},
         {SLICE_INIT("\x80\x80\x80\x80"), true, "\"answerBase64\":\"gICAgA==\",\"answerTruncated\":true}}"},
@@ -188,7 +198,8 @@ END_TEST
 
 START_TEST(a_callback_has_no_callbacks)
 {
-    struct topic_settings settings = {.on_delivered = SLICE("\"http://h/\""), .on_dead = SLICE("\"http://h/\"")};
+    struct topic_settings settings = {.on_delivered = SLICE("\"http://h/\""),
+                                      .on_dead = SLICE("\"http://h/\"")};
     struct job job = {.topic = SLICE("t~callbacks"), .created_ms = 1, .on_attempt = SLICE("\"http://h/\"")};
     struct attempt_result attempt = {.status = 200};
     struct callback_report report = report_of(&job, &attempt);

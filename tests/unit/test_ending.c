@@ -386,7 +386,8 @@ START_TEST(a_round_is_reported_as_an_attempt)
     facts.again_ms = 30000;
     write_callbacks(facts);
     ck_assert_uint_eq(texts.callbacks.count, 1);
-    check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"again\",\"status\":200,\"attempts\":1,\"round\":1,");
+    check_callback(0, "t~callbacks/j~attempt~n1",
+                   "\"outcome\":\"again\",\"status\":200,\"attempts\":1,\"round\":1,");
     check_callback(0, "t~callbacks/j~attempt~n1", "\"waitMs\":30000");
     ending_texts_fini(&texts);
 }

@@ -164,9 +164,10 @@ START_TEST(a_death_has_a_callback_where_the_topic_says_so)
     world_end_post((struct http_outcome){.status = 503, .duration_ms = 70, .retry_after_ms = -1});
     const struct world_call *call = check_ending(WORLD_BURY);
     char expected[256];
-    ck_assert_ptr_nonnull(strstr(call->follow_record, "\"url\":\"http://h/dead\",\"body\":{\"callback\":\"onDead\","
-                                                      "\"topic\":\"t\",\"jobId\":\"j\",\"outcome\":\"dead\","
-                                                      "\"reason\":\"retries_exhausted\",\"status\":503"));
+    ck_assert_ptr_nonnull(strstr(call->follow_record,
+                                 "\"url\":\"http://h/dead\",\"body\":{\"callback\":\"onDead\","
+                                 "\"topic\":\"t\",\"jobId\":\"j\",\"outcome\":\"dead\","
+                                 "\"reason\":\"retries_exhausted\",\"status\":503"));
     snprintf(expected, sizeof expected, "t~callbacks/j~dead~%s", call->nonce);
     ck_assert_str_eq(call->follow_id, expected);
     world_answer(WORLD_BURY, STATUS_UNAVAILABLE);

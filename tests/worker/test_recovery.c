@@ -119,11 +119,12 @@ START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_callback)
     ck_assert_str_eq(call->nonce, "!n7");
     ck_assert_str_eq(call->record, JOB);
     ck_assert_str_eq(call->follow_id, "t~callbacks/a~dead~n7");
-    ck_assert_str_eq(call->follow_record,
-                     "\"url\":\"http://h/dead\",\"body\":{\"callback\":\"onDead\",\"topic\":\"t\",\"jobId\":\"a\","
-                     "\"outcome\":\"dead\",\"reason\":\"consumer_lost\",\"attempts\":0,"
-                     "\"createdAt\":\"1970-01-01T00:00:00.001Z\",\"endedAt\":\"2023-11-14T22:13:20.123Z\","
-                     "\"lastAttempts\":[]}}");
+    ck_assert_str_eq(
+        call->follow_record,
+        "\"url\":\"http://h/dead\",\"body\":{\"callback\":\"onDead\",\"topic\":\"t\",\"jobId\":\"a\","
+        "\"outcome\":\"dead\",\"reason\":\"consumer_lost\",\"attempts\":0,"
+        "\"createdAt\":\"1970-01-01T00:00:00.001Z\",\"endedAt\":\"2023-11-14T22:13:20.123Z\","
+        "\"lastAttempts\":[]}}");
     ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 0);
     world_answer(WORLD_BURY, STATUS_OK);
     call = world_call(WORLD_BURY);
