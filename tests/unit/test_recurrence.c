@@ -1,0 +1,351 @@
+#include "support/suite.h"
+#include "support/zone_file.h"
+
+#include "base/timestamp.h"
+#include "job/recurrence.h"
+
+static struct recurrence recurrence;
+static struct recurrence_decision decision;
+static struct problem problem;
+
+static int64_t ms_of(const char *text)
+{
+    int64_t ms = 0;
+    ck_assert_msg(timestamp_parse(slice_of(text), &ms), "%s", text);
+    return ms;
+}
+
+static void set_cron(const char *text, const struct time_zone *zone)
+{
+    recurrence = (struct recurrence){.zone = zone, .last_ms = RECURRENCE_NEVER_MS, .grace_ms = 60000};
+    ck_assert_msg(cron_parse(slice_of(text), &recurrence.cron, &problem) == STATUS_OK, "%s: %s", text,
+                  problem.text);
+}
+
+static void set_every(int64_t every_ms, int64_t base_ms)
+{
+    recurrence = (struct recurrence){.every_ms = every_ms,
+                                     .base_ms = base_ms,
+                                     .first_ms = base_ms,
+                                     .last_ms = RECURRENCE_NEVER_MS,
+                                     .grace_ms = 60000};
+}
+
+/* ---- the table of cron_times.txt ---- */
+
+static void check_line(struct slice line)
+{
+    struct slice expression, zone_name, from, times, time;
+    char text[CRON_TEXT_MAX + 1], found[TIMESTAMP_SIZE], expected[TIMESTAMP_SIZE];
+    slice_cut(line, '\t', &expression, &line);
+    slice_cut(line, '\t', &zone_name, &line);
+    slice_cut(line, '\t', &from, &times);
+    struct time_zone *zone = zone_from_file(zone_name);
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(expression));
+    set_cron(text, zone);
+    int64_t at_ms = 0, expected_ms = 0;
+    ck_assert(timestamp_parse(from, &at_ms));
+    while (times.size) {
+        slice_cut(times, ' ', &time, &times);
+        ck_assert(timestamp_parse(time, &expected_ms));
+        at_ms = recurrence_next_ms(&recurrence, at_ms);
+        timestamp_format(at_ms, found);
+        timestamp_format(expected_ms, expected);
+        ck_assert_msg(at_ms == expected_ms, "%s in %.*s after %.*s: %s, not %s", text, SLICE_ARG(zone_name),
+                      SLICE_ARG(from), found, expected);
+    }
+    time_zone_free(zone);
+}
+
+START_TEST(has_the_times_of_another_implementation)
+{
+    struct buffer table;
+    struct slice rest, line;
+    size_t lines = 0;
+    ck_assert_int_eq(file_read(TESTS_FOLDER "/support/cron_times.txt", 1 << 20, &table, &problem), STATUS_OK);
+    for (rest = buffer_slice(&table); rest.size;) {
+        slice_cut(rest, '\n', &line, &rest);
+        if (line.size == 0 || line.data[0] == '#')
+            continue;
+        check_line(line);
+        lines++;
+    }
+    ck_assert_uint_ge(lines, 300);
+    buffer_fini(&table);
+}
+END_TEST
+
+/* ---- cases of its own ---- */
+
+static const char *next_of(const char *after)
+{
+    static char text[TIMESTAMP_SIZE];
+    int64_t next_ms = recurrence_next_ms(&recurrence, ms_of(after));
+    if (next_ms == RECURRENCE_NEVER_MS)
+        return "never";
+    timestamp_format(next_ms, text);
+    return text;
+}
+
+START_TEST(several_skipped_times_are_one)
+{
+    struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
+    set_cron("* 0-59 2 * * *", zone);
+    ck_assert_str_eq(next_of("2026-03-29T00:59:59Z"), "2026-03-29T01:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-03-29T01:00:00Z"), "2026-03-30T00:00:00.000Z");
+    set_cron("30 30 2,3 * * *", zone);
+    ck_assert_str_eq(next_of("2026-03-29T00:59:59Z"), "2026-03-29T01:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-03-29T01:00:00Z"), "2026-03-29T01:30:30.000Z");
+    time_zone_free(zone);
+}
+END_TEST
+
+START_TEST(a_repeated_time_counts_the_first_time)
+{
+    struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
+    set_cron("30 2 * * *", zone);
+    ck_assert_str_eq(next_of("2026-10-25T00:29:59Z"), "2026-10-25T00:30:00.000Z");
+    ck_assert_str_eq(next_of("2026-10-25T00:30:00Z"), "2026-10-26T01:30:00.000Z");
+    ck_assert_str_eq(next_of("2026-10-25T01:10:00Z"), "2026-10-26T01:30:00.000Z");
+    time_zone_free(zone);
+}
+END_TEST
+
+START_TEST(milliseconds_round_up)
+{
+    set_cron("* * * * * *", time_zone_utc());
+    ck_assert_str_eq(next_of("2026-01-01T00:00:00.001Z"), "2026-01-01T00:00:01.000Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:00.999Z"), "2026-01-01T00:00:01.000Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:01Z"), "2026-01-01T00:00:02.000Z");
+}
+END_TEST
+
+START_TEST(every_counts_from_its_base)
+{
+    set_every(1500, ms_of("2026-01-01T00:00:00Z"));
+    ck_assert_str_eq(next_of("2025-01-01T00:00:00Z"), "2026-01-01T00:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:01.499Z"), "2026-01-01T00:00:01.500Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:01.500Z"), "2026-01-01T00:00:03.000Z");
+    recurrence.first_ms++; /* counted from the creation: not at the creation */
+    ck_assert_str_eq(next_of("2025-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
+}
+END_TEST
+
+START_TEST(keeps_within_its_bounds)
+{
+    set_cron("@daily", time_zone_utc());
+    recurrence.first_ms = ms_of("2026-02-01T00:00:00Z");
+    recurrence.last_ms = ms_of("2026-02-02T00:00:00Z");
+    ck_assert_str_eq(next_of("2026-01-01T00:00:00Z"), "2026-02-01T00:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-02-01T00:00:00Z"), "2026-02-02T00:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-02-02T00:00:00Z"), "never");
+    set_cron("@daily", time_zone_utc());
+    ck_assert_str_eq(next_of("9999-12-31T00:00:00Z"), "never");
+    set_every(1000, 0);
+    ck_assert_str_eq(next_of("9999-12-31T23:59:59Z"), "never");
+    ck_assert_int_eq(recurrence_next_ms(&recurrence, RECURRENCE_NEVER_MS), RECURRENCE_NEVER_MS);
+}
+END_TEST
+
+/* ---- jitter ---- */
+
+START_TEST(jitter_is_less_than_the_gap_and_the_same_each_time)
+{
+    set_cron("* * * * *", time_zone_utc());
+    recurrence.seed = recurrence_seed(SLICE("orders/nightly"));
+    recurrence.jitter_ms = 3600000;
+    int64_t at_ms = ms_of("2026-01-01T00:00:00Z"), sum_ms = 0;
+    ck_assert_int_eq(recurrence_jitter_ms(&recurrence, at_ms), recurrence_jitter_ms(&recurrence, at_ms));
+    for (size_t i = 0; i < 1000; i++, at_ms += 60000) {
+        int64_t jitter_ms = recurrence_jitter_ms(&recurrence, at_ms);
+        ck_assert(jitter_ms >= 0 && jitter_ms < 60000);
+        sum_ms += jitter_ms;
+    }
+    ck_assert(sum_ms > 1000 * 27000 && sum_ms < 1000 * INT64_C(33000));
+    recurrence.jitter_ms = 1;
+    ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 1);
+    recurrence.last_ms = at_ms; /* no time follows */
+    recurrence.jitter_ms = 86400000;
+    ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 86400000);
+    recurrence.jitter_ms = 0;
+    ck_assert_int_eq(recurrence_jitter_ms(&recurrence, at_ms), 0);
+}
+END_TEST
+
+START_TEST(jitter_differs_between_schedules)
+{
+    size_t same = 0;
+    int64_t at_ms = ms_of("2026-01-01T00:00:00Z");
+    set_cron("@daily", time_zone_utc());
+    recurrence.jitter_ms = 1000;
+    for (int i = 0; i < 100; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "orders/%d", i);
+        recurrence.seed = recurrence_seed(slice_of(id));
+        same += recurrence_jitter_ms(&recurrence, at_ms) < 100;
+    }
+    ck_assert(same > 0 && same < 30);
+}
+END_TEST
+
+/* ---- missed times ---- */
+
+enum { MINUTE = 60000 };
+
+START_TEST(decides_what_to_fire)
+{
+    static const struct {
+        enum misfire misfire;
+        int expected, now; /* minutes; the schedule has a time each minute */
+        int grace;
+        int count, first, next;
+        bool is_missed;
+    } cases[] = {
+        {MISFIRE_ONE, 1, 0, 1, 0, 0, 1, false},    {MISFIRE_ONE, 1, 1, 1, 1, 1, 2, false},
+        {MISFIRE_ONE, 1, 2, 1, 2, 1, 3, false},    {MISFIRE_ONE, 1, 3, 1, 1, 3, 4, true},
+        {MISFIRE_ONE, 1, 101, 1, 1, 101, 102, true}, {MISFIRE_ONE, 1, 11, 10, 11, 1, 12, false},
+        {MISFIRE_SKIP, 1, 2, 1, 2, 1, 3, false},   {MISFIRE_SKIP, 1, 3, 1, 2, 2, 4, true},
+        {MISFIRE_SKIP, 1, 101, 1, 2, 100, 102, true}, {MISFIRE_ALL, 1, 3, 1, 3, 1, 4, true},
+        {MISFIRE_ALL, 1, 1000, 1, 1000, 1, 1001, true}, {MISFIRE_ALL, 1, 1001, 1, 1000, 2, 1002, true},
+        {MISFIRE_ALL, 1, 600000, 1, 1000, 599001, 600001, true},
+        {MISFIRE_ONE, 1, 2000, 5000, 1000, 1001, 2001, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t base_ms = ms_of("2026-01-01T00:00:00Z");
+        set_cron("* * * * *", time_zone_utc());
+        recurrence.misfire = cases[i].misfire;
+        recurrence.grace_ms = cases[i].grace * (int64_t)MINUTE;
+        recurrence_decide(&recurrence, base_ms + cases[i].expected * (int64_t)MINUTE,
+                          base_ms + cases[i].now * (int64_t)MINUTE, &decision);
+        ck_assert_msg((int)decision.count == cases[i].count, "%zu: %zu", i, decision.count);
+        for (size_t n = 0; n < decision.count; n++)
+            ck_assert_int_eq(decision.times_ms[n], base_ms + (cases[i].first + (int64_t)n) * MINUTE);
+        ck_assert_int_eq(decision.next_ms, base_ms + cases[i].next * (int64_t)MINUTE);
+        ck_assert_int_eq(decision.is_missed, cases[i].is_missed);
+    }
+}
+END_TEST
+
+START_TEST(skips_a_time_of_which_nothing_is_left)
+{
+    set_every(86400000, ms_of("2026-01-01T00:00:00Z"));
+    recurrence.misfire = MISFIRE_SKIP;
+    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.001Z"), &decision);
+    ck_assert(decision.count == 0 && decision.is_missed);
+    ck_assert_int_eq(decision.next_ms, ms_of("2026-01-03T00:00:00Z"));
+    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.000Z"), &decision);
+    ck_assert(decision.count == 1 && !decision.is_missed);
+}
+END_TEST
+
+START_TEST(fires_nothing_after_the_end)
+{
+    set_every(60000, ms_of("2026-01-01T00:00:00Z"));
+    recurrence.last_ms = ms_of("2026-01-01T00:02:00Z");
+    recurrence.misfire = MISFIRE_ALL;
+    recurrence_decide(&recurrence, ms_of("2026-01-01T00:01:00Z"), ms_of("2026-01-01T00:10:00Z"), &decision);
+    ck_assert_uint_eq(decision.count, 2);
+    ck_assert_int_eq(decision.next_ms, RECURRENCE_NEVER_MS);
+}
+END_TEST
+
+/* An expected time that is no longer a time of the schedule, because the rules of its zone have changed. */
+START_TEST(an_expected_time_that_is_wrong_fires_nothing)
+{
+    set_cron("@hourly", time_zone_utc());
+    recurrence_decide(&recurrence, ms_of("2026-01-01T00:30:00Z"), ms_of("2026-01-01T00:30:00Z"), &decision);
+    ck_assert_uint_eq(decision.count, 0);
+    ck_assert_int_eq(decision.next_ms, ms_of("2026-01-01T01:00:00Z"));
+}
+END_TEST
+
+/* ---- properties ---- */
+
+static uint32_t dice = 1;
+
+static int roll(int sides)
+{
+    dice = dice * 1664525 + 1013904223;
+    return (int)((dice >> 8) % (uint32_t)sides);
+}
+
+static void roll_field(struct buffer *out, int min, int max)
+{
+    int low = min + roll(max - min + 1), high = low + roll(max - low + 1);
+    switch (roll(6)) {
+    case 0:
+        return buffer_printf(out, "*/%d ", 1 + roll(max));
+    case 1:
+        return buffer_printf(out, "%d ", low);
+    case 2:
+        return buffer_printf(out, "%d-%d ", low, high);
+    case 3:
+        return buffer_printf(out, "%d,%d ", low, high);
+    default:
+        return buffer_append(out, SLICE("* "));
+    }
+}
+
+/* Each time is later than the one before, is found from any instant before it, and matches the wall clock
+ * unless it is at a change. */
+START_TEST(times_are_later_and_none_is_left_out)
+{
+    static const char *const zones[] = {"Europe/Berlin",       "America/New_York", "Australia/Lord_Howe",
+                                        "Pacific/Apia",        "Africa/Casablanca", "Europe/Dublin"};
+    char text[CRON_TEXT_MAX + 1];
+    for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
+        struct time_zone *zone = zone_from_file(slice_of(zones[i]));
+        for (size_t n = 0; n < 200; n++) {
+            struct buffer out = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
+            struct cron ignored;
+            roll_field(&out, 0, 59);
+            roll_field(&out, 0, 23);
+            roll_field(&out, 1, 31);
+            roll_field(&out, 1, 12);
+            roll_field(&out, 0, 7);
+            if (cron_parse(slice_of(buffer_text(&out)), &ignored, &problem) != STATUS_OK)
+                continue;
+            set_cron(text, zone);
+            int64_t at_ms = ms_of("2011-01-01T00:00:00Z") + roll(1 << 20) * INT64_C(700000);
+            for (size_t k = 0; k < 30; k++) {
+                int64_t next_ms = recurrence_next_ms(&recurrence, at_ms), local_s = 0;
+                if (next_ms == RECURRENCE_NEVER_MS)
+                    break;
+                ck_assert_msg(next_ms > at_ms && next_ms % 1000 == 0, "%s", text);
+                int64_t between_ms = at_ms + (int64_t)((double)(next_ms - at_ms) * roll(1000) / 1000);
+                ck_assert_msg(recurrence_next_ms(&recurrence, between_ms) == next_ms, "%s", text);
+                ck_assert_msg(recurrence_next_ms(&recurrence, next_ms - 1) == next_ms, "%s", text);
+                struct time_zone_span span = time_zone_span(zone, next_ms / 1000);
+                bool matches = cron_next(&recurrence.cron, next_ms / 1000 + span.offset_s - 1,
+                                         next_ms / 1000 + span.offset_s + 1, &local_s);
+                ck_assert_msg(matches || next_ms / 1000 == span.from_s, "%s", text);
+                at_ms = next_ms;
+            }
+        }
+        time_zone_free(zone);
+    }
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *all = suite_create("recurrence");
+    TCase *tests = tcase_create("recurrence");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, has_the_times_of_another_implementation);
+    tcase_add_test(tests, several_skipped_times_are_one);
+    tcase_add_test(tests, a_repeated_time_counts_the_first_time);
+    tcase_add_test(tests, milliseconds_round_up);
+    tcase_add_test(tests, every_counts_from_its_base);
+    tcase_add_test(tests, keeps_within_its_bounds);
+    tcase_add_test(tests, jitter_is_less_than_the_gap_and_the_same_each_time);
+    tcase_add_test(tests, jitter_differs_between_schedules);
+    tcase_add_test(tests, decides_what_to_fire);
+    tcase_add_test(tests, skips_a_time_of_which_nothing_is_left);
+    tcase_add_test(tests, fires_nothing_after_the_end);
+    tcase_add_test(tests, an_expected_time_that_is_wrong_fires_nothing);
+    tcase_add_test(tests, times_are_later_and_none_is_left_out);
+    suite_add_tcase(all, tests);
+    return all;
+}
