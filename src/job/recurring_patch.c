@@ -21,15 +21,17 @@ struct patching {
     struct job_errors job_errors;
 };
 
-/* Merges the job of the patch into the old job. Anything but an object is left for the parser to refuse. */
+/* Merges the job of the patch, if it has one, into the known members of the old job. Anything but an object is
+ * left for the parser to refuse. */
 static void merge_job(struct patching *patching)
 {
     struct slice *patch = &patching->values.of[RECURRING_JOB];
     members_find(&job_members, MEMBER_PATCHED, patching->old.job, &patching->old_job_values, NULL);
     patching->job_values = (struct member_values){.of = {{NULL, 0}}};
-    if (patch->size == 0 || patch->data[0] != '{')
+    if (patch->size && patch->data[0] != '{')
         return;
-    members_find(&job_members, MEMBER_PATCHED, *patch, &patching->job_values, &patching->job_errors);
+    if (patch->size)
+        members_find(&job_members, MEMBER_PATCHED, *patch, &patching->job_values, &patching->job_errors);
     members_merge(&job_members, &patching->old_job_values, &patching->job_values, &patching->job_text,
                   &patching->job_errors);
     *patch = buffer_slice(&patching->job_text);
