@@ -51,7 +51,7 @@ Jobs are kept in Redis. Without the address of one, duepost runs a private
 redis-server, which is why that package is recommended; any number of processes
 may share one.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates, tzdata")
 # Contains redis-server, which duepost runs when --redis is not set (redis-tools has the binary under another name).
 # It is not required with another Redis, and it starts a service on port 6379 that duepost does not use.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server (>= 5:7.0)")
