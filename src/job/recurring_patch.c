@@ -21,8 +21,8 @@ struct patching {
     struct job_errors job_errors;
 };
 
-/* Merges the job of the patch, if it has one, into the known members of the old job. Anything but an object is
- * left for the parser to refuse. */
+/* Merges the job of the patch, if it has one, into the known members of the old job. Anything but an object
+ * is left for the parser to refuse. */
 static void merge_job(struct patching *patching)
 {
     struct slice *patch = &patching->values.of[RECURRING_JOB];

@@ -21,7 +21,8 @@ static void check_times(const struct recurring *recurring)
     recurrence_decide(&recurrence, first_ms, now_ms, &decision);
     assert(decision.next_ms > now_ms);
     for (size_t i = 0; i < decision.count; i++)
-        assert(decision.times_ms[i] <= now_ms && decision.times_ms[i] >= (i ? decision.times_ms[i - 1] + 1 : first_ms));
+        assert(decision.times_ms[i] <= now_ms &&
+               decision.times_ms[i] >= (i ? decision.times_ms[i - 1] + 1 : first_ms));
 }
 
 static void check_shown(const struct recurring *recurring, const struct job *job)

@@ -87,7 +87,8 @@ START_TEST(refuses_names_that_are_not_zones)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ck_assert_int_eq(time_zones_find(zones, slice_of(names[i]), &zone, &problem), STATUS_INVALID);
         snprintf(expected, sizeof expected,
-                 "found '%s'; allowed are names of the IANA time zone database, such as Europe/Berlin", names[i]);
+                 "found '%s'; allowed are names of the IANA time zone database, such as Europe/Berlin",
+                 names[i]);
         ck_assert_str_eq(problem.text, expected);
     }
     time_zones_free(zones);

@@ -7,8 +7,8 @@
 static struct cron cron;
 static struct problem problem;
 
-/* Returns the next times after a time, until the buffer is full or there are no more, with a space before each
- * but the first. Milliseconds and Z are left out. */
+/* Returns the next times after a time, until the buffer is full or there are no more, with a space before
+ * each but the first. Milliseconds and Z are left out. */
 static const char *next_times(const char *text, const char *after, size_t count)
 {
     static char times[400];
@@ -37,7 +37,8 @@ START_TEST(finds_the_next_times)
         {"*/20 59 23 31 12 *", "2026-01-01T00:00:00Z", 4,
          "2026-12-31T23:59:00 2026-12-31T23:59:20 2026-12-31T23:59:40 2027-12-31T23:59:00"},
         {"5,10-12,20-30/5 0 * * *", "2026-01-01T00:04:59Z", 8,
-         "2026-01-01T00:05:00 2026-01-01T00:10:00 2026-01-01T00:11:00 2026-01-01T00:12:00 2026-01-01T00:20:00 "
+         "2026-01-01T00:05:00 2026-01-01T00:10:00 2026-01-01T00:11:00 2026-01-01T00:12:00 "
+         "2026-01-01T00:20:00 "
          "2026-01-01T00:25:00 2026-01-01T00:30:00 2026-01-02T00:05:00"},
         {" 0\t12  1 JAN,Feb *\t", "2026-01-01T12:00:00Z", 2, "2026-02-01T12:00:00 2027-01-01T12:00:00"},
         {"@hourly", "2026-01-01T00:00:00Z", 1, "2026-01-01T01:00:00"},
@@ -102,9 +103,9 @@ START_TEST(says_which_hours_and_minutes_are_wild)
     static const struct {
         const char *text;
         bool is_wild;
-    } cases[] = {{"0 4 * * *", false},  {"*/5 4 * * *", true},   {"0 */4 * * *", true},  {"0 0-23 * * *", false},
-                 {"@hourly", true},     {"@daily", false},       {"* 0 4 * * *", false}, {"0 * 4 * * *", true},
-                 {"0,* 4 * * *", false}};
+    } cases[] = {{"0 4 * * *", false},    {"*/5 4 * * *", true}, {"0 */4 * * *", true},
+                 {"0 0-23 * * *", false}, {"@hourly", true},     {"@daily", false},
+                 {"* 0 4 * * *", false},  {"0 * 4 * * *", true}, {"0,* 4 * * *", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_int_eq(cron_parse(slice_of(cases[i].text), &cron, &problem), STATUS_OK);
         ck_assert_msg(cron.is_wild == cases[i].is_wild, "%s", cases[i].text);
@@ -113,9 +114,9 @@ START_TEST(says_which_hours_and_minutes_are_wild)
 END_TEST
 
 #define FIELDS(count)                                                                                        \
-    "found " count " fields; allowed are 5 (minute, hour, day of month, month, day of week), or 6 with "      \
+    "found " count " fields; allowed are 5 (minute, hour, day of month, month, day of week), or 6 with "     \
     "seconds first"
-#define WORDS "allowed words are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
+#define WORDS   "allowed words are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
 #define NO_STEP "a step needs a range or *, such as 5-59/10 or */10"
 
 START_TEST(names_the_field_and_its_values)
@@ -159,7 +160,8 @@ START_TEST(names_the_field_and_its_values)
     };
     char long_text[CRON_TEXT_MAX + 2];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_assert_msg(cron_parse(slice_of(cases[i][0]), &cron, &problem) == STATUS_INVALID, "%s", cases[i][0]);
+        ck_assert_msg(cron_parse(slice_of(cases[i][0]), &cron, &problem) == STATUS_INVALID, "%s",
+                      cases[i][0]);
         ck_assert_str_eq(problem.text, cases[i][1]);
     }
     memset(long_text, ' ', sizeof long_text);

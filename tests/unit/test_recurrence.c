@@ -202,12 +202,18 @@ START_TEST(decides_what_to_fire)
         int count, first, next;
         bool is_missed;
     } cases[] = {
-        {MISFIRE_ONE, 1, 0, 1, 0, 0, 1, false},    {MISFIRE_ONE, 1, 1, 1, 1, 1, 2, false},
-        {MISFIRE_ONE, 1, 2, 1, 2, 1, 3, false},    {MISFIRE_ONE, 1, 3, 1, 1, 3, 4, true},
-        {MISFIRE_ONE, 1, 101, 1, 1, 101, 102, true}, {MISFIRE_ONE, 1, 11, 10, 11, 1, 12, false},
-        {MISFIRE_SKIP, 1, 2, 1, 2, 1, 3, false},   {MISFIRE_SKIP, 1, 3, 1, 2, 2, 4, true},
-        {MISFIRE_SKIP, 1, 101, 1, 2, 100, 102, true}, {MISFIRE_ALL, 1, 3, 1, 3, 1, 4, true},
-        {MISFIRE_ALL, 1, 1000, 1, 1000, 1, 1001, true}, {MISFIRE_ALL, 1, 1001, 1, 1000, 2, 1002, true},
+        {MISFIRE_ONE, 1, 0, 1, 0, 0, 1, false},
+        {MISFIRE_ONE, 1, 1, 1, 1, 1, 2, false},
+        {MISFIRE_ONE, 1, 2, 1, 2, 1, 3, false},
+        {MISFIRE_ONE, 1, 3, 1, 1, 3, 4, true},
+        {MISFIRE_ONE, 1, 101, 1, 1, 101, 102, true},
+        {MISFIRE_ONE, 1, 11, 10, 11, 1, 12, false},
+        {MISFIRE_SKIP, 1, 2, 1, 2, 1, 3, false},
+        {MISFIRE_SKIP, 1, 3, 1, 2, 2, 4, true},
+        {MISFIRE_SKIP, 1, 101, 1, 2, 100, 102, true},
+        {MISFIRE_ALL, 1, 3, 1, 3, 1, 4, true},
+        {MISFIRE_ALL, 1, 1000, 1, 1000, 1, 1001, true},
+        {MISFIRE_ALL, 1, 1001, 1, 1000, 2, 1002, true},
         {MISFIRE_ALL, 1, 600000, 1, 1000, 599001, 600001, true},
         {MISFIRE_ONE, 1, 2000, 5000, 1000, 1001, 2001, false},
     };
@@ -231,10 +237,12 @@ START_TEST(skips_a_time_of_which_nothing_is_left)
 {
     set_every(86400000, ms_of("2026-01-01T00:00:00Z"));
     recurrence.misfire = MISFIRE_SKIP;
-    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.001Z"), &decision);
+    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.001Z"),
+                      &decision);
     ck_assert(decision.count == 0 && decision.is_missed);
     ck_assert_int_eq(decision.next_ms, ms_of("2026-01-03T00:00:00Z"));
-    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.000Z"), &decision);
+    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.000Z"),
+                      &decision);
     ck_assert(decision.count == 1 && !decision.is_missed);
 }
 END_TEST
@@ -291,8 +299,8 @@ static void roll_field(struct buffer *out, int min, int max)
  * unless it is at a change. */
 START_TEST(times_are_later_and_none_is_left_out)
 {
-    static const char *const zones[] = {"Europe/Berlin",       "America/New_York", "Australia/Lord_Howe",
-                                        "Pacific/Apia",        "Africa/Casablanca", "Europe/Dublin"};
+    static const char *const zones[] = {"Europe/Berlin", "America/New_York",  "Australia/Lord_Howe",
+                                        "Pacific/Apia",  "Africa/Casablanca", "Europe/Dublin"};
     char text[CRON_TEXT_MAX + 1];
     for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
         struct time_zone *zone = zone_from_file(slice_of(zones[i]));

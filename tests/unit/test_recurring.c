@@ -44,7 +44,8 @@ START_TEST(writes_a_record)
          CREATED "\"every\":1.5,\"timezone\":\"UTC\",\"startAt\":\"2030-01-01T00:00:00.000Z\",\"endAt\":"
                  "\"2031-01-01T00:00:00.000Z\",\"jitter\":10,\"grace\":120,\"misfire\":\"all\",\"overlap\":"
                  "\"skip\",\"paused\":true," JOB},
-        {"{\"cron\":\"@daily\",\"timezone\":null,\"every\":null,\"misfire\":null,\"job\":{\"body\":{\"a\" : 1.10}"
+        {"{\"cron\":\"@daily\",\"timezone\":null,\"every\":null,\"misfire\":null,\"job\":{\"body\":{\"a\" : "
+         "1.10}"
          ",\"ttl\":60,\"topic\":null,\"headers\":{\"X-A\":\"\\u0041\"},\"retrySchedule\":[1,\"1m\"]}}",
          CREATED "\"cron\":\"@daily\",\"job\":{\"url\":\"\",\"ttl\":60,\"retrySchedule\":[1,60],\"headers\":"
                  "{\"X-A\":\"A\"},\"body\":{\"a\" : 1.10}}}"},
@@ -124,11 +125,13 @@ START_TEST(reads_records_of_any_version)
     static const char *const cases[][2] = {
         {CREATED "\"every\":5400," JOB, NULL},
         {CREATED "\"cron\":\"0 5 * * *\",\"timezone\":\"Asia/Kolkata\",\"paused\":true," JOB, NULL},
-        {CREATED "\"every\":60,\"color\":[1.10],\"job\":{\"url\":\"\",\"taste\":{},\"body\":{\"a\" : 1}}}", NULL},
+        {CREATED "\"every\":60,\"color\":[1.10],\"job\":{\"url\":\"\",\"taste\":{},\"body\":{\"a\" : 1}}}",
+         NULL},
         {CREATED "\"color\":1,\"every\":60," JOB, CREATED "\"every\":60,\"color\":1," JOB},
         {CREATED "\"every\":\"tomorrow\",\"needs\":[\"calendars\"]," JOB, "lacks calendars"},
         {CREATED "\"every\":60,\"needs\":[\"calendars\"]," JOB, "lacks calendars"},
-        {CREATED "\"every\":60,\"job\":{\"url\":\"\",\"needs\":[\"magic\"],\"retry\":\"often\"}}", "job lacks magic"},
+        {CREATED "\"every\":60,\"job\":{\"url\":\"\",\"needs\":[\"magic\"],\"retry\":\"often\"}}",
+         "job lacks magic"},
         {CREATED "\"every\":60,\"job\":{\"url\":\"\",\"retry\":\"often\"}}", "unreadable job"},
         {CREATED JOB, "unreadable"},
         {CREATED "\"every\":60,\"cron\":\"* * * * *\"," JOB, "unreadable"},
@@ -149,7 +152,8 @@ END_TEST
 
 START_TEST(the_job_becomes_the_record_of_an_occurrence)
 {
-    static const char text[] = CREATED "\"every\":60,\"job\":{\"url\":\"http://h/\",\"taste\":1,\"body\":[1]}}";
+    static const char text[] =
+        CREATED "\"every\":60,\"job\":{\"url\":\"http://h/\",\"taste\":1,\"body\":[1]}}";
     struct job occurrence;
     struct buffer record;
     buffer_init(&record, 1000);
@@ -203,8 +207,8 @@ static const char *patched(const char *record, const char *patch)
     static char text[BODY_MAX];
     struct buffer merged, out = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
     buffer_init(&merged, BODY_MAX);
-    enum status status = recurring_patch(ORDERS, slice_of(record), slice_of(patch), NOW_MS, &merged, &recurring,
-                                         &job, &errors);
+    enum status status = recurring_patch(ORDERS, slice_of(record), slice_of(patch), NOW_MS, &merged,
+                                         &recurring, &job, &errors);
     if (status == STATUS_OK) {
         recurring_write(&recurring, &job, &out);
         job_fini(&job);
@@ -221,7 +225,7 @@ static const char *patched(const char *record, const char *patch)
 }
 
 #define SECRET CREATED "\"every\":60,\"job\":{\"url\":\"http://h/\",\"headers\":{\"X-Key\":\"s\"}}}"
-#define AGAIN "must be sent again, or be null, where url leads to another scheme, host or port"
+#define AGAIN  "must be sent again, or be null, where url leads to another scheme, host or port"
 
 START_TEST(merges_a_patch)
 {
@@ -254,8 +258,10 @@ START_TEST(merges_a_patch)
         {CREATED "\"every\":60,\"color\":1,\"job\":{\"url\":\"\",\"taste\":1}}",
          "{\"paused\":true,\"job\":{\"retry\":1}}",
          CREATED "\"every\":60,\"paused\":true,\"color\":1,\"job\":{\"url\":\"\",\"retry\":1,\"taste\":1}}"},
-        {CREATED "\"every\":60," JOB, "{\"job\":{\"delay\":5,\"topic\":\"x\",\"rety\":1},\"grace\":0,\"x\":1}",
-         "x: unknown field; job.topic: cannot be changed; job.rety: unknown field; did you mean retry?; grace: "
+        {CREATED "\"every\":60," JOB,
+         "{\"job\":{\"delay\":5,\"topic\":\"x\",\"rety\":1},\"grace\":0,\"x\":1}",
+         "x: unknown field; job.topic: cannot be changed; job.rety: unknown field; did you mean retry?; "
+         "grace: "
          "must be 1 to 315360000; job.delay: cannot be set in a schedule's job"},
         {CREATED "\"every\":60," JOB, "[", ": ends too early, at byte 1"},
         {CREATED "\"every\":60,\"needs\":[\"x\"]," JOB, "{}", "lacking"},
@@ -285,29 +291,33 @@ static const char *shown(const char *record)
 
 START_TEST(shows_defaults_and_no_secrets)
 {
-    ck_assert_str_eq(shown(CREATED "\"cron\":\"@daily\",\"job\":{\"url\":\"http://h/?secret\",\"headers\":"
-                                   "{\"X-Key\":\"s\"},\"body\":1}}"),
-                     "\"cron\":\"@daily\",\"timezone\":\"UTC\",\"jitter\":0,\"grace\":60,\"misfire\":\"one\","
-                     "\"overlap\":\"allow\",\"paused\":false,\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":"
-                     "{\"url\":\"http://h/?***\",\"headers\":{\"X-Key\":\"***\"},\"body\":1}");
-    ck_assert_str_eq(shown(CREATED "\"every\":60,\"startAt\":\"2030-01-01T00:00:00Z\",\"endAt\":"
-                                   "\"2031-01-01T00:00:00Z\",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\","
-                                   "\"overlap\":\"skip\",\"paused\":true,\"job\":{\"url\":\"\",\"retry\":1}}"),
-                     "\"every\":60,\"startAt\":\"2030-01-01T00:00:00.000Z\",\"endAt\":\"2031-01-01T00:00:00.000Z\""
-                     ",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\",\"overlap\":\"skip\",\"paused\":true,"
-                     "\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":{\"retry\":1}");
+    ck_assert_str_eq(
+        shown(CREATED "\"cron\":\"@daily\",\"job\":{\"url\":\"http://h/?secret\",\"headers\":"
+                      "{\"X-Key\":\"s\"},\"body\":1}}"),
+        "\"cron\":\"@daily\",\"timezone\":\"UTC\",\"jitter\":0,\"grace\":60,\"misfire\":\"one\","
+        "\"overlap\":\"allow\",\"paused\":false,\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":"
+        "{\"url\":\"http://h/?***\",\"headers\":{\"X-Key\":\"***\"},\"body\":1}");
+    ck_assert_str_eq(
+        shown(CREATED "\"every\":60,\"startAt\":\"2030-01-01T00:00:00Z\",\"endAt\":"
+                      "\"2031-01-01T00:00:00Z\",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\","
+                      "\"overlap\":\"skip\",\"paused\":true,\"job\":{\"url\":\"\",\"retry\":1}}"),
+        "\"every\":60,\"startAt\":\"2030-01-01T00:00:00.000Z\",\"endAt\":\"2031-01-01T00:00:00.000Z\""
+        ",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\",\"overlap\":\"skip\",\"paused\":true,"
+        "\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":{\"retry\":1}");
 }
 END_TEST
 
 START_TEST(makes_a_recurrence)
 {
     struct recurrence recurrence;
-    ck_assert_int_eq(recurring_read(SLICE(CREATED "\"every\":60,\"misfire\":\"all\",\"grace\":5,\"jitter\":7," JOB),
-                                    &recurring),
-                     STATUS_OK);
+    ck_assert_int_eq(
+        recurring_read(SLICE(CREATED "\"every\":60,\"misfire\":\"all\",\"grace\":5,\"jitter\":7," JOB),
+                       &recurring),
+        STATUS_OK);
     recurring_recurrence(&recurring, SLICE("orders/a"), time_zone_utc(), &recurrence);
     ck_assert_int_eq(recurrence_next_ms(&recurrence, 0), NOW_MS + 60000);
-    ck_assert(recurrence.misfire == MISFIRE_ALL && recurrence.grace_ms == 5000 && recurrence.jitter_ms == 7000);
+    ck_assert(recurrence.misfire == MISFIRE_ALL && recurrence.grace_ms == 5000 &&
+              recurrence.jitter_ms == 7000);
     ck_assert(recurrence.seed == recurrence_seed(SLICE("orders/a")));
     recurring_fini(&recurring);
     ck_assert_int_eq(recurring_read(SLICE(CREATED "\"cron\":\"@daily\",\"startAt\":\"2040-01-01T00:00:00Z\","

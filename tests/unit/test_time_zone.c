@@ -81,9 +81,9 @@ START_TEST(names_stay_in_their_folder)
 {
     static const char *const good[] = {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5",
                                        "America/Port-au-Prince"};
-    static const char *const bad[] = {"",     ".",     "..",           "/etc/passwd",     "Europe/../UTC", "Europe/",
-                                      "a//b", "./UTC", "Europe/.hide", "right/UTC",       "posix/UTC",     "a b",
-                                      "a\tb", "a\\b",  "Z\xc3\xbcrich"};
+    static const char *const bad[] = {"",          ".",    "..",    "/etc/passwd",  "Europe/../UTC",
+                                      "Europe/",   "a//b", "./UTC", "Europe/.hide", "right/UTC",
+                                      "posix/UTC", "a b",  "a\tb",  "a\\b",         "Z\xc3\xbcrich"};
     char name[TIME_ZONE_NAME_MAX + 2];
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         ck_assert_msg(time_zone_name_is_valid(slice_of(good[i])), "%s", good[i]);
@@ -104,18 +104,30 @@ START_TEST(finds_offsets)
         const char *zone, *at;
         int minutes;
     } cases[] = {
-        {"Europe/Berlin", "2026-03-29T00:59:59Z", 60},       {"Europe/Berlin", "2026-03-29T01:00:00Z", 120},
-        {"Europe/Berlin", "2026-10-25T00:59:59Z", 120},      {"Europe/Berlin", "2026-10-25T01:00:00Z", 60},
-        {"Europe/Berlin", "2100-07-01T00:00:00Z", 120},      {"Europe/Berlin", "2100-12-31T23:59:59Z", 60},
-        {"Europe/Berlin", "9998-07-01T00:00:00Z", 120},      {"America/New_York", "2026-03-08T06:59:59Z", -300},
-        {"America/New_York", "2026-03-08T07:00:00Z", -240},  {"America/New_York", "2200-03-09T06:59:59Z", -300},
-        {"America/New_York", "2200-03-09T07:00:00Z", -240},  {"Australia/Lord_Howe", "2026-04-04T14:59:59Z", 660},
-        {"Australia/Lord_Howe", "2026-04-04T15:00:00Z", 630}, {"Australia/Lord_Howe", "2090-01-01T00:00:00Z", 660},
-        {"Pacific/Apia", "2011-12-30T09:59:59Z", -600},      {"Pacific/Apia", "2011-12-30T10:00:00Z", 840},
-        {"Africa/Casablanca", "2026-02-15T01:59:59Z", 60},   {"Africa/Casablanca", "2026-02-15T02:00:00Z", 0},
-        {"Africa/Casablanca", "2026-03-22T02:00:00Z", 60},   {"Africa/Casablanca", "2200-03-22T02:00:00Z", 60},
-        {"Europe/Dublin", "2100-01-01T00:00:00Z", 0},        {"Europe/Dublin", "2100-07-01T00:00:00Z", 60},
-        {"Asia/Kolkata", "2100-07-01T00:00:00Z", 330},       {"America/St_Johns", "2100-07-01T00:00:00Z", -150},
+        {"Europe/Berlin", "2026-03-29T00:59:59Z", 60},
+        {"Europe/Berlin", "2026-03-29T01:00:00Z", 120},
+        {"Europe/Berlin", "2026-10-25T00:59:59Z", 120},
+        {"Europe/Berlin", "2026-10-25T01:00:00Z", 60},
+        {"Europe/Berlin", "2100-07-01T00:00:00Z", 120},
+        {"Europe/Berlin", "2100-12-31T23:59:59Z", 60},
+        {"Europe/Berlin", "9998-07-01T00:00:00Z", 120},
+        {"America/New_York", "2026-03-08T06:59:59Z", -300},
+        {"America/New_York", "2026-03-08T07:00:00Z", -240},
+        {"America/New_York", "2200-03-09T06:59:59Z", -300},
+        {"America/New_York", "2200-03-09T07:00:00Z", -240},
+        {"Australia/Lord_Howe", "2026-04-04T14:59:59Z", 660},
+        {"Australia/Lord_Howe", "2026-04-04T15:00:00Z", 630},
+        {"Australia/Lord_Howe", "2090-01-01T00:00:00Z", 660},
+        {"Pacific/Apia", "2011-12-30T09:59:59Z", -600},
+        {"Pacific/Apia", "2011-12-30T10:00:00Z", 840},
+        {"Africa/Casablanca", "2026-02-15T01:59:59Z", 60},
+        {"Africa/Casablanca", "2026-02-15T02:00:00Z", 0},
+        {"Africa/Casablanca", "2026-03-22T02:00:00Z", 60},
+        {"Africa/Casablanca", "2200-03-22T02:00:00Z", 60},
+        {"Europe/Dublin", "2100-01-01T00:00:00Z", 0},
+        {"Europe/Dublin", "2100-07-01T00:00:00Z", 60},
+        {"Asia/Kolkata", "2100-07-01T00:00:00Z", 330},
+        {"America/St_Johns", "2100-07-01T00:00:00Z", -150},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct time_zone *zone = zone_from_file(slice_of(cases[i].zone));
@@ -139,16 +151,21 @@ static void check_spans(const struct time_zone *zone)
         if (span.until_s == INT64_MAX)
             break;
         last = time_zone_span(zone, span.until_s - 1);
-        ck_assert(last.from_s == span.from_s && last.until_s == span.until_s && last.offset_s == span.offset_s);
+        ck_assert(last.from_s == span.from_s && last.until_s == span.until_s &&
+                  last.offset_s == span.offset_s);
         at_s = span.until_s;
     }
 }
 
 START_TEST(spans_cover_all_time)
 {
-    static const char *const footers[] = {"UTC0", "CET-1CEST,M3.5.0,M10.5.0/3", "IST-1GMT0,M10.5.0,M3.5.0/1",
-                                          "XXX3EDT4,0/0,J365/23", "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
-                                          "AAA-24BBB-24:59:59,J60/167,300/-167", "EET-2EEST,M2.5.6/26,M2.5.0/26"};
+    static const char *const footers[] = {"UTC0",
+                                          "CET-1CEST,M3.5.0,M10.5.0/3",
+                                          "IST-1GMT0,M10.5.0,M3.5.0/1",
+                                          "XXX3EDT4,0/0,J365/23",
+                                          "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
+                                          "AAA-24BBB-24:59:59,J60/167,300/-167",
+                                          "EET-2EEST,M2.5.6/26,M2.5.0/26"};
     static const char *const zones[] = {"Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca",
                                         "Europe/Dublin", "Pacific/Apia"};
     for (size_t i = 0; i < sizeof footers / sizeof *footers; i++) {
@@ -223,10 +240,22 @@ static void check_refused(struct slice bytes, const char *why)
 START_TEST(refuses_damaged_files)
 {
     static const int64_t at_s[] = {1000, 1000};
-    static const char *const footers[] = {
-        "C-1", "CET", "CET-1x", "CET-1CEST", "CET-25", "CET-1CEST,M3.5.0", "CET-1CEST,M3.6.0,M10.5.0",
-        "CET-1CEST,M13.5.0,M10.5.0", "CET-1CEST,M0.5.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,J0,J5",
-        "CET-1CEST,366,5", "CET-1CEST,M3.5.0/168,M10.5.0", "CET-1CEST,M3.5.0,M10.5.0,", "<CET-1", "\n"};
+    static const char *const footers[] = {"C-1",
+                                          "CET",
+                                          "CET-1x",
+                                          "CET-1CEST",
+                                          "CET-25",
+                                          "CET-1CEST,M3.5.0",
+                                          "CET-1CEST,M3.6.0,M10.5.0",
+                                          "CET-1CEST,M13.5.0,M10.5.0",
+                                          "CET-1CEST,M0.5.0,M10.5.0",
+                                          "CET-1CEST,M3.5.7,M10.5.0",
+                                          "CET-1CEST,J0,J5",
+                                          "CET-1CEST,366,5",
+                                          "CET-1CEST,M3.5.0/168,M10.5.0",
+                                          "CET-1CEST,M3.5.0,M10.5.0,",
+                                          "<CET-1",
+                                          "\n"};
     struct buffer bytes;
     buffer_init(&bytes, TIME_ZONE_FILE_MAX + 2);
     for (size_t i = 0; i < sizeof footers / sizeof *footers; i++) {
