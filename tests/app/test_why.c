@@ -87,6 +87,26 @@ START_TEST(a_waiting_job_is_not_due_or_retried)
 }
 END_TEST
 
+START_TEST(a_job_waits_for_its_next_round)
+{
+    job.state = JOB_STATE_DELAYED;
+    job.at_ms = NOW_MS + 50000;
+    job.record =
+        SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\",\"rounds\":2,\"lastAttempt\":{\"at\":99000,"
+              "\"durationMs\":5,\"status\":202},\"waitMs\":60000}");
+    ask();
+    expect(APP_WHY_NOT_YET);
+    ck_assert_int_eq(finding.next_ms, NOW_MS + 50000);
+    ck_assert_int_eq(finding.rounds, 2);
+    ck_assert_int_eq(finding.last_attempt.status, 202);
+    job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/"
+                       "p\",\"attempts\":1,\"rounds\":2,\"lastAttempt\":{\"at\":99000,"
+                       "\"durationMs\":5,\"status\":500},\"waitMs\":60000}");
+    ask();
+    expect(APP_WHY_RETRY);
+}
+END_TEST
+
 START_TEST(a_due_job_is_held_by_its_topic)
 {
     static const struct {
@@ -196,6 +216,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, a_waiting_job_is_not_due_or_retried);
+    tcase_add_test(tests, a_job_waits_for_its_next_round);
     tcase_add_test(tests, a_due_job_is_held_by_its_topic);
     tcase_add_test(tests, a_record_may_need_a_later_version);
     tcase_add_test(tests, a_due_job_may_be_held_by_its_receiver);

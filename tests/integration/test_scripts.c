@@ -866,14 +866,10 @@ START_TEST(topics_tells_what_there_is)
 END_TEST
 
 /* Checks the answer of topics about the last hour of t, after these calls on a leased job. */
-static void check_hour(const char *before, const char *const *calls, const char *expected)
+static void check_counts(redisContext *redis, const char *expected)
 {
     struct buffer answer;
-    redisContext *redis = examples_redis();
     buffer_init(&answer, 4096);
-    keyspace_load(redis, before, NOW_MS);
-    for (; *calls; calls++)
-        freeReplyObject(script_run_text(redis, *calls, NOW_MS));
     redisReply *reply = script_run_text(redis, "topics t '' 1", NOW_MS);
     script_answer_text(&answer, reply, NOW_US);
     freeReplyObject(reply);
@@ -881,6 +877,29 @@ static void check_hour(const char *before, const char *const *calls, const char 
     ck_assert_msg(strcmp(end, expected) == 0, "%s\ninstead of ...%s", buffer_text(&answer), expected);
     buffer_fini(&answer);
 }
+
+static void check_hour(const char *before, const char *const *calls, const char *expected)
+{
+    redisContext *redis = examples_redis();
+    keyspace_load(redis, before, NOW_MS);
+    for (; *calls; calls++)
+        freeReplyObject(script_run_text(redis, *calls, NOW_MS));
+    check_counts(redis, expected);
+}
+
+START_TEST(an_attempt_that_ends_a_round_is_not_counted_as_a_retry)
+{
+    static const char *const words[] = {"retry", "t/a", "n1", "5",   "{x}",      "1@2 1 1 202 \"\"",
+                                        "t/b",   "n1",  "5",  "{x}", "1 1 1 500"};
+    redisContext *redis = examples_redis();
+    keyspace_load(redis,
+                  "holders:t: t/a=n1,now-1000 t/b=n1,now-1000\n"
+                  "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n",
+                  NOW_MS);
+    freeReplyObject(script_run(redis, sizeof words / sizeof *words, words));
+    check_counts(redis, " 0 1 0");
+}
+END_TEST
 
 START_TEST(outcomes_are_counted_for_an_hour)
 {
@@ -1693,6 +1712,7 @@ Suite *suite(void)
     tcase_add_test(group, claim_of_a_topic_far_behind_takes_what_fell_due_last_too);
     tcase_add_test(group, topics_tells_what_there_is);
     tcase_add_test(group, outcomes_are_counted_for_an_hour);
+    tcase_add_test(group, an_attempt_that_ends_a_round_is_not_counted_as_a_retry);
     tcase_add_test(group, complete_takes_a_known_success_as_long_as_it_is_nobody_elses_job);
     tcase_add_test(group, retry_lets_a_job_wait_from_now);
     tcase_add_test(group, bury_keeps_a_dead_job);

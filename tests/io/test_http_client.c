@@ -34,6 +34,7 @@ struct result {
     bool is_done;
     struct http_outcome outcome;
     char answer[HTTP_ANSWER_MAX]; /* what outcome.answer points to */
+    char again[HTTP_AGAIN_MAX];   /* the same for outcome.again */
 };
 
 static struct fixture {
@@ -151,6 +152,9 @@ static void on_done(void *arg, const struct http_outcome *outcome)
     if (outcome->answer.size)
         memcpy(result->answer, outcome->answer.data, outcome->answer.size);
     result->outcome.answer.data = result->answer;
+    if (outcome->again.size)
+        memcpy(result->again, outcome->again.data, outcome->again.size);
+    result->outcome.again.data = result->again;
     if (++fx.done == fx.wanted)
         loop_stop(fx.loop);
 }
@@ -488,6 +492,46 @@ START_TEST(status_is_that_of_the_final_head)
     ck_status(outcome, answers[_i].status);
     ck_assert_int_eq(outcome->retry_after_ms, answers[_i].retry_after_ms);
     ck_assert_int_eq(fx.requests, 1);
+}
+END_TEST
+
+static const struct {
+    const char *lines;
+    bool has_again;
+    const char *again;
+} agains[] = {
+    {"", false, ""},
+    {"Duepost-Again: 30\r\n", true, "30"},
+    {"duepost-again:\t1h30m \r\n", true, "1h30m"},
+    {"Duepost-Again:\r\n", true, ""},
+    {"DUEPOST-AGAIN: 1\r\nX: y\r\nDuepost-Again: 2\r\n", true, "1, 2"},
+    {"Duepost-Againx: 30\r\nX-Duepost-Again: 30\r\n", false, ""},
+    {"Duepost-Again: "
+     "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+     "89012345\r\nDuepost-Again: 2\r\n",
+     true,
+     "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"},
+};
+
+static void serve_again(int fd, int number)
+{
+    (void)number;
+    char answer[512];
+    snprintf(
+        answer, sizeof answer,
+        "HTTP/1.1 103 Hints\r\nDuepost-Again: 9\r\n\r\nHTTP/1.1 202 Accepted\r\n%sContent-Length: 0\r\n\r\n",
+        agains[answer_index].lines);
+    if (next_request(fd))
+        wire_send(fd, slice_of(answer));
+}
+
+START_TEST(an_answer_may_ask_for_the_job_again)
+{
+    answer_index = _i;
+    const struct http_outcome *outcome = post_against(serve_again);
+    ck_status(outcome, 202);
+    ck_assert(outcome->has_again == agains[_i].has_again);
+    ck_assert_msg(slice_equal(outcome->again, slice_of(agains[_i].again)), "%.*s", SLICE_ARG(outcome->again));
 }
 END_TEST
 
@@ -1203,6 +1247,7 @@ static void add_requests(TCase *tc)
 static void add_answers(TCase *tc)
 {
     tcase_add_loop_test(tc, status_is_that_of_the_final_head, 0, (int)(sizeof answers / sizeof *answers));
+    tcase_add_loop_test(tc, an_answer_may_ask_for_the_job_again, 0, (int)(sizeof agains / sizeof *agains));
     tcase_add_test(tc, retry_after_may_be_a_date);
     tcase_add_test(tc, answer_before_the_body_was_sent_counts);
     tcase_add_test(tc, huge_body_is_cut_and_the_status_counts);

@@ -133,6 +133,40 @@ START_TEST(a_failure_is_retried_with_its_record_and_line)
 }
 END_TEST
 
+START_TEST(a_2xx_that_says_not_yet_is_retried_as_a_new_round)
+{
+    start();
+    ck_assert(world_send());
+    world_end_post((struct http_outcome){
+        .status = 202, .retry_after_ms = -1, .was_sent = true, .has_again = true, .again = SLICE("1m")});
+    const struct world_call *call = check_ending(WORLD_RETRY);
+    ck_assert_int_eq(call->wait_ms, 60000);
+    ck_assert_ptr_nonnull(strstr(call->record, "\"rounds\":1"));
+    ck_assert_str_eq(call->line, "1 1000000 0 202");
+    world_answer(WORLD_RETRY, STATUS_OK);
+    check_over();
+    ck_assert_uint_eq(world_logged("job_not_yet"), 1);
+    ck_assert_uint_eq(world_logged("attempt_failed"), 0);
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 0);
+}
+END_TEST
+
+START_TEST(a_not_yet_that_cannot_be_read_is_a_failure)
+{
+    start();
+    ck_assert(world_send());
+    world_end_post((struct http_outcome){
+        .status = 200, .retry_after_ms = -1, .was_sent = true, .has_again = true, .again = SLICE("soon")});
+    const struct world_call *call = check_ending(WORLD_RETRY);
+    ck_assert_int_eq(call->wait_ms, 15000);
+    ck_assert_ptr_nonnull(strstr(call->record, "\"attempts\":1"));
+    ck_assert_ptr_null(strstr(call->record, "rounds"));
+    ck_assert(strncmp(call->line, "1 1000000 0 protocol \"The answer has Duepost-Again: soon;", 51) == 0);
+    world_answer(WORLD_RETRY, STATUS_OK);
+    ck_assert_uint_eq(world_logged("attempt_failed"), 1);
+}
+END_TEST
+
 START_TEST(the_first_reset_of_an_idle_connection_is_retried_at_its_old_place)
 {
     start();
@@ -630,6 +664,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_2xx_completes_the_job);
     tcase_add_test(tests, a_failure_is_retried_with_its_record_and_line);
+    tcase_add_test(tests, a_2xx_that_says_not_yet_is_retried_as_a_new_round);
+    tcase_add_test(tests, a_not_yet_that_cannot_be_read_is_a_failure);
     tcase_add_test(tests, the_first_reset_of_an_idle_connection_is_retried_at_its_old_place);
     tcase_add_test(tests, a_410_buries_the_job);
     tcase_add_test(tests, a_death_has_a_callback_where_the_topic_says_so);
