@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from patience import until
+from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
 
@@ -90,6 +91,20 @@ def test_delivered_jobs_are_found_by_a_label(server, receiver, topic):
     delivered = f"state=delivered&topic={topic}"
     until(lambda: count(server, delivered) == 2, 20, "both are delivered")
     assert found(server, f"{delivered}&label=eu") == ["a"]
+
+
+def test_a_token_finds_labels_in_its_topics_only(start, receiver, topic):
+    tokens = TokenFile()
+    root, bound = tokens.add("root"), tokens.add("bound", topics=f"{topic}.mine")
+    server = start("--tokens", str(tokens.path), token=root)
+    for part in "mine", "other":
+        schedule(server, receiver, f"{topic}.{part}", {"a": ["eu"]})
+    client = server.with_token(bound)
+    assert found(client, f"state=delayed&topic={topic}.mine&label=eu") == ["a"]
+    for query in f"state=delayed&topic={topic}.other&label=eu", "state=delayed&label=eu":
+        client.get(f"/jobs?{query}").expect(403)
+        client.request("DELETE", f"/jobs?{query}&all=true").expect(403)
+    client.post({"topic": f"{topic}.other", "url": receiver.url(), "labels": ["eu"]}).expect(403)
 
 
 def test_labels_are_changed(server, receiver, topic):
