@@ -157,6 +157,12 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
     enum status status = job_parse(batch->jobs[index].text, clock_wall_ms(), job, &errors);
+    if (status == STATUS_OK && job->group.size) {
+        job_fini(job);
+        job_errors_clear(&errors);
+        job_errors_add(&errors, "group", "is for one job: send each such job in a request of its own");
+        status = STATUS_INVALID;
+    }
     if (status != STATUS_OK)
         note_unparsed(batch, index, status, &errors);
     return status == STATUS_OK;

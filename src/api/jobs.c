@@ -3,6 +3,7 @@
 
 #include "api/handler.h"
 #include "api/problem.h"
+#include "api/sends.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "http/etag.h"
@@ -53,7 +54,10 @@ static void on_read(void *arg, const struct app_verdict *verdict)
 
 HANDLER(read_handle)
 {
-    app_read(app_of(exchange), exchange->key, on_read, exchange);
+    if (exchange->query.size)
+        sends_read(exchange);
+    else
+        app_read(app_of(exchange), exchange->key, on_read, exchange);
 }
 
 /* ---- PUT ---- */
@@ -134,7 +138,9 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
 
 HANDLER(cancel_handle)
 {
-    if (etag_read_match(exchange))
+    if (exchange->query.size)
+        sends_cancel(exchange);
+    else if (etag_read_match(exchange))
         app_cancel(app_of(exchange), &exchange->caller, exchange->key, buffer_slice(&exchange->seen),
                    on_cancelled, exchange);
 }

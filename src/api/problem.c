@@ -107,7 +107,10 @@ static unsigned write_full(struct buffer *members, int64_t max_jobs)
 static unsigned write_forbidden(struct buffer *members, const struct exchange *exchange,
                                 const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_NOT_REACHED)
+    if (verdict->end == APP_NOT_REACHED && verdict->group.size)
+        problem_write(members, "Token %s does not reach group %.*s.", exchange->caller.name,
+                      SLICE_ARG(verdict->group));
+    else if (verdict->end == APP_NOT_REACHED)
         problem_write(members, "Token %s does not reach topic %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->topic));
     else

@@ -11,7 +11,8 @@
 exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redrive_handle, run_many_handle,
     reschedule_handle, read_handle, replace_handle, patch_handle, cancel_handle, run_handle, why_handle,
     attempts_handle, topics_handle, topic_read_handle, topic_put_handle, topic_patch_handle,
-    topic_delete_handle, receivers_handle, receiver_close_handle, health_handle, ready_handle, metrics_handle;
+    topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
+    group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle;
 
 static const struct route routes[] = {
     {
@@ -45,14 +46,14 @@ static const struct route routes[] = {
         .path = "/jobs/:/:",
         .names = route_names_job,
         .methods = {{"GET", "GET /jobs/{topic}/{jobId}", read_handle, REACH_JOB, SCOPE_READ,
-                     .body = BODY_NONE},
+                     .body = BODY_NONE, .takes_query = true},
                     {"PUT", "PUT /jobs/{topic}/{jobId}", replace_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                      .body = BODY_JSON},
                     /* The answer shows the whole job. */
                     {"PATCH", "PATCH /jobs/{topic}/{jobId}", patch_handle, REACH_JOB,
                      SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL,
-                     .body = BODY_NONE}},
+                     .body = BODY_NONE, .takes_query = true}},
     },
     {
         .path = "/jobs/:/:/run",
@@ -86,6 +87,22 @@ static const struct route routes[] = {
                     {"PATCH", "CHANGE /topics/{topic}", topic_patch_handle, REACH_TOPIC, SCOPE_ADMIN,
                      .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "CHANGE /topics/{topic}", topic_delete_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_NONE}},
+    },
+    {
+        .path = "/groups",
+        .methods = {{"GET", "GET /groups", groups_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
+    },
+    {
+        .path = "/groups/:",
+        .names = route_names_group,
+        .methods = {{"GET", "GET /groups/{group}", group_read_handle, REACH_GROUP, SCOPE_READ,
+                     .body = BODY_NONE},
+                    {"PUT", "CHANGE /groups/{group}", group_put_handle, REACH_GROUP, SCOPE_ADMIN,
+                     .body = BODY_JSON},
+                    {"PATCH", "CHANGE /groups/{group}", group_patch_handle, REACH_GROUP, SCOPE_ADMIN,
+                     .body = BODY_JSON, .or_media = MERGE_PATCH},
+                    {"DELETE", "CHANGE /groups/{group}", group_delete_handle, REACH_GROUP, SCOPE_ADMIN,
                      .body = BODY_NONE}},
     },
     {

@@ -1,6 +1,7 @@
 /* submit.c - POST /jobs */
 #include "api/job_batch.h"
 #include "api/problem.h"
+#include "api/sends.h"
 #include "api/submission.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -54,6 +55,10 @@ static void submit_one(struct exchange *exchange)
     enum status status = job_parse(body, clock_wall_ms(), &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "job", &errors);
+        return;
+    }
+    if (job.group.size) {
+        sends_submit(exchange, &job);
         return;
     }
     struct app_submission *submission = NEW(struct app_submission);

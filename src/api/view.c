@@ -2,6 +2,7 @@
 
 #include "app/record.h"
 #include "job/attempt_line.h"
+#include "job/group.h"
 #include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/topic_defaults.h"
@@ -151,4 +152,11 @@ void view_add_settings(struct json_writer *json, struct slice text)
     }
     if (body->size == start)
         buffer_append(body, SLICE("{}"));
+}
+
+void view_add_group(struct json_writer *json, struct slice name, struct slice text)
+{
+    json_add_text(json, "group", name);
+    json_put_name(json, "endpoints");
+    group_show_endpoints(text, json);
 }

@@ -18,6 +18,9 @@ void view_add_result(struct json_writer *, const struct attempt_result *);
  * schedule for jobs and topics without a schedule. */
 void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
 
+/* Adds "group" and "endpoints" of a group. text: the stored text. */
+void view_add_group(struct json_writer *, struct slice name, struct slice text);
+
 /* Adds "settings" of a topic. text: the stored settings. */
 void view_add_settings(struct json_writer *, struct slice text);
 

@@ -44,12 +44,14 @@ enum {
 struct app_caller {
     const char *name;    /* name of its token, for the audit log; "-" without tokens */
     struct slice topics; /* patterns of the topics that it has a right to, see topic_patterns.h; empty: all */
+    struct slice groups; /* the same for groups; empty: all groups if topics is empty, too, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
     const void *peer;
 };
 
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
+bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 
 /* The current state of a job. */
 struct app_job {
@@ -96,6 +98,7 @@ enum app_end {
     APP_UNREADABLE, /* the record, or the settings, cannot be read */
     APP_LACKING,    /* the record, or the settings, need a later version; why may name the need */
     APP_CONTENDED,  /* other processes change the job or the settings again and again */
+    APP_TOO_LARGE,  /* send: the jobs of all endpoints are over 4 MiB */
     APP_FULL,       /* max_jobs, or the memory of Redis, is reached */
     APP_NO_MEMORY,
     APP_UNAVAILABLE, /* Redis cannot confirm changes now; why has the reason */
@@ -115,6 +118,14 @@ struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
 
+/* A job that was sent to an endpoint of a group. Its jobId is that of the send, '~' and the endpoint. */
+struct app_sent_job {
+    struct slice endpoint;
+    bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
+    enum job_state state;
+    int64_t at_ms; /* as in app_job */
+};
+
 struct app_verdict {
     enum app_end end;
     const struct job_errors *errors; /* with INVALID */
@@ -123,6 +134,9 @@ struct app_verdict {
     bool was_there;                  /* replace: another job was there before */
     bool was_leased;                 /* cancel: an attempt is under way and goes on */
     struct slice topic;              /* with NOT_REACHED and SIBLING */
+    struct slice group;              /* send; with NOT_REACHED instead of topic */
+    const struct app_sent_job *sent; /* send: its jobs */
+    size_t sent_count;
     struct slice lines;              /* attempts: their lines, see attempt_line.h */
     struct slice settings;           /* change of a topic: its new settings */
     struct app_page page;            /* lists */

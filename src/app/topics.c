@@ -59,6 +59,7 @@ struct topics_call {
     app_verdict_fn *fn;
     void *arg;
     size_t max, count;
+    bool are_groups;
     struct buffer after; /* the name after which the walk continues */
 };
 
@@ -90,7 +91,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!app_caller_reaches(call->caller, topics[i].name))
+        if (!(call->are_groups ? app_caller_reaches_group : app_caller_reaches)(call->caller, topics[i].name))
             continue;
         struct app_topic topic = app_topic_of(&topics[i]);
         call->each(call->arg, &topic);
@@ -106,8 +107,8 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 static void read_page(struct topics_call *call, struct store_topic_cursor from)
 {
     struct store *store = call->app->store;
-    struct store_topics topics = {.max = call->max - call->count};
-    struct slice patterns = call->caller->topics;
+    struct store_topics topics = {.max = call->max - call->count, .are_groups = call->are_groups};
+    struct slice patterns = call->are_groups ? call->caller->groups : call->caller->topics;
     bool has_more = true;
     if (patterns.size) {
         has_more = topic_patterns_seek(patterns, from.name, &call->after);
@@ -127,14 +128,32 @@ static void read_page(struct topics_call *call, struct store_topic_cursor from)
     store_topics(store, &topics, on_topics, call);
 }
 
-void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
-                app_topic_fn *each, app_verdict_fn *fn, void *arg)
+static void begin_pages(struct app *app, const struct app_caller *caller, size_t max,
+                        struct app_topic_cursor from, bool are_groups, app_topic_fn *each, app_verdict_fn *fn,
+                        void *arg)
 {
     struct topics_call *call = NEW(struct topics_call);
     *call =
         (struct topics_call){.app = app, .caller = caller, .each = each, .fn = fn, .arg = arg, .max = max};
+    call->are_groups = are_groups;
     buffer_init(&call->after, AFTER_MAX);
     read_page(call, (struct store_topic_cursor){from.shard, from.name});
+}
+
+void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
+                app_topic_fn *each, app_verdict_fn *fn, void *arg)
+{
+    begin_pages(app, caller, max, from, false, each, fn, arg);
+}
+
+void app_groups(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
+                app_topic_fn *each, app_verdict_fn *fn, void *arg)
+{
+    bool has_none = caller->groups.size == 0 && caller->topics.size > 0;
+    if (has_none)
+        fn(arg, &(struct app_verdict){.end = APP_DONE});
+    else
+        begin_pages(app, caller, max, from, true, each, fn, arg);
 }
 
 /* ---- one ---- */

@@ -36,6 +36,10 @@ bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_to
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
+/* The same for groups. A result has the name of a group, and its text (see group.h) as settings. */
+void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+                app_topic_fn *each, app_verdict_fn *fn, void *arg);
+
 /* Calls each with the topic, which may have no jobs and no settings, and then fn. */
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 

@@ -10,6 +10,11 @@ bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
     return caller->topics.size == 0 || topic_patterns_match(caller->topics, topic);
 }
 
+bool app_caller_reaches_group(const struct app_caller *caller, struct slice group)
+{
+    return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;
+}
+
 struct app_job use_case_job(const struct store_job *job)
 {
     return (struct app_job){

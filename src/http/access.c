@@ -50,6 +50,7 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
     exchange->tokens = token_table_share(tokens);
     exchange->caller.name = exchange->token->name;
     exchange->caller.topics = slice_of(exchange->token->topics);
+    exchange->caller.groups = slice_of(exchange->token->groups);
     return true;
 }
 
@@ -112,6 +113,9 @@ static bool is_in_reach(struct exchange *exchange)
         return exchange->caller.topics.size == 0 || refuse_reach(exchange, "all topics", SLICE(""));
     case REACH_TOPIC:
         return access_admit_topic(exchange, exchange->topic);
+    case REACH_GROUP:
+        return app_caller_reaches_group(&exchange->caller, exchange->key) ||
+               refuse_reach(exchange, "group ", exchange->key);
     default:
         return true;
     }

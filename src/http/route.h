@@ -15,6 +15,7 @@ const struct route *route_find(const struct dialect *, struct slice target, stru
 /* These functions read the names that a route may have. */
 route_names_fn route_names_topic;    /* topic, or "*" for all topics */
 route_names_fn route_names_job;      /* topic and jobId */
+route_names_fn route_names_group;    /* group */
 route_names_fn route_names_receiver; /* receiver; the names have its normal spelling */
 
 /* Stops the process when a method in the table lacks its reach, its scopes or its label. */

@@ -66,6 +66,7 @@ enum job_member {
     JOB_TOPIC,
     JOB_JOB_ID,
     JOB_URL,
+    JOB_GROUP,
     JOB_METHOD,
     JOB_DELAY,
     JOB_DUE_AT,
@@ -98,6 +99,7 @@ enum job_member {
 struct job {
     struct slice topic, job_id;
     struct slice url; /* empty: the topic's is used */
+    struct slice group; /* sent instead of url, see group.h; not in records */
     enum job_method method;
     struct slice body;        /* raw JSON; empty: no such body */
     struct slice body_base64; /* bytes in base64, if has_body_base64 */

@@ -18,6 +18,11 @@ bool topic_is_sibling(struct slice topic)
     return topic.size && memchr(topic.data, JOB_SIBLING_MARK, topic.size);
 }
 
+bool group_name_is_valid(struct slice name)
+{
+    return topic_is_valid(name) && !topic_is_sibling(name);
+}
+
 struct slice topic_owner(struct slice text)
 {
     struct slice topic, owner, ignored;

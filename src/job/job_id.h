@@ -25,6 +25,9 @@ bool topic_is_valid(struct slice);
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 
+/* Returns whether this is the name of a group: the same rules as for a topic that clients write to. */
+bool group_name_is_valid(struct slice);
+
 /* Returns the owner in a topic or in topic/jobId. The owner is the text of the topic up to its first '~'. */
 struct slice topic_owner(struct slice topic_or_id);
 

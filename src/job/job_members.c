@@ -37,6 +37,18 @@ static void check_job_id(struct member_parse *parse, const struct member *member
         job_refuse(parse, member, "must be that of the path");
 }
 
+static void check_group(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (rules->topic.size)
+        job_refuse(parse, member, "can be sent to with POST /jobs only");
+    else if (!group_name_is_valid(job->group))
+        job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
+    else if (job->url.size)
+        job_refuse(parse, member, "cannot be combined with url");
+}
+
 static void check_due_at(struct member_parse *parse, const struct member *member)
 {
     const struct job_rules *rules = parse->context;
@@ -118,6 +130,8 @@ static const struct member rows[] = {
                     HAS(job_id.size), .min = 1, .max = JOB_ID_MAX, .check = check_job_id},
     [JOB_URL] = {NAMED("url"), MEMBER_URL, RESOLVED, FIELD(url), .max = JOB_URL_MAX,
                  .is_sound = is_url_sound},
+    [JOB_GROUP] = {NAMED("group"), MEMBER_TEXT, .flags = MEMBER_SENT, FIELD(group), HAS(group.size), .min = 1,
+                   .max = JOB_TOPIC_MAX, .check = check_group},
     [JOB_METHOD] = {NAMED("method"), MEMBER_METHOD, .flags = MEMBER_EVERYWHERE, FIELD(method), HAS(method)},
     [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, RESOLVED, FIELD(delay_ms), HAS(has_delay),
                    .max = JOB_DELAY_MAX_MS},

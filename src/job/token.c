@@ -102,6 +102,17 @@ static enum status read_topics(struct slice value, struct token *token, struct p
     return STATUS_OK;
 }
 
+static enum status read_groups(struct slice value, struct token *token, struct problem *problem)
+{
+    struct problem why;
+    if (topic_patterns_check(value, &why) != STATUS_OK) {
+        problem_set(problem, "groups=: %s", why.text);
+        return STATUS_INVALID;
+    }
+    token->groups = slice_dup(value);
+    return STATUS_OK;
+}
+
 static enum status read_rate(struct slice value, struct token *token, struct problem *problem)
 {
     if (token_rate_parse(value, &token->rate))
@@ -116,6 +127,7 @@ static const struct {
 } fields[] = {
     {SLICE_INIT("scopes="), read_scopes},
     {SLICE_INIT("topics="), read_topics},
+    {SLICE_INIT("groups="), read_groups},
     {SLICE_INIT("rate="), read_rate},
 };
 
@@ -136,7 +148,7 @@ static enum status read_field(struct slice word, unsigned *given, struct token *
     }
     return bad(
         problem,
-        "behind the digest there may be scopes=, topics= and rate=, with spaces between, and nothing else");
+        "behind the digest there may be scopes=, topics=, groups= and rate=, with spaces between, and nothing else");
 }
 
 static enum status read_line(struct slice line, struct token *token, struct problem *problem)
@@ -171,6 +183,7 @@ void token_fini(struct token *token)
 {
     free(token->name);
     free(token->topics);
+    free(token->groups);
     *token = (struct token){.name = NULL};
 }
 

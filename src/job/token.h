@@ -1,6 +1,7 @@
 /* token.h - an access token: one line of the file of tokens.
  *
- *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [rate=1000/s]
+ *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [groups=shops-*]
+ *       [rate=1000/s]
  *
  * The digest is the SHA-256 of the token's text as clients send it. Tokens are 256 random bits, which cannot
  * be guessed, so a slow hash with a salt would add nothing. */
@@ -30,6 +31,7 @@ enum {
 struct token {
     char *name;
     char *topics; /* patterns; NULL: all topics */
+    char *groups; /* patterns; NULL: all groups if topics is NULL, too, else none */
     uint8_t digest[TOKEN_DIGEST_BYTES];
     unsigned scopes;
     struct token_rate rate; /* the only part that changes; any thread may change it */

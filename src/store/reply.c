@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "job/job_id.h"
 
-static bool read_state(struct slice word, enum job_state *state)
+bool reply_read_state(struct slice word, enum job_state *state)
 {
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(word, slice_of(job_state_word((enum job_state)i)))) {
@@ -57,7 +57,7 @@ enum status reply_refuse(const char *script)
 
 bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
 {
-    if (redis_reply_size(reply) < 3 || !read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
+    if (redis_reply_size(reply) < 3 || !reply_read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
         return false;
     job->at_ms = redis_reply_integer(redis_reply_at(reply, 1));
     job->record = redis_reply_text(redis_reply_at(reply, 2));

@@ -19,6 +19,9 @@ bool reply_has_topic(struct slice topic);
  * Returns UNKNOWN. */
 enum status reply_refuse(const char *script);
 
+/* Reads the word of a state. Returns false if the word is not a state. */
+bool reply_read_state(struct slice word, enum job_state *);
+
 /* Reads {state, time, record[, lost consumers[, settings of its topic[, end of its retention, its last
  * attempt]]]}. Leaves id unchanged. Returns false if the reply does not describe a job. */
 bool reply_read_job(const struct redis_reply *, struct store_job *);

@@ -300,6 +300,9 @@ struct store_topics {
     /* Only the most urgent topics of shard from.shard, which have the jobs that have been overdue longest or
      * are due next. The search for them is limited. */
     bool is_urgent;
+    /* Groups instead of topics. The settings of a result are the text of the group (see group.h), and the
+     * other members are 0. */
+    bool are_groups;
 };
 
 /* Called with a page of topics. Pages go shard by shard, and by name within a shard. A page may be short
@@ -314,6 +317,69 @@ void store_topics(struct store *, const struct store_topics *, store_topics_fn *
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
+
+/* ---- Groups ---- */
+
+/* Writes a group, which is in the shard of its name. An empty new_text removes the group. The status is STALE
+ * if the text is not old_text (empty: there is no group) any more; nothing is changed then. Borrows the slices
+ * until the callback. store_topics reads groups. */
+typedef void store_set_group_fn(void *arg, enum status);
+void store_set_group(struct store *, struct slice name, struct slice old_text, struct slice new_text,
+                     store_set_group_fn *, void *arg);
+
+enum { STORE_SEND_MAX = 100 }; /* jobs of one send */
+
+/* A job to be scheduled for an endpoint; its jobId is that of the send, '~' and the endpoint. */
+struct store_send_job {
+    struct slice endpoint, record; /* see job_write */
+};
+
+struct store_send {
+    struct slice id; /* topic/jobId */
+    struct slice group;
+    struct slice mark; /* identifies what is sent */
+    struct store_when when;
+    struct slice once; /* as in store_schedule */
+    const struct store_send_job *jobs;
+    size_t count; /* 0: only an earlier send is looked for */
+};
+
+/* A job of a send. Slices are borrowed until the callback returns. */
+struct store_sent_job {
+    struct slice endpoint;
+    bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
+    enum job_state state;
+    int64_t at_ms; /* as in store_job; after REPEATED the first due time of all of them */
+};
+
+struct store_sent {
+    struct slice id;
+    bool is_same; /* the same was sent before */
+    struct store_sent_job *jobs;
+    size_t count;
+    struct slice taken; /* EXISTS: the id that another job has */
+};
+
+/* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (nothing was to be sent),
+ * REUSED, FULL, UNAVAILABLE or UNKNOWN. */
+typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
+
+/* Schedules all jobs of a send, or none. If the same was sent before and one of its jobs is in the pool,
+ * schedules nothing. Borrows the call's slices and jobs until the callback. */
+void store_send(struct store *, const struct store_send *, store_sent_fn *, void *arg);
+
+/* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */
+void store_read_sent(struct store *, struct slice id, struct slice group, store_sent_fn *, void *arg);
+
+/* Numbers of jobs that are cancelled, and of those of them whose attempt goes on. */
+struct store_unsent {
+    size_t cancelled, leased;
+};
+
+/* Cancels the jobs that were sent to this group under this id and have not ended otherwise; dead jobs are
+ * removed. The status is NOT_FOUND if there are none. */
+typedef void store_unsent_fn(void *arg, enum status, const struct store_unsent *);
+void store_unsend(struct store *, struct slice id, struct slice group, store_unsent_fn *, void *arg);
 
 /* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
 

@@ -9,6 +9,7 @@ enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
     TOPIC_PARTS = 12,
+    GROUP_PARTS = 2, /* name, text */
 };
 
 /* ---- reading ---- */
@@ -22,8 +23,13 @@ struct topic_walk {
 
 static void ask(struct topic_walk *);
 
-static struct store_topic read_topic(const struct redis_reply *reply, size_t at)
+/* Reads a topic, or a group, whose text takes the place of settings. */
+static struct store_topic read_topic(const struct redis_reply *reply, size_t at, bool is_group)
 {
+    if (is_group)
+        return (struct store_topic){.name = redis_reply_text(redis_reply_at(reply, at)),
+                                    .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
+                                    .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000};
     return (struct store_topic){
         .name = redis_reply_text(redis_reply_at(reply, at)),
         .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
@@ -56,11 +62,12 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
     struct topic_walk *walk = arg;
     struct store_topic_cursor next = {.shard = 0};
     struct store_topic *topics = NULL;
-    size_t count = 0, kept = 0;
+    bool is_group = walk->topics.are_groups;
+    size_t count = 0, kept = 0, parts = is_group ? GROUP_PARTS : TOPIC_PARTS;
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_TOPIC)
         status = reply_refuse("topics");
     if (status == STATUS_OK) {
-        count = (redis_reply_size(reply) - FIRST_TOPIC) / TOPIC_PARTS;
+        count = (redis_reply_size(reply) - FIRST_TOPIC) / parts;
         topics = calloc(count + 1, sizeof *topics);
         if (!topics) {
             walk->fn(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
@@ -68,7 +75,7 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
             return;
         }
         for (size_t i = 0; i < count; i++)
-            topics[i] = read_topic(reply, FIRST_TOPIC + i * TOPIC_PARTS);
+            topics[i] = read_topic(reply, FIRST_TOPIC + i * parts, is_group);
         if (!walk->topics.is_urgent)
             next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
                            topics + (count > 0 ? count - 1 : 0));
@@ -92,11 +99,12 @@ static void ask(struct topic_walk *walk)
 {
     const struct store_topics *topics = &walk->topics;
     struct shard *shard = store_shard(walk->store, topics->from.shard);
-    struct script_call *call = shard_call(shard, SCRIPT_TOPICS);
+    struct script_call *call = shard_call(shard, topics->are_groups ? SCRIPT_GROUPS : SCRIPT_TOPICS);
     script_call_text(call, topics->topic);
     script_call_text(call, topics->from.name);
     script_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
-    script_call_number(call, topics->is_urgent);
+    if (!topics->are_groups)
+        script_call_number(call, topics->is_urgent);
     script_call_send(call, shard->reads, on_topics, walk);
 }
 

@@ -11,6 +11,7 @@ enum {
     FIRST_DOOMED = 3,       /* index of the first doomed job in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
+    FORGET_SENDS_MAX = 20, /* each looks for up to 100 jobs */
     MENDED_MAX = 64,  /* repairs reported from one step */
     SWEEP_MAX = 1024, /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
@@ -131,7 +132,9 @@ void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *f
 static void on_forgotten(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
-    upkeep->fn.forget(upkeep->arg, status, redis_reply_integer(redis_reply_at(reply, 1)) == FORGET_MAX);
+    bool is_full = redis_reply_integer(redis_reply_at(reply, 1)) == FORGET_MAX ||
+                   redis_reply_integer(redis_reply_at(reply, 2)) == FORGET_SENDS_MAX;
+    upkeep->fn.forget(upkeep->arg, status, is_full);
     free(upkeep);
 }
 
@@ -141,6 +144,7 @@ void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
     struct script_call *call = shard_call(shard, SCRIPT_FORGET);
     upkeep->fn.forget = fn;
     script_call_number(call, FORGET_MAX);
+    script_call_number(call, FORGET_SENDS_MAX);
     script_call_send(call, shard->worker, on_forgotten, upkeep);
 }
 

@@ -10,10 +10,10 @@
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time that a topic must be overdue before a standby offers it, ms
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run
--- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys to forget}. A
+-- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget}. A
 -- standby gets -1 for the leases and 0 for the keys, because the owner handles both. A cancelled job's
 -- attempt that still runs counts as a lease here.
--- uses: idempotency lingering lost places probe publish
+-- uses: idempotency lingering lost places probe publish sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local CARRY = base .. 'carry'
@@ -49,5 +49,6 @@ local function until_lost(key)
   return lost_of(key, lease_ms, 1)[1] and 0 or first - now
 end
 local first_lost = math.min(until_lost(LEASES), has(LINGERING) and until_lost(LINGERING) or math.huge)
-local has_keys = #call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, 1)
+local function has_old(key) return #call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1) end
+local has_keys = math.max(has_old(WINDOWS), is_tick and has_old(SENDS_UNTIL) or 0)
 return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys}

@@ -38,29 +38,12 @@ local function add(id, when, record)
   return scheduled[id]
 end
 
--- The answer that is kept for a key: 'fingerprint due expiry id'.
-local function repeated(once)
-  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
-  local kept = call('HGET', IDEMPOTENCY, key)
-  if not kept then return end
-  local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
-  if tonumber(expiry) <= now then return end
-  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
-end
-
-local function keep(once, id, due)
-  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
-  local expiry = integer(now + tonumber(ARGV[3]))
-  call('HSET', IDEMPOTENCY, key, table.concat({fingerprint, integer(due), expiry, id}, ' '))
-  call('ZADD', WINDOWS, expiry, key)
-end
-
 local function schedule(id, when, record, once)
-  local answer = once ~= '-' and repeated(once)
+  local answer = once ~= '-' and answered(once)
   if answer then return answer end
   if room < 1 and call('HEXISTS', JOBS, id) == 0 then return RESULT_FULL end
   local result = add(id, when, record)
-  if once ~= '-' and type(result) == 'number' and result > 0 then keep(once, id, result) end
+  if once ~= '-' and type(result) == 'number' and result > 0 then keep_answer(once, id, result, tonumber(ARGV[3])) end
   return result
 end
 

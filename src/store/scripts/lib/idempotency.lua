@@ -1,4 +1,21 @@
--- idempotency.lua - keys in Redis for the answers that are kept under an idempotency key.
--- uses: keys
+-- idempotency.lua - the answers that are kept under an idempotency key.
+-- uses: clock
 
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
+
+-- The answer that is kept for a key, as 'fingerprint due expiry id'; nothing if there is none. once: see schedule.lua.
+local function answered(once)
+  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
+  local kept = call('HGET', IDEMPOTENCY, key)
+  if not kept then return end
+  local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
+  if tonumber(expiry) <= now then return end
+  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
+end
+
+local function keep_answer(once, id, due, window)
+  local fingerprint, key = string.match(once, '^(%S+) (.+)$')
+  local expiry = integer(now + window)
+  call('HSET', IDEMPOTENCY, key, table.concat({fingerprint, integer(due), expiry, id}, ' '))
+  call('ZADD', WINDOWS, expiry, key)
+end

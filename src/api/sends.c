@@ -1,0 +1,212 @@
+#include "api/sends.h"
+
+#include <stdio.h>
+
+#include "api/problem.h"
+#include "api/view.h"
+#include "app/send.h"
+#include "base/memory.h"
+#include "base/percent.h"
+#include "http/idempotency.h"
+#include "http/query.h"
+#include "http/trace_context.h"
+
+enum { LOCATION_MAX = sizeof "/jobs//?group=" + 2 * JOB_TOPIC_NAME_MAX + 3 * JOB_ID_MAX };
+
+/* ---- answers ---- */
+
+static void put_job(struct json_writer *json, struct slice job_id, const struct app_sent_job *job)
+{
+    char room[JOB_ID_MAX + 1];
+    struct buffer its_id = {.data = room, .capacity = sizeof room, .max = JOB_ID_MAX};
+    buffer_append(&its_id, job_id);
+    buffer_append_byte(&its_id, '~');
+    buffer_append(&its_id, job->endpoint);
+    json_put_object(json);
+    json_add_text(json, "endpoint", job->endpoint);
+    json_add_text(json, "jobId", buffer_slice(&its_id));
+    if (job->has_ended)
+        json_add_text(json, "state", SLICE("ended"));
+    else
+        view_add_place(json, job->state, job->at_ms);
+    json_end_object(json);
+}
+
+static void answer_sent(struct exchange *exchange, unsigned status, const struct http_header *header,
+                        const struct app_verdict *verdict)
+{
+    struct slice topic, job_id;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    slice_cut(verdict->job.id, '/', &topic, &job_id);
+    json_put_object(&json);
+    json_add_text(&json, "jobId", job_id);
+    json_add_text(&json, "topic", topic);
+    json_add_text(&json, "group", verdict->group);
+    json_add_array(&json, "jobs");
+    for (size_t i = 0; i < verdict->sent_count; i++)
+        put_job(&json, job_id, &verdict->sent[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+    exchange_answer(exchange, status, header, header != NULL, buffer_slice(body));
+}
+
+static void refuse_absent(struct exchange *exchange)
+{
+    exchange_refuse(exchange, 404,
+                    "There are no such jobs of this group. All of them may have ended, or they never existed.");
+}
+
+/* ---- POST ---- */
+
+struct submission {
+    struct app_send *send;
+    struct trace_context trace;
+};
+
+static void free_submission(void *arg)
+{
+    struct submission *submission = arg;
+    app_send_free(submission->send);
+    free(submission);
+}
+
+static void answer_new(struct exchange *exchange, unsigned status, const struct app_verdict *verdict)
+{
+    char room[LOCATION_MAX + 1];
+    struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
+    struct slice topic, job_id;
+    slice_cut(verdict->job.id, '/', &topic, &job_id);
+    buffer_append(&location, SLICE("/jobs/"));
+    buffer_append(&location, topic);
+    buffer_append_byte(&location, '/');
+    percent_append(&location, job_id);
+    buffer_append(&location, SLICE("?group="));
+    buffer_append(&location, verdict->group);
+    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
+    answer_sent(exchange, status, &header, verdict);
+}
+
+static void on_sent(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    const struct submission *submission = exchange->state;
+    const char *consequence = exchange->once.size || !app_send_is_id_new(submission->send)
+                                  ? "Repeating the same request is safe."
+                                  : "Repeating it without a jobId may schedule the jobs a second time.";
+    switch (verdict->end) {
+    case APP_DONE:
+    case APP_REPEATED:
+        answer_new(exchange, 201, verdict);
+        break;
+    case APP_SAME:
+        answer_new(exchange, 200, verdict);
+        break;
+    case APP_EXISTS:
+        exchange_refuse(exchange, 409, "Another job has the id %.*s; no job was scheduled.",
+                        SLICE_ARG(verdict->job.id));
+        break;
+    case APP_TOO_LARGE:
+        exchange_refuse(exchange, 413,
+                        "The jobs of all endpoints together are over 4194304 bytes; no job was scheduled.");
+        break;
+    case APP_UNREADABLE:
+        exchange_refuse(exchange, 409, "The group's text in Redis cannot be read; PUT /groups replaces it.");
+        break;
+    case APP_LACKING:
+        exchange_refuse(exchange, 409,
+                        "The group needs a later version of duepost than this process is: send the request to "
+                        "one of that version.");
+        break;
+    default:
+        problem_answer_verdict(exchange, verdict, &(struct problem_words){"job", consequence});
+    }
+}
+
+void sends_submit(struct exchange *exchange, struct job *job)
+{
+    struct submission *submission = NEW(struct submission);
+    submission->send = app_send_new(app_of(exchange), &exchange->caller, job);
+    exchange_keep(exchange, submission, free_submission);
+    if (!app_send_admit(submission->send, on_sent, exchange) || !idempotency_begin(exchange, job->topic))
+        return;
+    trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
+    app_send_start(submission->send, buffer_slice(&exchange->once), on_sent, exchange);
+}
+
+/* ---- GET, DELETE ---- */
+
+struct sends_query {
+    struct slice group;
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded value points into it */
+};
+
+static const char *read_group(void *into, struct slice value)
+{
+    struct sends_query *query = into;
+    query->group = value;
+    return group_name_is_valid(value) ? NULL : "must be a group: 1 to 128 of A-Z a-z 0-9 . _ -";
+}
+
+/* Reads the query. Returns NULL after answering 400. */
+static const struct sends_query *read_query(struct exchange *exchange)
+{
+    static const struct query_parameter parameters[] = {{"group", read_group}};
+    struct sends_query *query = NEW(struct sends_query);
+    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
+    exchange_keep(exchange, query, free);
+    query_read(&reading, query, &text);
+    if (reading.errors.count == 0 && query->group.size == 0)
+        query_add_error(&reading, SLICE("group"), "must not be empty");
+    return query_end(&reading) ? query : NULL;
+}
+
+static void on_seen(void *arg, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_DONE)
+        answer_sent(arg, 200, NULL, verdict);
+    else if (verdict->end == APP_NOT_FOUND)
+        refuse_absent(arg);
+    else
+        problem_answer_verdict(arg, verdict, &problem_of_read);
+}
+
+void sends_read(struct exchange *exchange)
+{
+    const struct sends_query *query = read_query(exchange);
+    if (query)
+        app_sent(app_of(exchange), &exchange->caller, exchange->key, query->group, on_seen, exchange);
+}
+
+static void on_cancelled(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"job",
+                                               "Repeat the cancel: a 404 then says that the jobs are gone."};
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_NOT_FOUND) {
+        refuse_absent(exchange);
+        return;
+    }
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &words);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "state", SLICE("cancelled"));
+    json_add_number(&json, "cancelled", (int64_t)verdict->counts.done);
+    json_add_bool(&json, "attemptInFlight", verdict->was_leased);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+void sends_cancel(struct exchange *exchange)
+{
+    const struct sends_query *query = read_query(exchange);
+    if (query && http_request_has_header(exchange->request, "If-Match"))
+        exchange_refuse(exchange, 400, "If-Match is for one job; it cannot be combined with group.");
+    else if (query)
+        app_unsend(app_of(exchange), &exchange->caller, exchange->key, query->group, on_cancelled, exchange);
+}

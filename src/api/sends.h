@@ -1,0 +1,17 @@
+/* sends.h - jobs that are sent to a group: the parts of POST /jobs, and of GET and DELETE
+ * /jobs/<topic>/<jobId>?group=<name>. */
+#ifndef DUEPOST_API_SENDS_H
+#define DUEPOST_API_SENDS_H
+
+#include "api/handler.h"
+
+struct job;
+
+/* Sends a job whose member group is set, and answers. The job needs no fini after that. */
+void sends_submit(struct exchange *, struct job *);
+
+/* Answer a request for the jobs that were sent under the jobId of the path, to the group of the query. */
+void sends_read(struct exchange *);
+void sends_cancel(struct exchange *);
+
+#endif

@@ -1,0 +1,27 @@
+/* groups.h - use cases for groups: reads one group, and changes it. topics.h has the list. */
+#ifndef DUEPOST_APP_GROUPS_H
+#define DUEPOST_APP_GROUPS_H
+
+#include "app/topics.h"
+
+/* A group is read and written as a text, see group.h, which the verdict has as its settings. */
+
+/* Makes the tag of this version of a group. */
+void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE]);
+
+/* Reads a group. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
+void app_group(struct app *, struct slice name, app_verdict_fn *, void *arg);
+
+struct app_group_change {
+    struct slice name;
+    enum app_change kind; /* APP_CHANGE_RESET removes the group */
+    struct slice text;    /* text that the client sent */
+    struct slice tags;    /* see job_tags_match; a negated condition also allows that there is no group */
+};
+
+/* Changes a group. Reads the group, makes the new text, and writes it. If the group has changed meanwhile,
+ * begins again. With DONE, the verdict has the new text, and was_there says whether there was a group. */
+void app_group_change(struct app *, const struct app_caller *, const struct app_group_change *,
+                      app_verdict_fn *, void *arg);
+
+#endif

@@ -1,0 +1,46 @@
+/* send.h - use cases for a job that is sent to a group: sends it, reads its jobs, and cancels them.
+ *
+ * A send reads the group first, and then schedules all jobs in one script, which runs in the shard of the
+ * topic. The group may be in another shard. Its text is read at once, so all jobs are of one version of the
+ * group, which was current at some time during the request. A change of the group that ends between the read
+ * and the script counts as made after the send: no client can see another order. */
+#ifndef DUEPOST_APP_SEND_H
+#define DUEPOST_APP_SEND_H
+
+#include "app/app.h"
+
+struct app_send;
+
+/* Creates the use case for a job whose member group is set. The job moves into it, and needs no fini. The
+ * text of the client and the caller are borrowed. */
+struct app_send *app_send_new(struct app *, const struct app_caller *, struct job *);
+void app_send_free(struct app_send *);
+
+/* Returns the job, for changes before it is sent. */
+struct job *app_send_job(struct app_send *);
+
+/* Checks whether the job can be accepted now. Returns false after a callback with NOT_REACHED or
+ * UNAVAILABLE. */
+bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
+
+/* Sends an admitted job once, which gets a jobId if it has none. With DONE, SAME and REPEATED the verdict has
+ * the send. Other ends are EXISTS (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL,
+ * UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
+
+/* Returns whether the job came without a jobId. */
+bool app_send_is_id_new(const struct app_send *);
+
+/* Returns topic/jobId after the send has started. */
+struct slice app_send_id(const struct app_send *);
+
+/* Reads the jobs that were sent to this group under this id. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
+void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
+              void *arg);
+
+/* Cancels those of these jobs that have not ended. With DONE, the verdict's counts has the numbers, and
+ * was_leased says whether an attempt goes on. */
+void app_unsend(struct app *, const struct app_caller *, struct slice id, struct slice group,
+                app_verdict_fn *, void *arg);
+
+#endif

@@ -1,0 +1,73 @@
+/* group.h - a group: named endpoints. A job that is sent to a group becomes one job for each endpoint.
+ *
+ * The text of a group in Redis is JSON of the same form as the API's:
+ * {"endpoints":{"<name>":{"url":"...","method":"...","headers":{...}}, ...}}. As in records (job.h), unknown members of
+ * another version are carried, and needs names the features that a process must know to use the group. */
+#ifndef DUEPOST_JOB_GROUP_H
+#define DUEPOST_JOB_GROUP_H
+
+#include "job/job.h"
+#include "job/json.h"
+#include "job/members.h"
+
+enum {
+    GROUP_NAME_MAX = JOB_TOPIC_MAX, /* bytes */
+    GROUP_ENDPOINTS_MAX = 100,
+    GROUP_ENDPOINT_NAME_MAX = 64,  /* bytes */
+    GROUP_BYTES_MAX = 256 * 1024,  /* bytes of a text */
+    GROUP_PATCH_MAX = 512 * 1024,  /* bytes of a patch, including spaces */
+};
+
+/* The table of an endpoint's members, see members.h. */
+extern const struct members group_endpoint_members;
+
+struct group_endpoint {
+    struct slice url;
+    enum job_method method; /* POST: that of the job */
+    struct job_header headers[JOB_HEADERS_MAX];
+    size_t header_count;
+    struct carried carried; /* members that this version does not know */
+};
+
+/* Writes the text of a group that a client sent to out. If INVALID, errors has all faults. Does not check
+ * where the urls lead. */
+enum status group_parse(struct slice text, struct buffer *out, struct job_errors *) MUST_USE;
+
+/* Applies a JSON merge patch (RFC 7396) to the text old, and writes the new text to out. Headers are merged
+ * by name, in any case. */
+enum status group_patch(struct slice old, struct slice patch, struct buffer *out,
+                        struct job_errors *) MUST_USE;
+
+struct group {
+    struct slice endpoints; /* the object */
+    size_t count;
+    struct slice lacks; /* the first need that this version does not know; empty: none */
+    struct carried carried;
+};
+
+/* Reads a text that group_parse or group_patch of this or another version wrote; borrows text. INVALID means
+ * that duepost did not write the text. If lacks is not empty, the other members may be missing. */
+enum status group_read(struct slice text, struct group *) MUST_USE;
+
+/* A walk through the endpoints of a group, in the order of its text. The slices borrow the group's text, and
+ * the walk itself until the next step. */
+struct group_walk {
+    struct json_cursor cursor;
+    struct slice name;
+    struct group_endpoint endpoint;
+    enum status status; /* at the end: OK, or INVALID if duepost did not write the endpoint, or NO_MEMORY */
+    struct buffer text; /* owned: decoded strings */
+};
+
+void group_walk_init(struct group_walk *, const struct group *);
+bool group_walk_next(struct group_walk *);
+void group_walk_fini(struct group_walk *);
+
+/* Makes job the job for this endpoint: its url, its method, and its headers after the job's own, where the job has none
+ * of the same name. Returns false if there are too many headers. Borrows the endpoint. */
+bool group_endpoint_apply(const struct group_endpoint *, struct job *);
+
+/* Puts the endpoints for people, with masks for values of headers and queries of urls. */
+void group_show_endpoints(struct slice text, struct json_writer *);
+
+#endif

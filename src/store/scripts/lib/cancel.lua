@@ -1,0 +1,26 @@
+-- cancel.lua - removes one job because its owner requests it.
+-- uses: attempts crashes keep linger seen
+
+local function cancel_dead(id)
+  if not retention_of(topic_of(id)) then
+    drop_kept(id)
+  else
+    local _, _, losses, record, lines = kept_job(id)
+    keep(id, 'cancelled', now, losses, record, lines)
+  end
+  return 0
+end
+
+-- Returns 1 if an attempt was running, 0 if no attempt was running, NOT_FOUND, AGAIN or NOT_AS_SEEN. tags: see find_seen.
+local function cancel(id, tags)
+  if has_read_enough() then return RESULT_AGAIN end
+  local seen = find_seen(id, tags)
+  if seen == nil then return RESULT_AGAIN end
+  if seen == 'dead' then return cancel_dead(id) end
+  if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT_NOT_AS_SEEN or RESULT_NOT_FOUND end
+  keep_job(id, 'cancelled')
+  if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
+  forget_crashes(id)
+  forget_attempts({id})
+  return take_cancelled(id) == 'leased' and 1 or 0
+end

@@ -1,0 +1,5 @@
+-- groups.lua - keys of groups, which are in the shard of the group's name.
+-- uses: keys
+
+local GROUPS = base .. 'groups' -- name -> text, see group.h
+local GROUP_NAMES = base .. 'group_names' -- the same names in order, for pages; all scores are 0

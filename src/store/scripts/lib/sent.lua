@@ -1,0 +1,24 @@
+-- sent.lua - the current states of jobs that were sent to a group.
+-- uses: kept_keys locate sends
+
+-- Returns the state and the time of a job: of a kept job, when it ended. 'ended': the job is neither in the pool nor kept.
+local function state_of(id)
+  if call('HEXISTS', JOBS, id) == 1 then
+    local state, score = locate(id)
+    return state or 'ready', tonumber(score) or now -- nowhere: the janitor will make it ready
+  end
+  for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do
+    local at = call('ZSCORE', index_of(state, topic_of(id)), id)
+    if at then return state, tonumber(at) end
+  end
+  return 'ended', 0
+end
+
+-- Appends endpoint, state, time, ... to a list.
+local function add_states(list, id, endpoints)
+  for i = 1, #endpoints do
+    list[#list + 1] = endpoints[i]
+    list[#list + 1], list[#list + 2] = state_of(job_of(id, endpoints[i]))
+  end
+  return list
+end
