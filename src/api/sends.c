@@ -32,9 +32,21 @@ static void put_job(struct json_writer *json, struct slice job_id, const struct 
     json_end_object(json);
 }
 
+/* Adds the place of the first job that is still in the pool, as the answer to one job has it. */
+static void add_first(struct json_writer *json, const struct app_verdict *verdict)
+{
+    size_t i = 0;
+    while (i + 1 < verdict->sent_count && (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
+        i++;
+    view_add_place(json, verdict->end == APP_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
+                   verdict->sent[i].at_ms);
+}
+
+/* Answers with the jobs of a send. header: NULL for a send that is only read. */
 static void answer_sent(struct exchange *exchange, unsigned status, const struct http_header *header,
                         const struct app_verdict *verdict)
 {
+    bool is_new = header != NULL;
     struct slice topic, job_id;
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
@@ -42,6 +54,8 @@ static void answer_sent(struct exchange *exchange, unsigned status, const struct
     json_put_object(&json);
     json_add_text(&json, "jobId", job_id);
     json_add_text(&json, "topic", topic);
+    if (is_new)
+        add_first(&json, verdict);
     json_add_text(&json, "group", verdict->group);
     json_add_array(&json, "jobs");
     for (size_t i = 0; i < verdict->sent_count; i++)

@@ -78,17 +78,15 @@ static bool read_states(const struct redis_reply *reply, size_t first, struct st
 }
 
 /* Reads the due times of new jobs. */
-static bool read_new(const struct send *send, const struct redis_reply *result, int64_t now_ms,
-                     struct store_sent *sent)
+static bool read_new(const struct send *send, const struct redis_reply *result, struct store_sent *sent)
 {
     if (redis_reply_size(result) != send->call.count + 1)
         return false;
     for (size_t i = 0; i < send->call.count; i++) {
-        int64_t due_ms = redis_reply_integer(redis_reply_at(result, i + 1));
         sent->jobs[sent->count++] =
             (struct store_sent_job){.endpoint = send->call.jobs[i].endpoint,
-                                    .state = due_ms > now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
-                                    .at_ms = due_ms};
+                                    .state = JOB_STATE_DELAYED,
+                                    .at_ms = redis_reply_integer(redis_reply_at(result, i + 1))};
     }
     return true;
 }
@@ -107,14 +105,14 @@ static bool read_repeated(const struct redis_reply *result, struct store_sent *s
     return sent->count > 0;
 }
 
-static enum status read_sent(const struct send *send, const struct redis_reply *result, int64_t now_ms,
+static enum status read_sent(const struct send *send, const struct redis_reply *result,
                              struct store_sent *sent)
 {
     struct slice word = redis_reply_text(redis_reply_at(result, 0));
     bool is_read = false;
     enum status status = STATUS_OK;
     if (slice_equal(word, SLICE("sent"))) {
-        is_read = read_new(send, result, now_ms, sent);
+        is_read = read_new(send, result, sent);
     } else if (slice_equal(word, SLICE("same"))) {
         is_read = read_states(result, 1, sent);
         sent->is_same = true;
@@ -136,8 +134,9 @@ static void send_end_item(struct batch_item *item, enum status status, int64_t n
     struct store_sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = send->call.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
+    (void)now_us;
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
-        status = read_sent(send, result, now_us / 1000, &sent);
+        status = read_sent(send, result, &sent);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL        ? STATUS_FULL
                  : code == RESULT_REUSED    ? STATUS_REUSED

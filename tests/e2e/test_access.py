@@ -17,12 +17,13 @@ import scratch
 from tokens import SCOPES, TokenFile
 
 MINE, THEIRS = "mine-1", "theirs"
-TOKEN_TOPICS = ["job", "topic", "query", "each", "shown", "all"]
+TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "all"]
 
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
            "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60"}
-BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True}}
+BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
+          "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}}
 
 
 class Operation:
@@ -44,7 +45,7 @@ class Operation:
         return BODIES.get(self.name, job)
 
     def ask(self, client, topic=MINE, job_id="there", query_topic=True):
-        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{receiver}", "127.0.0.1:9")
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9")
         query = QUERIES.get(self.name)
         if query:
             target += f"?{query}&topic={topic}" if query_topic else f"?{query}"
@@ -73,9 +74,10 @@ class Place:
         for operation in BOUND:
             self.tokens.add(f"only-{operation.name}", operation.scopes)
             self.tokens.add(f"slow-{operation.name}", rate="1/h")
-        self.tokens.add("bound", topics="mine-*,my.mail")
+        self.tokens.add("bound", topics="mine-*,my.mail", groups="mine-*")
         self.server = Duepost("--tokens", str(self.tokens.path), token=self.root)
         for topic in MINE, THEIRS:
+            self.make_group(topic)
             self.server.schedule(topic=topic, jobId="there", url="http://127.0.0.1:9/", delay=3600)
             receiver.script(topic, 410)
             self.server.schedule(topic=topic, jobId="dead", url=receiver.url())
@@ -84,10 +86,13 @@ class Place:
     def client(self, name):
         return self.server.with_token(self.tokens.texts[name])
 
+    def make_group(self, name):
+        self.server.request("PUT", f"/groups/{name}", json.dumps(BODIES["replaceGroup"]), {"Content-Type": "application/json"})
+
     def state(self):
         """All that a request could have changed, as the one who sees all sees it."""
         return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
-                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get("/topics").expect(200)]
+                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(f"/{name}").expect(200) for name in ("topics", "groups")]
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +154,10 @@ def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
         assert reply.body == missing.body
         assert {**reply.headers, "Date": ""} == {**missing.headers, "Date": ""}
     elif operation.topics == "shown":
-        assert {topic["topic"] for topic in reply.expect(200)["topics"]} == {MINE}
+        (name, page), = reply.expect(200).items()
+        assert {item[name[:-1]] for item in page} == {MINE}
+    elif operation.topics == "group":
+        assert reply.expect(403)["detail"] == f"Token bound does not reach group {THEIRS}."
     elif operation.topics == "all":
         assert reply.expect(403)["detail"] == "Token bound does not reach all topics."
     else:
@@ -172,6 +180,7 @@ def test_with_just_its_scopes_it_is_done(place, operation):
     names = [f"only-{operation.name}"] + (["bound"] if operation.topics != "all" else [])
     for name in names:
         place.server.request("PUT", f"/jobs/{MINE}/there", '{"url": "http://127.0.0.1:9/", "delay": 3600}', {"Content-Type": "application/json"})
+        place.make_group(MINE)
         reply = operation.ask(place.client(name))
         # A receiver that is not impaired has no record.
         assert reply.status in (200, 201, 202) or operation.name == "closeReceiver" and reply.status == 404, reply.body
