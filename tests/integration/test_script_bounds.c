@@ -106,7 +106,9 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("audit 9", "4 1 3 1 1 1 0 1 0 now-1000 0 0 0");
     check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
     check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
-    check_answer("forget 9", "0");
+    check_answer("forget 9 9", "0 0");
+    check_answer("send 0 9 t/s 0 - m g 1 a x", "OOM");
+    check_answer("unsend t/s g", "-1");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
     check_answer("abandon n5 9", "1");
     check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");

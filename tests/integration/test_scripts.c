@@ -1522,11 +1522,11 @@ END_TEST
 START_TEST(forget_removes_the_keys_whose_window_is_over)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "forget 9", "0", NULL}, {KEY_KEPT, "forget 9", "0", NULL},
-        {KEY_OVER, "forget 9", "1", ABSENT},
-        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 1", "1",
+        {ABSENT, "forget 9 9", "0 0", NULL}, {KEY_KEPT, "forget 9 9", "0 0", NULL},
+        {KEY_OVER, "forget 9 9", "1 0", ABSENT},
+        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 1 9", "1 0",
          "idempotency: a=x b=y\nwindows: b@now a@now+1\n"},
-        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 2", "2", KEY_KEPT}, );
+        {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 2 9", "2 0", KEY_KEPT}, );
 }
 END_TEST
 

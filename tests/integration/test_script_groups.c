@@ -1,0 +1,188 @@
+/* Groups, and jobs that are sent to them: send, sent, unsend, group, groups, and forget's part of sends. */
+#include "support/script_examples.h"
+#include "support/suite.h"
+
+/* t/s was sent to g with endpoints a and b, and waits. */
+#define SENT                                                                                                 \
+    "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\n"                                                  \
+    "due: t@now+5000\n"                                                                                      \
+    "jobs: t/s~a={r} t/s~b={q}\n"                                                                            \
+    "sends: t/s=m,g,a,b\n"                                                                                   \
+    "sends_until: t/s@now+65000\n"
+
+#define MADE(created)                                                                                        \
+    "jobs: t/s~a={\"createdAt\":" created ",\"r\"} t/s~b={\"createdAt\":" created ",\"q\"}\n"                \
+    "sends: t/s=m,g,a,b\n"
+
+START_TEST(send_schedules_all_jobs)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(sent now now)",
+         MADE("now") "bucket:t: t/s~a@now t/s~b@now.0005\nready: t\nturns: t@1\n"
+                     "sends_until: t/s@now+60000\n"},
+        {ABSENT, "send 2 9 t/s 4999 - m g 2 a \"r\"} b \"q\"}", "(sent now+5000 now+5000) wake now+5000",
+         MADE("now+1") "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\ndue: t@now+5000\n"
+                       "sends_until: t/s@now+65000\n"},
+        {ABSENT, "send 0 9 t/s @now+900000000 - m g 1 a \"r\"}", "(sent now+900000000) wake now+900000000",
+         "bucket:t: t/s~a@now+900000000\ndue: t@now+900000000\njobs: t/s~a={\"createdAt\":now,\"r\"}\n"
+         "sends: t/s=m,g,a\nsends_until: t/s@now+86400000\n"},
+        /* two in one call */
+        {ABSENT, "send 0 9 t/s 0 - m g 1 a \"r\"} u/s 0 - m g 1 a \"r\"}", "(sent now) (sent now)",
+         "bucket:t: t/s~a@now\nbucket:u: u/s~a@now\n"
+         "jobs: t/s~a={\"createdAt\":now,\"r\"} u/s~a={\"createdAt\":now,\"r\"}\nready: t\n"
+         "sends: t/s=m,g,a u/s=m,g,a\nsends_until: t/s@now+60000 u/s@now+60000\nturns: t@1 u@2\n"}, );
+}
+END_TEST
+
+START_TEST(send_schedules_all_or_none)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "send 2 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "-7", NULL},
+        {SENT, "send 0 9 t/s 0 - other g 2 a \"r\"} b \"q\"}", "(taken t/s~a)", NULL},
+        {SENT, "send 0 9 t/s 0 - m other 2 c \"r\"} d \"q\"}", "(taken t/s~a)", NULL},
+        {"bucket:t: t/s~b@now+9\ndue: t@now+9\njobs: t/s~b={r}\n",
+         "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
+        /* one in a lease, one nowhere */
+        {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n",
+         "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
+        {"jobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
+        /* the second send of a call meets the first one */
+        {ABSENT, "send 3 9 t/s 0 - m g 2 a \"r\"} b \"q\"} t/s 0 - m g 2 a \"r\"} b \"q\"} u/s 0 - m g 2 a x b y",
+         "(sent now now) (same a ready now b ready now) -7",
+         MADE("now") "bucket:t: t/s~a@now t/s~b@now.0005\nready: t\nturns: t@1\n"
+                     "sends_until: t/s@now+60000\n"},
+        /* without a group */
+        {ABSENT, "send 0 9 t/s 0 - m g 0", "-1", NULL}, );
+}
+END_TEST
+
+START_TEST(send_finds_the_same_while_a_job_of_it_is_there)
+{
+#define HALF_ENDED                                                                                           \
+    "bucket:t: t/s~b@now+5000\n"                                                                             \
+    "due: t@now+5000\n"                                                                                      \
+    "jobs: t/s~b={q}\n"                                                                                      \
+    "sends: t/s=m,g,a,b\n"                                                                                   \
+    "sends_until: t/s@now+65000\n"
+#define ALL_ENDED "sends: t/s=m,g,a,b\nsends_until: t/s@now+65000\n"
+    CHECK_EXAMPLES( //
+        {SENT, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a delayed now+5000 b delayed now+5000)", NULL},
+        {SENT, "send 0 9 t/s 0 - m g 0", "(same a delayed now+5000 b delayed now+5000)", NULL},
+        {SENT, "send 1 9 t/s 0 - m g 3 a \"r\"} b \"q\"} c \"s\"}",
+         "(same a delayed now+5000 b delayed now+5000)", NULL},
+        {HALF_ENDED, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a ended 0 b delayed now+5000)", NULL},
+        {ALL_ENDED, "send 0 9 t/s 0 - m g 0", "-1", NULL},
+        {ALL_ENDED, "send 0 9 t/s 0 - other h 1 z \"r\"}", "(sent now)",
+         "bucket:t: t/s~z@now\njobs: t/s~z={\"createdAt\":now,\"r\"}\nready: t\nsends: t/s=other,h,z\n"
+         "sends_until: t/s@now+60000\nturns: t@1\n"}, );
+}
+END_TEST
+
+START_TEST(send_refuses_what_has_another_form)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "send 0 9 t/s 0 - m g 2 a x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m g x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m g -1", "ERR", NULL},
+        {ABSENT, "send 0 9 t 0 - m g 1 a x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s x - m g 1 a x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m g 1 a/b x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m '' 1 a x", "ERR", NULL}, );
+}
+END_TEST
+
+START_TEST(sent_shows_the_states)
+{
+#define SEEN                                                                                                 \
+    "bucket:t: t/s~a@now-9 t/s~b@now+9\n"                                                                    \
+    "cancelled:t: t/s~f@now-6\ndead: t/s~d@now-4\ndead:t: t/s~d@now-4\ndead_due: t@inf\n"                    \
+    "delivered:t: t/s~e@now-5\nholders:t: t/s~c=n1,now-9\n"                                                  \
+    "jobs: t/s~a={} t/s~b={} t/s~c={} t/s~g={}\nleases: t/s~c@now+7\n"                                       \
+    "kept: t/s~d=dead,now-4,0,2,{} t/s~e=delivered,now-5,0,2,{} t/s~f=cancelled,now-6,0,2,{}\n"              \
+    "kept_until: t/s~e@now+1 t/s~f@now+1\nsends: t/s=m,g,a,b,c,d,e,f,g,h\nturns: t@1\n"
+    CHECK_EXAMPLES( //
+        {SEEN, "sent t/s g",
+         "a ready now-9 b delayed now+9 c leased now+7 d dead now-4 e delivered now-5 f cancelled now-6 "
+         "g ready now h ended 0",
+         NULL},
+        {SEEN, "sent t/s h", "", NULL}, {SEEN, "sent t/x g", "", NULL}, );
+}
+END_TEST
+
+START_TEST(unsend_cancels_those_that_are_left)
+{
+#define MIXED                                                                                                \
+    "bucket:t: t/s~a@now+9 t/x@now+9\ndue: t@now+9\n"                                                        \
+    "dead: t/s~d@now-4\ndead:t: t/s~d@now-4\ndead_due: t@inf\n"                                              \
+    "holders:t: t/s~c=n1,now-9\njobs: t/s~a={} t/s~c={} t/x={}\nleases: t/s~c@now+7\n"                       \
+    "kept: t/s~d=dead,now-4,0,2,{}\nsends: t/s=m,g,a,b,c,d\nsends_until: t/s@now+9\n"
+    CHECK_EXAMPLES( //
+        {MIXED, "unsend t/s g", "(a 0 b -1 c 1 d 0)",
+         "bucket:t: t/x@now+9\ndue: t@now+9\nholders:t: t/s~c|n1=\njobs: t/x={}\nlingering: t/s~c|n1@now+7\n"},
+        {MIXED, "unsend t/s other t/x g", "-1 -1", NULL},
+        {SENT, "unsend t/s g t/s g", "(a 0 b 0) -1", ABSENT},
+        {"sends: t/s=m,g,a\nsends_until: t/s@now+9\n", "unsend t/s g", "(a -1)", ABSENT}, );
+}
+END_TEST
+
+START_TEST(forget_drops_sends_whose_jobs_have_ended)
+{
+#define OLD_SENDS                                                                                            \
+    "bucket:t: t/s~b@now+9000\ndue: t@now+9000\njobs: t/s~b={q}\n"                                           \
+    "sends: t/s=m,g,a,b t/u=m,g,a t/v=m,g,a\n"
+    CHECK_EXAMPLES( //
+        {OLD_SENDS "sends_until: t/s@now-2 t/u@now-1 t/v@now+1\n", "forget 9 9", "0 2",
+         "bucket:t: t/s~b@now+9000\ndue: t@now+9000\njobs: t/s~b={q}\n"
+         "sends: t/s=m,g,a,b t/v=m,g,a\nsends_until: t/v@now+1 t/s@now+3600000\n"},
+        {OLD_SENDS "sends_until: t/s@now-2 t/u@now-1 t/v@now+1\n", "forget 9 1", "0 1",
+         OLD_SENDS "sends_until: t/u@now-1 t/v@now+1 t/s@now+3600000\n"},
+        {"sends_until: t/s@now\n", "forget 9 9", "0 1", ABSENT},
+        {"sends_until: t/s@now\n", "carry me 1 9 '' 0 5000 250", "me 1 -1 -1 0 1",
+         "carry: at=now beat=1 owner=me\nsends_until: t/s@now\n"},
+        {"sends_until: t/s@now\n", "carry me 0 9 '' 0 5000 250", "me 1 -1 -1 0 0",
+         "carry: at=now beat=1 owner=me\nsends_until: t/s@now\n"}, );
+}
+END_TEST
+
+/* ---- groups ---- */
+
+#define GROUP "group_names: g@0 h@0\ngroups: g={x} h={y}\n"
+
+START_TEST(group_writes_what_has_not_changed)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "group g '' {x}", "1", "group_names: g@0\ngroups: g={x}\n"},
+        {GROUP, "group g {x} {z}", "1", "group_names: g@0 h@0\ngroups: g={z} h={y}\n"},
+        {GROUP, "group g {x} ''", "1", "group_names: h@0\ngroups: h={y}\n"},
+        {GROUP, "group g {y} {z}", "0", NULL}, {GROUP, "group g '' {z}", "0", NULL},
+        {ABSENT, "group g {x} {z}", "0", NULL}, {ABSENT, "group g '' ''", "1", NULL},
+        {GROUP, "group g {x} {z} g {x} {w} h {y} ''", "1 0 1", "group_names: g@0\ngroups: g={z}\n"}, );
+}
+END_TEST
+
+START_TEST(groups_are_read_by_name)
+{
+    CHECK_EXAMPLES( //
+        {GROUP, "groups g '' 1", "0 g {x}", NULL}, {GROUP, "groups i '' 1", "0 i ''", NULL},
+        {GROUP, "groups '' '' 9", "0 g {x} h {y}", NULL}, {GROUP, "groups '' '' 1", "1 g {x}", NULL},
+        {GROUP, "groups '' g 1", "0 h {y}", NULL}, {GROUP, "groups '' h 1", "0", NULL},
+        {ABSENT, "groups '' '' 9", "0", NULL}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_groups");
+    TCase *tests = examples_case("groups");
+    tcase_add_test(tests, send_schedules_all_jobs);
+    tcase_add_test(tests, send_schedules_all_or_none);
+    tcase_add_test(tests, send_finds_the_same_while_a_job_of_it_is_there);
+    tcase_add_test(tests, send_refuses_what_has_another_form);
+    tcase_add_test(tests, sent_shows_the_states);
+    tcase_add_test(tests, unsend_cancels_those_that_are_left);
+    tcase_add_test(tests, forget_drops_sends_whose_jobs_have_ended);
+    tcase_add_test(tests, group_writes_what_has_not_changed);
+    tcase_add_test(tests, groups_are_read_by_name);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
