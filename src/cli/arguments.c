@@ -28,6 +28,7 @@ static const struct {
     [ARGUMENT_LIMIT] = {"--limit", NULL, false},
     [ARGUMENT_URL] = {"--url", NULL, false},
     [ARGUMENT_METHOD] = {"--method", NULL, false},
+    [ARGUMENT_GROUP] = {"--group", NULL, false},
     [ARGUMENT_DELAY] = {"--delay", NULL, false},
     [ARGUMENT_DUE_AT] = {"--due-at", NULL, true},
     [ARGUMENT_TTL] = {"--ttl", NULL, false},
@@ -65,6 +66,8 @@ static bool read_switch(const char *word, struct arguments *arguments)
         arguments->is_all = true;
     else if (strcmp(word, "--dry-run") == 0)
         arguments->is_dry_run = true;
+    else if (strcmp(word, "--remove") == 0)
+        arguments->is_removal = true;
     else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         arguments->wants_help = true;
     else

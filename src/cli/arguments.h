@@ -26,6 +26,7 @@ enum argument {
     ARGUMENT_LIMIT,
     ARGUMENT_URL,
     ARGUMENT_METHOD,
+    ARGUMENT_GROUP,
     ARGUMENT_DELAY,
     ARGUMENT_DUE_AT,
     ARGUMENT_TTL,
@@ -52,7 +53,7 @@ struct arguments {
     int header_count;
     const char *labels[ARGUMENT_LABELS_MAX]; /* from --label, without the first one */
     int label_count;
-    bool is_json, is_all, is_dry_run, wants_help;
+    bool is_json, is_all, is_dry_run, is_removal, wants_help;
 };
 
 /* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */

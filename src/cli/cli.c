@@ -6,6 +6,7 @@
 
 #include "cli/ask.h"
 #include "cli/bearer.h"
+#include "cli/group.h"
 #include "cli/list.h"
 #include "cli/many_jobs.h"
 #include "cli/new_token.h"
@@ -31,6 +32,11 @@ static bool dead_run(struct call *call)
 static bool topics_run(struct call *call)
 {
     return list_print(call, &form_topics);
+}
+
+static bool groups_run(struct call *call)
+{
+    return list_print(call, &form_groups);
 }
 
 static bool receivers_run(struct call *call)
@@ -113,6 +119,7 @@ static const struct command {
 } commands[] = {
     {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
      "  --url URL             send the job to this URL; default: the topic's url\n"
+     "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --method PUT          GET, PUT, PATCH, DELETE or HEAD; default: POST\n"
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
@@ -128,7 +135,8 @@ static const struct command {
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
-    {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1, NULL},
+    {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1,
+     "  --group GROUP         the jobs that were sent to this group under ID\n"},
     {"why", "TOPIC/ID", "explains why a job is not delivered yet", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
     {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead ones start over", run_run, 1,
@@ -139,7 +147,8 @@ static const struct command {
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP
          BULK_HELP},
     {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
-     cancel_run, 1, "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP},
+     cancel_run, 1, "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
+     "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
      DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
     {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
@@ -149,6 +158,11 @@ static const struct command {
      "  NAME=                 removes the setting\n"},
     {"pause", "TOPIC", "pauses a topic: no new attempts begin", topic_pause, 1, NULL},
     {"resume", "TOPIC", "resumes a paused topic", topic_resume, 1, NULL},
+    {"groups", "", "lists groups and their endpoints", groups_run, 0,
+     "  --limit N             at most N groups\n"},
+    {"group", "NAME [ENDPOINT=URL...]", "shows, makes or removes a group", group_run, ARGUMENT_WORDS_MAX,
+     "  ENDPOINT=URL          makes the group, or replaces it\n"
+     "  --remove              removes the group\n"},
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},

@@ -134,15 +134,37 @@ static void add_receivers(struct table *table, const json_t *page)
     }
 }
 
+/* Adds a row for each endpoint. */
+static void add_groups(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *group;
+    json_array_foreach(json_object_get(page, "groups"), i, group)
+    {
+        const char *name;
+        json_t *endpoint;
+        json_object_foreach(json_object_get(group, "endpoints"), name, endpoint)
+        {
+            const char *method = call_text(endpoint, "method");
+            table_add(table, call_text(group, "group"));
+            table_add(table, name);
+            table_add(table, method ? method : "POST");
+            table_add(table, call_text(endpoint, "url"));
+        }
+    }
+}
+
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
 static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
                                            "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
+static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
 
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
 const struct form form_topics = {"/topics", "topics", 11, topic_titles, add_topics};
+const struct form form_groups = {"/groups", "groups", 4, group_titles, add_groups};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
 const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};

@@ -13,7 +13,7 @@ struct form {
     void (*add)(struct table *, const json_t *page);
 };
 
-extern const struct form form_jobs, form_topics, form_receivers;
+extern const struct form form_jobs, form_topics, form_groups, form_receivers;
 extern const struct form form_attempts; /* the path depends on the job */
 
 #endif

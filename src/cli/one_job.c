@@ -18,8 +18,12 @@ static bool ask_job(struct call *call, const char *method, const char *suffix, c
 {
     struct buffer target;
     buffer_init(&target, CALL_TARGET_MAX);
-    bool is_done =
-        ask_make_job_target(&target, call, suffix) && ask(call, method, buffer_text(&target), NULL, member);
+    bool is_made = ask_make_job_target(&target, call, suffix);
+    if (call->arguments.values[ARGUMENT_GROUP]) {
+        buffer_append(&target, SLICE("?group="));
+        call_add_encoded(&target, call->arguments.values[ARGUMENT_GROUP]);
+    }
+    bool is_done = is_made && ask(call, method, buffer_text(&target), NULL, member);
     buffer_fini(&target);
     return is_done;
 }
@@ -220,6 +224,7 @@ static bool make_job(struct json_writer *job, struct buffer *body, struct call *
         (file && !read_file(file, body, &call->problem)))
         return false;
     add_text(job, "url", arguments->values[ARGUMENT_URL]);
+    add_text(job, "group", arguments->values[ARGUMENT_GROUP]);
     add_text(job, "method", arguments->values[ARGUMENT_METHOD]);
     add_labels(job, arguments);
     add_text(job, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);

@@ -29,12 +29,12 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "file of access tokens; without it duepost listens on loopback only",
             .text =
                 "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin. Add\n"
-                "topics=orders-*,mail to limit it to topics, and rate=1000/s (or /m, /h; per process) to\n"
-                "limit its requests. Lines that begin with # are comments. \"duepost token new NAME\n"
-                "scopes=...\" prints a new token and its line. The file has digests only, no tokens. A\n"
-                "request sends its token as \"Authorization: Bearer TOKEN\". SIGHUP reads the file again,\n"
-                "even when other options are wrong. When the file itself is wrong, the previous tokens\n"
-                "stay. When it has no tokens, every request is refused.",
+                "topics=orders-*,mail to limit it to topics, groups=shops-* to give it groups, and\n"
+                "rate=1000/s (or /m, /h; per process) to limit its requests. Lines that begin with # are\n"
+                "comments. \"duepost token new NAME scopes=...\" prints a new token and its line. The file\n"
+                "has digests only, no tokens. A request sends its token as \"Authorization: Bearer TOKEN\".\n"
+                "SIGHUP reads the file again, even when other options are wrong. When the file itself is\n"
+                "wrong, the previous tokens stay. When it has no tokens, every request is refused.",
             .may_reload = true,
         },
     [OPTION_HOSTS] =

@@ -215,6 +215,22 @@ def test_why_says_when_it_ends(server, receiver, topic):
     assert re.search(r"^The wait ends in 5\d min \d+ s, at \S+Z\.$", ask(server, "why", f"{topic}/a"), re.MULTILINE)
 
 
+def test_a_group_is_made_listed_sent_to_and_removed(server, receiver, topic):
+    made = json.loads(ask(server, "group", topic, f"north={receiver.url()}", f"south={receiver.url('/s')}"))
+    assert made == {"group": topic, "endpoints": {"north": {"url": receiver.url()}, "south": {"url": receiver.url("/s")}}}
+    assert json.loads(ask(server, "group", topic)) == made
+    table = rows(ask(server, "groups"))
+    assert table[0] == ["GROUP", "ENDPOINT", "METHOD", "URL"] and [topic, "south", "POST", receiver.url("/s")] in table
+    assert ask(server, "schedule", f"{topic}/j", "--group", topic, "--delay", "1h").startswith(f"{topic}/j is delayed")
+    shown = json.loads(ask(server, "show", f"{topic}/j", "--group", topic))
+    assert [job["jobId"] for job in shown["jobs"]] == ["j~north", "j~south"]
+    assert ask(server, "cancel", f"{topic}/j", "--group", topic) == "cancelled\n"
+    assert ask(server, "group", topic, "--remove") == "removed\n"
+    assert "no such group" in ask(server, "group", topic, code=1)
+    for words in ([], [topic, "north"], [topic, "north="], [topic, "--remove", "a=http://b/"]):
+        assert "expected" in ask(server, "group", *words, code=1)
+
+
 def test_each_command_has_help(server):
     names = [line.split()[0] for line in ask(server, "help").splitlines() if re.match(r"  \w", line)]
     assert len(names) > 15

@@ -23,8 +23,8 @@ CONTROLS = {
     "no due time": [("claim", " and is_due(places[2 * number + 2])", ""),
                     ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
     # A cancelled job's lease lives on.
-    "no cancel": [("cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
-                  ("cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
+    "no cancel": [("lib/cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
+                  ("lib/cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
     # Each lease seems lost, at once.
     "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
     # A lease lasts as long as an attempt may take.

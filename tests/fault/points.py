@@ -33,6 +33,9 @@ def points():
     return sorted(found)
 
 
+ENDPOINTS = ("a", "b")  # of the group of each story
+
+
 class Story:
     """Everything that a duepost does, once or a few times, in a lane of its own."""
 
@@ -68,7 +71,9 @@ class Story:
                 self.lane.schedule(node, f"last-{next(self.numbers)}")
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
             self.lane.await_settled(60)
-            return self.lane.verdict()
+            verdict = self.lane.verdict()
+            verdict.broken += self.halves()
+            return verdict
         finally:
             self.over.set()
             if watcher:
@@ -110,6 +115,7 @@ class Story:
             return
         self.break_a_claim(node)
         self.open_a_breaker()
+        self.send_to_a_group(node)
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
@@ -140,6 +146,24 @@ class Story:
         deadline = time.monotonic() + 12 * SLOW
         while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
             time.sleep(0.02)
+
+    def send_to_a_group(self, node):
+        """Two jobs that are to arrive, and two that are cancelled together."""
+        lane, group = self.lane, f"/groups/{self.lane.name}"
+        endpoints = {endpoint: {"url": lane.judge.url + "/200"} for endpoint in ENDPOINTS}
+        if self.can_go_on(node):
+            request(node, "PUT", group, {"endpoints": endpoints})
+        if self.can_go_on(node):
+            lane.send(node, "sent", lane.name, ENDPOINTS)
+        if self.can_go_on(node) and lane.send(node, "unsent", lane.name, ENDPOINTS, delay=30) == 201:
+            request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
+            if self.can_go_on(node):
+                lane.unsend(node, "unsent", lane.name, ENDPOINTS)
+
+    def halves(self):
+        """A send of which some jobs have arrived, and others have not."""
+        arrived = {endpoint for endpoint in ENDPOINTS if self.lane.arrivals(f"sent~{endpoint}")}
+        return [f"{self.lane.name}: of a send only {sorted(arrived)} came"] if 0 < len(arrived) < len(ENDPOINTS) else []
 
     def break_a_claim(self, node):
         """Behind its leases it fails, at a key that is not a hash: as if its answer had been lost."""
