@@ -28,6 +28,8 @@ OWNERS = ("a", "b", "c")
 TOPICS = (*OWNERS, "a~c", "b~c")
 ENDS = ("dead", "delivered", "cancelled")
 IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
+ENDPOINTS = ("x", "y", "z")  # of groups
+SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # in flight of one topic
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
@@ -176,8 +178,8 @@ class World:
     # ---- what has to hold ----
 
     def read_keyspace(self):
-        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "lingering", "dead", "due", "kept_until", "dead_due")]
+        commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates", "sends")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("leases", "lingering", "dead", "due", "kept_until", "dead_due", "sends_until")]
         commands += [("ZRANGE", BASE + "turns", 0, -1), ("LRANGE", BASE + "ready", 0, -1)]
         commands += [("ZRANGE", f"{BASE}bucket:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("HGETALL", f"{BASE}holders:{topic}") for topic in TOPICS]
@@ -188,8 +190,8 @@ class World:
                      ("ZRANGE", BASE + "names", 0, -1), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        jobs, crashes, attempts, kept, rates, leases, lingering, dead, due, kept_until, dead_due, turns, ready = replies[:13]
-        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(13, len(replies) - 6 - len(TOPICS), len(TOPICS)))
+        jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
+        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 6 - len(TOPICS), len(TOPICS)))
         held, (held_topics, held_number, waiting, behind, names) = replies[-6 - len(TOPICS):-6], replies[-6:-1]
         self.keys = replies[-1]
 
@@ -212,7 +214,7 @@ class World:
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
-            "held number": int(held_number or 0),
+            "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
     def check_keyspace(self, after):
@@ -222,7 +224,7 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
-                                          "behind", "names", "survey", "held")]
+                                          "behind", "names", "survey", "held", "sends", "sends_until")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -313,7 +315,7 @@ class World:
             worker.disturbed_us = self.boot_us
         next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, 0])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends())])
         if offered < most:
             self.check_calendar()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
@@ -507,7 +509,7 @@ class World:
 
     def some_ids(self):
         """Dead jobs are few, and would seldom be met."""
-        ids = [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
+        ids = [self.chance.choice(SENT_IDS if self.chance.random() < 0.1 else IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
         return ids + [self.chance.choice(sorted(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
 
     def some_when(self):
@@ -575,13 +577,50 @@ class World:
         items = [(job_id, self.some_tags(job_id)) for job_id in self.some_ids()]
         answer = self.call_items("cancel", (), items)
         for (job_id, tags), was_leased, seen in zip(items, answer, self.pool.met):
-            expect((was_leased != -1) == (job_id in self.lives or job_id in self.deaths), job_id, "cancelled:", was_leased)
-            if seen == "dead":
-                self.deaths.pop(job_id)[0].ended = "cancelled"
-            elif was_leased >= 0:
-                self.lives.pop(job_id).ended = "cancelled while leased" if was_leased else "cancelled"
-                if self.pool.retention(job_id) and job_id in self.deaths:
-                    self.deaths.pop(job_id)[0].ended = "dead, and another one since"
+            self.end_cancelled(job_id, was_leased, seen)
+
+    def end_cancelled(self, job_id, was_leased, seen):
+        expect((was_leased != -1) == (job_id in self.lives or job_id in self.deaths), job_id, "cancelled:", was_leased)
+        if seen == "dead":
+            self.deaths.pop(job_id)[0].ended = "cancelled"
+        elif was_leased >= 0:
+            self.lives.pop(job_id).ended = "cancelled while leased" if was_leased else "cancelled"
+            if self.pool.retention(job_id) and job_id in self.deaths:
+                self.deaths.pop(job_id)[0].ended = "dead, and another one since"
+
+    # ---- jobs of groups ----
+
+    def step_send(self):
+        if self.is_away:
+            return
+        items = []
+        for _ in range(self.chance.choice((1, 1, 2))):
+            endpoints = self.chance.choice((ENDPOINTS, ENDPOINTS[:2], ENDPOINTS[1:], ()))
+            records = [word for endpoint in endpoints for word in (endpoint, self.some_record())]
+            items.append((f"{self.chance.choice(OWNERS)}/1", self.some_when(), "-", self.chance.choice("mn"), "g", len(endpoints), *records))
+        answer = self.call_items("send", (self.chance.choice((0, 0, 0, 6)), 86400000), items)
+        for (send_id, *_, number), result in zip((item[:6] for item in items), answer):
+            if isinstance(result, list) and result[0] == "sent":
+                expect(len(result) == number + 1, send_id, "was sent in part:", result)
+                for endpoint, due in zip(self.pool.sends[send_id][2], result[1:]):
+                    job_id = f"{send_id}~{endpoint}"
+                    expect(job_id not in self.lives, job_id, "was sent twice")
+                    self.lives[job_id] = Life(job_id, due)
+
+    def step_unsend(self):
+        """Or only looks, or forgets sends whose time has come."""
+        if self.is_away:
+            return
+        send_id = self.chance.choice([*sorted(self.pool.sends), f"{self.chance.choice(OWNERS)}/1"])
+        group = self.chance.choice("ggh")
+        self.check("sent", (send_id, group), self.call("sent", send_id, group), self.pool.sent(send_id, group))
+        if self.chance.random() < 0.5:
+            most = self.chance.choice((1, 9))
+            self.check("forget", (most,), self.call("forget", 9, most), [0, self.pool.forget_sends(most)])
+            return
+        result, = self.call_items("unsend", (), [(send_id, group)])
+        for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
+            self.end_cancelled(job_id, code, seen)
 
     def step_run(self):
         if self.is_away:
@@ -863,7 +902,7 @@ class World:
             self.begun.pop(topic, None)
 
     STEPS = {
-        "schedule": 24, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3,
     }
@@ -992,10 +1031,10 @@ CONTROLS = {
     "a retry loses its follow-ups": [("retry", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
     "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
     "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],
-    "cancel keeps the losses": [("cancel", "  forget_crashes(id)\n", "")],
-    "cancel keeps the attempts": [("cancel", "  forget_attempts({id})\n", "")],
+    "cancel keeps the losses": [("lib/cancel", "  forget_crashes(id)\n", "")],
+    "cancel keeps the attempts": [("lib/cancel", "  forget_attempts({id})\n", "")],
     "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
-    "nothing is kept of a cancelled job": [("cancel", "  keep_job(id, 'cancelled')\n", "")],
+    "nothing is kept of a cancelled job": [("lib/cancel", "  keep_job(id, 'cancelled')\n", "")],
     "what is kept has no attempts": [("lib/keep", "lines_of(id), line or ''", "'', line or ''")],
     "a dead job is not kept": [("lib/bury", "  keep(id, 'dead', now, losses, record, with_attempt(lines_of(id), line))\n", "")],
     "a dead job holds its id": [("lib/bury", "  call('HDEL', JOBS, id)\n", "")],
@@ -1016,7 +1055,7 @@ CONTROLS = {
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
-    "cancel ignores what was seen": [("cancel", "if not seen then", "if false then")],
+    "cancel ignores what was seen": [("lib/cancel", "if not seen then", "if false then")],
     "replace takes what it is not to": [("replace", "    if not is_other then return RESULT_NOT_AS_SEEN end\n", "")],
     "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
     "a move ignores that a job expires": [("change", "if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end", "")],
@@ -1049,6 +1088,13 @@ CONTROLS = {
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end", "")],
+    "a send replaces jobs that have its ids": [("send", "  if taken then return {'taken', taken} end\n", "")],
+    "a send is beyond the most jobs": [("send", "room < send.number", "room < 1")],
+    "the same is sent again": [("send", "if mark == send.mark and group", "if false and group")],
+    "a send of other content is the same": [("send", "if mark == send.mark and group", "if group")],
+    "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
+    "a cancelled send is remembered": [("unsend", "  if is_whole then drop_send(id) end\n", "")],
+    "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 

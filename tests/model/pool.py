@@ -67,6 +67,8 @@ class Pool:
         self.bell = []
         self.touched = {}  # topic -> whether anything but new places has changed, in order
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
+        self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
+        self.sends_until = {}  # the same -> when it is looked at next, ms
         self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
 
     @property
@@ -398,27 +400,92 @@ class Pool:
         return answers
 
     def cancel(self, items):
-        answers, self.met = [], []  # which job of the id each item met
-        for job_id, tags in items:
-            seen = self.seen(job_id, tags)
-            self.met.append(seen)
-            if seen == "dead":
-                _, _, losses, record, lines = self.kept[job_id]
-                self.drop(job_id)
-                if self.retention(job_id):
-                    self.keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
-                answers.append(0)
-            elif not seen:
-                answers.append(-4 if job_id in self.jobs or job_id in self.dead else -1)
-            else:
-                was_leased = job_id in self.leases
-                if was_leased and not is_recovering(self.holders[job_id][0]):
-                    self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
-                self.end_job(job_id, "cancelled")
-                self.take(job_id)
-                answers.append(int(was_leased))
+        self.met = []  # which job of the id each item met
+        answers = [self.cancel_one(*item) for item in items]
         self.finish()
         return answers
+
+    def cancel_one(self, job_id, tags):
+        seen = self.seen(job_id, tags)
+        self.met.append(seen)
+        if seen == "dead":
+            _, _, losses, record, lines = self.kept[job_id]
+            self.drop(job_id)
+            if self.retention(job_id):
+                self.keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
+            return 0
+        if not seen:
+            return -4 if job_id in self.jobs or job_id in self.dead else -1
+        was_leased = job_id in self.leases
+        if was_leased and not is_recovering(self.holders[job_id][0]):
+            self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
+        self.end_job(job_id, "cancelled")
+        self.take(job_id)
+        return int(was_leased)
+
+    # ---- jobs of groups ----
+
+    def first_left(self, send_id, endpoints):
+        return next((f"{send_id}~{endpoint}" for endpoint in endpoints if f"{send_id}~{endpoint}" in self.jobs), None)
+
+    def sent_states(self, send_id, endpoints):
+        """Endpoint, state, time, ..."""
+        found = []
+        for endpoint in endpoints:
+            job_id = f"{send_id}~{endpoint}"
+            state = self.state(job_id) if job_id in self.jobs else self.kept[job_id][:2] if job_id in self.kept else ("ended", 0)
+            found += [endpoint, *state]
+        return found
+
+    def send(self, max_jobs, items):
+        answers = []
+        for send_id, when, _, mark, group, number, *parts in items:
+            was = self.sends.get(send_id)
+            left = was and self.first_left(send_id, was[2])
+            taken = left or self.first_left(send_id, parts[::2])
+            if left and was[:2] == (mark, group):
+                answers.append(["same", *self.sent_states(send_id, was[2])])
+            elif left or number and taken:
+                answers.append(["taken", taken])
+            elif not number or max_jobs and max_jobs - len(self.jobs) < number:
+                answers.append(-7 if number else -1)
+            else:
+                due, _ = self.due_of(when)
+                answers.append(["sent", *(self.start(f"{send_id}~{endpoint}", when, record)[0]
+                                          for endpoint, record in zip(parts[::2], parts[1::2]))])
+                self.sends[send_id] = mark, group, parts[::2]
+                self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
+        self.finish()
+        return answers
+
+    def sent(self, send_id, group):
+        was = self.sends.get(send_id)
+        return self.sent_states(send_id, was[2]) if was and was[1] == group else []
+
+    def unsend(self, items):
+        answers, self.met = [], []
+        for send_id, group in items:
+            was = self.sends.get(send_id)
+            if not was or was[1] != group:
+                answers.append(-1)
+                continue
+            answers.append([word for endpoint in was[2] for word in (endpoint, self.cancel_one(f"{send_id}~{endpoint}", ""))])
+            self.sends.pop(send_id), self.sends_until.pop(send_id)
+        self.finish()
+        return answers
+
+    def forget_sends(self, most):
+        """How many it has looked at."""
+        due = sorted((at, send_id) for send_id, at in self.sends_until.items() if at <= self.now)[:most]
+        for _, send_id in due:
+            if self.first_left(send_id, self.sends[send_id][2]):
+                self.sends_until[send_id] = self.now + 3_600_000
+            else:
+                self.sends.pop(send_id), self.sends_until.pop(send_id)
+        return len(due)
+
+    def has_old_sends(self):
+        return any(at <= self.now for at in self.sends_until.values())
 
     def run(self, max_jobs, items):
         answers, placed = [], set()  # by this call, and in no bucket yet
@@ -806,5 +873,6 @@ class Pool:
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
-            "ready": self.bell, "rates": self.spent,
+            "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
+            "sends": {send_id: " ".join([mark, group, *endpoints]) for send_id, (mark, group, endpoints) in self.sends.items()},
         }

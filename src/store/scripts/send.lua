@@ -55,7 +55,8 @@ local function put_all(send)
   for i = 1, send.number do
     local id = job_of(send.id, send.endpoints[i])
     call('HSET', JOBS, id, opening .. ARGV[send.first + 2 * i - 1])
-    result[i + 1] = put(id, due)
+    placed[id] = put(id, due)
+    result[i + 1] = placed[id]
   end
   call('HSET', SENDS, send.id, table.concat({send.mark, send.group, unpack(send.endpoints)}, ' '))
   call('ZADD', SENDS_UNTIL, integer(now + math.max(MINUTE_MS, math.min(DAY_MS, due - now + MINUTE_MS))), send.id)

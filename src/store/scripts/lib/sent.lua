@@ -1,11 +1,14 @@
 -- sent.lua - the current states of jobs that were sent to a group.
 -- uses: kept_keys locate sends
 
+local placed = {} -- id -> due, ms: jobs of this very call, which are in no bucket yet
+
 -- Returns the state and the time of a job: of a kept job, when it ended. 'ended': the job is neither in the pool nor kept.
 local function state_of(id)
   if call('HEXISTS', JOBS, id) == 1 then
     local state, score = locate(id)
-    return state or 'ready', tonumber(score) or now -- nowhere: the janitor will make it ready
+    score = tonumber(score) or placed[id] or now -- nowhere: the janitor will make it ready
+    return state or (score > now and 'delayed' or 'ready'), score
   end
   for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do
     local at = call('ZSCORE', index_of(state, topic_of(id)), id)
