@@ -35,7 +35,7 @@ static const struct members group_members = {MEMBER_ROWS(group_rows), .noun = "f
 
 /* ---- names ---- */
 
-static struct slice inside(struct slice string)
+static struct slice group_inside(struct slice string)
 {
     return slice_from(string.data + 1, string.size - 2);
 }
@@ -163,14 +163,14 @@ static enum status write_endpoints(const struct group *group, struct json_writer
     while (is_open && status != STATUS_NO_MEMORY && json_next_member(&cursor, &key, &value)) {
         struct job_errors its;
         job_errors_clear(&its);
-        if (!is_endpoint_name(inside(key))) {
-            refuse_name(errors, inside(key));
+        if (!is_endpoint_name(group_inside(key))) {
+            refuse_name(errors, group_inside(key));
             continue;
         }
         status = parse_endpoint(value, endpoint, &text, &its, is_kept);
         if (status == STATUS_OK)
-            put_endpoint(json, inside(key), endpoint, MEMBERS_FOR_REDIS);
-        add_errors(errors, inside(key), &its);
+            put_endpoint(json, group_inside(key), endpoint, MEMBERS_FOR_REDIS);
+        add_errors(errors, group_inside(key), &its);
     }
     buffer_fini(&text);
     free(endpoint);
@@ -233,7 +233,7 @@ bool group_walk_next(struct group_walk *walk)
     job_errors_clear(&errors);
     if (walk->status != STATUS_OK || !json_next_member(&walk->cursor, &key, &value))
         return false;
-    walk->name = inside(key);
+    walk->name = group_inside(key);
     walk->status = is_endpoint_name(walk->name)
                        ? parse_endpoint(value, &walk->endpoint, &walk->text, &errors, true)
                        : STATUS_INVALID;
@@ -287,9 +287,9 @@ static void read_entries(struct slice endpoints, struct entries *entries, struct
             job_errors_add(errors, "endpoints", "must name at most 200 endpoints");
             return;
         }
-        entries->of[entries->count] = (struct entry){inside(key), value, false};
-        if (!is_endpoint_name(inside(key)))
-            refuse_name(errors, inside(key));
+        entries->of[entries->count] = (struct entry){group_inside(key), value, false};
+        if (!is_endpoint_name(group_inside(key)))
+            refuse_name(errors, group_inside(key));
     }
 }
 
@@ -345,9 +345,9 @@ static void merge_endpoints(const struct group *old, struct entries *entries, st
     struct slice key, value;
     bool is_open = json_open(old->endpoints, &cursor);
     while (is_open && json_next_member(&cursor, &key, &value)) {
-        struct entry *entry = find_entry(entries, inside(key));
+        struct entry *entry = find_entry(entries, group_inside(key));
         if (!entry) {
-            json_put_plain_name(json, inside(key));
+            json_put_plain_name(json, group_inside(key));
             json_put_raw(json, value);
             continue;
         }

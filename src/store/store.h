@@ -377,7 +377,7 @@ struct store_unsent {
 };
 
 /* Cancels the jobs that were sent to this group under this id and have not ended otherwise; dead jobs are
- * removed. The status is NOT_FOUND if there are none. */
+ * removed. The status is NOT_FOUND if no such job is left. */
 typedef void store_unsent_fn(void *arg, enum status, const struct store_unsent *);
 void store_unsend(struct store *, struct slice id, struct slice group, store_unsent_fn *, void *arg);
 

@@ -354,7 +354,7 @@ def test_a_token_needs_the_right_to_the_group(start, receiver):
 # ---- failures ----
 
 def test_sends_survive_a_kill(start, redis, receiver, topic):
-    """Whoever was killed while sending: all jobs of a send are there, or none."""
+    """A process that is killed while it sends leaves all jobs of a send, or no job."""
     behind = redis()
     server = start(redis=behind)
     make(server, receiver, topic, *"abcdefgh")

@@ -3,7 +3,7 @@
 
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 
--- The answer that is kept for a key, as 'fingerprint due expiry id'; nothing if there is none. once: see schedule.lua.
+-- The answer that is kept for a key, as 'fingerprint due expiry id'; nothing if no answer is kept. once: see schedule.lua.
 local function answered(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   local kept = call('HGET', IDEMPOTENCY, key)

@@ -8,7 +8,7 @@
 local SENDS = base .. 'sends' -- topic/jobId -> 'mark group endpoint endpoint ...', with spaces between
 local SENDS_UNTIL = base .. 'sends_until' -- topic/jobId -> when the entry is examined next, ms
 
--- Returns the mark, the group and the endpoints of an entry, or nothing if there is none.
+-- Returns the mark, the group and the endpoints of an entry, or nothing if the id has no entry.
 local function send_of(id)
   local words = {}
   for word in string.gmatch(call('HGET', SENDS, id) or '', '%S+') do words[#words + 1] = word end
