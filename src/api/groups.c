@@ -48,17 +48,20 @@ static void refuse_group(struct exchange *exchange, const struct app_verdict *ve
         exchange_refuse(exchange, 404, "There is no such group.");
         break;
     case APP_MISMATCH:
-        exchange_refuse(exchange, 412, "The group is not as the condition of the request says; nothing changed.");
+        exchange_refuse(exchange, 412,
+                        "The group is not as the condition of the request says; nothing changed.");
         break;
     case APP_UNREADABLE:
-        exchange_refuse(exchange, 409,
-                        "The group's text in Redis cannot be read. PUT replaces the group, DELETE removes it.");
+        exchange_refuse(
+            exchange, 409,
+            "The group's text in Redis cannot be read. PUT replaces the group, DELETE removes it.");
         break;
     case APP_LACKING:
-        exchange_refuse(exchange, 409,
-                        "The group needs \"%.*s\", which this process does not know: a later version of duepost "
-                        "can change the group, and DELETE removes it.",
-                        SLICE_ARG(verdict->why));
+        exchange_refuse(
+            exchange, 409,
+            "The group needs \"%.*s\", which this process does not know: a later version of duepost "
+            "can change the group, and DELETE removes it.",
+            SLICE_ARG(verdict->why));
         break;
     default:
         problem_answer_verdict(exchange, verdict, &words);

@@ -36,7 +36,8 @@ static void put_job(struct json_writer *json, struct slice job_id, const struct 
 static void add_first(struct json_writer *json, const struct app_verdict *verdict)
 {
     size_t i = 0;
-    while (i + 1 < verdict->sent_count && (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
+    while (i + 1 < verdict->sent_count &&
+           (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
         i++;
     view_add_place(json, verdict->end == APP_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
                    verdict->sent[i].at_ms);
@@ -67,8 +68,9 @@ static void answer_sent(struct exchange *exchange, unsigned status, const struct
 
 static void refuse_absent(struct exchange *exchange)
 {
-    exchange_refuse(exchange, 404,
-                    "There are no such jobs of this group. All of them may have ended, or they never existed.");
+    exchange_refuse(
+        exchange, 404,
+        "There are no such jobs of this group. All of them may have ended, or they never existed.");
 }
 
 /* ---- POST ---- */
@@ -128,9 +130,10 @@ static void on_sent(void *arg, const struct app_verdict *verdict)
         exchange_refuse(exchange, 409, "The group's text in Redis cannot be read; PUT /groups replaces it.");
         break;
     case APP_LACKING:
-        exchange_refuse(exchange, 409,
-                        "The group needs a later version of duepost than this process is: send the request to "
-                        "one of that version.");
+        exchange_refuse(
+            exchange, 409,
+            "The group needs a later version of duepost than this process is: send the request to "
+            "one of that version.");
         break;
     default:
         problem_answer_verdict(exchange, verdict, &(struct problem_words){"job", consequence});

@@ -137,10 +137,10 @@ struct app_verdict {
     struct slice group;              /* send; with NOT_REACHED instead of topic */
     const struct app_sent_job *sent; /* send: its jobs */
     size_t sent_count;
-    struct slice lines;              /* attempts: their lines, see attempt_line.h */
-    struct slice settings;           /* change of a topic: its new settings */
-    struct app_page page;            /* lists */
-    struct app_bulk_counts counts;   /* bulk actions, also with UNKNOWN */
+    struct slice lines;            /* attempts: their lines, see attempt_line.h */
+    struct slice settings;         /* change of a topic: its new settings */
+    struct app_page page;          /* lists */
+    struct app_bulk_counts counts; /* bulk actions, also with UNKNOWN */
 };
 
 typedef void app_verdict_fn(void *arg, const struct app_verdict *);

@@ -233,8 +233,8 @@ static bool take_group(struct app_send *send, struct slice text)
     if (status == STATUS_OK && group.lacks.size == 0)
         return write_jobs(send, &group);
     if (status == STATUS_OK)
-        send->fn(send->arg, &(struct app_verdict){
-                                .end = APP_LACKING, .group = send->job.group, .why = group.lacks});
+        send->fn(send->arg,
+                 &(struct app_verdict){.end = APP_LACKING, .group = send->job.group, .why = group.lacks});
     else
         send->fn(send->arg,
                  &(struct app_verdict){.end = status == STATUS_NO_MEMORY ? APP_NO_MEMORY : APP_UNREADABLE,
@@ -247,10 +247,10 @@ static void send_jobs(struct app_send *send)
     const struct job *job = &send->job;
     for (size_t i = 0; i < send->count; i++) {
         const char *text = send->text.data;
-        send->jobs[i].endpoint = slice_from(text + send->parts[i].name,
-                                            send->parts[i].record - send->parts[i].name);
-        send->jobs[i].record = slice_from(text + send->parts[i].record,
-                                          send->parts[i].end - send->parts[i].record);
+        send->jobs[i].endpoint =
+            slice_from(text + send->parts[i].name, send->parts[i].record - send->parts[i].name);
+        send->jobs[i].record =
+            slice_from(text + send->parts[i].record, send->parts[i].end - send->parts[i].record);
     }
     struct store_send call = {
         .id = buffer_slice(&send->id),

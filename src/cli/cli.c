@@ -147,7 +147,8 @@ static const struct command {
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP
          BULK_HELP},
     {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
-     cancel_run, 1, "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
+     cancel_run, 1,
+     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
      DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},

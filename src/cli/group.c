@@ -17,8 +17,8 @@ static bool write_endpoints(struct call *call, struct buffer *text)
         const char *word = call->arguments.words[i];
         struct slice name, url;
         if (!slice_cut(slice_of(word), '=', &name, &url) || name.size == 0 || url.size == 0) {
-            problem_set(&call->problem,
-                        "%s: expected ENDPOINT=URL, such as north=https://north.example/hook", word);
+            problem_set(&call->problem, "%s: expected ENDPOINT=URL, such as north=https://north.example/hook",
+                        word);
             return false;
         }
         json_put_name_text(&json, name);

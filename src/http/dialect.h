@@ -29,7 +29,7 @@ enum reach {
     REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
     REACH_ALL,       /* no request, because the method concerns all topics: 403 */
     REACH_TOPIC,     /* requests for its topics; any other topic in the path: 403 */
-    REACH_GROUP, /* requests for its groups; any other group in the path: 403 */
+    REACH_GROUP,     /* requests for its groups; any other group in the path: 403 */
     REACH_JOB,   /* requests for jobs of its topics; any other job in the path: 404, as if it did not exist */
     REACH_ASKED, /* the handler checks, because the body or the query names the topic */
 };
@@ -62,7 +62,7 @@ typedef bool route_names_fn(struct buffer *text, struct route_names *);
 enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
-    const char *path;      /* each ":" stands for a segment that names a topic, a jobId, a group or a receiver */
+    const char *path; /* each ":" stands for a segment that names a topic, a jobId, a group or a receiver */
     route_names_fn *names; /* NULL: the path has no ":" */
     bool is_probe;         /* reports health: its query is ignored, and it is answered even over the limits */
     struct method methods[ROUTE_METHODS_MAX];

@@ -1,8 +1,9 @@
 /* group.h - a group: named endpoints. A job that is sent to a group becomes one job for each endpoint.
  *
  * The text of a group in Redis is JSON of the same form as the API's:
- * {"endpoints":{"<name>":{"url":"...","method":"...","headers":{...}}, ...}}. As in records (job.h), unknown members of
- * another version are carried, and needs names the features that a process must know to use the group. */
+ * {"endpoints":{"<name>":{"url":"...","method":"...","headers":{...}}, ...}}. As in records (job.h), unknown
+ * members of another version are carried, and needs names the features that a process must know to use the
+ * group. */
 #ifndef DUEPOST_JOB_GROUP_H
 #define DUEPOST_JOB_GROUP_H
 
@@ -13,9 +14,9 @@
 enum {
     GROUP_NAME_MAX = JOB_TOPIC_MAX, /* bytes */
     GROUP_ENDPOINTS_MAX = 100,
-    GROUP_ENDPOINT_NAME_MAX = 64,  /* bytes */
-    GROUP_BYTES_MAX = 256 * 1024,  /* bytes of a text */
-    GROUP_PATCH_MAX = 512 * 1024,  /* bytes of a patch, including spaces */
+    GROUP_ENDPOINT_NAME_MAX = 64, /* bytes */
+    GROUP_BYTES_MAX = 256 * 1024, /* bytes of a text */
+    GROUP_PATCH_MAX = 512 * 1024, /* bytes of a patch, including spaces */
 };
 
 /* The table of an endpoint's members, see members.h. */
@@ -63,8 +64,8 @@ void group_walk_init(struct group_walk *, const struct group *);
 bool group_walk_next(struct group_walk *);
 void group_walk_fini(struct group_walk *);
 
-/* Makes job the job for this endpoint: its url, its method, and its headers after the job's own, where the job has none
- * of the same name. Returns false if there are too many headers. Borrows the endpoint. */
+/* Makes job the job for this endpoint: its url, its method, and its headers after the job's own, where the
+ * job has none of the same name. Returns false if there are too many headers. Borrows the endpoint. */
 bool group_endpoint_apply(const struct group_endpoint *, struct job *);
 
 /* Puts the endpoints for people, with masks for values of headers and queries of urls. */

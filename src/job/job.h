@@ -98,7 +98,7 @@ enum job_member {
 /* The slices point into the text that was parsed, and into the buffer text. */
 struct job {
     struct slice topic, job_id;
-    struct slice url; /* empty: the topic's is used */
+    struct slice url;   /* empty: the topic's is used */
     struct slice group; /* sent instead of url, see group.h; not in records */
     enum job_method method;
     struct slice body;        /* raw JSON; empty: no such body */

@@ -146,9 +146,8 @@ static enum status read_field(struct slice word, unsigned *given, struct token *
         *given |= 1U << i;
         return fields[i].read(slice_skip(word, fields[i].name.size), token, problem);
     }
-    return bad(
-        problem,
-        "behind the digest there may be scopes=, topics=, groups= and rate=, with spaces between, and nothing else");
+    return bad(problem, "behind the digest there may be scopes=, topics=, groups= and rate=, with spaces "
+                        "between, and nothing else");
 }
 
 static enum status read_line(struct slice line, struct token *token, struct problem *problem)

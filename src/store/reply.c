@@ -57,7 +57,8 @@ enum status reply_refuse(const char *script)
 
 bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
 {
-    if (redis_reply_size(reply) < 3 || !reply_read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
+    if (redis_reply_size(reply) < 3 ||
+        !reply_read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
         return false;
     job->at_ms = redis_reply_integer(redis_reply_at(reply, 1));
     job->record = redis_reply_text(redis_reply_at(reply, 2));

@@ -164,7 +164,8 @@ struct shard_recovered {
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 
-/* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. There may be more if is_full. */
+/* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. There
+ * may be more if is_full. */
 typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 

@@ -321,8 +321,8 @@ void store_set_topic(struct store *, struct slice topic, struct slice old_settin
 /* ---- Groups ---- */
 
 /* Writes a group, which is in the shard of its name. An empty new_text removes the group. The status is STALE
- * if the text is not old_text (empty: there is no group) any more; nothing is changed then. Borrows the slices
- * until the callback. store_topics reads groups. */
+ * if the text is not old_text (empty: there is no group) any more; nothing is changed then. Borrows the
+ * slices until the callback. store_topics reads groups. */
 typedef void store_set_group_fn(void *arg, enum status);
 void store_set_group(struct store *, struct slice name, struct slice old_text, struct slice new_text,
                      store_set_group_fn *, void *arg);

@@ -12,8 +12,8 @@ enum {
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* each looks for up to 100 jobs */
-    MENDED_MAX = 64,  /* repairs reported from one step */
-    SWEEP_MAX = 1024, /* jobs in one call */
+    MENDED_MAX = 64,       /* repairs reported from one step */
+    SWEEP_MAX = 1024,      /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
     SURVEY_MAX = 2000, /* topics in one call; it ends earlier if it takes long */
 };

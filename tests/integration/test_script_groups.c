@@ -4,7 +4,7 @@
 
 /* t/s was sent to g with endpoints a and b, and waits. */
 #define SENT                                                                                                 \
-    "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\n"                                                  \
+    "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\n"                                                         \
     "due: t@now+5000\n"                                                                                      \
     "jobs: t/s~a={r} t/s~b={q}\n"                                                                            \
     "sends: t/s=m,g,a,b\n"                                                                                   \
@@ -40,14 +40,15 @@ START_TEST(send_schedules_all_or_none)
         {DELAYED, "send 2 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "-7", NULL},
         {SENT, "send 0 9 t/s 0 - other g 2 a \"r\"} b \"q\"}", "(taken t/s~a)", NULL},
         {SENT, "send 0 9 t/s 0 - m other 2 c \"r\"} d \"q\"}", "(taken t/s~a)", NULL},
-        {"bucket:t: t/s~b@now+9\ndue: t@now+9\njobs: t/s~b={r}\n",
-         "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
+        {"bucket:t: t/s~b@now+9\ndue: t@now+9\njobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}",
+         "(taken t/s~b)", NULL},
         /* one in a lease, one nowhere */
         {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n",
          "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
         {"jobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
         /* the second send of a call meets the first one */
-        {ABSENT, "send 3 9 t/s 0 - m g 2 a \"r\"} b \"q\"} t/s 0 - m g 2 a \"r\"} b \"q\"} u/s 0 - m g 2 a x b y",
+        {ABSENT,
+         "send 3 9 t/s 0 - m g 2 a \"r\"} b \"q\"} t/s 0 - m g 2 a \"r\"} b \"q\"} u/s 0 - m g 2 a x b y",
          "(sent now now) (same a ready now b ready now) -7",
          MADE("now") "bucket:t: t/s~a@now t/s~b@now.0005\nready: t\nturns: t@1\n"
                      "sends_until: t/s@now+60000\n"},
@@ -66,7 +67,8 @@ START_TEST(send_finds_the_same_while_a_job_of_it_is_there)
     "sends_until: t/s@now+65000\n"
 #define ALL_ENDED "sends: t/s=m,g,a,b\nsends_until: t/s@now+65000\n"
     CHECK_EXAMPLES( //
-        {SENT, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a delayed now+5000 b delayed now+5000)", NULL},
+        {SENT, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a delayed now+5000 b delayed now+5000)",
+         NULL},
         {SENT, "send 0 9 t/s 0 - m g 0", "(same a delayed now+5000 b delayed now+5000)", NULL},
         {SENT, "send 1 9 t/s 0 - m g 3 a \"r\"} b \"q\"} c \"s\"}",
          "(same a delayed now+5000 b delayed now+5000)", NULL},
@@ -81,10 +83,8 @@ END_TEST
 START_TEST(send_refuses_what_has_another_form)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "send 0 9 t/s 0 - m g 2 a x", "ERR", NULL},
-        {ABSENT, "send 0 9 t/s 0 - m g x", "ERR", NULL},
-        {ABSENT, "send 0 9 t/s 0 - m g -1", "ERR", NULL},
-        {ABSENT, "send 0 9 t 0 - m g 1 a x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m g 2 a x", "ERR", NULL}, {ABSENT, "send 0 9 t/s 0 - m g x", "ERR", NULL},
+        {ABSENT, "send 0 9 t/s 0 - m g -1", "ERR", NULL}, {ABSENT, "send 0 9 t 0 - m g 1 a x", "ERR", NULL},
         {ABSENT, "send 0 9 t/s x - m g 1 a x", "ERR", NULL},
         {ABSENT, "send 0 9 t/s 0 - m g 1 a/b x", "ERR", NULL},
         {ABSENT, "send 0 9 t/s 0 - m '' 1 a x", "ERR", NULL}, );
@@ -118,7 +118,8 @@ START_TEST(unsend_cancels_those_that_are_left)
     "kept: t/s~d=dead,now-4,0,2,{}\nsends: t/s=m,g,a,b,c,d\nsends_until: t/s@now+9\n"
     CHECK_EXAMPLES( //
         {MIXED, "unsend t/s g", "(a 0 b -1 c 1 d 0)",
-         "bucket:t: t/x@now+9\ndue: t@now+9\nholders:t: t/s~c|n1=\njobs: t/x={}\nlingering: t/s~c|n1@now+7\n"},
+         "bucket:t: t/x@now+9\ndue: t@now+9\nholders:t: t/s~c|n1=\njobs: t/x={}\nlingering: "
+         "t/s~c|n1@now+7\n"},
         {MIXED, "unsend t/s other t/x g", "-1 -1", NULL},
         {SENT, "unsend t/s g t/s g", "(a 0 b 0) -1", ABSENT},
         {"sends: t/s=m,g,a\nsends_until: t/s@now+9\n", "unsend t/s g", "(a -1)", ABSENT}, );
