@@ -19,16 +19,21 @@ void base64_append(struct buffer *out, struct slice bytes)
     }
 }
 
+/* The value of each digit plus 1; 0 for other bytes. A table, because bodies of jobs may be long. */
+static const uint8_t digit_values[256] = {
+    ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
+    ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64};
+
 /* Returns the value of a digit, or -1. */
-static int digit_value(char digit)
+static inline int digit_value(char digit)
 {
-    if (digit >= 'A' && digit <= 'Z')
-        return digit - 'A';
-    if (digit >= 'a' && digit <= 'z')
-        return digit - 'a' + 26;
-    if (digit >= '0' && digit <= '9')
-        return digit - '0' + 52;
-    return digit == '+' ? 62 : digit == '/' ? 63 : -1;
+    return digit_values[(unsigned char)digit] - 1;
 }
 
 /* Returns the number of padding characters at the end: 0, 1 or 2. */
@@ -44,25 +49,45 @@ bool base64_is_valid(struct slice text)
     if (text.size % 4)
         return false;
     size_t padding = padding_of(text), digits = text.size - padding;
+    bool is_valid = true;
     for (size_t i = 0; i < digits; i++)
-        if (digit_value(text.data[i]) < 0)
-            return false;
+        is_valid &= digit_value(text.data[i]) >= 0;
+    if (!is_valid)
+        return false;
     unsigned unused = padding == 2 ? 15 : padding == 1 ? 3 : 0;
     return !padding || ((unsigned)digit_value(text.data[digits - 1]) & unused) == 0;
+}
+
+/* Decodes four digits. The bits of padding have no meaning. */
+static uint32_t decode_four(const char *text)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 4; i++)
+        bits = bits << 6 | ((uint32_t)digit_value(text[i]) & 63);
+    return bits;
 }
 
 bool base64_decode(struct slice text, struct buffer *out)
 {
     if (!base64_is_valid(text))
         return false;
-    size_t size = text.size / 4 * 3 - padding_of(text), used = 0;
-    char *bytes = buffer_extend(out, size);
-    for (size_t i = 0; bytes && i < text.size; i += 4) {
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 4; k++)
-            bits = bits << 6 | (text.data[i + k] == '=' ? 0 : (uint32_t)digit_value(text.data[i + k]));
-        for (int shift = 16; shift >= 0 && used < size; shift -= 8)
-            bytes[used++] = (char)(bits >> shift);
+    if (text.size == 0)
+        return true;
+    size_t padding = padding_of(text), whole = text.size / 4 - (padding > 0);
+    char *at = buffer_extend(out, text.size / 4 * 3 - padding);
+    if (!at)
+        return true;
+    for (size_t i = 0; i < whole; i++, at += 3) {
+        uint32_t bits = decode_four(text.data + 4 * i);
+        at[0] = (char)(bits >> 16);
+        at[1] = (char)(bits >> 8);
+        at[2] = (char)bits;
+    }
+    if (padding) {
+        uint32_t bits = decode_four(text.data + 4 * whole);
+        at[0] = (char)(bits >> 16);
+        if (padding == 1)
+            at[1] = (char)(bits >> 8);
     }
     return true;
 }
