@@ -33,6 +33,8 @@ static const struct member rows[] = {
      .max = TOPIC_MAX_IN_FLIGHT_MAX},
     {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
      .carried = offsetof(struct topic_settings, rate_carried)},
+    {NAMED("weight"), MEMBER_INTEGER, EVERYWHERE, FIELD(weight), HAS(weight), .min = 1,
+     .max = TOPIC_WEIGHT_MAX},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),

@@ -1,6 +1,6 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, url, the callbacks and
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, url, the callbacks and
  * retention; consumers read the rest. Settings that are not set are not in the text. A topic without settings
  * has no text.
  *
@@ -17,6 +17,7 @@
 enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
+    TOPIC_WEIGHT_MAX = 100,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
     TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* bytes of a text */
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
@@ -28,6 +29,7 @@ enum {
 
 struct topic_settings {
     bool is_paused;
+    int64_t weight;                             /* share of attempts among topics; 0: not set, like 1 */
     int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
     bool has_schedule, has_timeout;

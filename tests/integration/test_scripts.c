@@ -689,7 +689,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000\n"
          "ready: u\n"
-         "turns: u@4 t@5\n"},
+         "turns: u@4 t@1048579\n"},
         /* A share of one in a row; at its limit of two in flight t waits without a time. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000",
          "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
@@ -710,7 +710,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000\n"
          "ready: t\n"
-         "turns: u@4 t@5\n"},
+         "turns: u@4 t@1048579\n"},
         {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 0 1 u/a now-9 {5}",
          "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/b@now-9\n"

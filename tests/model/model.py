@@ -871,7 +871,7 @@ class World:
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
-        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"retention": 60}, {"retention": 1.5},
+        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.15:
             self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5}, {"onDead": "http://a/", "onAttempt": "http://a/", "retention": 60})))

@@ -11,6 +11,7 @@ import math
 import re
 
 LEASE_MS = 5000
+A_JOB = 1048576  # virtual time of a job of a topic with weight 1
 BEHIND_MS, NEWEST_LIMIT = 500, 8
 TIES = 2048
 CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
@@ -59,7 +60,7 @@ class Pool:
         self.undated = {}
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
-        self.turns = []
+        self.turn_scores = {}  # ready topic -> virtual time
         self.settings = {}  # topic -> what an operator has set; "*": for all topics
         self.redates = False
         self.spent = {}  # topic -> us up to which its rate is spent
@@ -70,6 +71,10 @@ class Pool:
         self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
         self.sends_until = {}  # the same -> when it is looked at next, ms
         self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
+
+    @property
+    def turns(self):
+        return sorted(self.turn_scores, key=lambda topic: (self.turn_scores[topic], topic))
 
     @property
     def now(self):
@@ -158,9 +163,9 @@ class Pool:
         if waiting and (not is_due or held_until):
             self.due[topic] = held_until if is_due else int(waiting[0][0])
         if not is_due or held_until:
-            self.turns = [other for other in self.turns if other != topic]
-        elif topic not in self.turns:
-            self.turns.append(topic)
+            self.turn_scores.pop(topic, None)
+        elif topic not in self.turn_scores:
+            self.turn_scores[topic] = max(self.turn_scores.values(), default=0) + 1
 
     def ring(self):
         if self.turns and not self.bell:
@@ -373,9 +378,11 @@ class Pool:
         return answers
 
     def change(self, items):
-        answers, self.met = [], []
+        answers, self.met, placed = [], [], set()  # those that kept their record are in no bucket yet
         for job_id, tag, when, record in items:
             seen = self.seen(job_id, tag)
+            if job_id in placed and seen == "pool" and tag not in ("", "*"):
+                seen = None
             self.met.append(seen)
             if seen != "dead" and job_id in self.leases:
                 answers.append(-3)
@@ -389,6 +396,9 @@ class Pool:
                 answers.append(0)
             else:
                 at = 0
+                if record == "":
+                    self.take(job_id)
+                    placed.add(job_id)
                 self.jobs[job_id] = record or self.jobs[job_id]
                 self.crashes.pop(job_id, None)
                 if when != "-":
@@ -613,37 +623,70 @@ class Pool:
         kept, last = places[:most - quarter], places[:-quarter - 1:-1]
         return kept + last if not kept or last[-1][0] > kept[-1][0] else places[:most]
 
+    def weight_of(self, topic):
+        return self.settings.get(topic, {}).get("weight", 1)
+
+    def after_turn(self, topic, number):
+        return self.turn_scores[topic] + math.ceil(number * A_JOB / self.weight_of(topic))
+
+    def plan_turns(self, left, share, rounds):
+        """The first topics with the places that each gets, as long as no topic with a weight has its next turn before them."""
+        topics, plan, due_again = self.turns[:min(64, left + 1)], [], INF
+        for number, topic in enumerate(topics):
+            planned = sum(len(places) for _, places, _ in plan)
+            if planned >= left or len(plan) >= rounds or self.turn_scores[topic] > due_again:
+                break
+            weight, most = self.weight_of(topic), share
+            if weight > 1:
+                following = [self.turn_scores[other] for other in topics[number + 1:number + 2]]
+                following += [self.after_turn(other, len(places)) for other, places, _ in plan if places]
+                most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
+            most = left if len(topics) == 1 else min(most, left - planned)
+            free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
+            if self.settings.get(topic, {}).get("paused"):
+                free = 0
+            places = self.first_places(topic, max(free, 0))
+            plan.append((topic, places, free > 0))
+            if weight > 1 and places:
+                due_again = min(due_again, self.after_turn(topic, len(places)))
+        return plan, len(topics) == 1
+
     def claim(self, most, nonce, share, most_bytes):
         claims, rounds, full = [], 2 * most, False
         self.served = []
-        while len(claims) < most and rounds and self.turns and not full and most_bytes > 0:
-            rounds -= 1
-            topic = self.turns[0]
-            free = min(most - len(claims), share, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
-            if self.settings.get(topic, {}).get("paused"):
-                free = 0
-            before = len(claims)
-            first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
-            if free > 0 and topic not in self.served:
-                self.served.append(topic)
-            for due, job_id in self.first_places(topic, max(free, 0)):
-                record = self.jobs[job_id]
-                if full:
+        while len(claims) < most and rounds and self.turn_scores and not full and most_bytes > 0:
+            plan, is_alone = self.plan_turns(most - len(claims), share, rounds)
+            rounds -= len(plan)
+            moved = {}
+            for topic, places, is_free in plan:
+                if full or most_bytes <= 0:
                     break
-                if len(record) > most_bytes and claims:
-                    full = True
-                    break
-                most_bytes -= len(record)
-                del self.bucket[job_id]
-                due = self.held.pop(job_id, due)
-                self.leases[job_id] = self.now + LEASE_MS
-                self.holders[job_id] = (nonce, due)
-                claims.append(Claim(job_id, int(due), record))
-            if self.rate_of(topic):
-                live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
-                self.spend(topic, live, first_due)
-            self.turns.remove(topic)
-            self.offer(topic)
+                before = len(claims)
+                first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
+                for due, job_id in places:
+                    record = self.jobs[job_id]
+                    if len(record) > most_bytes and claims:
+                        full = True
+                        break
+                    most_bytes -= len(record)
+                    del self.bucket[job_id]
+                    due = self.held.pop(job_id, due)
+                    self.leases[job_id] = self.now + LEASE_MS
+                    self.holders[job_id] = (nonce, due)
+                    claims.append(Claim(job_id, int(due), record))
+                if self.rate_of(topic):
+                    live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
+                    self.spend(topic, live, first_due)
+                if is_free and topic not in self.served:
+                    self.served.append(topic)
+                taken = len(claims) - before
+                moved[topic] = self.after_turn(topic, taken) if taken else None
+                self.offer(topic)
+            last = max(self.turn_scores.values(), default=0)
+            for topic, score in moved.items():
+                if topic in self.turn_scores and not is_alone:
+                    last += score is None
+                    self.turn_scores[topic] = last if score is None else score
         self.ring()
         return claims
 

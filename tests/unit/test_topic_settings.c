@@ -229,7 +229,7 @@ START_TEST(merges_a_patch)
         {"{\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"}}", "{\"headers\":{\"x-a\":null,\"X-C\":\"3\"}}",
          "{\"headers\":{\"X-B\":\"2\",\"X-C\":\"3\"}}"},
         {"{\"retrySchedule\":[1]}", "{\"retrySchedule\":[1.50,2]}", "{\"retrySchedule\":[1.5,2]}"},
-        {"{\"weight\":1.10,\"timeout\":1}", "{\"timeout\":null}", "{\"weight\":1.10}"},
+        {"{\"height\":1.10,\"timeout\":1}", "{\"timeout\":null}", "{\"height\":1.10}"},
         {"{\"timeout\":1}", "[\"c\"]", ": must be an object"},
         {"", "{", ": ends too early, at byte 1"},
         {"", "{\"rate\":{\"per\":1}}", "rate.jobs: is required"},
@@ -265,7 +265,7 @@ START_TEST(carries_settings_that_it_does_not_know)
 {
     check_carries("", "");
     check_carries("{}", "");
-    check_carries("{\"weight\":3}", "{\"weight\":3}");
+    check_carries("{\"height\":3}", "{\"height\":3}");
     check_carries("{\"a\":[1.10],\"paused\":true,\"b\":123456789012345678901234567890,\"c\":{}}",
                   "{\"paused\":true,\"a\":[1.10],\"b\":123456789012345678901234567890,\"c\":{}}");
     check_carries("{\"rate\":{\"jobs\":3,\"by\":\"key\",\"per\":1}}",
@@ -286,7 +286,7 @@ END_TEST
 
 START_TEST(takes_no_unknown_settings_from_a_client)
 {
-    static const char *const cases[] = {"{\"weight\":3}", "{\"needs\":[]}",
+    static const char *const cases[] = {"{\"height\":3}", "{\"needs\":[]}",
                                         "{\"rate\":{\"jobs\":1,\"per\":1,\"by\":\"key\"}}"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_int_eq(topic_settings_parse(slice_of(cases[i]), &settings, &errors), STATUS_INVALID);
@@ -296,12 +296,12 @@ END_TEST
 START_TEST(a_change_carries_them_on)
 {
     static const char old[] =
-        "{\"weight\":1.10,\"timeout\":1,\"rate\":{\"jobs\":3,\"per\":1,\"by\":\"key\"}}";
+        "{\"height\":1.10,\"timeout\":1,\"rate\":{\"jobs\":3,\"per\":1,\"by\":\"key\"}}";
     struct buffer out;
     buffer_init(&out, 4096);
     ck_assert_str_eq(patched(old, SLICE("{\"rate\":{\"jobs\":4,\"per\":1},\"timeout\":null}")),
-                     "{\"rate\":{\"jobs\":4,\"per\":1,\"burst\":1,\"by\":\"key\"},\"weight\":1.10}");
-    ck_assert_str_eq(patched(old, SLICE("{\"rate\":null}")), "{\"timeout\":1,\"weight\":1.10}");
+                     "{\"rate\":{\"jobs\":4,\"per\":1,\"burst\":1,\"by\":\"key\"},\"height\":1.10}");
+    ck_assert_str_eq(patched(old, SLICE("{\"rate\":null}")), "{\"timeout\":1,\"height\":1.10}");
     ck_assert_int_eq(topic_settings_read(slice_of(old), &settings), STATUS_OK);
     topic_settings_show(&settings, &out);
     ck_assert_str_eq(buffer_text(&out), "{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":1},\"timeout\":1}");

@@ -51,11 +51,22 @@ local function offer(topic, is_new, is_kept)
   end
 end
 
+-- A score in turns is virtual time, a whole number: each job that a topic gets moves the topic on by A_JOB through its weight
+-- (start-time fair queueing). A topic that becomes ready begins behind all others, 1 after the last one: it has no credit
+-- for idleness, and topics of one time keep the order of their arrival.
+local A_JOB = 1048576
+local next_turns = {} -- by topic that was served: its new score
+
 -- A topic that is in turns already keeps its place, unless it has had its turn.
 local function add_turns(had_turn)
-  local last, numbered = call('ZRANGE', TURNS, '0', '0', 'REV', 'WITHSCORES')[2] or 0, {}
+  local last, numbered = nil, {}
   for i = 1, #turns_added do
-    numbered[2 * i - 1] = last + i
+    local score = next_turns[turns_added[i]]
+    if not score then
+      last = (last or call('ZRANGE', TURNS, '0', '0', 'REV', 'WITHSCORES')[2] or 0) + 1
+      score = last
+    end
+    numbered[2 * i - 1] = score
     numbered[2 * i] = turns_added[i]
   end
   if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end

@@ -15,6 +15,7 @@ local function are_sound(s)
   end
   if s.needs and type(s.needs) ~= 'table' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
+  if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
   if not rate then return rate == nil end
   return type(rate) == 'table' and is_number(rate.jobs, 1, 1e9) and is_number(rate.per, 0.001, 1e9)
