@@ -17,9 +17,11 @@ import verdict
 
 
 class Lane:
-    def __init__(self, site_redis, judge, name, *, redis=None, binary=None, extra=None, options=("--reactors", "1")):
+    def __init__(self, site_redis, judge, name, *, redis=None, binary=None, extra=None, options=("--reactors", "1"), members=None):
+        """members: of each job."""
         self.redis, self.judge, self.name = site_redis, judge, name
         self.keys = f"{name}:{{0}}:"
+        self.members = members or {}
         self.told = {}
         self.faults = []
         self.make_node = lambda: Node(0, "--prefix", f"{name}:", *options, redis=redis or site_redis.address, binary=binary,
@@ -36,7 +38,7 @@ class Lane:
         key = f"{self.name}/{job_id}"
         told = self.told.setdefault(key, Told(sent_us=time.time_ns() // 1000))
         body = {"topic": self.name, "jobId": job_id, "url": (url or self.judge.url) + path,
-                "retrySchedule": [0.5] * 3, **job}
+                "retrySchedule": [0.5] * 3, **self.members, **job}
         told.scheduled, answer = request(node, "POST", "/jobs", body)
         self.last = answer
         told.nothing_changed = told.scheduled == 507 or "nothing changed" in str(answer)

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 
+import callbacks
 from client import Told
 import control
 from judge import Judge
@@ -42,7 +43,8 @@ class Story:
     def __init__(self, redis, judge, name, point, action, binary=None):
         self.hit = scratch.file("points")
         extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
-        self.lane = Lane(redis, judge, name, binary=binary, extra=extra, options=("--reactors", "1", "--drain-timeout", "500ms"))
+        self.lane = Lane(redis, judge, name, binary=binary, extra=extra, options=("--reactors", "1", "--drain-timeout", "500ms"),
+                         members=callbacks.members(judge))
         self.order = f"{point} 1 {action}" if point else ""
         self.action = action
         self.was_hit = False
@@ -73,6 +75,7 @@ class Story:
             self.lane.await_settled(60)
             verdict = self.lane.verdict()
             verdict.broken += self.halves()
+            verdict.broken += callbacks.faults(self.lane, skipped=("run",))
             return verdict
         finally:
             self.over.set()
@@ -240,14 +243,18 @@ def run(report):
     }
     controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
+    lost = stories_of(redis, judge, ["after http_call"], "kill", control.without("follow-ups"), "unreported-")
+    doubled = stories_of(redis, judge, ["before complete"], "stop", control.without("fence of follow-ups"), "doubled-")
     try:
-        verdicts = tell(report, [story for kind in (*kinds.values(), controls) for story in kind])
+        verdicts = tell(report, [story for kind in (*kinds.values(), controls, lost, doubled) for story in kind])
         for kind, stories in kinds.items():
             if stories:
                 report.verdict(f"{kind} at each of {len(stories)} points", summed(verdicts[s] for s in stories))
         idle = [story.order for story in kinds["killed"] if not story.was_hit]
         report.expect(not idle, f"points that nothing came by: {', '.join(idle)}")
         report.control("destructive pop, killed at the points", summed(verdicts[s] for s in controls))
+        report.control("no follow-ups", summed(verdicts[s] for s in lost))
+        report.control("no fence of follow-ups", summed(verdicts[s] for s in doubled))
     finally:
         redis.end()
         judge.stop()

@@ -48,7 +48,8 @@ static struct fixture {
     atomic_size_t done;
     atomic_int connections, requests, ended; /* seen by the receiver */
     atomic_int half_closed;
-    bool may_connect, may_send, needs_fresh;
+    bool may_connect, may_send, needs_fresh, wants_large_answer;
+    char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last one of its kind */
     int64_t freeze_us; /* what answering the question may_send takes */
     int connect_questions, send_questions;
     char last[4096]; /* the last request's text */
@@ -148,10 +149,12 @@ static void on_done(void *arg, const struct http_outcome *outcome)
     ck_assert(!result->is_done);
     result->is_done = true;
     result->outcome = *outcome;
-    ck_assert_uint_le(outcome->answer.size, sizeof result->answer);
+    char *answer = fx.wants_large_answer ? fx.large_answer : result->answer;
+    ck_assert_uint_le(outcome->answer.size,
+                      fx.wants_large_answer ? sizeof fx.large_answer : sizeof result->answer);
     if (outcome->answer.size)
-        memcpy(result->answer, outcome->answer.data, outcome->answer.size);
-    result->outcome.answer.data = result->answer;
+        memcpy(answer, outcome->answer.data, outcome->answer.size);
+    result->outcome.answer.data = answer;
     if (outcome->again.size)
         memcpy(result->again, outcome->again.data, outcome->again.size);
     result->outcome.again.data = result->again;
@@ -203,6 +206,7 @@ static struct http_call *post_to(size_t index, const char *url, struct slice bod
         .body = body,
         .timeout_ms = timeout_ms,
         .needs_fresh = fx.needs_fresh,
+        .wants_large_answer = fx.wants_large_answer,
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,
@@ -680,6 +684,37 @@ START_TEST(a_long_body_is_told_as_far_as_it_goes)
         ck_answer(i, slice_from(body, i < 2 ? sizeof body : 0), i == 1);
     }
     ck_assert_int_eq(fx.connections, 1);
+}
+END_TEST
+
+static void serve_very_long_bodies(int fd, int number)
+{
+    static const size_t sizes[] = {HTTP_LARGE_ANSWER_MAX, HTTP_LARGE_ANSWER_MAX + 1};
+    static char body[HTTP_LARGE_ANSWER_MAX + 1];
+    (void)number;
+    memset(body, 'x', sizeof body - 2);
+    body[sizeof body - 2] = 'y';
+    for (size_t i = 0; i < 2 && next_request(fd); i++) {
+        char head[64];
+        snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", sizes[i]);
+        wire_send(fd, slice_of(head));
+        wire_send(fd, slice_from(body, sizes[i]));
+    }
+}
+
+START_TEST(a_large_answer_is_told_where_it_is_wanted)
+{
+    receive_with(serve_very_long_bodies);
+    for (size_t i = 0; i < 3; i++) {
+        fx.wants_large_answer = i < 2;
+        post(i);
+        run(1);
+        const struct http_outcome *outcome = &fx.results[i].outcome;
+        ck_status(outcome, 200);
+        ck_assert_uint_eq(outcome->answer.size, i < 2 ? HTTP_LARGE_ANSWER_MAX : HTTP_ANSWER_MAX);
+        ck_assert_int_eq(outcome->answer.data[outcome->answer.size - 1], i < 2 ? 'y' : 'x');
+        ck_assert_int_eq(outcome->is_answer_cut, i > 0);
+    }
 }
 END_TEST
 
@@ -1254,6 +1289,7 @@ static void add_answers(TCase *tc)
     tcase_add_test(tc, slow_body_is_not_waited_for);
     tcase_add_loop_test(tc, what_came_of_the_body_is_told, 0, (int)(sizeof bodies / sizeof *bodies));
     tcase_add_test(tc, a_long_body_is_told_as_far_as_it_goes);
+    tcase_add_test(tc, a_large_answer_is_told_where_it_is_wanted);
     tcase_add_test(tc, without_an_answer_nothing_is_told_of_its_body);
     tcase_add_test(tc, endless_headers_are_too_large);
     tcase_add_test(tc, endless_header_line_is_too_large);
