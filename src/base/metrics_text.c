@@ -28,6 +28,7 @@ static const struct {
     {"duepost_dead_removed_by_retention_total", "Dead jobs that the retention of their topic removed."},
     {"duepost_dead_removed_by_age_total", "Dead jobs that --dead-max-age removed."},
     {"duepost_dead_removed_by_number_total", "Dead jobs that --dead-max removed."},
+    {"duepost_callbacks_total", "Callbacks scheduled with the end or the attempt that they report."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)

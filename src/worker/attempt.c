@@ -63,6 +63,9 @@ static void attempt_tell_end(struct attempt *attempt)
 
 static void count_end(const struct attempt *attempt)
 {
+    size_t callbacks = attempt->texts.callbacks.count;
+    if (callbacks)
+        metrics_count(attempt->context->metrics, METRICS_COUNTER_CALLBACKS, callbacks);
     if (attempt->ending.verdict == ENDING_COMPLETE) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DELIVERED);
         attempt_log_delivery(attempt);

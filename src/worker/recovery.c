@@ -53,12 +53,14 @@ static void end_step(struct recovery *recovery)
 
 /* Logs and counts the death. The log line omits the attempts and the receiver, which are in the job's record
  * in Redis. */
-static void note_death(struct recovery *recovery, struct slice id)
+static void note_death(const struct burial *burial)
 {
-    struct slice topic, job_id;
+    struct slice topic, job_id, id = burial->lease.id;
+    struct metrics *metrics = burial->recovery->metrics;
     log_warning("job_dead", LOG_SLICE("job", id), LOG_TEXT("reason", "consumer_lost"));
     if (job_key_parse(id, &topic, &job_id))
-        metrics_ended(recovery->metrics, topic, METRICS_END_DEAD);
+        metrics_ended(metrics, topic, METRICS_END_DEAD);
+    metrics_count(metrics, METRICS_COUNTER_CALLBACKS, burial->callbacks.count);
 }
 
 /* Ends a burial. STATUS_STALE means that the job's outcome was recorded in the meantime, its owner changed
@@ -69,7 +71,7 @@ static void on_buried(void *arg, enum status status)
     struct burial *burial = arg;
     struct recovery *recovery = burial->recovery;
     if (status == STATUS_OK)
-        note_death(recovery, burial->lease.id);
+        note_death(burial);
     buffer_fini(&burial->id);
     buffer_fini(&burial->record);
     callback_jobs_fini(&burial->callbacks);

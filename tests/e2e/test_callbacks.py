@@ -59,6 +59,7 @@ def test_a_delivery_is_reported(server, receiver, topic):
     assert told["answer"] == '{"id": 9}' and "answerTruncated" not in told and "body" not in told
     assert told["createdAt"] <= told["dueAt"] <= told["endedAt"] and told["lateMs"] >= 0
     assert [each["number"] for each in told["lastAttempts"]] == [1] and told["lastAttempts"][0]["durationMs"] == told["durationMs"]
+    assert "duepost_callbacks_total" in server.get("/metrics").body.decode()
     assert end.job_id.startswith("a~delivered~") and end.headers["content-type"] == "application/json"
 
 

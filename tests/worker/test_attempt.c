@@ -219,6 +219,7 @@ START_TEST(a_delivery_has_a_callback_where_the_job_says_so)
     const struct world_call *call = check_ending(WORLD_COMPLETE);
     ck_assert_ptr_nonnull(strstr(call->follow_record, "\"outcome\":\"delivered\""));
     world_answer(WORLD_COMPLETE, STATUS_OK);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_CALLBACKS), 1);
 }
 END_TEST
 
