@@ -80,7 +80,8 @@ bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)
         fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .group = job->group});
         return false;
     }
-    return !use_case_is_unready(send->app, job->topic, fn, arg);
+    return !use_case_is_target_refused(send->app, job, fn, arg) &&
+           !use_case_is_unready(send->app, job->topic, fn, arg);
 }
 
 /* ---- outcome ---- */

@@ -207,6 +207,15 @@ def test_labels_and_a_body_of_bytes_are_reported(server, receiver, topic):
     assert document(found)["labels"] == ["é", "b"] and document(found)["bodyBase64"] == "/wA=" and "body" not in document(found)
 
 
+def test_each_job_of_a_group_has_its_callback(server, receiver, topic):
+    endpoints = {name: {"url": receiver.url(f"/{name}")} for name in ("first", "second")}
+    server.request("PUT", f"/groups/{topic}", json.dumps({"endpoints": endpoints}), JSON).expect(201)
+    server.post({"topic": topic, "jobId": "a", "group": topic, "onDelivered": receiver.url("/done")}).expect(201)
+    found = callbacks_of(server, receiver, topic, 2)
+    assert {document(each)["jobId"] for each in found} == {"a~first", "a~second"}
+    assert server.post({"topic": topic, "jobId": "b", "group": topic, "onDelivered": "http://10.0.0.1/"}).fields() == ["onDelivered"]
+
+
 def test_a_callback_is_signed_with_the_secrets_of_the_topic(server, receiver, topic):
     put(server, topic, secrets=[SECRET]).expect(200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), onDelivered=receiver.url("/done"))

@@ -14,20 +14,20 @@ def ids_of(lane):
     found = collections.defaultdict(set)
     for key in lane.judge.arrivals():
         if key.startswith(prefix):
-            job_id, outcome, _ = key[len(prefix):].split("~")
+            job_id, outcome, _ = key[len(prefix):].rsplit("~", 2)
             found[job_id, outcome].add(key)
     return found
 
 
 def faults(lane, skipped=()):
-    """What is broken, in words, once no job is left. skipped: jobs that lost their callbacks when they were replaced."""
+    """Broken promises in words, once no job is left. skipped: jobs that lost their callbacks when they were replaced. Jobs of a group have none."""
     found, books = ids_of(lane), lane.books()
     for (job_id, outcome), ids in found.items():
         if outcome != "attempt" and len(ids) > 1:
             yield f"{lane.name}/{job_id}: {len(ids)} callbacks tell that it is {outcome}"
     for key, told in lane.told.items():
         job_id = key.split("/", 1)[1]
-        if job_id in skipped or told.scheduled not in (200, 201) or told.may_be_cancelled:
+        if job_id in skipped or "~" in job_id or told.scheduled not in (200, 201) or told.may_be_cancelled:
             continue
         ends = {outcome for (name, outcome) in found if name == job_id and outcome != "attempt"}
         expected = set() if told.cancel == 200 else {"dead"} if key in books.dead else {"delivered"}
