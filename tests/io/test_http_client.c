@@ -50,7 +50,7 @@ static struct fixture {
     atomic_int half_closed;
     bool may_connect, may_send, needs_fresh, wants_large_answer;
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last one of its kind */
-    int64_t freeze_us; /* what answering the question may_send takes */
+    int64_t freeze_us;                        /* what answering the question may_send takes */
     int connect_questions, send_questions;
     char last[4096]; /* the last request's text */
 } fx;
