@@ -19,8 +19,8 @@ void app_send_free(struct app_send *);
 /* Returns the job, for changes before it is sent. */
 struct job *app_send_job(struct app_send *);
 
-/* Checks whether the job can be accepted now. Returns false after a callback with NOT_REACHED or
- * UNAVAILABLE. */
+/* Checks whether the job can be accepted now. Returns false after a callback with NOT_REACHED,
+ * INVALID or UNAVAILABLE. */
 bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job once, which gets a jobId if it has none. With DONE, SAME and REPEATED the verdict has

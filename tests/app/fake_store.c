@@ -216,7 +216,7 @@ void store_count(struct store *store, const struct store_list *list, store_count
 /* id: the topic, or the name behind which the page begins. */
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call("topics", topics->topic.size ? topics->topic : topics->from.name, arg);
+    struct fake_call *kept = add_call(topics->are_groups ? "groups" : "topics", topics->topic.size ? topics->topic : topics->from.name, arg);
     (void)store;
     kept->max = topics->max;
     kept->shard = topics->from.shard;
@@ -231,6 +231,48 @@ void store_set_topic(struct store *store, struct slice topic, struct slice old_s
     copy(kept->old_settings, old_settings);
     copy(kept->new_settings, new_settings);
     kept->fn.set = fn;
+}
+
+void store_set_group(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
+                     store_set_group_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("set_group", name, arg);
+    (void)store;
+    copy(kept->old_settings, old_text);
+    copy(kept->new_settings, new_text);
+    kept->fn.set = fn;
+}
+
+/* record: the endpoints and records, with a line for each job. tags: the group. */
+void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("send", call->id, arg);
+    size_t size = 0;
+    (void)store;
+    for (size_t i = 0; i < call->count; i++)
+        size += (size_t)snprintf(kept->record + size, FAKE_TEXT_MAX - size, "%.*s %.*s\n",
+                                 SLICE_ARG(call->jobs[i].endpoint), SLICE_ARG(call->jobs[i].record));
+    copy(kept->tags, call->group);
+    copy(kept->once, call->once);
+    copy(kept->old_settings, call->mark);
+    kept->when = call->when;
+    kept->fn.sent = fn;
+}
+
+void store_read_sent(struct store *store, struct slice id, struct slice group, store_sent_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("read_sent", id, arg);
+    (void)store;
+    copy(kept->tags, group);
+    kept->fn.sent = fn;
+}
+
+void store_unsend(struct store *store, struct slice id, struct slice group, store_unsent_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("unsend", id, arg);
+    (void)store;
+    copy(kept->tags, group);
+    kept->fn.unsent = fn;
 }
 
 void store_receivers(struct store *store, const struct store_receivers *receivers, store_receivers_fn *fn,
@@ -322,6 +364,8 @@ void fake_on_verdict(void *arg, const struct app_verdict *verdict)
     copy(kept->record, verdict->job.record);
     copy(kept->why, verdict->why);
     copy(kept->topic, verdict->topic);
+    copy(kept->group, verdict->group);
+    kept->sent_count = verdict->sent_count;
     copy(kept->lines, verdict->lines);
     copy(kept->settings, verdict->settings);
     copy(kept->cursor, verdict->page.cursor);

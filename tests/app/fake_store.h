@@ -32,6 +32,8 @@ struct fake_call {
         store_count_fn *count;
         store_topics_fn *topics;
         store_set_topic_fn *set;
+        store_sent_fn *sent;
+        store_unsent_fn *unsent;
         store_receivers_fn *receivers;
         store_close_fn *closed;
         store_audit_fn *audited;
@@ -63,12 +65,13 @@ void fake_on_verdict(void *arg, const struct app_verdict *);
 extern struct fake_verdict {
     size_t count;
     enum app_end end;
-    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX],
+    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX], group[FAKE_TEXT_MAX],
         lines[FAKE_TEXT_MAX];
     char settings[FAKE_TEXT_MAX], cursor[FAKE_TEXT_MAX];
     char error_field[FAKE_TEXT_MAX], error_detail[FAKE_TEXT_MAX]; /* the first one */
     enum job_state state;
     int64_t at_ms, number;
+    size_t sent_count;
     bool was_there, was_leased, is_partial;
     struct app_bulk_counts counts;
 } fake_verdict;

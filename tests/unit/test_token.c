@@ -10,10 +10,11 @@ START_TEST(a_line_says_all_of_it)
     struct token token;
     struct problem problem;
     struct slice line =
-        SLICE("\tshop.1-a_B  " DIGEST " rate=10/s\ttopics=orders-*,mail scopes=read,schedule  ");
+        SLICE("\tshop.1-a_B  " DIGEST " rate=10/s\ttopics=orders-*,mail groups=g-* scopes=read,schedule  ");
     ck_assert_int_eq(token_parse(line, &token, &problem), STATUS_OK);
     ck_assert_str_eq(token.name, "shop.1-a_B");
     ck_assert_str_eq(token.topics, "orders-*,mail");
+    ck_assert_str_eq(token.groups, "g-*");
     ck_assert_uint_eq(token.scopes, SCOPE_READ | SCOPE_SCHEDULE);
     ck_assert_int_eq(token.digest[0], 0xa3);
     ck_assert_int_eq(token.digest[31], 0xc6);
@@ -29,6 +30,7 @@ START_TEST(topics_and_rate_may_be_left_out)
     struct problem problem;
     ck_assert_int_eq(token_parse(SLICE("a " DIGEST " scopes=admin"), &token, &problem), STATUS_OK);
     ck_assert_ptr_null(token.topics);
+    ck_assert_ptr_null(token.groups);
     ck_assert_int_eq(token.rate.period_ns, 0);
     ck_assert_uint_eq(token.scopes, SCOPE_ADMIN);
     token_fini(&token);
@@ -61,6 +63,8 @@ static const struct {
     {"a " DIGEST " scopes=read topics=", "topics=: ''"},
     {"a " DIGEST " scopes=read topics=b*c", "topics=: 'b*c'"},
     {"a " DIGEST " scopes=read topics=b topics=c", "topics= is there twice"},
+    {"a " DIGEST " scopes=read groups=b~c", "groups=: 'b~c'"},
+    {"a " DIGEST " scopes=read groups=b groups=c", "groups= is there twice"},
     {"a " DIGEST " scopes=read rate=10", "rate= takes"},
     {"a " DIGEST " scopes=read rate=1/s rate=1/s", "rate= is there twice"},
     {"a " DIGEST " scopes=read admin", "nothing else"},
