@@ -2,6 +2,7 @@
 
 DUEPOST_TEST_FAULTS is how often each fault happens."""
 
+import json
 import os
 import time
 
@@ -364,3 +365,32 @@ def test_a_redis_that_is_no_cluster_is_503(start, redis, receiver, topic):
     server = start(redis=f"cluster://127.0.0.1:{alone.port}", ready=False)
     assert "Cluster" in post(server, receiver, topic).expect(503)["detail"]
     until(lambda: "cluster support disabled" in server.log(), 5, "its words in the log")
+
+
+def test_a_group_is_sent_to_from_each_shard(server, receiver, topic):
+    """A group lies in the shard of its name, and the jobs of a send in that of their topic."""
+    json_type = {"Content-Type": "application/json"}
+    groups = [topic_in(shard, f"{topic}.g") for shard in (0, 5, SHARDS - 1)]
+    text = json.dumps({"endpoints": {name: {"url": receiver.url(f"/{name}")} for name in ("a", "b")}})
+    for group in groups:
+        server.request("PUT", f"/groups/{group}", text, json_type).expect(201)
+    found, cursor = [], ""
+    while cursor is not None:
+        page = server.get(f"/groups?limit=2{cursor and '&cursor=' + cursor}").expect(200)
+        found += [one["group"] for one in page["groups"]]
+        cursor = page.get("cursor")
+    assert sorted(set(found) & set(groups)) == sorted(groups) and len(found) == len(set(found))
+    names = topics(topic)
+    for number, name in enumerate(names):
+        group = groups[number % len(groups)]
+        server.schedule(topic=name, jobId="now", group=group)
+        server.schedule(topic=name, jobId="later", group=group, delay=3600)
+        assert server.post({"topic": name, "jobId": "later", "group": group, "delay": 3600}).expect(200)["group"] == group
+        shown = server.get(f"/jobs/{name}/later?group={group}").expect(200)
+        assert [job["state"] for job in shown["jobs"]] == ["delayed", "delayed"]
+        assert server.request("DELETE", f"/jobs/{name}/later?group={group}").expect(200)["cancelled"] == 2
+    for name in names:
+        until(lambda name=name: sorted(a.job_id for a in receiver.of(name)) == ["now~a", "now~b"], 20, f"both jobs of {name}")
+    for group in groups:
+        server.request("DELETE", f"/groups/{group}").expect(200)
+        server.post({"topic": names[0], "group": group}).expect(400)

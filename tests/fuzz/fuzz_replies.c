@@ -271,6 +271,42 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
     called++;
 }
 
+static void on_sent(void *arg, enum status status, const struct store_sent *send)
+{
+    (void)arg;
+    called++;
+    assert(status != STATUS_EXISTS || send->taken.size);
+    for (size_t i = 0; (status == STATUS_OK || status == STATUS_REPEATED) && i < send->count; i++) {
+        touch(send->jobs[i].endpoint);
+        assert(send->jobs[i].state <= JOB_STATE_CANCELLED);
+    }
+}
+
+static void on_unsent(void *arg, enum status status, const struct store_unsent *unsent)
+{
+    (void)arg;
+    called++;
+    assert(status != STATUS_OK || (unsent->cancelled > 0 && unsent->leased <= unsent->cancelled));
+}
+
+static void on_groups(void *arg, enum status status, const struct store_topic *groups, size_t count,
+                      struct store_topic_cursor next)
+{
+    struct buffer text;
+    (void)arg, (void)status;
+    called++;
+    touch(next.name);
+    for (size_t i = 0; i < count; i++) {
+        buffer_init(&text, 1 << 20);
+        struct json_writer json = json_writer_to(&text);
+        json_put_object(&json);
+        view_add_group(&json, groups[i].name, groups[i].settings);
+        json_end_object(&json);
+        check_json(&text);
+        buffer_fini(&text);
+    }
+}
+
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     (void)arg, (void)status, (void)due_ms;
@@ -471,6 +507,8 @@ static const struct lease lease = {{"mail/1", 6}, {"n1"}};
 static const struct shard_follow_up follow_up = {{"mail~callbacks/1", 16}, 0, {"\"x\":1}", 6}};
 static const struct shard_end end = {{"{}", 2}, {"", 0}, {&follow_up, 1}};
 
+static const struct store_send_job sent_job = {{"a", 1}, {"{}", 2}};
+
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
 {
     struct store_list list = {.states = 1U << state, .topic = topic, .max = 2};
@@ -487,7 +525,7 @@ static void up_all(void)
             links[i].events.on_up(links[i].events.arg);
 }
 
-enum { CALLS = 30 };
+enum { CALLS = 35 };
 
 /* As many callbacks as it brings. */
 static unsigned begin(struct store *store, unsigned number)
@@ -593,6 +631,28 @@ static unsigned begin(struct store *store, unsigned number)
     case 28:
         up_all(); /* facts; what Sentinels and nodes of a Cluster know */
         return 0;
+    case 29:
+        store_send(store,
+                   &(struct store_send){.id = ID,
+                                        .group = SLICE("g"),
+                                        .mark = SLICE("m"),
+                                        .when = when,
+                                        .jobs = &sent_job,
+                                        .count = 1},
+                   on_sent, NULL);
+        return 1;
+    case 30:
+        store_read_sent(store, ID, SLICE("g"), on_sent, NULL);
+        return 1;
+    case 31:
+        store_unsend(store, ID, SLICE("g"), on_unsent, NULL);
+        return 1;
+    case 32:
+        store_topics(store, &(struct store_topics){.max = 2, .are_groups = true}, on_groups, NULL);
+        return 1;
+    case 33:
+        store_set_group(store, SLICE("g"), SLICE(""), SLICE("{}"), on_set, NULL);
+        return 1;
     default:
         fire_timers();
         return 0;

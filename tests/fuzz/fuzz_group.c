@@ -1,0 +1,79 @@
+#include "fuzz.h"
+#include "job/group.h"
+
+static struct job_errors errors;
+static struct group_walk walk;
+
+static void check_shown(struct slice text)
+{
+    static const struct json_limits limits = {8, 1000};
+    struct json_fault fault;
+    struct buffer shown;
+    buffer_init(&shown, 8 * GROUP_BYTES_MAX);
+    struct json_writer json = json_writer_to(&shown);
+    group_show_endpoints(text, &json);
+    assert(json_check(buffer_slice(&shown), &limits, &fault) == STATUS_OK);
+    buffer_fini(&shown);
+}
+
+/* A text that was accepted is read again, has sound endpoints, and is written the same by an empty patch. */
+static void check_text(struct slice text)
+{
+    struct group group;
+    struct buffer again;
+    size_t count = 0;
+    enum status status = group_read(text, &group);
+    assert(status == STATUS_OK && group.lacks.size == 0);
+    group_walk_init(&walk, &group);
+    while (group_walk_next(&walk)) {
+        static struct job job;
+        job = (struct job){.has_headers = false};
+        assert(lies_in(walk.name, text) && walk.endpoint.url.size > 0);
+        assert(group_endpoint_apply(&walk.endpoint, &job) && job.url.size > 0);
+        count++;
+    }
+    assert(walk.status == STATUS_OK && count == group.count && count <= GROUP_ENDPOINTS_MAX);
+    group_walk_fini(&walk);
+    check_shown(text);
+    buffer_init(&again, 2 * GROUP_BYTES_MAX);
+    status = group_patch(text, SLICE("{}"), &again, &errors);
+    assert(status == STATUS_OK && slice_equal(text, buffer_slice(&again)));
+    buffer_fini(&again);
+}
+
+static void check_patch(struct slice old, struct slice patch)
+{
+    struct buffer text;
+    buffer_init(&text, 2 * GROUP_BYTES_MAX);
+    enum status status = group_patch(old, patch, &text, &errors);
+    assert(status != STATUS_INVALID || errors.count > 0 || group_read(old, &(struct group){.count = 0}) != STATUS_OK);
+    if (status == STATUS_OK && errors.count == 0) {
+        struct group group;
+        status = group_read(buffer_slice(&text), &group);
+        assert(status == STATUS_OK);
+        if (group.lacks.size == 0)
+            check_text(buffer_slice(&text));
+    }
+    buffer_fini(&text);
+}
+
+/* A line with a group, then a patch for it. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice first, patch;
+    struct buffer text;
+    if (size > GROUP_BYTES_MAX / 4)
+        return 0;
+    slice_cut(input_of(data, size), '\n', &first, &patch);
+    check_shown(first);
+    check_patch(first, patch);
+    buffer_init(&text, 2 * GROUP_BYTES_MAX);
+    if (group_parse(first, &text, &errors) == STATUS_OK) {
+        check_text(buffer_slice(&text));
+        check_patch(buffer_slice(&text), patch);
+    } else {
+        assert(errors.count > 0);
+    }
+    buffer_fini(&text);
+    return 0;
+}
