@@ -216,7 +216,8 @@ void store_count(struct store *store, const struct store_list *list, store_count
 /* id: the topic, or the name behind which the page begins. */
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call(topics->are_groups ? "groups" : "topics", topics->topic.size ? topics->topic : topics->from.name, arg);
+    struct fake_call *kept = add_call(topics->are_groups ? "groups" : "topics",
+                                      topics->topic.size ? topics->topic : topics->from.name, arg);
     (void)store;
     kept->max = topics->max;
     kept->shard = topics->from.shard;

@@ -65,8 +65,8 @@ void fake_on_verdict(void *arg, const struct app_verdict *);
 extern struct fake_verdict {
     size_t count;
     enum app_end end;
-    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX], group[FAKE_TEXT_MAX],
-        lines[FAKE_TEXT_MAX];
+    char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX],
+        group[FAKE_TEXT_MAX], lines[FAKE_TEXT_MAX];
     char settings[FAKE_TEXT_MAX], cursor[FAKE_TEXT_MAX];
     char error_field[FAKE_TEXT_MAX], error_detail[FAKE_TEXT_MAX]; /* the first one */
     enum job_state state;

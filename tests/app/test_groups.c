@@ -292,7 +292,7 @@ START_TEST(the_ends_of_a_send)
         struct fake_call *call = fake_take("send");
         sent.is_same = cases[i].is_same;
         call->fn.sent(call->arg, cases[i].status, &sent);
-        ck_assert_str_eq(fake_verdict.id, cases[i].end == APP_EXISTS   ? "orders-1/j~a"
+        ck_assert_str_eq(fake_verdict.id, cases[i].end == APP_EXISTS     ? "orders-1/j~a"
                                           : cases[i].end <= APP_REPEATED ? "orders-1/j"
                                                                          : fake_verdict.id);
         end_send(cases[i].end);

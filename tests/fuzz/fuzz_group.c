@@ -46,7 +46,8 @@ static void check_patch(struct slice old, struct slice patch)
     struct buffer text;
     buffer_init(&text, 2 * GROUP_BYTES_MAX);
     enum status status = group_patch(old, patch, &text, &errors);
-    assert(status != STATUS_INVALID || errors.count > 0 || group_read(old, &(struct group){.count = 0}) != STATUS_OK);
+    assert(status != STATUS_INVALID || errors.count > 0 ||
+           group_read(old, &(struct group){.count = 0}) != STATUS_OK);
     if (status == STATUS_OK && errors.count == 0) {
         struct group group;
         status = group_read(buffer_slice(&text), &group);

@@ -25,7 +25,8 @@ START_TEST(writes_what_was_sent)
     static const char *const cases[][2] = {
         {GROUP(A), GROUP(A)},
         {GROUP(A "," B), GROUP(A "," B)},
-        {" { \"endpoints\" : { \"a\" : { \"method\" : \"POST\", \"headers\" : null, \"url\" : \"http:\\/\\/a/\" } } } ",
+        {" { \"endpoints\" : { \"a\" : { \"method\" : \"POST\", \"headers\" : null, \"url\" : "
+         "\"http:\\/\\/a/\" } } } ",
          GROUP(A)},
         {GROUP("\"A.b_c-9\":{\"url\":\"http://a/\",\"headers\":{\"X\":\"\\u0022\"}}"),
          GROUP("\"A.b_c-9\":{\"url\":\"http://a/\",\"headers\":{\"X\":\"\\\"\"}}")},
@@ -77,7 +78,8 @@ START_TEST(a_patch_changes_names_and_members)
         /* what another version wrote is carried */
         {"{\"endpoints\":{\"a\":{\"url\":\"http://a/\",\"more\":[1]}},\"new\":{}}",
          GROUP("\"a\":{\"url\":\"http://c/\"},\"b\":{\"url\":\"http://b/\"}"),
-         "{\"endpoints\":{\"a\":{\"url\":\"http://c/\",\"more\":[1]},\"b\":{\"url\":\"http://b/\"}},\"new\":{}}"},
+         "{\"endpoints\":{\"a\":{\"url\":\"http://c/\",\"more\":[1]},\"b\":{\"url\":\"http://b/"
+         "\"}},\"new\":{}}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer_clear(&out);
@@ -148,7 +150,8 @@ START_TEST(walks_and_applies_endpoints)
     ck_assert(group_walk_next(&walk) && slice_equal(walk.name, SLICE("b")));
     ck_assert(group_endpoint_apply(&walk.endpoint, &job));
     ck_assert(job.method == JOB_METHOD_PUT && job.header_count == 2);
-    ck_assert(slice_equal(job.headers[0].value, SLICE("own")) && slice_equal(job.headers[1].name, SLICE("Y")));
+    ck_assert(slice_equal(job.headers[0].value, SLICE("own")) &&
+              slice_equal(job.headers[1].name, SLICE("Y")));
     job.header_count = JOB_HEADERS_MAX;
     for (size_t i = 0; i < JOB_HEADERS_MAX; i++)
         job.headers[i] = job.headers[0];
@@ -162,8 +165,8 @@ END_TEST
 START_TEST(shows_no_secrets)
 {
     struct json_writer json = json_writer_to(&out);
-    group_show_endpoints(SLICE(GROUP("\"a\":{\"url\":\"http://a/?k=1\",\"headers\":{\"X\":\"1\"},\"more\":2}")),
-                         &json);
+    group_show_endpoints(
+        SLICE(GROUP("\"a\":{\"url\":\"http://a/?k=1\",\"headers\":{\"X\":\"1\"},\"more\":2}")), &json);
     ck_assert_str_eq(buffer_text(&out), "{\"a\":{\"url\":\"http://a/?***\",\"headers\":{\"X\":\"***\"}}}");
     buffer_clear(&out);
     json = json_writer_to(&out);
