@@ -104,7 +104,8 @@ START_TEST(reads_what_it_wrote)
         char text[TIMESTAMP_SIZE];
         int64_t again;
         timestamp_format(ms, text);
-        ck_assert_msg(timestamp_parse(slice_of(text), &again) && again == ms, "%s", text);
+        if (!timestamp_parse(slice_of(text), &again) || again != ms) /* assertions of Check are slow */
+            ck_abort_msg("%s", text);
     }
 }
 END_TEST
