@@ -99,8 +99,8 @@ static void expect_shares(const int *weights, size_t topics, long jobs)
         sum += weights[i];
     for (size_t i = 0; i < topics; i++) {
         double ideal = (double)jobs * weights[i] / sum, actual = (double)given[i];
-        ck_assert_msg(actual > .95 * ideal && actual < 1.05 * ideal, "topic %zu of weight %d: %ld jobs, not %.0f", i,
-                      weights[i], given[i], ideal);
+        ck_assert_msg(actual > .95 * ideal && actual < 1.05 * ideal,
+                      "topic %zu of weight %d: %ld jobs, not %.0f", i, weights[i], given[i], ideal);
     }
 }
 
