@@ -98,11 +98,25 @@ START_TEST(changes_what_the_patch_names)
               ",\"needs\":[\"method\"]," BODY},
         {"{\"bodyBase64\":\"AA==\"}", HEAD ",\"delay\":60,\"retry\":2," HEADERS "," KEPT
                                            ",\"needs\":[\"bodyBase64\"],\"bodyBase64\":\"AA==\"}"},
+        {"{\"onDead\":{\"url\": \"http://d/\"}}",
+         HEAD ",\"delay\":60,\"retry\":2," HEADERS ",\"onDead\":{\"url\": \"http://d/\"}," KEPT
+              ",\"needs\":[\"callbacks\"]," BODY},
         {"{\"method\":\"GET\",\"bodyBase64\":null,\"body\":null}",
          HEAD ",\"method\":\"GET\",\"delay\":60,\"retry\":2," HEADERS "," KEPT ",\"needs\":[\"method\"]}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(become(RECORD, cases[i].patch), cases[i].record);
+}
+END_TEST
+
+START_TEST(a_callback_is_replaced_as_a_whole)
+{
+    static const char old[] = HEAD ",\"onDead\":{\"url\":\"http://d/\",\"headers\":{\"X-A\":\"1\"}},\"needs\":[\"callbacks\"]}";
+    ck_assert_str_eq(become(old, "{\"onDead\":{\"url\":\"http://e/\"}}"),
+                     HEAD ",\"onDead\":{\"url\":\"http://e/\"},\"needs\":[\"callbacks\"]}");
+    ck_assert_str_eq(become(old, "{\"onDead\":null}"), HEAD "}");
+    ck_assert_int_eq(patch_job("t/a", old, "{\"onDead\":{\"headers\":null}}"), STATUS_INVALID);
+    ck_assert_str_eq(error_at(&errors, 0).field, "onDead.url");
 }
 END_TEST
 
@@ -306,6 +320,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("job_patch");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, changes_what_the_patch_names);
+    tcase_add_test(tests, a_callback_is_replaced_as_a_whole);
     tcase_add_test(tests, of_two_bodies_the_new_one_stays);
     tcase_add_test(tests, of_two_times_the_new_one_stays);
     tcase_add_test(tests, keeps_why_it_is_dead);
