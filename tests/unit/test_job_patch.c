@@ -111,7 +111,8 @@ END_TEST
 
 START_TEST(a_callback_is_replaced_as_a_whole)
 {
-    static const char old[] = HEAD ",\"onDead\":{\"url\":\"http://d/\",\"headers\":{\"X-A\":\"1\"}},\"needs\":[\"callbacks\"]}";
+    static const char old[] =
+        HEAD ",\"onDead\":{\"url\":\"http://d/\",\"headers\":{\"X-A\":\"1\"}},\"needs\":[\"callbacks\"]}";
     ck_assert_str_eq(become(old, "{\"onDead\":{\"url\":\"http://e/\"}}"),
                      HEAD ",\"onDead\":{\"url\":\"http://e/\"},\"needs\":[\"callbacks\"]}");
     ck_assert_str_eq(become(old, "{\"onDead\":null}"), HEAD "}");

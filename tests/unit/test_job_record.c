@@ -310,10 +310,11 @@ START_TEST(names_what_earlier_versions_must_not_ignore)
     check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"method\":\"GET\",\"labels\":[\"a\"]}",
                    "{\"createdAt\":1,\"url\":\"http://h/"
                    "\",\"method\":\"GET\",\"labels\":[\"a\"],\"needs\":[\"method\"]}");
-    check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"onDelivered\":\"http://d/\",\"onAttempt\":{\"url\": "
-                   "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}",
-                   "{\"createdAt\":1,\"url\":\"http://h/\",\"onDelivered\":\"http://d/\",\"onAttempt\":{\"url\": "
-                   "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}");
+    check_rewrites(
+        "{\"createdAt\":1,\"url\":\"http://h/\",\"onDelivered\":\"http://d/\",\"onAttempt\":{\"url\": "
+        "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}",
+        "{\"createdAt\":1,\"url\":\"http://h/\",\"onDelivered\":\"http://d/\",\"onAttempt\":{\"url\": "
+        "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}");
     check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"bodyBase64\":\"\",\"needs\":[]}",
                    "{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"bodyBase64\"],\"bodyBase64\":\"\"}");
 }
