@@ -19,7 +19,8 @@ from duepost import Duepost
 
 COUNT = os.environ.get("DUEPOST_TEST_EXAMPLES")
 TOPICS = st.sampled_from(["a", "b.c", "mail"])
-USUAL = {"topic": TOPICS, "jobId": st.sampled_from(["1", "2", "3"]), "receiver": st.sampled_from(["127.0.0.1:9", "%31:9", "[::1]:9"])}
+NAMES = st.sampled_from(["1", "2", "3"])
+USUAL = {"topic": TOPICS, "jobId": NAMES, "receiver": st.sampled_from(["127.0.0.1:9", "%31:9", "[::1]:9"])}
 METHODS = ["get", "post", "put", "patch", "delete"]
 OPERATIONS = [(path, method) for path, item in contract.document["paths"].items() for method in METHODS if method in item]
 
@@ -50,7 +51,7 @@ def path_of(draw, path, parameters):
     for parameter in parameters:
         if parameter["in"] != "path":
             continue
-        segment = draw(generate.SEGMENTS if rarely(draw) else USUAL[parameter["name"]])
+        segment = draw(generate.SEGMENTS if rarely(draw) else USUAL.get(parameter["name"], NAMES))
         path = path.replace("{%s}" % parameter["name"], segment)
     return path
 
