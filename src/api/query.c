@@ -224,6 +224,12 @@ static const char *read_dry_run(void *into, struct slice value)
     return read_flag(value, &query->bulk.is_dry_run);
 }
 
+static const char *read_patterns(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return read_flag(value, &query->is_of_patterns);
+}
+
 /* ---- parameters ---- */
 
 enum parameter {
@@ -247,6 +253,7 @@ enum parameter {
     PARAMETER_TOTAL,
     PARAMETER_ALL,
     PARAMETER_PAGE_LIMIT,
+    PARAMETER_PATTERNS,
     PARAMETER_PER_SECOND,
     PARAMETER_DELAY,
     PARAMETER_DUE_AT,
@@ -273,6 +280,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_ORDER] = {"order", read_order},
     [PARAMETER_CURSOR] = {"cursor", read_cursor},
     [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor},
+    [PARAMETER_PATTERNS] = {"patterns", read_patterns},
     [PARAMETER_PER_SECOND] = {"perSecond", read_per_second},
     [PARAMETER_TOTAL] = {"limit", read_total},
     [PARAMETER_ALL] = {"all", read_all},
@@ -296,7 +304,7 @@ enum {
                       1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND,
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
-    TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
+    TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 

@@ -14,6 +14,7 @@ struct list_query {
     struct app_bulk bulk; /* for lists of jobs */
     bool is_all;          /* all=true */
     struct app_topic_cursor topic;
+    bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
     size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */

@@ -5,6 +5,9 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
+#include "job/topic_layers.h"
+#include "job/topic_patterns.h"
+#include "job/topic_settings.h"
 
 /* ---- GET ---- */
 
@@ -46,6 +49,9 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
     json_put_object(json);
     json_add_text(json, "topic", topic->name);
     view_add_settings(json, topic->settings);
+    json_put_name(json, "from");
+    topic_layers_show_from(&(struct topic_layers){topic->settings, topic->own, topic->pattern},
+                           &topic_settings_members, json_put(json));
     add_numbers(json, topic);
     if (topic->due_ms >= 0)
         json_add_time(json, "oldestDueAt", topic->due_ms);
@@ -55,16 +61,35 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
+static void put_pattern(struct json_writer *json, const struct app_topic *pattern)
+{
+    json_put_object(json);
+    json_add_text(json, "topic", pattern->name);
+    view_add_settings(json, pattern->settings);
+    json_end_object(json);
+}
+
 static void on_topic_of_page(void *arg, const struct app_topic *topic)
 {
     struct page *page = arg;
     put_topic(&page->json, topic);
 }
 
+static void on_pattern_of_page(void *arg, const struct app_topic *pattern)
+{
+    struct page *page = arg;
+    put_pattern(&page->json, pattern);
+}
+
 HANDLER(topics_handle)
 {
     if (!query_read_topics(exchange))
         return;
+    if (list_query(exchange)->is_of_patterns) {
+        app_patterns(app_of(exchange), &exchange->caller, SLICE(""), on_pattern_of_page, page_end,
+                     page_new(exchange, "patterns"));
+        return;
+    }
     const struct list_query *query = list_query(exchange);
     app_topics(app_of(exchange), &exchange->caller, query->max, query->topic, on_topic_of_page, page_end,
                page_new(exchange, "topics"));
@@ -74,6 +99,12 @@ static void on_topic(void *arg, const struct app_topic *topic)
 {
     struct json_writer json = json_writer_to(exchange_scratch(arg));
     put_topic(&json, topic);
+}
+
+static void on_pattern(void *arg, const struct app_topic *pattern)
+{
+    struct json_writer json = json_writer_to(exchange_scratch(arg));
+    put_pattern(&json, pattern);
 }
 
 static void on_topic_end(void *arg, const struct app_verdict *verdict)
@@ -87,7 +118,10 @@ static void on_topic_end(void *arg, const struct app_verdict *verdict)
 
 HANDLER(topic_read_handle)
 {
-    app_topic(app_of(exchange), exchange->topic, on_topic, on_topic_end, exchange);
+    if (topic_pattern_is_open(exchange->topic))
+        app_patterns(app_of(exchange), &exchange->caller, exchange->topic, on_pattern, on_topic_end, exchange);
+    else
+        app_topic(app_of(exchange), exchange->topic, on_topic, on_topic_end, exchange);
 }
 
 /* ---- PUT, PATCH, DELETE ---- */

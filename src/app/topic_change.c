@@ -4,6 +4,8 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/job_errors.h"
+#include "job/pattern_set.h"
+#include "job/topic_patterns.h"
 #include "job/topic_settings.h"
 
 enum { TRIES_MAX = 5 };
@@ -20,6 +22,9 @@ struct change {
     void *arg;
     struct buffer old_settings, new_settings;
     int tries;
+    bool is_pattern;
+    struct pattern_set patterns; /* of a pattern: all patterns */
+    struct store_pattern written[PATTERN_SET_MAX];
 };
 
 static void read_settings(struct change *);
@@ -28,6 +33,7 @@ static void change_free(struct change *change)
 {
     buffer_fini(&change->old_settings);
     buffer_fini(&change->new_settings);
+    pattern_set_fini(&change->patterns);
     free(change);
 }
 
@@ -38,7 +44,7 @@ static void on_set(void *arg, enum status status)
         read_settings(change);
         return;
     }
-    audit(change->caller, change_events[change->kind], "topic", change->name, status);
+    audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name, status);
     if (status == STATUS_STALE)
         use_case_refuse(APP_CONTENDED, change->fn, change->arg);
     else if (status == STATUS_OK)
@@ -88,10 +94,6 @@ static enum status make_settings(struct change *change, const struct topic_setti
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
         check_callback_target(change->app, "onAttempt", settings.on_attempt, errors);
-        if (slice_equal(change->name, SLICE("*")) && !topic_settings_are_for_all(&settings))
-            job_errors_add(
-                errors, "",
-                "all topics (*) can have retention and callbacks only; set the others topic by topic");
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }
@@ -128,42 +130,136 @@ static bool make_change(struct change *change)
     return status == STATUS_OK;
 }
 
+/* Makes the new settings. Returns false after the change has ended. */
+static bool change_old(struct change *change)
+{
+    if (change->kind == APP_CHANGE_RESET || make_change(change))
+        return true;
+    change_free(change);
+    return false;
+}
+
+/* A read changes nothing. */
+static void end_read(struct change *change, enum status status)
+{
+    status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
+    use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
+    change_free(change);
+}
+
+/* ---- of a topic ---- */
+
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
                         struct store_topic_cursor next)
 {
     struct change *change = arg;
     (void)count, (void)next;
     if (status != STATUS_OK) {
-        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status; /* only a read failed */
-        use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
-        change_free(change);
+        end_read(change, status);
         return;
     }
     buffer_clear(&change->old_settings);
-    buffer_append(&change->old_settings, topic->settings);
-    if (change->kind != APP_CHANGE_RESET && !make_change(change)) {
-        change_free(change);
+    buffer_append(&change->old_settings, topic->own);
+    if (change_old(change))
+        store_set_topic(change->app->store, change->name, buffer_slice(&change->old_settings),
+                        buffer_slice(&change->new_settings), on_set, change);
+}
+
+/* ---- of a pattern ---- */
+
+/* Takes the patterns that were read, and the changed pattern's own settings of them. Its text has those of
+ * shorter patterns, too, with their needs. Returns false if it cannot be read. */
+static bool take_patterns(struct change *change, const struct store_patterns *found)
+{
+    struct topic_settings settings;
+    bool is_whole = true;
+    pattern_set_fini(&change->patterns);
+    for (size_t i = 0; i < found->count; i++)
+        is_whole = is_whole &&
+                   pattern_set_add(&change->patterns, found->patterns[i].name, found->patterns[i].text);
+    struct slice text = pattern_set_text(&change->patterns, change->name);
+    buffer_clear(&change->old_settings);
+    if (text.size == 0 || topic_settings_read(text, &settings) != STATUS_OK) {
+        buffer_append(&change->old_settings, text);
+        return is_whole;
+    }
+    if (settings.lacks.size)
+        buffer_append(&change->old_settings, text);
+    else
+        is_whole = is_whole && topic_layers_own(text, &change->old_settings);
+    topic_settings_fini(&settings);
+    return is_whole;
+}
+
+/* Ends a change that cannot be made. */
+static void refuse_patterns(struct change *change, enum pattern_set_end end)
+{
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    job_errors_add(&errors, "", "there are 100 patterns with settings already; delete one first");
+    if (end == PATTERN_SET_FULL)
+        change->fn(change->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+    else if (end == PATTERN_SET_LACKING)
+        change->fn(change->arg,
+                   &(struct app_verdict){.end = APP_LACKING, .why = SLICE("settings of a longer pattern")});
+    else
+        use_case_refuse(APP_UNREADABLE, change->fn, change->arg);
+    change_free(change);
+}
+
+static void on_patterns(void *arg, enum status status, const struct store_patterns *found)
+{
+    struct change *change = arg;
+    struct pattern_set *set = &change->patterns;
+    if (status != STATUS_OK) {
+        end_read(change, status);
         return;
     }
-    store_set_topic(change->app->store, change->name, buffer_slice(&change->old_settings),
-                    buffer_slice(&change->new_settings), on_set, change);
+    if (!take_patterns(change, found)) {
+        refuse_patterns(change, PATTERN_SET_UNREADABLE);
+        return;
+    }
+    if (!change_old(change))
+        return;
+    enum pattern_set_end end = pattern_set_change(set, change->name, buffer_slice(&change->new_settings));
+    if (end != PATTERN_SET_DONE) {
+        refuse_patterns(change, end);
+        return;
+    }
+    for (size_t i = 0; i < set->count; i++)
+        change->written[i] = (struct store_pattern){buffer_slice(&set->patterns[i].name),
+                                                    buffer_slice(&set->patterns[i].text)};
+    struct store_patterns patterns = {found->version, change->written, set->count};
+    store_set_patterns(change->app->store, &patterns, on_set, change);
 }
+
+/* ---- */
 
 static void read_settings(struct change *change)
 {
     struct store_topics topics = {.topic = change->name, .max = 1};
-    store_topics(change->app->store, &topics, on_settings, change);
+    if (change->is_pattern)
+        store_patterns(change->app->store, on_patterns, change);
+    else
+        store_topics(change->app->store, &topics, on_settings, change);
 }
 
 void app_topic_change(struct app *app, const struct app_caller *caller, struct slice name,
                       enum app_change kind, struct slice text, app_verdict_fn *fn, void *arg)
 {
-    if (use_case_is_sibling(name, fn, arg) || use_case_is_unready(app, name, fn, arg))
+    bool is_pattern = topic_pattern_is_open(name);
+    if (use_case_is_sibling(name, fn, arg) || use_case_is_unready(app, is_pattern ? SLICE("") : name, fn, arg))
         return;
     struct change *change = NEW(struct change);
-    *change = (struct change){
-        .app = app, .caller = caller, .name = name, .kind = kind, .text = text, .fn = fn, .arg = arg};
-    buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
+    change->app = app;
+    change->caller = caller;
+    change->name = name;
+    change->kind = kind;
+    change->text = text;
+    change->fn = fn;
+    change->arg = arg;
+    change->is_pattern = is_pattern;
+    buffer_init(&change->old_settings, TOPIC_LAYERS_BYTES_MAX);
     buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
     read_settings(change);
 }

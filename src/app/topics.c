@@ -3,6 +3,7 @@
 #include "app/cursor.h"
 #include "app/use_case.h"
 #include "base/memory.h"
+#include "job/topic_layers.h"
 #include "job/topic_patterns.h"
 #include "job/topic_settings.h"
 
@@ -35,6 +36,8 @@ static struct app_topic app_topic_of(const struct store_topic *topic)
     return (struct app_topic){
         .name = topic->name,
         .settings = topic->settings,
+        .own = topic->own,
+        .pattern = topic->pattern,
         .delayed = topic->delayed,
         .ready = topic->ready,
         .held = topic->held,
@@ -185,4 +188,54 @@ void app_topic(struct app *app, struct slice name, app_topic_fn *each, app_verdi
     struct store_topics topics = {.topic = name, .max = 1};
     *call = (struct topic_call){app, name, each, fn, arg};
     store_topics(app->store, &topics, on_topic, call);
+}
+
+/* ---- patterns ---- */
+
+struct patterns_call {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice name; /* only this pattern; empty: all */
+    app_topic_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void give_pattern(const struct patterns_call *call, struct slice name, struct slice text)
+{
+    struct buffer own;
+    buffer_init(&own, TOPIC_LAYERS_BYTES_MAX);
+    struct app_topic pattern = {.name = name, .due_ms = -1};
+    if (topic_layers_own(text, &own))
+        pattern.settings = pattern.own = buffer_slice(&own);
+    else
+        pattern.settings = pattern.own = text; /* not written by duepost, or empty */
+    call->each(call->arg, &pattern);
+    buffer_fini(&own);
+}
+
+static void on_patterns(void *arg, enum status status, const struct store_patterns *found)
+{
+    struct patterns_call *call = arg;
+    bool is_given = false;
+    for (size_t i = 0; status == STATUS_OK && i < found->count; i++) {
+        const struct store_pattern *pattern = &found->patterns[i];
+        if (call->name.size ? !slice_equal(pattern->name, call->name)
+                            : !app_caller_reaches(call->caller, pattern->name))
+            continue;
+        give_pattern(call, pattern->name, pattern->text);
+        is_given = true;
+    }
+    if (status == STATUS_OK && call->name.size && !is_given)
+        give_pattern(call, call->name, SLICE(""));
+    use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
+    free(call);
+}
+
+void app_patterns(struct app *app, const struct app_caller *caller, struct slice name, app_topic_fn *each,
+                  app_verdict_fn *fn, void *arg)
+{
+    struct patterns_call *call = NEW(struct patterns_call);
+    *call = (struct patterns_call){app, caller, name, each, fn, arg};
+    store_patterns(app->store, on_patterns, call);
 }

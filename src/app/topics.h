@@ -9,7 +9,9 @@ enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_F
 
 struct app_topic {
     struct slice name;
-    struct slice settings;                      /* see topic_settings.h; empty: none */
+    struct slice settings;                      /* with those of its patterns; empty: none */
+    struct slice own;                           /* its own settings; empty: none */
+    struct slice pattern;                       /* the longest pattern that matches; empty: none */
     int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
     int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
@@ -43,6 +45,11 @@ void app_groups(struct app *, const struct app_caller *, size_t max, struct app_
 /* Calls each with the topic, which may have no jobs and no settings, and then fn. */
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
+/* Calls each for each pattern that has settings and that the caller has a right to, with its own settings;
+ * then fn. With a name only for this pattern, also if it has no settings. */
+void app_patterns(struct app *, const struct app_caller *, struct slice name, app_topic_fn *each,
+                  app_verdict_fn *fn, void *arg);
+
 /* How the settings change. */
 enum app_change {
     APP_CHANGE_REPLACE, /* the text replaces the settings */
@@ -50,8 +57,8 @@ enum app_change {
     APP_CHANGE_RESET,   /* the settings are removed */
 };
 
-/* Changes the settings of a topic, or the settings for all topics if name is "*". Reads the settings, makes
- * the new settings, and writes them. If the settings have changed meanwhile, begins again. With DONE, the
+/* Changes the settings of a topic or of a pattern. Reads the settings, makes the new settings, and writes
+ * them. If the settings have changed meanwhile, begins again. With DONE, the
  * verdict has the new settings. */
 void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
                       struct slice text, app_verdict_fn *, void *arg);

@@ -5,6 +5,7 @@
 #include "base/percent.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
+#include "job/topic_patterns.h"
 
 void route_check_table(const struct dialect *dialect)
 {
@@ -51,7 +52,7 @@ static bool path_matches(const char *pattern, struct slice target, struct buffer
 bool route_names_topic(struct buffer *text, struct route_names *names)
 {
     names->key = names->topic = buffer_slice(text);
-    return topic_is_valid(names->topic) || slice_equal(names->topic, SLICE("*"));
+    return topic_is_valid(names->topic) || topic_pattern_is_open(names->topic);
 }
 
 bool route_names_job(struct buffer *text, struct route_names *names)

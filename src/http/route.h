@@ -13,7 +13,7 @@ const struct route *route_find(const struct dialect *, struct slice target, stru
                                struct route_names *, struct slice *query);
 
 /* These functions read the names that a route may have. */
-route_names_fn route_names_topic;    /* topic, or "*" for all topics */
+route_names_fn route_names_topic;    /* topic, or a pattern of topics such as "orders-*" */
 route_names_fn route_names_job;      /* topic and jobId */
 route_names_fn route_names_group;    /* group */
 route_names_fn route_names_receiver; /* receiver; the names have its normal spelling */

@@ -47,7 +47,6 @@ enum {
     MEMBER_REQUIRED = 32,   /* in a client's text */
     MEMBER_PLAIN = 64,      /* a text without escapes, because scripts copy it unchanged */
     MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
-    MEMBER_FOR_ALL = 256,   /* a topic's setting that "*" may have, for all topics */
 };
 
 enum { MEMBERS_MAX = 32 }; /* of one table */

@@ -20,6 +20,18 @@ static bool is_pattern(struct slice pattern)
            (is_open && (pattern.size == 0 || is_dots));
 }
 
+bool topic_pattern_is_open(struct slice pattern)
+{
+    struct slice beginning = pattern;
+    return take_star(&beginning) && is_pattern(pattern);
+}
+
+bool topic_pattern_contains(struct slice wide, struct slice narrow)
+{
+    take_star(&wide);
+    return slice_starts_with(narrow, wide);
+}
+
 enum status topic_patterns_check(struct slice patterns, struct problem *problem)
 {
     struct slice pattern, rest = patterns;

@@ -15,6 +15,12 @@ enum status topic_patterns_check(struct slice patterns, struct problem *) MUST_U
 
 bool topic_patterns_match(struct slice patterns, struct slice topic);
 
+/* Returns whether this is a pattern that can have settings: the beginning of topics, with a '*' at the end. */
+bool topic_pattern_is_open(struct slice pattern);
+
+/* Returns whether the open pattern "wide" matches every topic that the open pattern "narrow" matches. */
+bool topic_pattern_contains(struct slice wide, struct slice narrow);
+
 /* Skips topics that do not match, in a walk over all topics in the order of their names. "after" is the last
  * topic of the walk so far, or "" at the start. Sets "from" to "after" or to a later name, so that each match
  * that follows "after" also follows "from". No topic between "after" and "from" matches. Returns false if

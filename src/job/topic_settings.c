@@ -5,6 +5,7 @@
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/member.h"
+#include "job/topic_layers.h"
 
 /* ---- the tables ---- */
 
@@ -28,7 +29,7 @@ static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "set
 /* The rows have the order of the text. Scripts copy or compare urls unchanged, so a url must have no
  * escapes. */
 static const struct member rows[] = {
-    {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(is_paused)},
+    {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
     {NAMED("maxInFlight"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_in_flight), HAS(max_in_flight), .min = 1,
      .max = TOPIC_MAX_IN_FLIGHT_MAX},
     {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
@@ -45,14 +46,14 @@ static const struct member rows[] = {
      HAS(url.size), .max = JOB_URL_MAX},
     {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
      .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
-    {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_delivered),
+    {NAMED("onDelivered"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_delivered),
      HAS(on_delivered.size)},
-    {NAMED("onDead"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_dead),
+    {NAMED("onDead"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_dead),
      HAS(on_dead.size)},
-    {NAMED("onAttempt"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_FOR_ALL, FIELD(on_attempt),
+    {NAMED("onAttempt"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_attempt),
      HAS(on_attempt.size)},
     {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
-    {NAMED("retention"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_FOR_ALL,
+    {NAMED("retention"), MEMBER_SECONDS, INHERITED,
      FIELD(retention_ms), HAS(retention_ms), .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
     {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
 #ifdef DUEPOST_TEST_NEXT
@@ -101,8 +102,19 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
 enum status topic_settings_read(struct slice text, struct topic_settings *settings)
 {
     struct job_errors errors;
+    struct buffer united;
     job_errors_clear(&errors);
-    return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
+    if (text.size == 0 || text.data[0] != '[')
+        return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
+    buffer_init(&united, TOPIC_LAYERS_BYTES_MAX);
+    enum status status = topic_layers_unite(text, &united) ? STATUS_OK : STATUS_INVALID;
+    if (status == STATUS_OK)
+        status = parse_text(buffer_slice(&united), settings, &errors, true);
+    if (status == STATUS_OK)
+        settings->united = united;
+    else
+        buffer_fini(&united);
+    return status;
 }
 
 enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *settings)
@@ -116,6 +128,7 @@ enum status topic_settings_read_for(struct slice topic, struct slice text, struc
 void topic_settings_fini(struct topic_settings *settings)
 {
     buffer_fini(&settings->text);
+    buffer_fini(&settings->united);
 }
 
 /* ---- writing ---- */
@@ -207,11 +220,6 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
     if (status == STATUS_OK)
         settings_carry(settings, old);
     return status;
-}
-
-bool topic_settings_are_for_all(const struct topic_settings *settings)
-{
-    return !members_without(&topic_settings_members, settings, MEMBER_FOR_ALL);
 }
 
 /* ---- using ---- */

@@ -28,7 +28,7 @@ enum {
 #define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
 
 struct topic_settings {
-    bool is_paused;
+    bool has_paused, is_paused;
     int64_t weight;                             /* share of attempts among topics; 0: not set, like 1 */
     int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
@@ -39,6 +39,7 @@ struct topic_settings {
     struct job_header headers[JOB_HEADERS_MAX]; /* for each job that has no header of the same name */
     size_t header_count;
     struct buffer text;          /* owned: decoded headers */
+    struct buffer united;        /* owned: the text of several layers, see topic_layers.h */
     struct signing_keys secrets; /* sign its jobs; none: the server's keys sign them */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
     struct slice on_delivered, on_dead, on_attempt;
@@ -59,8 +60,8 @@ extern const struct members topic_settings_members;
  * NO_MEMORY, errors is empty. After a failure the settings need no fini. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
-/* Reads a text that topic_settings_write of this or another version wrote; an empty text sets nothing. If OK,
- * the settings borrow text. INVALID means that duepost did not write the text; the settings then need no
+/* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
+ * (topic_layers.h); an empty text sets nothing. If OK, the settings borrow text. INVALID means that duepost did not write the text; the settings then need no
  * fini. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
@@ -94,10 +95,6 @@ enum topic_service topic_settings_service(struct slice text);
  * errors is empty. After a failure the new settings need no fini. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
-
-/* Returns whether all these settings have MEMBER_FOR_ALL, so that "*" may have them. The settings of "*"
- * apply to topics without their own. */
-bool topic_settings_are_for_all(const struct topic_settings *);
 
 /* Returns a wait with its jitter. random is any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);

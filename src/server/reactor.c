@@ -19,6 +19,7 @@
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
+#include "worker/pattern_keeper.h"
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 
@@ -27,6 +28,7 @@ struct upkeep {
     struct reactor *reactor;
     size_t shard;
     struct janitor *janitor;
+    struct pattern_keeper *pattern_keeper;
     struct carry_worker *carry_worker;
 };
 
@@ -200,10 +202,12 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->reactor = reactor;
     upkeep->shard = number;
     upkeep->janitor = janitor_new(reactor->loop, shard, reactor->metrics);
+    upkeep->pattern_keeper = pattern_keeper_new(reactor->loop, reactor->store, shard);
     struct carry_worker_options carry_worker = {
         .shard = shard,
         .metrics = reactor->metrics,
         .janitor = upkeep->janitor,
+        .pattern_keeper = upkeep->pattern_keeper,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
         .arg = upkeep,
@@ -399,6 +403,7 @@ static void free_upkeep(struct upkeep *upkeep)
 {
     carry_worker_free(upkeep->carry_worker);
     janitor_free(upkeep->janitor);
+    pattern_keeper_free(upkeep->pattern_keeper);
 }
 
 void reactor_stop(struct reactor *reactor)

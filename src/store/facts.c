@@ -116,10 +116,10 @@ static void judge_layout(struct facts *facts, const struct redis_reply *reply)
     facts->is_laid_out = format > 0;
     if (!facts->is_laid_out)
         return;
-    if (format > STORE_FORMAT)
+    if (format > STORE_FORMAT_MAX)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
-                 (long long)format, STORE_FORMAT);
+                 (long long)format, STORE_FORMAT_MAX);
     else if (shards != (int64_t)facts->options->shards)
         snprintf(facts->next_refusal, sizeof facts->next_refusal,
                  "the data in Redis has %lld shards, this duepost is set up for %zu", (long long)shards,

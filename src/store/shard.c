@@ -213,6 +213,7 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_REPLACE] = &replace_kind,
         [SHARD_BATCH_CANCEL] = &cancel_kind,     [SHARD_BATCH_RUN] = &run_kind,
         [SHARD_BATCH_CHANGE] = &change_kind,     [SHARD_BATCH_SETTINGS] = &settings_kind,
+        [SHARD_BATCH_PATTERNS] = &patterns_kind,
         [SHARD_BATCH_GROUP] = &group_kind,       [SHARD_BATCH_SEND] = &send_kind,
         [SHARD_BATCH_UNSEND] = &unsend_kind,     [SHARD_BATCH_CLOSE] = &close_kind,
         [SHARD_BATCH_REPORT] = &report_kind,     [SHARD_BATCH_READ] = &read_kind,

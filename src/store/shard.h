@@ -191,6 +191,10 @@ struct shard_survey {
 typedef void shard_survey_fn(void *arg, enum status, const struct shard_survey *);
 void shard_survey(struct shard *, const struct shard_survey *, shard_survey_fn *, void *arg);
 
+/* Offers a limited number of topics again after the patterns have changed. There are more if is_full. */
+typedef void shard_reoffer_fn(void *arg, enum status, size_t count, bool is_full);
+void shard_reoffer(struct shard *, shard_reoffer_fn *, void *arg);
+
 /* Counts the jobs of this shard. */
 void shard_audit(struct shard *, store_audit_fn *, void *arg);
 

@@ -20,6 +20,7 @@ enum shard_batch {
     SHARD_BATCH_GROUP,
     SHARD_BATCH_SEND,
     SHARD_BATCH_UNSEND,
+    SHARD_BATCH_PATTERNS,
     SHARD_BATCH_CLOSE,
     SHARD_BATCH_READ, /* on a separate connection */
     /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
@@ -97,7 +98,7 @@ struct shard {
 };
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
-    group_kind, send_kind, unsend_kind, read_kind;
+    group_kind, send_kind, unsend_kind, patterns_kind, read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
     close_kind;
 

@@ -29,13 +29,16 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 2,       /* format of the data; newer formats are refused, older formats converted */
+    STORE_FORMAT = 2, /* format that data gets at first; older formats are converted */
+    STORE_FORMAT_MAX = 3,   /* newest format that this version reads; newer formats are refused */
+    STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns that version 2 does not know */
     STORE_LEASE_MS = 5000,  /* how long a lease lasts without renewal */
     STORE_NONCE_MAX = 32,   /* bytes */
     STORE_CLAIM_MAX = 128,  /* jobs in one claim */
     STORE_LIST_MAX = 1000,  /* jobs in one page */
     STORE_UP_LISTENERS = 2, /* listeners of one shard */
     STORE_SHARDS_MAX = 256,
+    STORE_PATTERNS_MAX = 100, /* patterns with settings */
 };
 
 struct store_options {
@@ -272,7 +275,9 @@ enum { STORE_TOPIC_FREE = -1, STORE_TOPIC_HELD = -2 };
 /* A topic's current state. Slices are borrowed until the callback returns. */
 struct store_topic {
     struct slice name;
-    struct slice settings;                /* see topic_settings.h; empty: none */
+    struct slice settings;                /* with those of its patterns, see topic_settings.h; empty: none */
+    struct slice own;                     /* only its own settings; empty: none */
+    struct slice pattern;                 /* the longest pattern that matches; empty: none */
     int64_t delayed, ready, leased, dead; /* numbers of jobs */
     /* Jobs that are due but held until the next check of their receiver: neither delayed nor ready. */
     int64_t held;
@@ -311,12 +316,40 @@ typedef void store_topics_fn(void *arg, enum status, const struct store_topic *t
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
-/* Writes the settings of a topic, or the settings for all topics if topic is "*" (in each shard). Empty
- * new_settings remove the settings. The status is STALE if the settings are not old_settings any more;
- * nothing is changed then. Borrows the slices until the callback. */
+/* Writes the settings of a topic. Empty new_settings remove the settings. The status is STALE if the settings
+ * are not old_settings any more; nothing is changed then. Borrows the slices until the callback. */
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
+
+/* The settings of all patterns, which each shard has under one version. Slices are borrowed until the
+ * callback returns. */
+struct store_pattern {
+    struct slice name; /* such as "orders-*" */
+    struct slice text; /* see topic_layers.h */
+};
+struct store_patterns {
+    int64_t version;
+    const struct store_pattern *patterns;
+    size_t count;
+};
+typedef void store_patterns_fn(void *arg, enum status, const struct store_patterns *);
+
+/* Reads the patterns from the shard that is written first. */
+void store_patterns(struct store *, store_patterns_fn *, void *arg);
+
+/* Replaces the patterns in all shards. The status is STALE if their version has changed; nothing is changed
+ * then. After UNKNOWN or UNAVAILABLE some shards may have the new patterns; the pattern keeper then copies
+ * them to the others. Borrows patterns until the callback. */
+void store_set_patterns(struct store *, const struct store_patterns *, store_set_topic_fn *, void *arg);
+
+/* Copies the patterns with the highest version to the shards with lower versions. count: number of shards
+ * that got them. */
+typedef void store_mend_patterns_fn(void *arg, enum status, size_t count);
+void store_mend_patterns(struct store *, store_mend_patterns_fn *, void *arg);
+
+/* Returns the number of the shard that is written first. */
+size_t store_patterns_shard(const struct store *);
 
 /* ---- Groups ---- */
 

@@ -8,7 +8,7 @@
 enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 12,
+    TOPIC_PARTS = 14,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -43,6 +43,8 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
         .hour = {.delivered = redis_reply_integer(redis_reply_at(reply, at + 9)),
                  .retried = redis_reply_integer(redis_reply_at(reply, at + 10)),
                  .dead = redis_reply_integer(redis_reply_at(reply, at + 11))},
+        .own = redis_reply_text(redis_reply_at(reply, at + 12)),
+        .pattern = redis_reply_text(redis_reply_at(reply, at + 13)),
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }
@@ -146,65 +148,11 @@ static void end_settings(struct batch_item *item, enum status status, int64_t no
     free(entry);
 }
 
-/* Each shard has a copy of the settings for all topics. They are written to the shard that is read, and then
- * to all others. */
-struct copies {
-    struct slice text;
-    struct store *store;
-    size_t home, awaited;
-    enum status status;
-    store_set_topic_fn *fn;
-    void *arg;
-};
-
-static void add_change(struct shard *, struct slice topic, struct slice old_settings,
-                       struct slice new_settings, store_set_topic_fn *, void *arg);
-
-static void on_copied(void *arg, enum status status)
-{
-    struct copies *copies = arg;
-    if (status != STATUS_OK)
-        copies->status = status;
-    if (--copies->awaited > 0)
-        return;
-    copies->fn(copies->arg, copies->status);
-    free(copies);
-}
-
-static void on_first_set(void *arg, enum status status)
-{
-    struct copies *copies = arg;
-    size_t shards = store_shards(copies->store);
-    if (status != STATUS_OK || shards == 1) {
-        copies->awaited = 1;
-        on_copied(copies, status);
-        return;
-    }
-    copies->awaited = shards - 1;
-    for (size_t i = 0; i < shards; i++)
-        if (i != copies->home)
-            add_change(store_shard(copies->store, i), SLICE("*"), SLICE("*"), copies->text, on_copied,
-                       copies);
-}
-
 const struct batch_kind settings_kind = {SCRIPT_SETTINGS, OWNER_CALLS_MAX, true, NULL,
                                          add_settings,    end_settings};
 
 void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
                      struct slice new_settings, store_set_topic_fn *fn, void *arg)
-{
-    struct shard *home = store_shard_of(store, topic);
-    if (!slice_equal(topic, SLICE("*"))) {
-        add_change(home, topic, old_settings, new_settings, fn, arg);
-        return;
-    }
-    struct copies *copies = NEW(struct copies);
-    *copies = (struct copies){new_settings, store, shard_number(home), 1, STATUS_OK, fn, arg};
-    add_change(home, topic, old_settings, new_settings, on_first_set, copies);
-}
-
-static void add_change(struct shard *shard, struct slice topic, struct slice old_settings,
-                       struct slice new_settings, store_set_topic_fn *fn, void *arg)
 {
     struct settings_item *entry = NEW(struct settings_item);
     entry->item.bytes = topic.size + old_settings.size + new_settings.size + BATCH_ITEM_OVERHEAD;
@@ -213,5 +161,5 @@ static void add_change(struct shard *shard, struct slice topic, struct slice old
     entry->new_settings = new_settings;
     entry->fn = fn;
     entry->arg = arg;
-    batch_add(&shard->batches[SHARD_BATCH_SETTINGS], &entry->item);
+    batch_add(&store_shard_of(store, topic)->batches[SHARD_BATCH_SETTINGS], &entry->item);
 }

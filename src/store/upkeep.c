@@ -15,6 +15,7 @@ enum {
     MENDED_MAX = 64,       /* repairs reported from one step */
     SWEEP_MAX = 1024,      /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
+    REOFFER_MAX = 500, /* topics in one call, which takes Redis a few milliseconds */
     SURVEY_MAX = 2000, /* topics in one call; it ends earlier if it takes long */
 };
 
@@ -33,6 +34,7 @@ struct upkeep {
         shard_survey_fn *survey;
         shard_sweep_fn *sweep;
         shard_resume_fn *resume;
+        shard_reoffer_fn *reoffer;
     } fn;
     void *arg;
 };
@@ -228,6 +230,23 @@ void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
     upkeep->fn.audit = fn;
     script_call_number(call, AUDIT_TOPICS_MAX);
     script_call_send(call, shard->worker, on_audited, upkeep);
+}
+
+static void on_reoffered(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct upkeep *upkeep = arg;
+    upkeep->fn.reoffer(upkeep->arg, status, (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+                       redis_reply_integer(redis_reply_at(reply, 2)) == 1);
+    free(upkeep);
+}
+
+void shard_reoffer(struct shard *shard, shard_reoffer_fn *fn, void *arg)
+{
+    struct upkeep *upkeep = upkeep_new(arg);
+    struct script_call *call = shard_call(shard, SCRIPT_REOFFER);
+    upkeep->fn.reoffer = fn;
+    script_call_number(call, REOFFER_MAX);
+    script_call_send(call, shard->worker, on_reoffered, upkeep);
 }
 
 static void on_surveyed(void *arg, enum status status, const struct redis_reply *reply)

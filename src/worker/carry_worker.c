@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "worker/forgetter.h"
 #include "worker/janitor.h"
+#include "worker/pattern_keeper.h"
 #include "worker/recovery.h"
 
 #define TICK_US      INT64_C(1000000)
@@ -258,8 +259,10 @@ static void on_tick(void *arg)
     struct carry_worker *worker = arg;
     timer_start(worker->tick, until_next_tick_us(worker));
     carry(worker, true);
-    if (worker->is_owner)
+    if (worker->is_owner) {
         janitor_tick(worker->options.janitor);
+        pattern_keeper_tick(worker->options.pattern_keeper);
+    }
 }
 
 /* Carries due topics. This reactor's consumer claims in the same turn, so that both calls share one round

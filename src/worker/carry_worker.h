@@ -21,6 +21,7 @@
 
 struct carry_worker;
 struct janitor;
+struct pattern_keeper;
 
 #define CARRY_STUCK_US INT64_C(2000000)
 enum { CARRY_PATIENCE_MS = 250 };
@@ -29,6 +30,7 @@ struct carry_worker_options {
     struct shard *shard;
     struct metrics *metrics;
     struct janitor *janitor;
+    struct pattern_keeper *pattern_keeper;
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
     /* Called when a topic has due jobs. The consumer of this reactor may claim them in the same turn. */

@@ -276,6 +276,33 @@ void store_unsend(struct store *store, struct slice id, struct slice group, stor
     kept->fn.unsent = fn;
 }
 
+void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("patterns", SLICE("*"), arg);
+    (void)store;
+    kept->fn.patterns = fn;
+}
+
+/* new_settings: 'version:pattern=text ...' */
+void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_topic_fn *fn,
+                        void *arg)
+{
+    struct fake_call *kept = add_call("set_patterns", SLICE("*"), arg);
+    struct buffer text;
+    (void)store;
+    buffer_init(&text, sizeof kept->new_settings - 1);
+    buffer_append_number(&text, patterns->version);
+    for (size_t i = 0; i < patterns->count; i++) {
+        buffer_append(&text, i == 0 ? SLICE(":") : SLICE(" "));
+        buffer_append(&text, patterns->patterns[i].name);
+        buffer_append(&text, SLICE("="));
+        buffer_append(&text, patterns->patterns[i].text);
+    }
+    copy(kept->new_settings, buffer_slice(&text));
+    buffer_fini(&text);
+    kept->fn.set = fn;
+}
+
 void store_receivers(struct store *store, const struct store_receivers *receivers, store_receivers_fn *fn,
                      void *arg)
 {

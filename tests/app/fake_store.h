@@ -34,6 +34,7 @@ struct fake_call {
         store_set_topic_fn *set;
         store_sent_fn *sent;
         store_unsent_fn *unsent;
+        store_patterns_fn *patterns;
         store_receivers_fn *receivers;
         store_close_fn *closed;
         store_audit_fn *audited;

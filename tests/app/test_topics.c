@@ -1,4 +1,6 @@
 /* Each verdict of the use cases of topics and receivers, of health and of the exposition. */
+#include <stdio.h>
+
 #include "app/topics.h"
 
 #include "app/exposition.h"
@@ -151,7 +153,7 @@ static void change(enum app_change kind, const char *name, const char *text)
 static void end_read(const char *settings)
 {
     struct store_topic topic = topic_of("mail");
-    topic.settings = slice_of(settings);
+    topic.settings = topic.own = slice_of(settings);
     struct fake_call *call = fake_take("topics");
     call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
 }
@@ -210,9 +212,6 @@ START_TEST(settings_that_cannot_be_accepted_are_not_written)
     end_read("");
     fake_expect(APP_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
-    change(APP_CHANGE_REPLACE, "*", "{\"paused\":true}");
-    end_read("");
-    fake_expect(APP_INVALID);
     change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
     end_read("nonsense");
     fake_expect(APP_UNREADABLE);
@@ -223,6 +222,75 @@ START_TEST(settings_that_cannot_be_accepted_are_not_written)
     change(APP_CHANGE_REPLACE, "orders~callbacks", "{}");
     fake_expect(APP_SIBLING);
     fake_expect_log("");
+}
+END_TEST
+
+static void end_read_patterns(const struct store_pattern *patterns, size_t count)
+{
+    struct store_patterns found = {7, patterns, count};
+    struct fake_call *call = fake_take("patterns");
+    call->fn.patterns(call->arg, STATUS_OK, &found);
+}
+
+static void end_set_patterns(const char *expected, enum status status)
+{
+    struct fake_call *call = fake_take("set_patterns");
+    ck_assert_str_eq(call->new_settings, expected);
+    call->fn.set(call->arg, status);
+}
+
+#define ALL     {SLICE_INIT("*"), SLICE_INIT("{\"timeout\":5}")}
+#define LONG    {SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"paused\":true,\"timeout\":5,\"from\":{\"timeout\":\"*\"}}")}
+#define LACKING {SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"needs\":[\"wings\"]}")}
+
+START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
+{
+    static const struct store_pattern two[] = {LONG, ALL}, lacking[] = {LACKING};
+    change(APP_CHANGE_REPLACE, "mail-*", "{\"maxInFlight\":2}");
+    end_read_patterns(two, 2);
+    end_set_patterns("7:*={\"timeout\":5} "
+                     "mail-*={\"maxInFlight\":2,\"timeout\":5,\"from\":{\"timeout\":\"*\"}} "
+                     "mail-eu-*={\"paused\":true,\"maxInFlight\":2,\"timeout\":5,\"from\":{\"maxInFlight\":"
+                     "\"mail-*\",\"timeout\":\"*\"}}",
+                     STATUS_OK);
+    fake_expect(APP_DONE);
+    fake_expect_log("settings_replaced who=ops from=192.0.2.7 pattern=mail-* outcome=done");
+    change(APP_CHANGE_MERGE, "mail-eu-*", "{\"maxInFlight\":3}");
+    end_read_patterns(two, 2);
+    end_set_patterns("7:*={\"timeout\":5} mail-eu-*={\"paused\":true,\"maxInFlight\":3,\"timeout\":5,\"from\":"
+                     "{\"timeout\":\"*\"}}",
+                     STATUS_STALE);
+    end_read_patterns(two, 1);
+    end_set_patterns("7:mail-eu-*={\"paused\":true,\"maxInFlight\":3}", STATUS_OK);
+    fake_expect(APP_DONE);
+    change(APP_CHANGE_RESET, "*", "");
+    end_read_patterns(two, 2);
+    end_set_patterns("7:mail-eu-*={\"paused\":true}", STATUS_OK);
+    fake_expect(APP_DONE);
+    change(APP_CHANGE_RESET, "mail-*", "");
+    end_read_patterns(lacking, 1);
+    fake_expect(APP_LACKING);
+    change(APP_CHANGE_MERGE, "mail-eu-*", "{}");
+    end_read_patterns(lacking, 1);
+    fake_expect(APP_LACKING);
+    fake_expect_log("");
+}
+END_TEST
+
+START_TEST(there_are_at_most_100_patterns)
+{
+    static char texts[100][16];
+    static struct store_pattern many[100];
+    for (int i = 0; i < 100; i++) {
+        snprintf(texts[i], sizeof texts[i], "p%d*", i);
+        many[i] = (struct store_pattern){slice_of(texts[i]), SLICE("{}")};
+    }
+    change(APP_CHANGE_REPLACE, "mail-*", "{\"maxInFlight\":2}");
+    end_read_patterns(many, 100);
+    fake_expect(APP_INVALID);
+    change(APP_CHANGE_RESET, "mail-*", "");
+    end_read_patterns(many, 100);
+    fake_take("set_patterns");
 }
 END_TEST
 
@@ -332,6 +400,8 @@ Suite *suite(void)
     tcase_add_test(tests, settings_are_replaced_merged_and_reset);
     tcase_add_test(tests, a_change_begins_again_when_the_settings_change);
     tcase_add_test(tests, settings_that_cannot_be_accepted_are_not_written);
+    tcase_add_test(tests, patterns_are_changed_with_the_longer_ones_that_inherit_from_them);
+    tcase_add_test(tests, there_are_at_most_100_patterns);
     tcase_add_test(tests, a_change_ends_as_the_store_says);
     tcase_add_test(tests, receivers_are_listed_and_closed);
     tcase_add_test(tests, health_is_that_of_the_store);

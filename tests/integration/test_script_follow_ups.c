@@ -107,9 +107,9 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
     CHECK_EXAMPLES( //
         {LAST_LEASE, RECOVER, "1 1 t/a {r}", DOOMED("now+5000")},
         {LAST_LEASE TELLS, RECOVER, "1 1 t/a {r} t {\"onDead\":\"http://h/\"}", DOOMED("now+5000") TELLS},
-        {LAST_LEASE OF_ALL, RECOVER, "1 1 t/a {r} t {\"retention\":10,\"onDead\":\"http://a/\"}",
+        {LAST_LEASE OF_ALL, RECOVER, "1 1 t/a {r} t {\"onDead\":\"http://a/\",\"retention\":10}",
          DOOMED("now+5000") OF_ALL},
-        {LAST_LEASE TELLS OF_ALL, RECOVER, "1 1 t/a {r} t {\"retention\":10,\"onDead\":\"http://h/\"}",
+        {LAST_LEASE TELLS OF_ALL, RECOVER, "1 1 t/a {r} t [{\"onDead\":\"http://h/\"},{\"onDead\":\"http://a/\",\"retention\":10}]",
          DOOMED("now+5000") TELLS OF_ALL},
         /* Callbacks of all topics are copied one by one, urls and objects. */
         {LAST_LEASE TELLS OF_ALL_THREE, RECOVER,

@@ -40,7 +40,7 @@ START_TEST(a_sibling_keeps_what_its_owner_keeps)
         {HOLDING OF_ALL, "complete t~c/a n5 2", "1", KEPT OF_ALL},
         {HOLDING, "complete t~c/a n5 ''", "1", ABSENT},
         {DUE TURN OF_ALL, CLAIM, CLAIMED " t~c {\"retention\":10}", HOLDING OF_ALL},
-        {DUE TURN KEEPS OF_ALL, CLAIM, CLAIMED " t~c {\"retention\":10}", HOLDING KEEPS OF_ALL}, );
+        {DUE TURN KEEPS OF_ALL, CLAIM, CLAIMED " t~c [{\"retention\":10},{\"retention\":10}]", HOLDING KEEPS OF_ALL}, );
 }
 END_TEST
 
@@ -61,7 +61,7 @@ START_TEST(a_sibling_is_read_with_its_owners_settings_and_shown_without)
 {
     CHECK_EXAMPLES( //
         {DUE TURN KEEPS, "read t~c/a", "(ready now-9 {r} 0 {\"retention\":10})", NULL},
-        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0", NULL}, );
+        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0 '' ''", NULL}, );
 }
 END_TEST
 

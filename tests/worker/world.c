@@ -491,6 +491,24 @@ void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
     add_call(WORLD_SWEEP, shard, arg)->fn.sweep = fn;
 }
 
+void shard_reoffer(struct shard *shard, shard_reoffer_fn *fn, void *arg)
+{
+    add_call(WORLD_REOFFER, shard, arg)->fn.reoffer = fn;
+}
+
+/* The first shard is written first. */
+size_t store_patterns_shard(const struct store *store)
+{
+    (void)store;
+    return 0;
+}
+
+void store_mend_patterns(struct store *store, store_mend_patterns_fn *fn, void *arg)
+{
+    (void)store;
+    add_call(WORLD_MEND_PATTERNS, world_shard(0), arg)->fn.mend_patterns = fn;
+}
+
 void shard_survey(struct shard *shard, const struct shard_survey *survey, shard_survey_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_SURVEY, shard, arg);
@@ -558,6 +576,18 @@ void world_answer_sweep(enum status status, struct shard_swept swept)
 {
     const struct world_call *call = take_call(WORLD_SWEEP);
     call->fn.sweep(call->arg, status, &swept);
+}
+
+void world_answer_reoffer(enum status status, size_t count, bool is_full)
+{
+    const struct world_call *call = take_call(WORLD_REOFFER);
+    call->fn.reoffer(call->arg, status, count, is_full);
+}
+
+void world_answer_mend_patterns(enum status status, size_t count)
+{
+    const struct world_call *call = take_call(WORLD_MEND_PATTERNS);
+    call->fn.mend_patterns(call->arg, status, count);
 }
 
 void world_answer_survey(enum status status, const char *cursor)

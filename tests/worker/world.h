@@ -50,6 +50,8 @@ enum world_kind {
     WORLD_FORGET,
     WORLD_SWEEP,
     WORLD_SURVEY,
+    WORLD_REOFFER,
+    WORLD_MEND_PATTERNS,
     WORLD_AUDIT,
     WORLD_MEND,
     WORLD_KINDS,
@@ -78,6 +80,8 @@ struct world_call {
         shard_forget_fn *forget;
         shard_sweep_fn *sweep;
         shard_survey_fn *survey;
+        shard_reoffer_fn *reoffer;
+        store_mend_patterns_fn *mend_patterns;
         store_audit_fn *audit;
         shard_mend_fn *mend;
     } fn;
@@ -101,6 +105,8 @@ void world_fail_carry(enum status);
 void world_answer_recover(enum status, struct shard_recovered);
 void world_answer_forget(enum status, bool is_full);
 void world_answer_sweep(enum status, struct shard_swept);
+void world_answer_reoffer(enum status, size_t count, bool is_full);
+void world_answer_mend_patterns(enum status, size_t count);
 void world_answer_survey(enum status, const char *cursor);
 void world_answer_audit(enum status, struct store_counts);
 void world_answer_mend(enum status, const char *cursor, size_t mended);

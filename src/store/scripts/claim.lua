@@ -21,7 +21,7 @@ local leases = {} -- deadline, id, deadline, id ... written at the end
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 local function may_serve(topic)
-  if not has(TOPICS) then return true end
+  if not has(TOPICS) and not has(PATTERNS) then return true end
   local owner = owner_of(topic)
   if settings_of(owner) ~= UNREADABLE and knows_needs(owner) then return true end
   if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end

@@ -6,7 +6,6 @@
 --      place differs between the formats
 -- Returns {now_us, format, shards} of the data. They are 0 if the data has no layout.
 -- uses: clock probe
-local META = base .. 'meta'
 probe()
 if ARGV[4] == '1' then
   call('HSETNX', META, 'format', ARGV[2])

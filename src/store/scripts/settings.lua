@@ -1,13 +1,12 @@
 #!lua flags=allow-oom
 -- settings.lua - writes the settings of topics, unless they have changed since the caller read them.
 --
--- ARGV from 2: topic, or '*' for all topics; the text that was read, or empty, or '*' for any text; the text
---      to write, or empty to remove the settings; ...
+-- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: ended places probe
 probe()
-local function apply(topic, new)
-  if new == '' or not cjson.decode(new).rate then
+local function apply(topic)
+  if not settings_of(topic).rate then
     call('HDEL', RATES, topic)
     call('DEL', begun_of(topic))
   end
@@ -20,21 +19,17 @@ end
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
   local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local key = topic == '*' and PATTERNS or TOPICS
-  if old ~= '*' and (call('HGET', key, topic) or '') ~= old then
+  if (call('HGET', TOPICS, topic) or '') ~= old then
     replies[#replies + 1] = 0
   else
     if new == '' then
-      call('HDEL', key, topic)
+      call('HDEL', TOPICS, topic)
     else
-      call('HSET', key, topic, new)
-      is_there[key] = true
+      call('HSET', TOPICS, topic, new)
+      is_there[TOPICS] = true
     end
-    if topic == '*' then
-      call('HSET', META, 'redate', '0')
-    else
-      apply(topic, new)
-    end
+    note_settings(topic, new ~= '' and new or nil)
+    apply(topic)
     replies[#replies + 1] = 1
   end
 end

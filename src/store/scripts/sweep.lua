@@ -8,7 +8,7 @@
 -- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the
 -- retention of their topic, by age, by number, how late the next removal is, ms, or -1 if nothing is left to
 -- remove now}.
--- uses: ended probe
+-- uses: ended probe rate
 local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = most
 probe()
@@ -166,6 +166,21 @@ local function redate()
   return page[1] ~= '0'
 end
 
+-- A rate that is spent up to a past time counts as one that was not spent. Topics of a pattern with a rate come and go, so
+-- such entries are removed from a large hash.
+local RATES_MAX, SOME_RATES = 1000, 200
+local function sweep_rates()
+  local removed = 0
+  while may_go_on() and call('HLEN', RATES) > RATES_MAX do
+    local entries, void = call('HRANDFIELD', RATES, SOME_RATES, 'WITHVALUES'), {}
+    for i = 1, #entries, 2 do
+      if (tonumber(entries[i + 1]) or 0) < now_us - CREDIT_US then void[#void + 1] = entries[i] end
+    end
+    if #void > 0 then call('HDEL', RATES, unpack(void)) end
+    if #void < SOME_RATES / 4 then return end
+  end
+end
+
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
 -- How long ago the first of what is left should have gone, ms; negative when nothing should. A dead job is one too many since
@@ -178,6 +193,7 @@ local function lateness()
 end
 
 local ended, by_retention, by_age, by_number = sweep_ended(), sweep_by_retention(), sweep_by_age(), sweep_by_number()
+sweep_rates()
 local is_redating = redate()
 local late_ms = lateness()
 if is_redating and late_ms < 0 then late_ms = 0 end

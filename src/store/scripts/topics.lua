@@ -7,7 +7,8 @@
 -- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready,
 -- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
--- held.lua; delivered, retried and dead within the last hour}. If a topic has many ready jobs, only some are
+-- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', and its longest pattern or
+-- ''}. If a topic has many ready jobs, only some are
 -- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -69,7 +70,8 @@ local hours = last_hours(names)
 for i = 1, math.min(#names, most) do
   local topic = names[i]
   local settings_text = settings_text_of(topic)
-  record_bytes_left = record_bytes_left - #settings_text
+  local own_text = settings_texts[topic] or ''
+  record_bytes_left = record_bytes_left - #settings_text - #own_text
   if i > 1 and has_read_enough() then break end
   local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
   local due = first and ms_of(first) or -1
@@ -80,6 +82,7 @@ for i = 1, math.min(#names, most) do
   for _, part in ipairs({
     topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
+    own_text, pattern_of_topic[topic] or '',
   }) do
     replies[#replies + 1] = part
   end

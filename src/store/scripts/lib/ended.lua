@@ -5,8 +5,6 @@
 -- kept_until, with the time when the job is removed.
 -- uses: clock kept names retention topic
 
-local META = base .. 'meta' -- redate -> where the walk stands that dates all topics anew; absent: none is under way
-
 -- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
 -- has none. So another retention acts on all of them by this one entry.
 -- rare: ended

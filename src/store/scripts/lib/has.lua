@@ -2,7 +2,7 @@
 -- uses: keys
 
 local TOPICS = base .. 'topics' -- topic -> settings
-local PATTERNS = base .. 'patterns' -- '*' -> settings of all topics, where a topic has none of its own
+local PATTERNS = base .. 'patterns' -- pattern -> settings, see patterns.lua
 local CRASHES = base .. 'crashes' -- id -> how often its consumer was lost, and the last nonce
 local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
 local BEHIND = base .. 'behind' -- see behind.lua

@@ -6,6 +6,6 @@
 -- A sibling topic has the retention of its owner topic, because its jobs may contain all data of the owner's
 -- jobs.
 local function retention_of(topic)
-  local seconds = setting_of(owner_of(topic), 'retention')
+  local seconds = settings_of(owner_of(topic)).retention
   return seconds and math.floor(seconds * 1000 + 0.5)
 end

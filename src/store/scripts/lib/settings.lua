@@ -1,5 +1,5 @@
 -- settings.lua - settings of topics, which operators change.
--- uses: has needs topic
+-- uses: has needs patterns topic
 
 local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
 
@@ -36,16 +36,40 @@ local function read_settings(text)
   return lacks and {needs = read.needs} or UNREADABLE
 end
 
-local function note_settings(topic, text)
-  settings_texts[topic] = text
-  settings[topic] = text and read_settings(text) or NO_SETTINGS
+-- The texts of topics and of patterns, and the pattern of each topic that has one.
+local pattern_of_topic, pattern_settings = {}, {}
+-- rare: patterns
+local function with_pattern(topic, own)
+  local name = pattern_of(topic)
+  if not name then return own end
+  if not pattern_settings[name] then
+    settings_texts[name] = call('HGET', PATTERNS, name)
+    pattern_settings[name] = read_settings(settings_texts[name])
+  end
+  local common = pattern_settings[name]
+  pattern_of_topic[topic] = name
+  if own == NO_SETTINGS then return common end
+  if own == UNREADABLE or common == UNREADABLE then return UNREADABLE end
+  local merged = {}
+  for member, value in pairs(common) do merged[member] = value end
+  for member, value in pairs(own) do merged[member] = value end
+  if own.needs and common.needs then merged.needs = {unpack(common.needs)} end
+  for _, name in ipairs(own.needs and common.needs and own.needs or {}) do merged.needs[#merged.needs + 1] = name end
+  return merged
 end
 
+local function note_settings(topic, text)
+  local own = text and read_settings(text) or NO_SETTINGS
+  settings_texts[topic] = text
+  settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
+end
+
+-- The settings of a topic, with those of its patterns.
 local function settings_of(topic)
   if not settings[topic] then
-    local key = topic == '*' and PATTERNS or TOPICS
-    if not has(key) then return NO_SETTINGS end
-    note_settings(topic, call('HGET', key, topic))
+    local may_be_set = has(TOPICS)
+    if not may_be_set and not has(PATTERNS) then return NO_SETTINGS end
+    note_settings(topic, may_be_set and call('HGET', TOPICS, topic) or nil)
   end
   return settings[topic]
 end
@@ -57,7 +81,13 @@ local function fetch_settings(topics)
   for i = 1, #topics do note_settings(topics[i], texts[i]) end
 end
 
-local function settings_text_of(topic) return settings_of(topic) ~= NO_SETTINGS and settings_texts[topic] or '' end
+-- The text for C: that of the topic, or that of its pattern, or '[topic,pattern]', or ''.
+local function settings_text_of(topic)
+  if settings_of(topic) == NO_SETTINGS then return '' end
+  local own, name = settings_texts[topic], pattern_of_topic[topic]
+  if not name then return own end
+  return own and '[' .. own .. ',' .. settings_texts[name] .. ']' or settings_texts[name]
+end
 
 -- The settings that C needs to serve or show a job of the topic. A sibling topic has parts of its owner's, see topic_settings_read_for.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
@@ -66,36 +96,10 @@ local function serving_text_of(topic) return settings_text_of(owner_of(topic)) e
 -- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
--- A setting that all topics may have: the topic's own, else that of all topics.
-local function setting_of(topic, name)
-  local own = settings_of(topic)[name]
-  if own ~= nil then return own end
-  return settings_of('*')[name]
-end
-
--- A callback of all topics, as JSON: a url or an object.
-local function spell(callback)
-  local is_plain = type(callback) == 'string' and not string.find(callback, '"', 1, true)
-  return is_plain and '"' .. callback .. '"' or cjson.encode(callback)
-end
-
--- The settings that a consumer needs: with the settings of all topics where it has none of its own.
-local function text_for_consumer(topic)
-  local own, all, parts = serving_text_of(topic), settings_of('*'), {}
-  local settings = settings_of(owner_of(topic))
-  if settings == UNREADABLE then return own end
-  if all.retention and not settings.retention then parts[1] = string.format('"retention":%.14g', all.retention) end
-  for _, name in ipairs(CALLBACKS) do
-    if all[name] and not settings[name] then parts[#parts + 1] = '"' .. name .. '":' .. spell(all[name]) end
-  end
-  if #parts == 0 then return own end
-  return '{' .. table.concat(parts, ',') .. (#own <= 2 and '}' or ',' .. string.sub(own, 2))
-end
-
 -- Appends topic, settings, ... of those topics that have some.
 local function add_settings(replies, topics)
   for i = 1, #topics do
-    local text = text_for_consumer(topics[i])
+    local text = serving_text_of(topics[i])
     if text ~= '' then
       replies[#replies + 1] = topics[i]
       replies[#replies + 1] = text

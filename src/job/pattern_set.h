@@ -1,0 +1,37 @@
+/* pattern_set.h - all patterns and their texts (topic_layers.h), which are changed together. */
+#ifndef DUEPOST_JOB_PATTERN_SET_H
+#define DUEPOST_JOB_PATTERN_SET_H
+
+#include "job/topic_layers.h"
+#include "job/topic_settings.h"
+
+enum { PATTERN_SET_MAX = 100 };
+
+struct pattern_set {
+    size_t count;
+    struct pattern {
+        struct buffer name, text; /* owned */
+    } patterns[PATTERN_SET_MAX + 1];
+};
+
+void pattern_set_init(struct pattern_set *);
+void pattern_set_fini(struct pattern_set *);
+
+/* Adds a pattern that Redis has. Returns false if the set is full. */
+bool pattern_set_add(struct pattern_set *, struct slice name, struct slice text);
+
+/* Returns the pattern's text, or "" if it has no settings. */
+struct slice pattern_set_text(const struct pattern_set *, struct slice name);
+
+enum pattern_set_end {
+    PATTERN_SET_DONE,
+    PATTERN_SET_FULL,       /* there are PATTERN_SET_MAX patterns already */
+    PATTERN_SET_UNREADABLE, /* duepost did not write the text of the pattern, or of a longer pattern */
+    PATTERN_SET_LACKING,    /* a longer pattern needs a later version */
+};
+
+/* Gives the pattern these own settings, or removes it if own is empty. Writes the texts of all patterns that
+ * begin with it. If not DONE, the set must not be used any more. */
+enum pattern_set_end pattern_set_change(struct pattern_set *, struct slice name, struct slice own) MUST_USE;
+
+#endif

@@ -1,0 +1,249 @@
+/* patterns.c - reads and replaces the settings of all patterns, of which each shard has a copy. */
+#include "base/memory.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+
+enum { FIRST_PATTERN = 2 /* index of the first pattern in a reply */ };
+
+size_t store_patterns_shard(const struct store *store)
+{
+    return shard_number(store_shard_of(store, SLICE("*")));
+}
+
+/* ---- reading ---- */
+
+struct patterns_read {
+    store_patterns_fn *fn;
+    void *arg;
+};
+
+static void on_read(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct patterns_read *read = arg;
+    struct store_pattern patterns[STORE_PATTERNS_MAX];
+    struct store_patterns found = {.version = redis_reply_integer(redis_reply_at(reply, 1)),
+                                   .patterns = patterns};
+    if (status == STATUS_OK && redis_reply_size(reply) < FIRST_PATTERN)
+        status = reply_refuse("patterns");
+    for (size_t at = FIRST_PATTERN; status == STATUS_OK && at + 1 < redis_reply_size(reply); at += 2) {
+        if (found.count == STORE_PATTERNS_MAX)
+            status = reply_refuse("patterns");
+        else
+            patterns[found.count++] =
+                (struct store_pattern){redis_reply_text(redis_reply_at(reply, at)),
+                                       redis_reply_text(redis_reply_at(reply, at + 1))};
+    }
+    read->fn(read->arg, status, &found);
+    free(read);
+}
+
+static void patterns_read(struct shard *shard, bool is_version_only, store_patterns_fn *fn, void *arg)
+{
+    struct patterns_read *read = NEW(struct patterns_read);
+    struct script_call *call = shard_call(shard, SCRIPT_PATTERNS);
+    *read = (struct patterns_read){fn, arg};
+    script_call_number(call, is_version_only);
+    script_call_send(call, shard->reads, on_read, read);
+}
+
+void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
+{
+    patterns_read(store_shard(store, store_patterns_shard(store)), false, fn, arg);
+}
+
+/* ---- writing ---- */
+
+/* Called with the version that the shard has, or 0 if the change was refused. */
+typedef void patterns_written_fn(void *arg, enum status, int64_t version);
+
+struct patterns_item {
+    struct batch_item item;
+    const struct store_patterns *patterns; /* borrowed */
+    bool is_copy;                          /* replaces a lower version; else the version is the one read */
+    patterns_written_fn *fn;
+    void *arg;
+};
+
+static void add_patterns(const struct batch_item *item, struct script_call *call)
+{
+    const struct patterns_item *entry = (const struct patterns_item *)item;
+    const struct store_patterns *patterns = entry->patterns;
+    if (entry->is_copy)
+        script_call_text(call, SLICE(""));
+    script_call_number(call, patterns->version);
+    if (!entry->is_copy)
+        script_call_text(call, SLICE(""));
+    script_call_number(call, STORE_FORMAT_PATTERNS);
+    script_call_number(call, (int64_t)patterns->count);
+    for (size_t i = 0; i < patterns->count; i++) {
+        script_call_text(call, patterns->patterns[i].name);
+        script_call_text(call, patterns->patterns[i].text);
+    }
+}
+
+static void end_patterns(struct batch_item *item, enum status status, int64_t now_us,
+                         const struct redis_reply *result)
+{
+    struct patterns_item *entry = (struct patterns_item *)item;
+    int64_t version = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK && version == 0)
+        status = STATUS_STALE;
+    entry->fn(entry->arg, status, version);
+    free(entry);
+}
+
+const struct batch_kind patterns_kind = {SCRIPT_SET_PATTERNS, OWNER_CALLS_MAX, true, NULL,
+                                         add_patterns,        end_patterns};
+
+static void patterns_write(struct shard *shard, const struct store_patterns *patterns, bool is_copy,
+                           patterns_written_fn *fn, void *arg)
+{
+    struct patterns_item *entry = NEW(struct patterns_item);
+    *entry =
+        (struct patterns_item){.item.bytes = BATCH_BYTES_MAX, /* a call of its own */
+                               .patterns = patterns, .is_copy = is_copy, .fn = fn, .arg = arg};
+    batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
+}
+
+/* A change writes to one shard first, which orders the changes, and then to all others. */
+struct change {
+    struct store *store;
+    struct store_patterns patterns;
+    size_t awaited;
+    enum status status;
+    store_set_topic_fn *fn;
+    void *arg;
+};
+
+static void on_copied(void *arg, enum status status, int64_t version)
+{
+    struct change *change = arg;
+    (void)version; /* a later change may have been copied before */
+    if (status != STATUS_OK)
+        change->status = STATUS_UNKNOWN; /* the first shard has the change */
+    if (--change->awaited > 0)
+        return;
+    change->fn(change->arg, change->status);
+    free(change);
+}
+
+static void on_first_written(void *arg, enum status status, int64_t version)
+{
+    struct change *change = arg;
+    size_t shards = store_shards(change->store), home = store_patterns_shard(change->store);
+    if (status != STATUS_OK || shards == 1) {
+        change->fn(change->arg, status);
+        free(change);
+        return;
+    }
+    change->patterns.version = version;
+    change->awaited = shards - 1;
+    for (size_t i = 0; i < shards; i++)
+        if (i != home)
+            patterns_write(store_shard(change->store, i), &change->patterns, true, on_copied, change);
+}
+
+void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_topic_fn *fn,
+                        void *arg)
+{
+    struct change *change = NEW(struct change);
+    *change =
+        (struct change){.store = store, .patterns = *patterns, .status = STATUS_OK, .fn = fn, .arg = arg};
+    patterns_write(store_shard(store, store_patterns_shard(store)), &change->patterns, false,
+                   on_first_written, change);
+}
+
+/* ---- mending ---- */
+
+/* The steps: reads the versions of all shards; reads the patterns of a shard with the highest version; writes
+ * them to the shards with lower versions. */
+struct mending {
+    struct store *store;
+    size_t awaited, count;
+    enum status status;
+    store_mend_patterns_fn *fn;
+    void *arg;
+    struct store_patterns highest; /* owns its texts */
+    struct store_pattern patterns[STORE_PATTERNS_MAX];
+    struct mending_shard {
+        struct mending *mending;
+        int64_t version;
+    } shards[];
+};
+
+static void mending_end(struct mending *mending)
+{
+    mending->fn(mending->arg, mending->status, mending->count);
+    for (size_t i = 0; i < mending->highest.count; i++) {
+        free((char *)(uintptr_t)mending->patterns[i].name.data);
+        free((char *)(uintptr_t)mending->patterns[i].text.data);
+    }
+    free(mending);
+}
+
+static void on_mended(void *arg, enum status status, int64_t version)
+{
+    struct mending *mending = arg;
+    (void)version;
+    if (status == STATUS_OK)
+        mending->count++;
+    else
+        mending->status = status;
+    if (--mending->awaited == 0)
+        mending_end(mending);
+}
+
+static void on_highest(void *arg, enum status status, const struct store_patterns *found)
+{
+    struct mending *mending = arg;
+    mending->status = status;
+    mending->awaited = 1; /* this function */
+    mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
+    for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)
+        mending->patterns[i] = (struct store_pattern){
+            {slice_dup(found->patterns[i].name), found->patterns[i].name.size},
+            {slice_dup(found->patterns[i].text), found->patterns[i].text.size}};
+    for (size_t i = 0; status == STATUS_OK && i < store_shards(mending->store); i++) {
+        if (mending->shards[i].version >= found->version)
+            continue;
+        mending->awaited++;
+        patterns_write(store_shard(mending->store, i), &mending->highest, true, on_mended, mending);
+    }
+    if (--mending->awaited == 0)
+        mending_end(mending);
+}
+
+static void on_version(void *arg, enum status status, const struct store_patterns *found)
+{
+    struct mending_shard *shard = arg;
+    struct mending *mending = shard->mending;
+    size_t shards = store_shards(mending->store), highest = 0;
+    shard->version = found->version;
+    if (status != STATUS_OK)
+        mending->status = status;
+    if (--mending->awaited > 0)
+        return;
+    bool are_equal = true;
+    for (size_t i = 0; i < shards; i++) {
+        are_equal = are_equal && mending->shards[i].version == mending->shards[0].version;
+        if (mending->shards[i].version > mending->shards[highest].version)
+            highest = i;
+    }
+    if (mending->status != STATUS_OK || are_equal)
+        mending_end(mending);
+    else
+        patterns_read(store_shard(mending->store, highest), false, on_highest, mending);
+}
+
+void store_mend_patterns(struct store *store, store_mend_patterns_fn *fn, void *arg)
+{
+    size_t shards = store_shards(store);
+    struct mending *mending = memory_new(sizeof *mending + shards * sizeof *mending->shards);
+    *mending = (struct mending){
+        .store = store, .awaited = shards, .status = STATUS_OK, .fn = fn, .arg = arg};
+    for (size_t i = 0; i < shards; i++) {
+        mending->shards[i] = (struct mending_shard){mending, 0};
+        patterns_read(store_shard(store, i), true, on_version, &mending->shards[i]);
+    }
+}

@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- reoffer.lua - one step of limited size that offers topics again, after the settings of patterns have changed.
+--
+-- ARGV[2] maximum number of topics
+-- Returns {now_us, number of topics, 1 if there are more}.
+-- uses: probe reoffer
+if not call('HGET', META, 'reoffer') then return {now_us, 0, 0} end
+probe()
+local number, place = reoffer(tonumber(ARGV[2]))
+finish()
+return {now_us, number, place and 1 or 0}

@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
+--
+-- Each shard has a copy of all patterns under one version; of different copies, the one with the highest version is
+-- valid. Topics are offered again: some here, the others by reoffer.lua.
+--
+-- ARGV from 2, for each set:
+--   old      the version that was read, or '' for a copy, which replaces only a lower version
+--   new      the version of the copy, or '' for a new version
+--   format   the format that data with these settings have: earlier versions of duepost refuse it
+--   number   number of patterns; then for each pattern:
+--     pattern, text
+-- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
+-- uses: ended places probe reoffer
+probe()
+local at, replies = 2, {now_us}
+
+local function write(version, format, first, number)
+  call('DEL', PATTERNS)
+  if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
+  is_there[PATTERNS] = number > 0
+  if tonumber(format) > (tonumber(call('HGET', META, 'format')) or 0) then call('HSET', META, 'format', format) end
+  -- Dead jobs get new times by the next sweeps.
+  call('HSET', META, 'patterns', integer(version), 'redate', '0')
+  start_reoffer()
+end
+
+local function set(old, new, format, first, number)
+  local version = tonumber(call('HGET', META, 'patterns')) or 0
+  if old ~= '' then
+    if version ~= tonumber(old) then return 0 end
+    version = math.max(version + 1, now_us)
+  else
+    if tonumber(new) <= version then return version end
+    version = tonumber(new)
+  end
+  write(version, format, first, number)
+  return version
+end
+
+while at <= #ARGV do
+  local number = tonumber(ARGV[at + 3])
+  replies[#replies + 1] = set(ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 4, number)
+  at = at + 4 + 2 * number
+end
+reoffer(200)
+finish()
+return replies

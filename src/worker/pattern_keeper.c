@@ -1,0 +1,82 @@
+#include "worker/pattern_keeper.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "worker/pace.h"
+
+struct pattern_keeper {
+    struct store *store;
+    struct shard *shard;
+    struct pace *pace;
+    size_t offered; /* by the current walk */
+    bool is_mending;
+};
+
+/* ---- offering topics again ---- */
+
+static void on_reoffered(void *arg, enum status status, size_t count, bool is_full)
+{
+    struct pattern_keeper *keeper = arg;
+    keeper->offered += count;
+    if (status == STATUS_OK && is_full) {
+        pace_again(keeper->pace, PACE_LATE_MS); /* topics wait: half of Redis's time */
+        return;
+    }
+    if (status == STATUS_OK && keeper->offered > 0)
+        LOG_EVENT(LOG_LEVEL_DEBUG, "topics_offered_again",
+                  LOG_NUMBER("shard", shard_number(keeper->shard)), LOG_NUMBER("topics", keeper->offered));
+    keeper->offered = 0;
+    pace_end(keeper->pace);
+}
+
+static void reoffer_step(void *arg)
+{
+    struct pattern_keeper *keeper = arg;
+    shard_reoffer(keeper->shard, on_reoffered, keeper);
+}
+
+/* ---- mending copies ---- */
+
+static void on_mended(void *arg, enum status status, size_t count)
+{
+    struct pattern_keeper *keeper = arg;
+    keeper->is_mending = false;
+    if (status == STATUS_OK && count > 0)
+        log_warning("patterns_mended", LOG_NUMBER("shards", count));
+}
+
+static void mend(struct pattern_keeper *keeper)
+{
+    if (keeper->is_mending || store_shards(keeper->store) == 1 ||
+        shard_number(keeper->shard) != store_patterns_shard(keeper->store))
+        return;
+    keeper->is_mending = true;
+    store_mend_patterns(keeper->store, on_mended, keeper);
+}
+
+/* ---- */
+
+struct pattern_keeper *pattern_keeper_new(struct loop *loop, struct store *store, struct shard *shard)
+{
+    struct pattern_keeper *keeper = NEW(struct pattern_keeper);
+    keeper->store = store;
+    keeper->shard = shard;
+    keeper->pace = pace_new(loop, reoffer_step, keeper);
+    return keeper;
+}
+
+void pattern_keeper_tick(struct pattern_keeper *keeper)
+{
+    if (!keeper)
+        return;
+    pace_run(keeper->pace);
+    mend(keeper);
+}
+
+void pattern_keeper_free(struct pattern_keeper *keeper)
+{
+    if (!keeper)
+        return;
+    pace_free(keeper->pace);
+    free(keeper);
+}
