@@ -31,7 +31,7 @@ static bool dead_run(struct call *call)
 
 static bool topics_run(struct call *call)
 {
-    return list_print(call, &form_topics);
+    return topic_list(call);
 }
 
 static bool groups_run(struct call *call)
@@ -152,9 +152,9 @@ static const struct command {
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
      DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
-    {"topics", "", "lists topics, their jobs and their settings", topics_run, 0,
+    {"topics", "", "lists patterns and topics, their jobs and their settings", topics_run, 0,
      "  --limit N             at most N topics\n"},
-    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic", topic_set, ARGUMENT_WORDS_MAX,
+    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set, ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
      "  NAME=                 removes the setting\n"},
     {"pause", "TOPIC", "pauses a topic: no new attempts begin", topic_pause, 1, NULL},

@@ -59,9 +59,48 @@ bool topic_pause(struct call *call)
     return change(call, "{\"paused\":true}");
 }
 
+/* Returns whether the topic is paused now, because a pattern pauses it. */
+static bool is_still_paused(struct call *call)
+{
+    struct buffer target;
+    struct problem ignored = {""};
+    json_t *topic = NULL;
+    buffer_init(&target, CALL_TARGET_MAX);
+    if (ask_make_topic_target(&target, call))
+        topic = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &ignored);
+    bool is_paused = topic && json_is_true(json_object_get(json_object_get(topic, "settings"), "paused"));
+    json_decref(topic);
+    buffer_fini(&target);
+    return is_paused;
+}
+
 bool topic_resume(struct call *call)
 {
-    return change(call, "{\"paused\":null}");
+    return change(call, "{\"paused\":null}") &&
+           (!is_still_paused(call) || change(call, "{\"paused\":false}"));
+}
+
+/* ---- topics ---- */
+
+static bool print_patterns(struct call *call)
+{
+    json_t *answer = remote_ask_json(call->remote, "GET", "/topics?patterns=true", NULL, &call->problem), *pattern;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "patterns"), i, pattern)
+    {
+        char *settings = json_dumps(json_object_get(pattern, "settings"), JSON_COMPACT);
+        printf("%s  %s\n", call_text(pattern, "topic"), settings);
+        free(settings);
+    }
+    if (json_array_size(json_object_get(answer, "patterns")) > 0)
+        puts("");
+    json_decref(answer);
+    return call->problem.text[0] == '\0';
+}
+
+bool topic_list(struct call *call)
+{
+    return (call->arguments.is_json || print_patterns(call)) && list_print(call, &form_topics);
 }
 
 /* ---- set ---- */

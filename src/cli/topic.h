@@ -1,10 +1,15 @@
-/* topic.h - commands about topics: pause, resume, set, tail. */
+/* topic.h - commands about topics: topics, pause, resume, set, tail. */
 #ifndef DUEPOST_CLI_TOPIC_H
 #define DUEPOST_CLI_TOPIC_H
 
 #include "cli/call.h"
 
+/* Prints the patterns that have settings, then the topics. With --json, only the topics. */
+bool topic_list(struct call *);
+
 bool topic_pause(struct call *);
+
+/* Resumes a topic, also if a pattern pauses it. */
 bool topic_resume(struct call *);
 
 /* Changes settings. Words: the topic, then NAME=VALUE for each setting. A value is JSON or text; an empty

@@ -263,10 +263,12 @@ START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
     end_read_patterns(two, 1);
     end_set_patterns("7:mail-eu-*={\"paused\":true,\"maxInFlight\":3}", STATUS_OK);
     fake_expect(APP_DONE);
+    fake_expect_log("settings_changed");
     change(APP_CHANGE_RESET, "*", "");
     end_read_patterns(two, 2);
     end_set_patterns("7:mail-eu-*={\"paused\":true}", STATUS_OK);
     fake_expect(APP_DONE);
+    fake_expect_log("settings_reset who=ops from=192.0.2.7 pattern=* outcome=done");
     change(APP_CHANGE_RESET, "mail-*", "");
     end_read_patterns(lacking, 1);
     fake_expect(APP_LACKING);

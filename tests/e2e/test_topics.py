@@ -20,7 +20,9 @@ def patch(server, topic, settings, kind="application/merge-patch+json"):
 
 
 def told(server, topic):
-    return server.get(f"/topics/{topic}").expect(200)
+    answer = server.get(f"/topics/{topic}").expect(200)
+    assert {name for name, origin in answer.pop("from").items() if origin != "default"} == answer["settings"].keys()
+    return answer
 
 
 def counts(**some):
@@ -108,7 +110,7 @@ def test_settings_are_replaced_changed_and_taken_away(server, topic):
     assert put(server, topic, rate={"jobs": 5, "per": 0.5}, retrySchedule=[1, 2.5], jitter=0.25).expect(200) == {
         "topic": topic, "settings": {"rate": {"jobs": 5, "per": 0.5, "burst": 1}, "retrySchedule": [1, 2.5],
                                      "jitter": 0.25}}
-    patch(server, topic, {"rate": {"burst": 2}, "jitter": None, "paused": False}).expect(200)
+    patch(server, topic, {"rate": {"burst": 2}, "jitter": None, "paused": None}).expect(200)
     assert told(server, topic)["settings"] == {"rate": {"jobs": 5, "per": 0.5, "burst": 2}, "retrySchedule": [1, 2.5]}
     assert patch(server, topic, {"rate": None}, "application/json").expect(200)["settings"] == {"retrySchedule": [1, 2.5]}
     assert server.request("DELETE", f"/topics/{topic}").expect(200) == {"topic": topic, "settings": {}}
