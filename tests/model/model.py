@@ -259,7 +259,7 @@ class World:
         expect(found["held topics"] == firsts, "held", found["held topics"], "instead of", firsts, "after", after)
         names = {topic_of(job_id) for place in (bucket, leases, found["kept"]) for job_id in place}
         names |= {topic_of(job_id) for job_id, _ in found["lingering"]}
-        names |= self.pool.settings.keys() - {"*"}
+        names |= self.pool.settings.keys()
         expect(found["names"] == sorted(names), "names", found["names"], "instead of", names, "after", after)
         expect(found["behind"] == sorted(behind), "behind", found["behind"], "instead of", behind, "after", after)
         for topic in TOPICS:
@@ -269,7 +269,7 @@ class World:
             at = found["due"].get(topic)
             in_flight = sum(topic_of(job_id) == topic for job_id in [*leases, *(job_id for job_id, _ in lingering)])
             expect(in_flight <= LIMIT, topic, "has", in_flight, "in flight after", after)
-            is_held = topic in self.pool.settings or in_flight == LIMIT
+            is_held = self.pool.settings_of(topic) or in_flight == LIMIT
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
@@ -867,16 +867,33 @@ class World:
         self.check("settings", (topic, *texts), answer, [int(not is_stale)])
         return not is_stale
 
+    def set_patterns(self, name, settings):
+        """The caller may have read an earlier version: then nothing changes."""
+        pool, is_stale = self.pool, self.chance.random() < 0.1
+        read = pool.patterns_version + (1 if is_stale else 0)
+        before = dict(pool.patterns)
+        pool.patterns.pop(name, None)
+        if settings:
+            pool.patterns[name] = settings
+        flat = [word for pattern in pool.patterns for word in (pattern, pool.pattern_text(pattern))]
+        number, pool.patterns = len(pool.patterns), before
+        answer = self.call("set_patterns", read, "", 3, number, *flat)
+        if not is_stale:
+            pool.set_patterns(name, settings)
+            self.begun = {}
+        self.check("set_patterns", (read, *flat), answer, [0 if is_stale else pool.patterns_version])
+        return not is_stale
+
     def step_settings(self):
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
-        if self.chance.random() < 0.15:
-            self.set("*", self.chance.choice(({}, {"retention": 60}, {"retention": 1.5}, {"onDead": "http://a/", "onAttempt": "http://a/", "retention": 60})))
+        if self.chance.random() < 0.4:
+            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
         else:
-            self.set(self.chance.choice(OWNERS), self.chance.choice(kinds))
+            self.set(self.chance.choice(OWNERS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
     def check_rate(self, topic, nonce, number):
         """In no second more attempts begin than the rate and the burst."""
@@ -924,6 +941,9 @@ class World:
             consumer.is_cut = False
         for topic in list(self.pool.settings):
             while not self.set(topic, {}):
+                pass
+        for name in list(self.pool.patterns):
+            while not self.set_patterns(name, {}):
                 pass
         for _ in range(400):
             dead = [(job_id, "0", "", self.pool.kept[job_id][3], "fresh") for job_id in self.pool.dead
@@ -1052,8 +1072,14 @@ CONTROLS = {
     "another retention dates nothing": [("settings", "  touch_dead(topic)\n", "")],
     "too young to be swept": [("sweep", "integer(now - age_ms)", "integer(now - age_ms + 5000)")],
     "more of the dead go than are too many": [("sweep", "math.min(excess, left, CHUNK) - 1", "math.min(excess, left, CHUNK)")],
-    "a retention of all topics dates nothing": [("settings", "      call('HSET', META, 'redate', '0')", "      local _ = 0")],
-    "a topic's own retention counts no more than that of all": [("lib/settings", "  if own ~= nil then return own end\n", "")],
+    "a retention of a pattern dates nothing": [("set_patterns", ", 'redate', '0')", ")")],
+    "a topic's own settings count no more than a pattern's": [("lib/settings", "  for member, value in pairs(own) do merged[member] = value end\n", "")],
+    "a pattern's settings are lost where a topic has its own": [("lib/settings", "  for member, value in pairs(common) do merged[member] = value end\n", "")],
+    "the shortest pattern counts": [("lib/patterns", "return a > b", "return a < b")],
+    "patterns match sibling topics": [("lib/patterns", "  if string.find(topic, '~', 1, true) then return end\n", "")],
+    "another pattern frees no topic": [("lib/reoffer", "topics, place = next_behind(from, most - number)", "topics, place = {}, false")],
+    "another pattern holds no topic": [("lib/reoffer", "topics, place = next_turns(from, last, most - number)", "topics, place = {}, false")],
+    "patterns that were read before another change": [("set_patterns", "    if version ~= tonumber(old) then return 0 end\n", "")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],

@@ -61,7 +61,8 @@ class Pool:
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
         self.turn_scores = {}  # ready topic -> virtual time
-        self.settings = {}  # topic -> what an operator has set; "*": for all topics
+        self.settings = {}  # topic -> what an operator has set
+        self.patterns, self.patterns_version = {}, 0  # the same of patterns
         self.redates = False
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
@@ -94,11 +95,11 @@ class Pool:
         return sum(topic_of(job_id) == topic for job_id in (*self.holders, *(job_id for job_id, _ in self.lingering)))
 
     def limit_of(self, topic):
-        return self.settings.get(topic, {}).get("maxInFlight", self.limit)
+        return self.settings_of(topic).get("maxInFlight", self.limit)
 
     def rate_of(self, topic):
         """(us between two, us that may be spent ahead, us up to which it is spent), or None."""
-        rate = self.settings.get(topic, {}).get("rate")
+        rate = self.settings_of(topic).get("rate")
         if not rate:
             return None
         step = rate["per"] * 1_000_000 / rate["jobs"]
@@ -110,7 +111,7 @@ class Pool:
         return max(spent, self.now_us - CREDIT_US, min(int(first_due) * 1000, self.now_us))
 
     def most_in_second(self, topic):
-        rate = self.settings[topic]["rate"]
+        rate = self.settings_of(topic)["rate"]
         return math.floor(rate["jobs"] / rate["per"] + 0.000001) + rate["burst"]
 
     def begun_in_second(self, topic):
@@ -150,7 +151,7 @@ class Pool:
 
     def held_until(self, topic):
         """None when it may be served."""
-        if self.settings.get(topic, {}).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
+        if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
         tokens, next_at = self.tokens(topic)
         return next_at if tokens < 1 else None
@@ -237,7 +238,7 @@ class Pool:
 
     def retention(self, job_id):
         """ms, or None."""
-        seconds = self.settings.get(owner_of(topic_of(job_id)), {}).get("retention") or self.settings.get("*", {}).get("retention")
+        seconds = self.settings_of(owner_of(topic_of(job_id))).get("retention")
         return seconds and round(seconds * 1000)
 
     @property
@@ -541,30 +542,56 @@ class Pool:
         self.settings.pop(topic, None)
         if settings:
             self.settings[topic] = settings
-        if "rate" not in settings:
+        if "rate" not in self.settings_of(topic):
             self.spent.pop(topic, None)
             self.begun.pop(topic, None)
-        if topic == "*":
-            self.redates = True  # by the next sweep: here one step of it is enough
-        else:
-            self.touched[topic] = True
-            self.undated[topic] = True
-            ids = (*self.jobs, *self.kept, *(job_id for job_id, _ in self.lingering))
-            self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
+        self.touched[topic] = True
+        self.undated[topic] = True
+        ids = (*self.jobs, *self.kept, *(job_id for job_id, _ in self.lingering))
+        self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
+        self.finish()
+
+    # ---- patterns ----
+
+    def patterns_of(self, topic):
+        """Those that match, the shortest first. Sibling topics have none."""
+        return sorted((name for name in self.patterns if "~" not in topic and topic.startswith(name[:-1])), key=len)
+
+    def with_patterns(self, name, own):
+        """What the patterns give, the longest of them first, and what is its own before that."""
+        merged = {}
+        for pattern in self.patterns_of(name):
+            merged |= self.patterns[pattern]
+        return merged | own
+
+    def settings_of(self, topic):
+        return self.with_patterns(topic, self.settings.get(topic, {}))
+
+    def pattern_text(self, name):
+        """As Redis has it: with what comes from shorter ones."""
+        return json.dumps(self.with_patterns(name[:-1], {}))
+
+    def set_patterns(self, name, settings):
+        """Here one step offers all topics again. Those that are held now leave turns before others join it, by name."""
+        self.patterns.pop(name, None)
+        if settings:
+            self.patterns[name] = settings
+        self.patterns_version = max(self.patterns_version + 1, self.now_us)
+        self.redates = True  # by the next sweep: here one step of it is enough
+        behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
+        self.touched.update(dict.fromkeys((*self.turns, *behind), True))
         self.finish()
 
     def told_settings(self, topic):
-        """A consumer's view of the settings: those of all topics where the topic has none of its own; of a sibling, its owner's."""
-        own, common = self.settings.get(owner_of(topic), {}), self.settings.get("*", {})
-        more = [f'"retention":{common["retention"]:g}'] if "retention" in common and "retention" not in own else []
-        more += [f'"{name}":"{common[name]}"' for name in ("onDelivered", "onDead", "onAttempt") if name in common and name not in own]
-        if not more:
-            return json.dumps(own) if own else ""
-        return "{" + ",".join(more) + (f",{json.dumps(own)[1:]}" if own else "}")
+        """As a consumer gets them: the topic's own, then those of its longest pattern; of a sibling, its owner's."""
+        own, names = self.settings.get(owner_of(topic)), self.patterns_of(owner_of(topic))
+        text = json.dumps(own) if own else ""
+        if not names:
+            return text
+        return f"[{text},{self.pattern_text(names[-1])}]" if text else self.pattern_text(names[-1])
 
     def settings_text(self, job_id):
-        settings = self.settings.get(owner_of(topic_of(job_id)))
-        return json.dumps(settings) if settings else ""
+        return self.told_settings(topic_of(job_id))
 
     def read(self, ids):
         return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
@@ -624,7 +651,7 @@ class Pool:
         return kept + last if not kept or last[-1][0] > kept[-1][0] else places[:most]
 
     def weight_of(self, topic):
-        return self.settings.get(topic, {}).get("weight", 1)
+        return self.settings_of(topic).get("weight", 1)
 
     def after_turn(self, topic, number):
         return self.turn_scores[topic] + math.ceil(number * A_JOB / self.weight_of(topic))
@@ -643,7 +670,7 @@ class Pool:
                 most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
             most = left if len(topics) == 1 else min(most, left - planned)
             free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
-            if self.settings.get(topic, {}).get("paused"):
+            if self.settings_of(topic).get("paused"):
                 free = 0
             places = self.first_places(topic, max(free, 0))
             plan.append((topic, places, free > 0))
