@@ -137,6 +137,7 @@ class Story:
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
+                                     ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
                                      ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)

@@ -5,7 +5,7 @@
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, repair what may not happen, or do to a dead job what cancel does (tests/model/spin compares the names):
  *
- *   exceptions: attempts audit forget heads leased list mend open read receivers report resume rights settings survey sweep topics
+ *   exceptions: attempts audit forget heads leased list mend open patterns read receivers reoffer report resume rights set_patterns settings survey sweep topics
  *
  * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
  * job has no part in this.
