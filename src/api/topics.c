@@ -119,7 +119,8 @@ static void on_topic_end(void *arg, const struct app_verdict *verdict)
 HANDLER(topic_read_handle)
 {
     if (topic_pattern_is_open(exchange->topic))
-        app_patterns(app_of(exchange), &exchange->caller, exchange->topic, on_pattern, on_topic_end, exchange);
+        app_patterns(app_of(exchange), &exchange->caller, exchange->topic, on_pattern, on_topic_end,
+                     exchange);
     else
         app_topic(app_of(exchange), exchange->topic, on_topic, on_topic_end, exchange);
 }

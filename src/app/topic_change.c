@@ -44,7 +44,8 @@ static void on_set(void *arg, enum status status)
         read_settings(change);
         return;
     }
-    audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name, status);
+    audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name,
+          status);
     if (status == STATUS_STALE)
         use_case_refuse(APP_CONTENDED, change->fn, change->arg);
     else if (status == STATUS_OK)
@@ -175,8 +176,8 @@ static bool take_patterns(struct change *change, const struct store_patterns *fo
     bool is_whole = true;
     pattern_set_fini(&change->patterns);
     for (size_t i = 0; i < found->count; i++)
-        is_whole = is_whole &&
-                   pattern_set_add(&change->patterns, found->patterns[i].name, found->patterns[i].text);
+        is_whole =
+            is_whole && pattern_set_add(&change->patterns, found->patterns[i].name, found->patterns[i].text);
     struct slice text = pattern_set_text(&change->patterns, change->name);
     buffer_clear(&change->old_settings);
     if (text.size == 0 || topic_settings_read(text, &settings) != STATUS_OK) {
@@ -248,7 +249,8 @@ void app_topic_change(struct app *app, const struct app_caller *caller, struct s
                       enum app_change kind, struct slice text, app_verdict_fn *fn, void *arg)
 {
     bool is_pattern = topic_pattern_is_open(name);
-    if (use_case_is_sibling(name, fn, arg) || use_case_is_unready(app, is_pattern ? SLICE("") : name, fn, arg))
+    if (use_case_is_sibling(name, fn, arg) ||
+        use_case_is_unready(app, is_pattern ? SLICE("") : name, fn, arg))
         return;
     struct change *change = NEW(struct change);
     change->app = app;

@@ -154,7 +154,8 @@ static const struct command {
      DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
     {"topics", "", "lists patterns and topics, their jobs and their settings", topics_run, 0,
      "  --limit N             at most N topics\n"},
-    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set, ARGUMENT_WORDS_MAX,
+    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set,
+     ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
      "  NAME=                 removes the setting\n"},
     {"pause", "TOPIC", "pauses a topic: no new attempts begin", topic_pause, 1, NULL},

@@ -84,7 +84,8 @@ bool topic_resume(struct call *call)
 
 static bool print_patterns(struct call *call)
 {
-    json_t *answer = remote_ask_json(call->remote, "GET", "/topics?patterns=true", NULL, &call->problem), *pattern;
+    json_t *answer = remote_ask_json(call->remote, "GET", "/topics?patterns=true", NULL, &call->problem),
+           *pattern;
     size_t i;
     json_array_foreach(json_object_get(answer, "patterns"), i, pattern)
     {

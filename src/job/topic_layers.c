@@ -117,7 +117,8 @@ static void put_from(struct slice own, struct slice common, struct slice pattern
         json_end_object(json);
 }
 
-static bool merge_layers(struct slice own, struct slice common, const struct slice *pattern, struct buffer *out)
+static bool merge_layers(struct slice own, struct slice common, const struct slice *pattern,
+                         struct buffer *out)
 {
     struct json_writer json = json_writer_to(out);
     struct json_cursor cursor;

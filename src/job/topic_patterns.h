@@ -15,7 +15,8 @@ enum status topic_patterns_check(struct slice patterns, struct problem *) MUST_U
 
 bool topic_patterns_match(struct slice patterns, struct slice topic);
 
-/* Returns whether this is a pattern that can have settings: the beginning of topics, with a '*' at the end. */
+/* Returns whether this is a pattern that can have settings: the beginning of topics, with a '*' at the end.
+ */
 bool topic_pattern_is_open(struct slice pattern);
 
 /* Returns whether the open pattern "wide" matches every topic that the open pattern "narrow" matches. */

@@ -61,8 +61,8 @@ extern const struct members topic_settings_members;
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
- * (topic_layers.h); an empty text sets nothing. If OK, the settings borrow text. INVALID means that duepost did not write the text; the settings then need no
- * fini. */
+ * (topic_layers.h); an empty text sets nothing. If OK, the settings borrow text. INVALID means that duepost
+ * did not write the text; the settings then need no fini. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
 /* Reads the settings that a job of this topic gets from the text. Otherwise it works as topic_settings_read.

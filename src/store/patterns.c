@@ -29,9 +29,8 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
         if (found.count == STORE_PATTERNS_MAX)
             status = reply_refuse("patterns");
         else
-            patterns[found.count++] =
-                (struct store_pattern){redis_reply_text(redis_reply_at(reply, at)),
-                                       redis_reply_text(redis_reply_at(reply, at + 1))};
+            patterns[found.count++] = (struct store_pattern){redis_reply_text(redis_reply_at(reply, at)),
+                                                             redis_reply_text(redis_reply_at(reply, at + 1))};
     }
     read->fn(read->arg, status, &found);
     free(read);
@@ -100,9 +99,11 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
                            patterns_written_fn *fn, void *arg)
 {
     struct patterns_item *entry = NEW(struct patterns_item);
-    *entry =
-        (struct patterns_item){.item.bytes = BATCH_BYTES_MAX, /* a call of its own */
-                               .patterns = patterns, .is_copy = is_copy, .fn = fn, .arg = arg};
+    *entry = (struct patterns_item){.item.bytes = BATCH_BYTES_MAX, /* a call of its own */
+                                    .patterns = patterns,
+                                    .is_copy = is_copy,
+                                    .fn = fn,
+                                    .arg = arg};
     batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
 }
 
@@ -201,9 +202,9 @@ static void on_highest(void *arg, enum status status, const struct store_pattern
     mending->awaited = 1; /* this function */
     mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
     for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)
-        mending->patterns[i] = (struct store_pattern){
-            {slice_dup(found->patterns[i].name), found->patterns[i].name.size},
-            {slice_dup(found->patterns[i].text), found->patterns[i].text.size}};
+        mending->patterns[i] =
+            (struct store_pattern){{slice_dup(found->patterns[i].name), found->patterns[i].name.size},
+                                   {slice_dup(found->patterns[i].text), found->patterns[i].text.size}};
     for (size_t i = 0; status == STATUS_OK && i < store_shards(mending->store); i++) {
         if (mending->shards[i].version >= found->version)
             continue;
@@ -240,8 +241,7 @@ void store_mend_patterns(struct store *store, store_mend_patterns_fn *fn, void *
 {
     size_t shards = store_shards(store);
     struct mending *mending = memory_new(sizeof *mending + shards * sizeof *mending->shards);
-    *mending = (struct mending){
-        .store = store, .awaited = shards, .status = STATUS_OK, .fn = fn, .arg = arg};
+    *mending = (struct mending){.store = store, .awaited = shards, .status = STATUS_OK, .fn = fn, .arg = arg};
     for (size_t i = 0; i < shards; i++) {
         mending->shards[i] = (struct mending_shard){mending, 0};
         patterns_read(store_shard(store, i), true, on_version, &mending->shards[i]);

@@ -29,14 +29,14 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 2, /* format that data gets at first; older formats are converted */
-    STORE_FORMAT_MAX = 3,   /* newest format that this version reads; newer formats are refused */
+    STORE_FORMAT = 2,          /* format that data gets at first; older formats are converted */
+    STORE_FORMAT_MAX = 3,      /* newest format that this version reads; newer formats are refused */
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns that version 2 does not know */
-    STORE_LEASE_MS = 5000,  /* how long a lease lasts without renewal */
-    STORE_NONCE_MAX = 32,   /* bytes */
-    STORE_CLAIM_MAX = 128,  /* jobs in one claim */
-    STORE_LIST_MAX = 1000,  /* jobs in one page */
-    STORE_UP_LISTENERS = 2, /* listeners of one shard */
+    STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
+    STORE_NONCE_MAX = 32,      /* bytes */
+    STORE_CLAIM_MAX = 128,     /* jobs in one claim */
+    STORE_LIST_MAX = 1000,     /* jobs in one page */
+    STORE_UP_LISTENERS = 2,    /* listeners of one shard */
     STORE_SHARDS_MAX = 256,
     STORE_PATTERNS_MAX = 100, /* patterns with settings */
 };

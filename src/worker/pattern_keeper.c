@@ -23,8 +23,8 @@ static void on_reoffered(void *arg, enum status status, size_t count, bool is_fu
         return;
     }
     if (status == STATUS_OK && keeper->offered > 0)
-        LOG_EVENT(LOG_LEVEL_DEBUG, "topics_offered_again",
-                  LOG_NUMBER("shard", shard_number(keeper->shard)), LOG_NUMBER("topics", keeper->offered));
+        LOG_EVENT(LOG_LEVEL_DEBUG, "topics_offered_again", LOG_NUMBER("shard", shard_number(keeper->shard)),
+                  LOG_NUMBER("topics", keeper->offered));
     keeper->offered = 0;
     pace_end(keeper->pace);
 }

@@ -239,9 +239,18 @@ static void end_set_patterns(const char *expected, enum status status)
     call->fn.set(call->arg, status);
 }
 
-#define ALL     {SLICE_INIT("*"), SLICE_INIT("{\"timeout\":5}")}
-#define LONG    {SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"paused\":true,\"timeout\":5,\"from\":{\"timeout\":\"*\"}}")}
-#define LACKING {SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"needs\":[\"wings\"]}")}
+#define ALL                                                                                                  \
+    {                                                                                                        \
+        SLICE_INIT("*"), SLICE_INIT("{\"timeout\":5}")                                                       \
+    }
+#define LONG                                                                                                 \
+    {                                                                                                        \
+        SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"paused\":true,\"timeout\":5,\"from\":{\"timeout\":\"*\"}}")  \
+    }
+#define LACKING                                                                                              \
+    {                                                                                                        \
+        SLICE_INIT("mail-eu-*"), SLICE_INIT("{\"needs\":[\"wings\"]}")                                       \
+    }
 
 START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
 {
@@ -257,9 +266,10 @@ START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
     fake_expect_log("settings_replaced who=ops from=192.0.2.7 pattern=mail-* outcome=done");
     change(APP_CHANGE_MERGE, "mail-eu-*", "{\"maxInFlight\":3}");
     end_read_patterns(two, 2);
-    end_set_patterns("7:*={\"timeout\":5} mail-eu-*={\"paused\":true,\"maxInFlight\":3,\"timeout\":5,\"from\":"
-                     "{\"timeout\":\"*\"}}",
-                     STATUS_STALE);
+    end_set_patterns(
+        "7:*={\"timeout\":5} mail-eu-*={\"paused\":true,\"maxInFlight\":3,\"timeout\":5,\"from\":"
+        "{\"timeout\":\"*\"}}",
+        STATUS_STALE);
     end_read_patterns(two, 1);
     end_set_patterns("7:mail-eu-*={\"paused\":true,\"maxInFlight\":3}", STATUS_OK);
     fake_expect(APP_DONE);

@@ -40,7 +40,8 @@ START_TEST(a_sibling_keeps_what_its_owner_keeps)
         {HOLDING OF_ALL, "complete t~c/a n5 2", "1", KEPT OF_ALL},
         {HOLDING, "complete t~c/a n5 ''", "1", ABSENT},
         {DUE TURN OF_ALL, CLAIM, CLAIMED " t~c {\"retention\":10}", HOLDING OF_ALL},
-        {DUE TURN KEEPS OF_ALL, CLAIM, CLAIMED " t~c [{\"retention\":10},{\"retention\":10}]", HOLDING KEEPS OF_ALL}, );
+        {DUE TURN KEEPS OF_ALL, CLAIM, CLAIMED " t~c [{\"retention\":10},{\"retention\":10}]",
+         HOLDING KEEPS OF_ALL}, );
 }
 END_TEST
 

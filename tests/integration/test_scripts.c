@@ -840,19 +840,25 @@ START_TEST(topics_tells_what_there_is)
         {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' ''", NULL},
         {some, "topics u '' 10", "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} ''", NULL},
         {some, "topics '' '' 2",
-         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} ''", NULL},
+         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 "
+         "{\"paused\":true} ''",
+         NULL},
         {some, "topics '' u 9",
-         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' x {\"maxInFlight\":1} 0 0 0 0 -1 -1 0 0 0 "
+         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' x {\"maxInFlight\":1} 0 0 0 0 "
+         "-1 -1 0 0 0 "
          "0 {\"maxInFlight\":1} ''",
          NULL},
         {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' ''", NULL},
         /* The most urgent ones: overdue for longest, or due next. */
         {some, "topics '' '' 2 1",
-         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' t '' 1 2 0 1 now-5 -1 0 0 0 0 '' ''", NULL},
+         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' t '' 1 2 0 1 now-5 -1 0 0 0 0 "
+         "'' ''",
+         NULL},
         {"bucket:a: a/a@now+9\nbucket:b: b/a@now+7\nbucket:c: c/a@now+8\ndue: b@now+7 c@now+8 a@now+9\nheld: "
          "c@now-5\n"
          "held:c: c/a@now-5\njobs: a/a={1} b/a={1} c/a={1}\n",
-         "topics '' '' 2 1", "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' b '' 1 0 0 0 now+7 -1 0 0 0 0 '' ''", NULL},
+         "topics '' '' 2 1", "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' b '' 1 0 0 0 now+7 -1 0 0 0 0 '' ''",
+         NULL},
         {ABSENT, "topics '' '' 2 1", "0", NULL},
         /* Held until their receiver is tried again; of one the time has come. */
         {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"

@@ -558,7 +558,7 @@ class Pool:
         return sorted((name for name in self.patterns if "~" not in topic and topic.startswith(name[:-1])), key=len)
 
     def with_patterns(self, name, own):
-        """What the patterns give, the longest of them first, and what is its own before that."""
+        """The settings of the patterns, and its own before those."""
         merged = {}
         for pattern in self.patterns_of(name):
             merged |= self.patterns[pattern]

@@ -37,7 +37,9 @@ START_TEST(members_come_from_the_longest_layer_that_has_them)
          "{\"url\":\"http://other/\"}"},
         {"{\"url\":\"http://other/\"}", "{\"headers\":{\"A\":\"1\"}}",
          "{\"url\":\"http://other/\",\"headers\":{\"A\":\"1\"},\"from\":{\"headers\":\"a*\"}}"},
-        {"x", "{}", NULL}, {"{}", "[]", NULL}, {"{}", "", NULL},
+        {"x", "{}", NULL},
+        {"{}", "[]", NULL},
+        {"{}", "", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         out_begin();
@@ -56,13 +58,15 @@ START_TEST(a_text_with_two_layers_is_read_as_one)
     const char *layers = "[{\"maxInFlight\":3},{\"paused\":true,\"maxInFlight\":5,\"url\":\"http://u/\","
                          "\"from\":{\"url\":\"*\"}}]";
     ck_assert_int_eq(topic_settings_read(slice_of(layers), &settings), STATUS_OK);
-    ck_assert(settings.is_paused && settings.max_in_flight == 3 && slice_equal(settings.url, SLICE("http://u/")));
+    ck_assert(settings.is_paused && settings.max_in_flight == 3 &&
+              slice_equal(settings.url, SLICE("http://u/")));
     topic_settings_fini(&settings);
     ck_assert_int_eq(topic_settings_service(slice_of(layers)), TOPIC_PAUSED);
     ck_assert_int_eq(topic_settings_service(SLICE("[{\"paused\":false},{\"paused\":true}]")), TOPIC_SERVED);
     ck_assert_int_eq(topic_settings_service(SLICE("[{},{\"needs\":[\"wings\"]}]")), TOPIC_LACKING);
-    static const char *const bad[] = {"[]", "[{}]", "[{},{},{}]", "[{},{}", "[x,{}]", "[{},1]",
-                                      "[{\"paused\":1},{}]", "[{},{\"paused\":1}]", "[{}},{}]"};
+    static const char *const bad[] = {"[]",      "[{}]",   "[{},{},{}]",          "[{},{}",
+                                      "[x,{}]",  "[{},1]", "[{\"paused\":1},{}]", "[{},{\"paused\":1}]",
+                                      "[{}},{}]"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_int_eq(topic_settings_service(slice_of(bad[i])), TOPIC_UNREADABLE);
 }
@@ -71,7 +75,8 @@ END_TEST
 START_TEST(own_settings_of_a_pattern_are_found_again)
 {
     out_begin();
-    ck_assert(topic_layers_own(SLICE("{\"a\":1,\"b\":{\"c\":2},\"needs\":[\"x\"],\"from\":{\"b\":\"*\"}}"), &out));
+    ck_assert(
+        topic_layers_own(SLICE("{\"a\":1,\"b\":{\"c\":2},\"needs\":[\"x\"],\"from\":{\"b\":\"*\"}}"), &out));
     ck_assert_str_eq(buffer_text(&out), "{\"a\":1}");
     out_begin();
     ck_assert(topic_layers_own(SLICE("{\"retention\":10}"), &out));
@@ -82,9 +87,9 @@ END_TEST
 
 START_TEST(each_setting_says_where_it_comes_from)
 {
-    struct topic_layers both = {
-        SLICE("[{\"timeout\":1},{\"paused\":true,\"timeout\":5,\"url\":\"http://u/\",\"from\":{\"url\":\"*\"}}]"),
-        SLICE("{\"timeout\":1}"), SLICE("orders-*")};
+    struct topic_layers both = {SLICE("[{\"timeout\":1},{\"paused\":true,\"timeout\":5,\"url\":\"http://u/"
+                                      "\",\"from\":{\"url\":\"*\"}}]"),
+                                SLICE("{\"timeout\":1}"), SLICE("orders-*")};
     struct topic_layers only = {SLICE("{\"timeout\":5}"), SLICE(""), SLICE("*")};
     struct topic_layers own = {SLICE("{\"timeout\":5}"), SLICE("{\"timeout\":5}"), SLICE("")};
     out_begin();
@@ -140,7 +145,8 @@ START_TEST(a_change_of_a_pattern_reaches_all_that_begin_with_it)
                  "a-b*{\"timeout\":1,\"retention\":20,\"from\":{\"retention\":\"a*\"}}");
     check_change("c*", "{\"timeout\":2}",
                  "*{\"retention\":10}a*{\"retention\":20}"
-                 "c*{\"timeout\":2,\"retention\":10,\"from\":{\"retention\":\"*\"}}a-b*{\"timeout\":1,\"retention\":20,\"from\":{\"retention\":\"a*\"}}");
+                 "c*{\"timeout\":2,\"retention\":10,\"from\":{\"retention\":\"*\"}}a-b*{\"timeout\":1,"
+                 "\"retention\":20,\"from\":{\"retention\":\"a*\"}}");
     check_change("a*", "",
                  "*{\"retention\":10}c*{\"timeout\":2,\"retention\":10,\"from\":{\"retention\":\"*\"}}"
                  "a-b*{\"timeout\":1,\"retention\":10,\"from\":{\"retention\":\"*\"}}");
