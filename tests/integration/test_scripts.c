@@ -903,7 +903,7 @@ START_TEST(an_attempt_that_ends_a_round_is_not_counted_as_a_retry)
                   "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n",
                   NOW_MS);
     freeReplyObject(script_run(redis, sizeof words / sizeof *words, words));
-    check_counts(redis, " 0 1 0");
+    check_counts(redis, " 0 1 0 '' ''");
 }
 END_TEST
 

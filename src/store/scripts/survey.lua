@@ -6,7 +6,7 @@
 -- ARGV[4] [5] results of the previous steps: number of due jobs, and due time of the first due job or -1
 -- Returns {now_us, next cursor, number of due jobs, first due time}. If the cursor is empty, the survey is
 -- complete, and its result is stored.
--- uses: probe survey
+-- uses: probe survey turns_page
 local cursor, left = ARGV[2], tonumber(ARGV[3])
 due_jobs, oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])
 local where, from, last = string.match(cursor, '^(%a*)/?([^/]*)/?(.*)$')
@@ -27,9 +27,9 @@ end
 
 -- Topics that have had their turn meanwhile have a higher score than last, and are passed over.
 local function step_turns(score, most)
-  local topics = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #topics, 2 do survey(topics[i]) end
-  if #topics == 2 * most then return topics[#topics] end
+  local topics, next_score = turns_page(score, last, most)
+  for i = 1, #topics do survey(topics[i]) end
+  return next_score
 end
 
 local function step_behind(name, most)

@@ -3,19 +3,18 @@
 -- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were held are in
 -- behind, and those that were free are in turns. meta has the place of the walk: 'behind/<name>', then
 -- 'turns/<score>/<last score>'; absent: no walk is under way.
--- uses: places
+-- uses: places turns_page
 
-local function next_behind(name, most)
+local function behind_step(name, most)
   local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2]
   return topics, #topics == most and 'behind/' .. topics[most] or last and 'turns/-inf/' .. last
 end
 
 -- Topics that have had their turn meanwhile have a higher score than last, and were offered by the claim.
-local function next_turns(score, last, most)
-  local entries, topics = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most), {}
-  for i = 1, #entries, 2 do topics[#topics + 1] = entries[i] end
-  return topics, #topics == most and table.concat({'turns', entries[#entries], last}, '/')
+local function turns_step(score, last, most)
+  local topics, next_score = turns_page(score, last, most)
+  return topics, next_score and table.concat({'turns', next_score, last}, '/')
 end
 
 -- Starts the walk, also where one is under way.
@@ -28,9 +27,9 @@ local function reoffer(most)
     local where, from, last = string.match(place, '^(%a+)/([^/]*)/?(.*)$')
     local topics
     if where == 'behind' then
-      topics, place = next_behind(from, most - number)
+      topics, place = behind_step(from, most - number)
     else
-      topics, place = next_turns(from, last, most - number)
+      topics, place = turns_step(from, last, most - number)
     end
     for i = 1, #topics do touch(topics[i]) end
     number = number + #topics
