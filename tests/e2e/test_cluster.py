@@ -200,8 +200,8 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         assert len(sick.arrivals) == 20
         servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
-        for name in names:
-            servers[0].run(name, "held").expect(202)
+        for name in names:  # a held job that has resumed by itself is delivered by now
+            assert servers[0].run(name, "held").status in (202, 404, 409)
         until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
             servers[0].cancel(names[number % SHARDS], f"f{number}").expect(200)
