@@ -61,6 +61,7 @@ class Pool:
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
         self.turn_scores = {}  # ready topic -> virtual time
+        self.offered = {}  # by the call under way: topic -> whether it may be served
         self.settings = {}  # topic -> what an operator has set
         self.patterns, self.patterns_version = {}, 0  # the same of patterns
         self.redates = False
@@ -164,9 +165,24 @@ class Pool:
         if waiting and (not is_due or held_until):
             self.due[topic] = held_until if is_due else int(waiting[0][0])
         if not is_due or held_until:
-            self.turn_scores.pop(topic, None)
-        elif topic not in self.turn_scores:
-            self.turn_scores[topic] = max(self.turn_scores.values(), default=0) + 1
+            self.offered[topic] = False
+        else:
+            self.offered[topic] = True
+
+    def write_offers(self, served=None):
+        """served: the new virtual times of topics that had their turn, None for those that got nothing; else topics keep theirs."""
+        for topic, is_ready in self.offered.items():
+            if not is_ready:
+                self.turn_scores.pop(topic, None)
+        last = max(self.turn_scores.values(), default=0)
+        for topic in (topic for topic, is_ready in self.offered.items() if is_ready):
+            score = served and served[topic]
+            if not score:
+                last += 1
+                score = last
+            if served or topic not in self.turn_scores:
+                self.turn_scores[topic] = score
+        self.offered = {}
 
     def ring(self):
         if self.turns and not self.bell:
@@ -177,6 +193,7 @@ class Pool:
         for topic, has_changed in self.touched.items():
             if has_changed or not self.are_behind(topic, self.places[topic]):
                 self.offer(topic)
+        self.write_offers()
         if self.touched:
             self.ring()
         self.touched, self.places = {}, {}
@@ -709,11 +726,9 @@ class Pool:
                 taken = len(claims) - before
                 moved[topic] = self.after_turn(topic, taken) if taken else None
                 self.offer(topic)
-            last = max(self.turn_scores.values(), default=0)
-            for topic, score in moved.items():
-                if topic in self.turn_scores and not is_alone:
-                    last += score is None
-                    self.turn_scores[topic] = last if score is None else score
+            if is_alone:
+                self.offered = {topic: False for topic, is_ready in self.offered.items() if not is_ready}
+            self.write_offers(moved)
         self.ring()
         return claims
 
