@@ -314,6 +314,15 @@ def test_jobs_of_a_group_are_signed(server, receiver, topic):
     assert len(ids) == 2 and all(arrival.headers["webhook-signature"].startswith("v1,") for arrival in receiver.of(topic))
 
 
+def test_the_durability_class_holds(start, redis, topic):
+    """Nothing is confirmed by a Redis that does not give what is configured."""
+    server = start("--durability", "fsync", redis=redis(aof=False), ready=False)
+    until(lambda: "fsync" in server.get("/readyz").expect(503)["detail"], 10, "it says why")
+    for reply in (put(server, topic, {"a": URL}), remove(server, topic), server.post({"topic": topic, "group": topic}),
+                  cancel(server, topic, "j", topic)):
+        assert "durability" in reply.expect(503)["detail"]
+
+
 def test_a_target_is_checked_again_before_each_attempt(start, receiver, data):
     """The policy may have changed since the group was put."""
     server = start(data=data)
