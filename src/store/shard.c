@@ -128,6 +128,9 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
         shard->on_lock_left.fn(shard->on_lock_left.arg);
+    if (shard->on_fire_wake.fn && slice_starts_with(text, SLICE("fire ")) &&
+        slice_to_number(slice_skip(text, 5), INT64_MAX, &due_ms))
+        shard->on_fire_wake.fn(shard->on_fire_wake.arg, (int64_t)due_ms);
     if (shard->on_wake.fn && slice_to_number(text, INT64_MAX, &due_ms))
         shard->on_wake.fn(shard->on_wake.arg, (int64_t)due_ms);
 }
@@ -213,12 +216,23 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_REPLACE] = &replace_kind,
         [SHARD_BATCH_CANCEL] = &cancel_kind,     [SHARD_BATCH_RUN] = &run_kind,
         [SHARD_BATCH_CHANGE] = &change_kind,     [SHARD_BATCH_SETTINGS] = &settings_kind,
+<<<<<<< HEAD
         [SHARD_BATCH_PATTERNS] = &patterns_kind, [SHARD_BATCH_GROUP] = &group_kind,
         [SHARD_BATCH_SEND] = &send_kind,         [SHARD_BATCH_UNSEND] = &unsend_kind,
         [SHARD_BATCH_CLOSE] = &close_kind,       [SHARD_BATCH_REPORT] = &report_kind,
         [SHARD_BATCH_READ] = &read_kind,         [SHARD_BATCH_COMPLETE] = &complete_kind,
         [SHARD_BATCH_RETRY] = &retry_kind,       [SHARD_BATCH_BURY] = &bury_kind,
         [SHARD_BATCH_RELEASE] = &release_kind,   [SHARD_BATCH_RENEW] = &renew_kind,
+=======
+        [SHARD_BATCH_GROUP] = &group_kind,       [SHARD_BATCH_SEND] = &send_kind,
+        [SHARD_BATCH_UNSEND] = &unsend_kind,     [SHARD_BATCH_CLOSE] = &close_kind,
+        [SHARD_BATCH_REPORT] = &report_kind,     [SHARD_BATCH_READ] = &read_kind,
+        [SHARD_BATCH_COMPLETE] = &complete_kind, [SHARD_BATCH_RETRY] = &retry_kind,
+        [SHARD_BATCH_BURY] = &bury_kind,         [SHARD_BATCH_RELEASE] = &release_kind,
+        [SHARD_BATCH_RENEW] = &renew_kind,
+        [SHARD_BATCH_DEFINE] = &define_kind,     [SHARD_BATCH_UNDEFINE] = &undefine_kind,
+        [SHARD_BATCH_FIRE] = &fire_kind,         [SHARD_BATCH_RUN_RECURRING] = &run_recurring_kind,
+>>>>>>> 22acd9c (store: schedules in Redis: define, undefine, fire, list)
     };
     shard->batch_owner = (struct batch_owner){
         .shard = shard,
@@ -387,6 +401,12 @@ void shard_on_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
 {
     shard->on_wake.fn = fn;
     shard->on_wake.arg = arg;
+}
+
+void shard_on_fire_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
+{
+    shard->on_fire_wake.fn = fn;
+    shard->on_fire_wake.arg = arg;
 }
 
 void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)

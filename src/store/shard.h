@@ -141,6 +141,7 @@ struct shard_carried {
     int64_t until_lost_ms; /* until the first lease ends; 0: a lease has ended; -1: no leases */
     bool is_full;          /* there may be more topics, because the call reached its maximum */
     bool has_keys_to_forget;
+    int64_t next_fire_ms; /* first time at which a schedule fires; -1: none */
 };
 
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
@@ -206,6 +207,9 @@ void shard_mend(struct shard *, struct slice walk, struct slice cursor, shard_me
 /* Calls fn when the earliest due time of any topic has become earlier. There is one listener. */
 typedef void shard_wake_fn(void *arg, int64_t due_ms);
 void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
+
+/* Calls fn when a schedule is to fire earlier than all others. There is one listener. */
+void shard_on_fire_wake(struct shard *, shard_wake_fn *fn, void *arg);
 
 /* Calls fn when an owner has given the carry lock back. There is one listener. */
 void shard_on_lock_left(struct shard *, loop_fn *, void *arg);

@@ -20,7 +20,13 @@ enum shard_batch {
     SHARD_BATCH_GROUP,
     SHARD_BATCH_SEND,
     SHARD_BATCH_UNSEND,
+<<<<<<< HEAD
     SHARD_BATCH_PATTERNS,
+=======
+    SHARD_BATCH_DEFINE,
+    SHARD_BATCH_UNDEFINE,
+    SHARD_BATCH_RUN_RECURRING,
+>>>>>>> 22acd9c (store: schedules in Redis: define, undefine, fire, list)
     SHARD_BATCH_CLOSE,
     SHARD_BATCH_READ, /* on a separate connection */
     /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
@@ -30,6 +36,7 @@ enum shard_batch {
     SHARD_BATCH_RELEASE,
     SHARD_BATCH_RENEW,
     SHARD_BATCH_REPORT,
+    SHARD_BATCH_FIRE,
     SHARD_BATCH_COUNT,
 };
 
@@ -92,6 +99,10 @@ struct shard {
         void *arg;
     } on_lock_left;
     struct {
+        shard_wake_fn *fn;
+        void *arg;
+    } on_fire_wake;
+    struct {
         loop_fn *fn;
         void *arg;
     } on_receivers;
@@ -101,6 +112,7 @@ extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kin
     group_kind, send_kind, unsend_kind, patterns_kind, read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
     close_kind;
+extern const struct batch_kind define_kind, undefine_kind, fire_kind, run_recurring_kind;
 
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,

@@ -10,10 +10,11 @@
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time that a topic must be overdue before a standby offers it, ms
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run
--- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget}. A
+-- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, first time at
+-- which a schedule fires or -1}. A
 -- standby gets -1 for the leases and 0 for the keys, because the owner handles both. A cancelled job's
 -- attempt that still runs counts as a lease here.
--- uses: idempotency lingering lost places probe publish sends
+-- uses: idempotency lingering lost places probe publish schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local CARRY = base .. 'carry'
@@ -24,10 +25,10 @@ local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]
 if not owner or is_stuck then owner = me end
 local is_owner = owner == me
 if ARGV[3] == '-1' then
-  if not is_owner then return {now_us, owner, beat, -1, -1, 0, 0} end
+  if not is_owner then return {now_us, owner, beat, -1, -1, 0, 0, -1} end
   publish('carry') -- the standbys do not wait for their next tick
   call('DEL', CARRY)
-  return {now_us, '', beat, -1, -1, 0, 0}
+  return {now_us, '', beat, -1, -1, 0, 0, -1}
 end
 if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
   beat = beat + 1
@@ -41,7 +42,9 @@ finish()
 if #topics == 0 and is_tick and is_owner then ring() end
 if #topics > 0 then next_due = first_due() end
 if next_due == math.huge then next_due = -1 end
-if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0} end
+local next_fire = first_fire()
+if next_fire == math.huge then next_fire = -1 end
+if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0, next_fire} end
 
 local function until_lost(key)
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
@@ -51,4 +54,4 @@ end
 local first_lost = math.min(until_lost(LEASES), has(LINGERING) and until_lost(LINGERING) or math.huge)
 local function has_old(key) return #call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1) end
 local has_keys = math.max(has_old(WINDOWS), is_tick and has_old(SENDS_UNTIL) or 0)
-return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys}
+return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys, next_fire}

@@ -1,0 +1,116 @@
+/* recurring.h - schedules in Redis: their definitions, when they fire next, and the outcome of the last time.
+ *
+ * The rules of store.h about calls and callbacks apply here, too. An id is topic/scheduleId. A schedule is in
+ * the shard of its topic. Definitions are records that recurring_write wrote (job/recurring.h). */
+#ifndef DUEPOST_STORE_RECURRING_H
+#define DUEPOST_STORE_RECURRING_H
+
+#include "store/shard.h"
+
+/* The outcome of the last time at which a schedule was to fire. */
+enum store_fired {
+    STORE_FIRED_NEVER,    /* there was no such time yet */
+    STORE_FIRED_DONE,     /* the job was made */
+    STORE_FIRED_SKIPPED,  /* the time was missed, and the schedule skips missed times */
+    STORE_FIRED_OVERLAP,  /* the last occurrence was still in the pool, and the schedule does not overlap */
+    STORE_FIRED_CONFLICT, /* another job had the id */
+    STORE_FIRED_NO_URL,   /* neither the job nor the topic had a url */
+    STORE_FIRED_FULL,     /* the pool is full; the schedule fires as soon as it is not */
+    STORE_FIRED_HELD,     /* the definition or its time zone cannot be read; it is tried again and again */
+};
+
+struct store_recurring {
+    struct slice id;
+    struct slice record;
+    int64_t next_ms; /* time of the next occurrence; while one is held: of the next try; -1: none */
+    int64_t now_ms;  /* time of reading */
+    struct slice tag; /* of the record */
+    struct {
+        enum store_fired outcome;
+        bool is_missed;   /* times were missed */
+        int64_t time_ms;  /* of the occurrence */
+        int64_t at_ms;    /* when the outcome was written */
+        struct slice job; /* id of the last job that the schedule made; empty: none, or unknown */
+    } last;
+};
+
+/* Position of a walk: in this shard, after the schedule with this id; see store_cursor. */
+struct store_recurring_cursor {
+    size_t shard;
+    struct slice id;
+};
+
+struct store_recurrings {
+    struct slice id;    /* only this schedule; else empty */
+    struct slice topic; /* only schedules of this topic; else empty */
+    size_t max;         /* 1 to STORE_LIST_MAX */
+    struct store_recurring_cursor from;
+};
+
+/* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may be short
+ * although next has more. If one schedule was asked for, the status is NOT_FOUND if there is none. */
+typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
+                                 struct store_recurring_cursor next);
+void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);
+
+#define STORE_RECURRING_KEEP INT64_C(-2) /* the schedule keeps its next time */
+
+struct store_define {
+    struct slice id;
+    struct slice tag; /* of the record that was read; empty: there was none */
+    struct slice record;
+    int64_t next_ms; /* -1: it does not fire any more; or STORE_RECURRING_KEEP */
+};
+
+/* Writes a definition. The status is STALE if the definition has changed since it was read, and FULL if Redis
+ * is out of memory. Borrows the slices until the callback. */
+typedef void store_recurring_fn(void *arg, enum status);
+void store_define(struct store *, const struct store_define *, store_recurring_fn *, void *arg);
+
+/* Deletes a schedule. The status is NOT_FOUND, or STALE if it has another tag; an empty tag means in any
+ * case. After OK the schedule makes no job any more. */
+void store_undefine(struct store *, struct slice id, struct slice tag, store_recurring_fn *, void *arg);
+
+/* An occurrence, or a step of a schedule without an occurrence. */
+struct store_fire {
+    struct slice id;
+    struct slice tag;
+    int64_t expected_ms; /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
+    int64_t next_ms;     /* -1: the schedule does not fire any more */
+    enum store_fired kind; /* DONE: make a job; SKIPPED or HELD: make none */
+    int64_t time_ms;       /* of the occurrence */
+    bool is_missed;
+    bool is_exclusive;   /* no occurrence while the last one is in the pool */
+    struct slice job;    /* id of the job */
+    int64_t due_ms;      /* of the job; 0: at once */
+    struct slice record; /* of the job, as job_write writes it */
+};
+
+/* Called with OK, and due_ms of the job if one was made; STALE if another process has fired this time or the
+ * definition has changed; FULL; EXISTS if another job has the id; LEASED if the last occurrence is still in
+ * the pool; NO_URL; UNAVAILABLE or UNKNOWN. */
+typedef void store_fire_fn(void *arg, enum status, int64_t due_ms);
+
+/* Makes an occurrence that a client asked for. Borrows the slices until the callback. */
+void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void *arg);
+
+/* ---- For the role that fires ---- */
+
+/* Does the same with the connection of the roles. */
+void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void *arg);
+
+struct shard_fires {
+    int64_t now_ms;
+    int64_t due;      /* number of schedules whose time has come */
+    int64_t later_ms; /* first time after now; -1: none */
+    const struct store_recurring *schedules; /* the first of those whose time has come */
+    size_t count;
+};
+
+enum { SHARD_FIRES_MAX = 256 };
+
+/* Lists schedules whose time has come. max is at most SHARD_FIRES_MAX; 0: only the numbers. */
+typedef void shard_fires_fn(void *arg, enum status, const struct shard_fires *);
+void shard_fires(struct shard *, size_t max, shard_fires_fn *, void *arg);
+
+#endif

@@ -1,0 +1,35 @@
+#!lua
+-- define.lua - writes definitions of schedules, unless they have changed since the caller read them. The flag
+-- allow-oom is not set, because definitions need memory.
+--
+-- ARGV from 2: id, tag of the definition that was read, or '-' if there was none; the definition; its next time, ms,
+--      or '-' if it does not fire any more, or '=' to keep the next time; ...
+-- Returns {now_us, 1 done or 0 changed, ...}.
+-- uses: check schedules
+check(2, 4)
+for i = 5, #ARGV, 4 do
+  if not string.match(ARGV[i], '^%d+$') and ARGV[i] ~= '-' and ARGV[i] ~= '=' then error('not a number') end
+end
+local first, earliest = first_fire(), math.huge
+
+local function define(id, tag, definition, next_at)
+  local its_tag, last = fired_of(id)
+  if (its_tag or '-') ~= tag then return 0 end
+  call('HSET', SCHEDULES, id, definition)
+  call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))
+  if not its_tag then call('ZADD', SCHEDULE_NAMES, 0, id) end
+  if next_at == '-' then
+    call('ZREM', FIRES, id)
+  elseif next_at ~= '=' then
+    call('ZADD', FIRES, next_at, id)
+    earliest = math.min(earliest, tonumber(next_at))
+  end
+  return 1
+end
+
+local replies = {now_us}
+for i = 2, #ARGV, 4 do
+  replies[#replies + 1] = define(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+end
+if earliest < first then publish('fire ' .. integer(earliest)) end
+return replies

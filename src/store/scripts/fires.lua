@@ -1,0 +1,21 @@
+#!lua flags=no-writes
+-- fires.lua - lists schedules whose time has come, the earliest first.
+--
+-- ARGV[2] maximum number of schedules; 0: only the numbers
+-- Returns {now_us, number of schedules whose time has come, next time after now or -1, then for each schedule: id,
+-- its time in ms, definition, entry in fired}. Definition and entry are empty where they are missing. The list ends
+-- early if it has some MiB of definitions.
+-- uses: record schedules
+local most = tonumber(ARGV[2])
+local later = call('ZRANGEBYSCORE', FIRES, '(' .. integer(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local replies = {now_us, call('ZCOUNT', FIRES, '-inf', integer(now)), later and tonumber(later) or -1}
+local due = most > 0 and call('ZRANGEBYSCORE', FIRES, '-inf', integer(now), 'WITHSCORES', 'LIMIT', 0, most) or {}
+for i = 1, #due, 2 do
+  if has_read_enough() then break end
+  local definition = call('HGET', SCHEDULES, due[i]) or ''
+  record_bytes_left = record_bytes_left - #definition
+  for _, part in ipairs({due[i], tonumber(due[i + 1]), definition, call('HGET', FIRED, due[i]) or ''}) do
+    replies[#replies + 1] = part
+  end
+end
+return replies

@@ -1,0 +1,23 @@
+-- schedules.lua - definitions of schedules, and the times at which they fire next.
+--
+-- An id is topic/scheduleId. A schedule that is paused or has ended is not in fires.
+-- uses: clock publish
+
+local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
+local FIRES = base .. 'fires' -- id -> time of the next occurrence, ms; while it is held, the time until then
+local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores are 0
+
+-- id -> 'tag outcome missed time at job': the SHA-1 of the definition; then the outcome of the last time, whether it
+-- was missed, this time, when the outcome was written, and the id of the last occurrence, which may be empty. The
+-- outcome is '-' until the first time.
+local FIRED = base .. 'fired'
+local NOT_FIRED = '- 0 0 0 '
+
+-- Returns the tag of a schedule's definition and the rest of its entry, or nothing if there is no schedule.
+local function fired_of(id)
+  local entry = call('HGET', FIRED, id)
+  if not entry then return end
+  return string.match(entry, '^(%S+) (.*)$')
+end
+
+local function first_fire() return tonumber(call('ZRANGE', FIRES, 0, 0, 'WITHSCORES')[2] or 'inf') end

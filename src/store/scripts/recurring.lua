@@ -1,0 +1,31 @@
+#!lua flags=no-writes
+-- recurring.lua - reads one schedule, or a page of schedules by name.
+--
+-- ARGV[2] an id, or empty for a page   [3] a topic, or empty for all   [4] the id after which the page begins, or empty
+-- ARGV[5] maximum number of schedules
+-- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired}.
+-- A page ends early if it has some MiB of definitions.
+-- uses: record schedules
+local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local names = {one}
+if one == '' then
+  local from = after ~= '' and '(' .. after or topic ~= '' and '[' .. topic .. '/' or '-'
+  local to = topic ~= '' and '(' .. topic .. '0' or '+' -- '0' follows '/'
+  names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)
+end
+
+local replies, told = {now_us, 0}, 0
+for i = 1, math.min(#names, most) do
+  local definition = call('HGET', SCHEDULES, names[i])
+  record_bytes_left = record_bytes_left - #(definition or '')
+  if i > 1 and has_read_enough() then break end
+  told = i
+  if definition then
+    local next_at = call('ZSCORE', FIRES, names[i])
+    for _, part in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
+      replies[#replies + 1] = part
+    end
+  end
+end
+replies[2] = #names > told and 1 or 0
+return replies
