@@ -93,6 +93,11 @@ void metrics_lateness(struct metrics *metrics, int64_t late_us)
     histogram_observe(&metrics->lateness, late_us);
 }
 
+void metrics_fire_lateness(struct metrics *metrics, int64_t late_us)
+{
+    histogram_observe(&metrics->fire_lateness, late_us);
+}
+
 void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end end)
 {
     raise(&row_of(metrics, topic)->ended[end], 1);

@@ -49,6 +49,11 @@ enum metrics_counter {
     METRICS_COUNTER_DEAD_REMOVED_BY_AGE,
     METRICS_COUNTER_DEAD_REMOVED_BY_NUMBER,
     METRICS_COUNTER_CALLBACKS, /* scheduled */
+    METRICS_COUNTER_FIRED, /* occurrences of schedules */
+    METRICS_COUNTER_FIRES_MISSED,
+    METRICS_COUNTER_FIRES_OVERLAPPED,
+    METRICS_COUNTER_FIRES_REFUSED,
+    METRICS_COUNTER_FIRES_HELD, /* counted at each try */
     METRICS_COUNTER_COUNT,
 };
 
@@ -64,6 +69,7 @@ struct metrics *metrics_of(struct metrics_board *, size_t index);
 void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
 void metrics_lateness(struct metrics *, int64_t late_us);
+void metrics_fire_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
 /* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". Requests of

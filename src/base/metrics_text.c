@@ -29,6 +29,14 @@ static const struct {
     {"duepost_dead_removed_by_age_total", "Dead jobs that --dead-max-age removed."},
     {"duepost_dead_removed_by_number_total", "Dead jobs that --dead-max removed."},
     {"duepost_callbacks_total", "Callbacks scheduled with the end or the attempt that they report."},
+    {"duepost_fired_total", "Jobs that schedules made at their times."},
+    {"duepost_fires_missed_total", "Times that a schedule was late by more than its grace."},
+    {"duepost_fires_overlapped_total",
+     "Times that a schedule made no job because its last one was not over (overlap: skip)."},
+    {"duepost_fires_refused_total",
+     "Times that a schedule made no job because another job had the id, or there was no url."},
+    {"duepost_fires_held_total",
+     "Times that a schedule could not fire yet: full pool, unknown time zone, unreadable definition."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)
@@ -245,6 +253,9 @@ void metrics_write(struct metrics_board *board, struct buffer *text)
                           offsetof(struct metrics, lateness));
     write_whole_histogram(board, text, "duepost_attempt_seconds", "From an attempt's name lookup to its end.",
                           offsetof(struct metrics, attempt));
+    write_whole_histogram(board, text, "duepost_fire_lateness_seconds",
+                          "From a schedule's time to the making of its job, missed times apart.",
+                          offsetof(struct metrics, fire_lateness));
     write_requests(board, text);
     for (size_t i = 0; i < METRICS_COUNTER_COUNT; i++) {
         write_head(text, counter_words[i].name, "counter", counter_words[i].help);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "worker/firing.h"
 #include "worker/forgetter.h"
 #include "worker/janitor.h"
 #include "worker/pattern_keeper.h"
@@ -39,6 +40,7 @@ struct carry_worker {
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
     struct forgetter *forgetter;
+    struct firing *firing;
     struct timer *tick, *due;
     struct timer *lost; /* fires when leases count as lost, if this is before the next tick */
 };
@@ -219,6 +221,7 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     } else {
         act_as_standby(worker, carried);
     }
+    firing_note(worker->firing, carried->next_fire_ms, redis_now_us(worker), worker->is_owner);
     carry_what_is_wanted(worker);
 }
 
@@ -319,6 +322,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
     worker->recovery = recovery_new(loop, options->shard, options->metrics, may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
+    worker->firing = firing_new(loop, options->shard, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
     worker->lost = timer_new(loop, on_lost, worker);
@@ -341,6 +345,7 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->tick);
     timer_stop(worker->due);
     timer_stop(worker->lost);
+    firing_stop(worker->firing);
     if (worker->is_owner || worker->is_carrying) /* the call under way may still take the lock */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
@@ -354,5 +359,6 @@ void carry_worker_free(struct carry_worker *worker)
     timer_free(worker->lost);
     recovery_free(worker->recovery);
     forgetter_free(worker->forgetter);
+    firing_free(worker->firing);
     free(worker);
 }

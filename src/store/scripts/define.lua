@@ -15,6 +15,8 @@ local first, earliest = first_fire(), math.huge
 local function define(id, tag, definition, next_at)
   local its_tag, last = fired_of(id)
   if (its_tag or '-') ~= tag then return 0 end
+  -- Another next time: an occurrence that was held belongs to the old definition.
+  if last and next_at ~= '=' then last = string.gsub(last, '^hold ', '- ') end
   call('HSET', SCHEDULES, id, definition)
   call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))
   if not its_tag then call('ZADD', SCHEDULE_NAMES, 0, id) end

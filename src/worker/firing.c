@@ -1,0 +1,381 @@
+#include "worker/firing.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "io/time_zones.h"
+#include "job/job_id.h"
+#include "job/recurring.h"
+#include "worker/pace.h"
+
+#define EARLY_US    INT64_C(200) /* the timer fires this long after the time of a schedule */
+#define PATIENCE_US (INT64_C(1000) * FIRING_PATIENCE_MS)
+#define RETRY_US    INT64_C(1000000) /* after a step in which nothing could be done */
+
+enum {
+    STEP_SCHEDULES = 128,
+    STEP_OCCURRENCES = 100, /* of one schedule in one step */
+};
+
+struct firing {
+    struct shard *shard;
+    struct metrics *metrics;
+    struct time_zones *zones;
+    struct timer *timer;
+    struct pace *pace;
+    bool is_owner, is_stopping;
+    bool is_standing_in; /* a standby that fires what the owner leaves overdue */
+    int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
+    int64_t next_ms;     /* time for which the timer waits; -1: none */
+    int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
+    /* The current step. */
+    size_t pending;
+    bool is_listed;     /* all items of the step were sent */
+    bool has_progress;
+};
+
+/* A schedule of the current step, while its items are under way. */
+struct shooting {
+    struct firing *firing;
+    size_t items;
+    int64_t now_ms;
+    struct buffer text; /* owned: id, tag, record */
+    struct slice id, tag;
+    struct recurring recurring;
+    bool is_read;
+};
+
+struct occurrence {
+    struct shooting *shooting;
+    struct store_fire call;
+    struct buffer job; /* owned: id of the job */
+};
+
+/* ---- timer ---- */
+
+static int64_t redis_now_us(const struct firing *firing)
+{
+    return firing->redis_us + clock_boot_us() - firing->boot_us;
+}
+
+static void firing_arm(struct firing *firing, int64_t next_ms)
+{
+    firing->next_ms = next_ms;
+    if (next_ms < 0 || firing->is_stopping) {
+        timer_stop(firing->timer);
+        return;
+    }
+    int64_t after_us = next_ms * 1000 - redis_now_us(firing) + EARLY_US;
+    if (!firing->is_owner)
+        after_us = after_us > 0 ? after_us + PATIENCE_US : PATIENCE_US;
+    timer_start(firing->timer, after_us > 0 ? after_us : 0);
+}
+
+void firing_note(struct firing *firing, int64_t next_ms, int64_t redis_now_us, bool is_owner)
+{
+    bool is_changed = firing->is_owner != is_owner;
+    firing->redis_us = redis_now_us;
+    firing->boot_us = clock_boot_us();
+    firing->is_owner = is_owner;
+    if (next_ms != firing->next_ms || is_changed)
+        firing_arm(firing, next_ms);
+}
+
+static void on_wake(void *arg, int64_t next_ms)
+{
+    struct firing *firing = arg;
+    if (firing->boot_us && (firing->next_ms < 0 || next_ms < firing->next_ms))
+        firing_arm(firing, next_ms);
+}
+
+static void on_time(void *arg)
+{
+    struct firing *firing = arg;
+    pace_run(firing->pace);
+}
+
+/* ---- the end of a step ---- */
+
+static void end_sweep(struct firing *firing, int64_t next_ms)
+{
+    firing->is_standing_in = false;
+    firing->last_due = -1;
+    pace_end(firing->pace);
+    firing_arm(firing, next_ms);
+}
+
+/* Looks again later, for example because the pool is full. */
+static void retry_later(struct firing *firing)
+{
+    pace_end(firing->pace);
+    if (!firing->is_stopping)
+        timer_start(firing->timer, RETRY_US);
+}
+
+static void end_step(struct firing *firing)
+{
+    if (!firing->is_listed || firing->pending > 0)
+        return;
+    if (firing->has_progress && !firing->is_stopping)
+        pace_again(firing->pace, PACE_LATE_MS);
+    else
+        retry_later(firing);
+}
+
+/* ---- items ---- */
+
+static void shooting_release(struct shooting *shooting)
+{
+    struct firing *firing = shooting->firing;
+    if (--shooting->items > 0)
+        return;
+    if (shooting->is_read)
+        recurring_fini(&shooting->recurring);
+    buffer_fini(&shooting->text);
+    free(shooting);
+    firing->pending--;
+    end_step(firing);
+}
+
+static void count_fired(const struct occurrence *occurrence)
+{
+    const struct store_fire *call = &occurrence->call;
+    struct metrics *metrics = occurrence->shooting->firing->metrics;
+    struct slice topic, schedule_id;
+    if (call->kind != STORE_FIRED_DONE)
+        return;
+    slice_cut(call->id, '/', &topic, &schedule_id);
+    metrics_accepted(metrics, topic);
+    metrics_count(metrics, METRICS_COUNTER_FIRED, 1);
+    if (!call->is_missed)
+        metrics_fire_lateness(metrics, (occurrence->shooting->now_ms - call->time_ms) * 1000);
+}
+
+static void report_outcome(const struct occurrence *occurrence, enum status status)
+{
+    const struct store_fire *call = &occurrence->call;
+    struct metrics *metrics = occurrence->shooting->firing->metrics;
+    bool is_over = status == STATUS_OK || status == STATUS_LEASED || status == STATUS_EXISTS ||
+                   status == STATUS_NO_URL;
+    if (status == STATUS_OK)
+        count_fired(occurrence);
+    if (status == STATUS_LEASED)
+        metrics_count(metrics, METRICS_COUNTER_FIRES_OVERLAPPED, 1);
+    if (status == STATUS_FULL || (status == STATUS_OK && call->kind == STORE_FIRED_HELD))
+        metrics_count(metrics, METRICS_COUNTER_FIRES_HELD, 1);
+    if (status == STATUS_EXISTS || status == STATUS_NO_URL) {
+        metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
+        log_warning("schedule_refused", LOG_SLICE("schedule", call->id), LOG_SLICE("job", call->job),
+                    LOG_TEXT("why", status == STATUS_EXISTS ? "another job has the id" : "no url"));
+    }
+    if (is_over && call->is_missed && call->kind != STORE_FIRED_HELD) {
+        metrics_count(metrics, METRICS_COUNTER_FIRES_MISSED, 1);
+        log_warning("schedule_missed", LOG_SLICE("schedule", call->id),
+                    LOG_NUMBER("late_ms", occurrence->shooting->now_ms - call->expected_ms));
+    }
+}
+
+/* Ends an item. STALE: another process has fired this time, or the definition has changed. */
+static void on_fired(void *arg, enum status status, int64_t due_ms)
+{
+    struct occurrence *occurrence = arg;
+    struct shooting *shooting = occurrence->shooting;
+    (void)due_ms;
+    report_outcome(occurrence, status);
+    if (status != STATUS_FULL && status != STATUS_UNAVAILABLE && status != STATUS_UNKNOWN)
+        shooting->firing->has_progress = true;
+    buffer_fini(&occurrence->job);
+    free(occurrence);
+    shooting_release(shooting);
+}
+
+static void send_item(struct shooting *shooting, const struct store_fire *call)
+{
+    struct occurrence *occurrence = NEW(struct occurrence);
+    struct slice topic, schedule_id;
+    occurrence->shooting = shooting;
+    occurrence->call = *call;
+    occurrence->call.id = shooting->id;
+    occurrence->call.tag = shooting->tag;
+    buffer_init(&occurrence->job, JOB_KEY_MAX);
+    if (call->kind == STORE_FIRED_DONE) {
+        slice_cut(shooting->id, '/', &topic, &schedule_id);
+        buffer_append(&occurrence->job, topic);
+        buffer_append_byte(&occurrence->job, '/');
+        recurring_occurrence_id(schedule_id, call->time_ms, &occurrence->job);
+        occurrence->call.job = buffer_slice(&occurrence->job);
+        occurrence->call.record = recurring_job_record(&shooting->recurring);
+    }
+    shooting->items++;
+    shard_fire(shooting->firing->shard, &occurrence->call, on_fired, occurrence);
+}
+
+/* ---- schedules ---- */
+
+/* Holds a schedule that cannot be fired now. It is tried again after FIRING_HOLD_MS, by any process. */
+static void hold(struct shooting *shooting, const struct store_recurring *schedule, int64_t time_ms,
+                 const char *event, const char *why)
+{
+    struct store_fire call = {.kind = STORE_FIRED_HELD,
+                              .expected_ms = schedule->next_ms,
+                              .next_ms = schedule->now_ms + FIRING_HOLD_MS,
+                              .time_ms = time_ms};
+    log_error(event, LOG_SLICE("schedule", schedule->id), LOG_TEXT("why", why));
+    send_item(shooting, &call);
+}
+
+/* Fires the occurrences that recurrence_decide has chosen, or the first of them. */
+static void fire_decided(struct shooting *shooting, const struct store_recurring *schedule,
+                         const struct recurrence *recurrence, int64_t expected_ms)
+{
+    struct recurrence_decision decision;
+    recurrence_decide(recurrence, expected_ms, schedule->now_ms, &decision);
+    int64_t end_ms = decision.next_ms == RECURRENCE_NEVER_MS ? -1 : decision.next_ms;
+    struct store_fire call = {
+        .kind = decision.count ? STORE_FIRED_DONE : STORE_FIRED_SKIPPED,
+        .expected_ms = schedule->next_ms,
+        .next_ms = end_ms,
+        .time_ms = expected_ms,
+        .is_missed = decision.is_missed,
+        .is_exclusive = recurring_overlap(&shooting->recurring) == OVERLAP_SKIP,
+    };
+    if (decision.count == 0)
+        send_item(shooting, &call);
+    for (size_t i = 0; i < decision.count && i < STEP_OCCURRENCES; i++) {
+        call.time_ms = decision.times_ms[i];
+        call.due_ms = call.time_ms + recurrence_jitter_ms(recurrence, call.time_ms);
+        call.next_ms = i + 1 < decision.count ? decision.times_ms[i + 1] : end_ms;
+        send_item(shooting, &call);
+        call.expected_ms = call.next_ms;
+    }
+}
+
+static void decide(struct shooting *shooting, const struct store_recurring *schedule)
+{
+    struct recurring *recurring = &shooting->recurring;
+    bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
+    bool is_full = schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms;
+    int64_t expected_ms = is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
+    const struct time_zone *zone;
+    struct recurrence recurrence;
+    struct problem problem;
+    enum status status = recurring_read(
+        slice_skip(buffer_slice(&shooting->text), shooting->id.size + shooting->tag.size), recurring);
+    shooting->is_read = status == STATUS_OK;
+    if (status != STATUS_OK) {
+        hold(shooting, schedule, expected_ms, "schedule_unreadable", "the definition cannot be read");
+    } else if (recurring->lacks.size) {
+        hold(shooting, schedule, expected_ms, "schedule_unserved", "the definition needs a later version");
+    } else if (time_zones_find(shooting->firing->zones, recurring->timezone, &zone, &problem) != STATUS_OK) {
+        hold(shooting, schedule, expected_ms, "schedule_zone_unknown", problem.text);
+    } else {
+        recurring_recurrence(recurring, shooting->id, zone, &recurrence);
+        if (is_full) /* it was not late: the pool had no room */
+            recurrence.misfire = MISFIRE_ALL;
+        fire_decided(shooting, schedule, &recurrence, expected_ms);
+    }
+}
+
+static void shoot(struct firing *firing, const struct store_recurring *schedule)
+{
+    struct shooting *shooting = NEW(struct shooting);
+    struct slice tag = schedule->tag.size ? schedule->tag : SLICE("-"); /* matches no definition */
+    size_t bytes = schedule->id.size + tag.size + schedule->record.size;
+    shooting->firing = firing;
+    shooting->items = 1;
+    shooting->now_ms = schedule->now_ms;
+    firing->pending++;
+    buffer_init_fallible(&shooting->text, bytes);
+    buffer_append(&shooting->text, schedule->id);
+    buffer_append(&shooting->text, tag);
+    buffer_append(&shooting->text, schedule->record);
+    if (!shooting->text.failed) {
+        shooting->id = slice_from(shooting->text.data, schedule->id.size);
+        shooting->tag = slice_from(shooting->text.data + schedule->id.size, tag.size);
+        decide(shooting, schedule);
+    }
+    shooting_release(shooting);
+}
+
+/* ---- steps ---- */
+
+/* A standby looks twice. If the number of overdue schedules has not fallen between, it fires itself. */
+static void look(struct firing *firing, const struct shard_fires *fires)
+{
+    if (fires->due == 0) {
+        end_sweep(firing, fires->later_ms);
+        return;
+    }
+    firing->is_standing_in = firing->last_due >= 0 && fires->due >= firing->last_due;
+    firing->last_due = fires->due;
+    if (firing->is_standing_in) {
+        pace_again(firing->pace, PACE_LATE_MS);
+        return;
+    }
+    pace_end(firing->pace);
+    timer_start(firing->timer, PATIENCE_US);
+}
+
+static void on_fires(void *arg, enum status status, const struct shard_fires *fires)
+{
+    struct firing *firing = arg;
+    if (firing->is_stopping) {
+        pace_end(firing->pace);
+        return;
+    }
+    if (status != STATUS_OK) {
+        retry_later(firing);
+        return;
+    }
+    if (!firing->is_owner && !firing->is_standing_in) {
+        look(firing, fires);
+        return;
+    }
+    if (fires->count == 0) {
+        end_sweep(firing, fires->later_ms);
+        return;
+    }
+    firing->has_progress = false;
+    firing->is_listed = false;
+    for (size_t i = 0; i < fires->count; i++)
+        shoot(firing, &fires->schedules[i]);
+    firing->is_listed = true;
+    end_step(firing);
+}
+
+static void firing_step(void *arg)
+{
+    struct firing *firing = arg;
+    bool fires = firing->is_owner || firing->is_standing_in;
+    shard_fires(firing->shard, fires ? STEP_SCHEDULES : 0, on_fires, firing);
+}
+
+struct firing *firing_new(struct loop *loop, struct shard *shard, struct metrics *metrics)
+{
+    struct firing *firing = NEW(struct firing);
+    firing->shard = shard;
+    firing->metrics = metrics;
+    firing->zones = time_zones_new(TIME_ZONES_FOLDER);
+    firing->next_ms = firing->last_due = -1;
+    firing->timer = timer_new(loop, on_time, firing);
+    firing->pace = pace_new(loop, firing_step, firing);
+    shard_on_fire_wake(shard, on_wake, firing);
+    return firing;
+}
+
+void firing_stop(struct firing *firing)
+{
+    firing->is_stopping = true;
+    timer_stop(firing->timer);
+}
+
+void firing_free(struct firing *firing)
+{
+    if (!firing)
+        return;
+    timer_free(firing->timer);
+    pace_free(firing->pace);
+    time_zones_free(firing->zones);
+    free(firing);
+}
