@@ -166,6 +166,12 @@ static const char *read_receiver_cursor(void *into, struct slice value)
     return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : bad_cursor;
 }
 
+static const char *read_schedule_cursor(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    return app_schedule_cursor_parse(query->app, value, &query->schedule) ? NULL : bad_cursor;
+}
+
 /* Reads jobs a second, with up to three decimals. */
 static const char *read_per_second(void *into, struct slice value)
 {
@@ -259,6 +265,7 @@ enum parameter {
     PARAMETER_DUE_AT,
     PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
+    PARAMETER_SCHEDULE_CURSOR,
     PARAMETER_COUNT
 };
 
@@ -289,6 +296,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_DUE_AT] = {"dueAt", read_due_at},
     [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
     [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
+    [PARAMETER_SCHEDULE_CURSOR] = {"cursor", read_schedule_cursor},
 };
 
 /* The parameters of each list, as bits. */
@@ -306,6 +314,7 @@ enum {
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
+    SCHEDULE_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_SCHEDULE_CURSOR,
 };
 
 /* Reads the query into the list_query of the exchange. */
@@ -462,4 +471,12 @@ bool query_read_receivers(struct exchange *exchange)
     struct query_reading reading;
     read_parameters(&reading, exchange, RECEIVER_PARAMETERS);
     return query_end(&reading);
+}
+
+/* A token that is restricted to topics lists the schedules of one topic. */
+bool query_read_schedules(struct exchange *exchange)
+{
+    struct query_reading reading;
+    read_parameters(&reading, exchange, SCHEDULE_PARAMETERS);
+    return query_end(&reading) && access_admit_topic(exchange, exchange->topic);
 }

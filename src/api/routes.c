@@ -13,6 +13,8 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     attempts_handle, topics_handle, topic_read_handle, topic_put_handle, topic_patch_handle,
     topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle;
+exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
+    schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
 
 static const struct route routes[] = {
     {
@@ -104,6 +106,36 @@ static const struct route routes[] = {
                      .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "CHANGE /groups/{group}", group_delete_handle, REACH_GROUP, SCOPE_ADMIN,
                      .body = BODY_NONE}},
+    },
+    {
+        .path = "/schedules",
+        .methods = {{"GET", "GET /schedules", schedules_handle, REACH_ASKED, SCOPE_READ,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/schedules/:",
+        .names = route_names_schedules,
+        .methods = {{"GET", "GET /schedules/{topic}", topic_schedules_handle, REACH_TOPIC, SCOPE_READ,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/schedules/:/:",
+        .names = route_names_schedule,
+        /* Answers show the whole job of a schedule. */
+        .methods = {{"GET", "GET /schedules/{topic}/{scheduleId}", schedule_read_handle, REACH_TOPIC,
+                     SCOPE_READ, .body = BODY_NONE},
+                    {"PUT", "PUT /schedules/{topic}/{scheduleId}", schedule_put_handle, REACH_TOPIC,
+                     SCOPE_SCHEDULE, .body = BODY_JSON},
+                    {"PATCH", "PATCH /schedules/{topic}/{scheduleId}", schedule_patch_handle, REACH_TOPIC,
+                     SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
+                    {"DELETE", "DELETE /schedules/{topic}/{scheduleId}", schedule_delete_handle, REACH_TOPIC,
+                     SCOPE_CANCEL, .body = BODY_NONE}},
+    },
+    {
+        .path = "/schedules/:/:/run",
+        .names = route_names_schedule,
+        .methods = {{"POST", "POST /schedules/{topic}/{scheduleId}/run", schedule_run_handle, REACH_TOPIC,
+                     SCOPE_SCHEDULE, .body = BODY_NONE}},
     },
     {
         .path = "/receivers",

@@ -21,6 +21,7 @@ struct metrics_board;
 struct store;
 struct tally;
 struct target_policy;
+struct time_zones;
 
 /* The objects and options that the use cases of one reactor need, all borrowed. */
 struct app {
@@ -29,6 +30,7 @@ struct app {
     const struct retry_schedule *schedule; /* for jobs and topics without a schedule */
     bool is_breaker_on;                    /* for topics without this setting */
     int64_t max_jobs;                      /* for messages; the store enforces it */
+    struct time_zones *zones;              /* of schedules */
     struct metrics *metrics;               /* metrics of this reactor, part of the board */
     struct metrics_board *board;           /* the members from here on are for the exposition only */
     struct http_limits *limits;

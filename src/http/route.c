@@ -5,6 +5,7 @@
 #include "base/percent.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
+#include "job/recurring.h"
 #include "job/topic_patterns.h"
 
 void route_check_table(const struct dialect *dialect)
@@ -65,6 +66,16 @@ bool route_names_group(struct buffer *text, struct route_names *names)
 {
     names->key = buffer_slice(text);
     return group_name_is_valid(names->key);
+}
+
+bool route_names_schedule(struct buffer *text, struct route_names *names)
+{
+    return route_names_job(text, names) && recurring_id_is_valid(names->job_id);
+}
+
+bool route_names_schedules(struct buffer *text, struct route_names *names)
+{
+    return route_names_topic(text, names) && topic_is_valid(names->topic);
 }
 
 bool route_names_receiver(struct buffer *text, struct route_names *names)

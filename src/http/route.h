@@ -13,10 +13,12 @@ const struct route *route_find(const struct dialect *, struct slice target, stru
                                struct route_names *, struct slice *query);
 
 /* These functions read the names that a route may have. */
-route_names_fn route_names_topic;    /* topic, or a pattern of topics such as "orders-*" */
-route_names_fn route_names_job;      /* topic and jobId */
-route_names_fn route_names_group;    /* group */
-route_names_fn route_names_receiver; /* receiver; the names have its normal spelling */
+route_names_fn route_names_topic;     /* topic, or a pattern of topics such as "orders-*" */
+route_names_fn route_names_job;       /* topic and jobId */
+route_names_fn route_names_group;     /* group */
+route_names_fn route_names_schedule;  /* topic and scheduleId, as topic and job_id */
+route_names_fn route_names_schedules; /* topic, but not a pattern */
+route_names_fn route_names_receiver;  /* receiver; the names have its normal spelling */
 
 /* Stops the process when a method in the table lacks its reach, its scopes or its label. */
 void route_check_table(const struct dialect *);

@@ -14,6 +14,7 @@
 #include "http/site.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "io/time_zones.h"
 #include "server/listener.h"
 #include "store/shard.h"
 #include "worker/carry_worker.h"
@@ -39,6 +40,7 @@ struct reactor {
     struct metrics *metrics;
     struct store *store;
     struct tally *tally;
+    struct time_zones *zones;
     struct app app;
     struct site *site;
     struct api *api;
@@ -137,6 +139,7 @@ static void set_app(struct reactor *reactor)
         .schedule = &options->retry_schedule,
         .is_breaker_on = options->is_breaker_on,
         .max_jobs = options->max_jobs,
+        .zones = reactor->zones,
         .metrics = reactor->metrics,
         .board = reactor->options.board,
         .limits = reactor->options.limits,
@@ -150,6 +153,7 @@ static void start_api(struct reactor *reactor)
     struct api_options api = {
         .loop = reactor->loop, .app = &reactor->app, .awaited = reactor->options.awaited};
     reactor->tally = tally_new(reactor->loop, reactor->options.tally);
+    reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     set_app(reactor);
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
@@ -424,6 +428,7 @@ void reactor_stop(struct reactor *reactor)
     site_free(reactor->site);
     api_free(reactor->api);
     tally_free(reactor->tally);
+    time_zones_free(reactor->zones);
     hook_free(reactor->drain_watch);
     loop_free(reactor->loop);
     free(reactor);

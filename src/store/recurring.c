@@ -108,8 +108,11 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
             if (reply_has_id(schedules[i].id))
                 schedules[kept++] = schedules[i];
     }
-    if (status == STATUS_OK && walk->list.id.size && kept == 0)
+    if (status == STATUS_OK && walk->list.id.size && kept == 0) {
         status = STATUS_NOT_FOUND;
+        schedules[0] =
+            (struct store_recurring){.now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000};
+    }
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
         walk->list.from = next;
         ask(walk);

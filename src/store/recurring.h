@@ -48,7 +48,8 @@ struct store_recurrings {
 };
 
 /* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may be short
- * although next has more. If one schedule was asked for, the status is NOT_FOUND if there is none. */
+ * although next has more. If one schedule was asked for and there is none, the
+ * status is NOT_FOUND, and the first schedule has now_ms only. */
 typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
                                  struct store_recurring_cursor next);
 void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);

@@ -216,23 +216,14 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_REPLACE] = &replace_kind,
         [SHARD_BATCH_CANCEL] = &cancel_kind,     [SHARD_BATCH_RUN] = &run_kind,
         [SHARD_BATCH_CHANGE] = &change_kind,     [SHARD_BATCH_SETTINGS] = &settings_kind,
-<<<<<<< HEAD
         [SHARD_BATCH_PATTERNS] = &patterns_kind, [SHARD_BATCH_GROUP] = &group_kind,
         [SHARD_BATCH_SEND] = &send_kind,         [SHARD_BATCH_UNSEND] = &unsend_kind,
         [SHARD_BATCH_CLOSE] = &close_kind,       [SHARD_BATCH_REPORT] = &report_kind,
         [SHARD_BATCH_READ] = &read_kind,         [SHARD_BATCH_COMPLETE] = &complete_kind,
         [SHARD_BATCH_RETRY] = &retry_kind,       [SHARD_BATCH_BURY] = &bury_kind,
         [SHARD_BATCH_RELEASE] = &release_kind,   [SHARD_BATCH_RENEW] = &renew_kind,
-=======
-        [SHARD_BATCH_GROUP] = &group_kind,       [SHARD_BATCH_SEND] = &send_kind,
-        [SHARD_BATCH_UNSEND] = &unsend_kind,     [SHARD_BATCH_CLOSE] = &close_kind,
-        [SHARD_BATCH_REPORT] = &report_kind,     [SHARD_BATCH_READ] = &read_kind,
-        [SHARD_BATCH_COMPLETE] = &complete_kind, [SHARD_BATCH_RETRY] = &retry_kind,
-        [SHARD_BATCH_BURY] = &bury_kind,         [SHARD_BATCH_RELEASE] = &release_kind,
-        [SHARD_BATCH_RENEW] = &renew_kind,
         [SHARD_BATCH_DEFINE] = &define_kind,     [SHARD_BATCH_UNDEFINE] = &undefine_kind,
         [SHARD_BATCH_FIRE] = &fire_kind,         [SHARD_BATCH_RUN_RECURRING] = &run_recurring_kind,
->>>>>>> 22acd9c (store: schedules in Redis: define, undefine, fire, list)
     };
     shard->batch_owner = (struct batch_owner){
         .shard = shard,

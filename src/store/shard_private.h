@@ -20,13 +20,10 @@ enum shard_batch {
     SHARD_BATCH_GROUP,
     SHARD_BATCH_SEND,
     SHARD_BATCH_UNSEND,
-<<<<<<< HEAD
     SHARD_BATCH_PATTERNS,
-=======
     SHARD_BATCH_DEFINE,
     SHARD_BATCH_UNDEFINE,
     SHARD_BATCH_RUN_RECURRING,
->>>>>>> 22acd9c (store: schedules in Redis: define, undefine, fire, list)
     SHARD_BATCH_CLOSE,
     SHARD_BATCH_READ, /* on a separate connection */
     /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */

@@ -1,0 +1,247 @@
+/* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE and run of one schedule */
+#include "app/schedules.h"
+
+#include "api/page.h"
+#include "api/problem.h"
+#include "api/query.h"
+#include "api/view.h"
+#include "base/memory.h"
+#include "http/etag.h"
+
+/* ---- a schedule as JSON ---- */
+
+static const char *const outcome_words[] = {
+    [STORE_FIRED_NEVER] = "none",        [STORE_FIRED_DONE] = "fired",  [STORE_FIRED_SKIPPED] = "skipped",
+    [STORE_FIRED_OVERLAP] = "overlap",   [STORE_FIRED_CONFLICT] = "conflict", [STORE_FIRED_NO_URL] = "noUrl",
+    [STORE_FIRED_FULL] = "full",         [STORE_FIRED_HELD] = "held",
+};
+
+static void add_job_id(struct json_writer *json, struct slice id)
+{
+    struct slice topic, job_id;
+    slice_cut(id, '/', &topic, &job_id);
+    json_add_text(json, "jobId", job_id);
+}
+
+/* Adds how the last occurrence ended, as far as it is known. */
+static void add_last_job(struct json_writer *json, const struct app_job *job)
+{
+    struct job read;
+    if (job->id.size == 0)
+        return;
+    json_add_text(json, "state", slice_of(job_state_word(job->state)));
+    if (job_read(job->id, job->record, &read) != STATUS_OK)
+        return;
+    json_add_number(json, "attempts", read.attempts);
+    if (read.reason.size)
+        json_add_text(json, "reason", read.reason);
+    job_fini(&read);
+}
+
+static void add_last(struct json_writer *json, const struct app_schedule *schedule)
+{
+    const struct store_recurring *stored = schedule->stored;
+    if (stored->last.outcome == STORE_FIRED_NEVER)
+        return;
+    json_add_object(json, "last");
+    json_add_time(json, "time", stored->last.time_ms);
+    json_add_text(json, "outcome", slice_of(outcome_words[stored->last.outcome]));
+    json_add_time(json, "at", stored->last.at_ms);
+    json_add_bool(json, "missed", stored->last.is_missed);
+    if (stored->last.job.size) {
+        add_job_id(json, stored->last.job);
+        add_last_job(json, &schedule->last_job);
+    }
+    json_end_object(json);
+}
+
+static void put_schedule(struct json_writer *json, const struct app_schedule *schedule)
+{
+    struct slice topic, schedule_id;
+    slice_cut(schedule->id, '/', &topic, &schedule_id);
+    json_put_object(json);
+    json_add_text(json, "topic", topic);
+    json_add_text(json, "scheduleId", schedule_id);
+    if (schedule->recurring)
+        recurring_show(schedule->recurring, schedule->job, json);
+    else
+        json_add_text(json, "problem", slice_of(schedule->needs_later ? "needs a later version of duepost"
+                                                                      : "the definition cannot be read"));
+    json_add_array(json, "next");
+    for (size_t i = 0; i < schedule->time_count; i++)
+        json_put_time(json, schedule->times_ms[i]);
+    json_end_array(json);
+    add_last(json, schedule);
+    json_end_object(json);
+}
+
+/* ---- answers ---- */
+
+static void on_schedule(void *arg, const struct app_schedule *schedule)
+{
+    struct exchange *exchange = arg;
+    struct etag *etag = exchange->state;
+    struct json_writer json = json_writer_to(exchange_scratch(exchange));
+    char tag[JOB_TAG_SIZE] = "";
+    if (schedule->tag.size < sizeof tag)
+        memcpy(tag, schedule->tag.data, schedule->tag.size);
+    etag_header(tag, etag);
+    put_schedule(&json, schedule);
+}
+
+static void refuse(struct exchange *exchange, const struct app_verdict *verdict, const char *consequence)
+{
+    struct problem_words words = {"schedule", consequence};
+    struct slice tags = buffer_slice(&exchange->seen);
+    switch (verdict->end) {
+    case APP_NOT_FOUND:
+        exchange_refuse(exchange, 404, "There is no such schedule.");
+        return;
+    case APP_MISMATCH:
+        exchange_refuse(exchange, 412, "The schedule is not as If-%sMatch says; nothing changed.",
+                        tags.size && tags.data[0] == JOB_TAGS_EXCLUDED ? "None-" : "");
+        return;
+    case APP_UNREADABLE:
+        exchange_refuse(exchange, 409,
+                        "The schedule's definition in Redis cannot be read. PUT replaces it, DELETE removes it.");
+        return;
+    case APP_LACKING:
+        exchange_refuse(exchange, 409,
+                        "The schedule needs a later version of duepost than this process is: send the request to "
+                        "one of that version.");
+        return;
+    default:
+        problem_answer_verdict(exchange, verdict, &words);
+    }
+}
+
+/* Answers with the schedule that on_schedule has written. */
+static void answer_schedule(struct exchange *exchange, unsigned status)
+{
+    const struct etag *etag = exchange->state;
+    struct http_header header = {SLICE("ETag"), slice_of(etag->text)};
+    exchange_answer(exchange, status, &header, 1, buffer_slice(&exchange->site->scratch));
+}
+
+static void keep_etag(struct exchange *exchange)
+{
+    exchange_keep(exchange, NEW(struct etag), free);
+}
+
+/* ---- GET ---- */
+
+static void on_read(void *arg, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_DONE)
+        answer_schedule(arg, 200);
+    else
+        refuse(arg, verdict, problem_of_read.consequence);
+}
+
+HANDLER(schedule_read_handle)
+{
+    keep_etag(exchange);
+    app_schedule_read(app_of(exchange), exchange->key, on_schedule, on_read, exchange);
+}
+
+static void on_schedule_of_page(void *arg, const struct app_schedule *schedule)
+{
+    struct page *page = arg;
+    put_schedule(&page->json, schedule);
+}
+
+static void list_schedules(struct exchange *exchange)
+{
+    if (!query_read_schedules(exchange))
+        return;
+    const struct list_query *query = list_query(exchange);
+    app_schedules(app_of(exchange), exchange->topic, query->max, &query->schedule, on_schedule_of_page, page_end,
+                  page_new(exchange, "schedules"));
+}
+
+HANDLER(schedules_handle)
+{
+    list_schedules(exchange);
+}
+
+HANDLER(topic_schedules_handle)
+{
+    list_schedules(exchange);
+}
+
+/* ---- PUT, PATCH ---- */
+
+static void on_defined(void *arg, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_DONE)
+        answer_schedule(arg, verdict->was_there ? 200 : 201);
+    else
+        refuse(arg, verdict, "Repeating the request is safe.");
+}
+
+static void define(struct exchange *exchange, bool is_patch)
+{
+    keep_etag(exchange);
+    if (!etag_read_matches(exchange))
+        return;
+    struct app_schedule_call call = {.id = exchange->key,
+                                     .text = http_request_body(exchange->request),
+                                     .tags = buffer_slice(&exchange->seen),
+                                     .is_patch = is_patch};
+    app_schedule_define(app_of(exchange), &exchange->caller, &call, on_schedule, on_defined, exchange);
+}
+
+HANDLER(schedule_put_handle)
+{
+    define(exchange, false);
+}
+
+HANDLER(schedule_patch_handle)
+{
+    define(exchange, true);
+}
+
+/* ---- DELETE, run ---- */
+
+static void on_deleted(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end != APP_DONE) {
+        refuse(exchange, verdict, "Repeat the request: a 404 then says that the schedule is gone.");
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "topic", exchange->topic);
+    json_add_text(&json, "scheduleId", exchange->job_id);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(schedule_delete_handle)
+{
+    if (etag_read_matches(exchange))
+        app_schedule_delete(app_of(exchange), &exchange->caller, exchange->key, buffer_slice(&exchange->seen),
+                            on_deleted, exchange);
+}
+
+static void on_run(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end != APP_DONE) {
+        refuse(exchange, verdict, "If the request is repeated, the schedule may run twice.");
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    view_add_placed(&json, &verdict->job);
+    json_end_object(&json);
+    exchange_answer(exchange, 202, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(schedule_run_handle)
+{
+    app_schedule_run(app_of(exchange), &exchange->caller, exchange->key, on_run, exchange);
+}

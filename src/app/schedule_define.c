@@ -1,0 +1,258 @@
+/* schedule_define.c - PUT and PATCH of a schedule: reads the definition, makes the new one, and writes it. If the
+ * definition has changed meanwhile, begins again. */
+#include "app/audit.h"
+#include "app/schedule_view.h"
+#include "app/target_check.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "io/time_zones.h"
+#include "job/job_id.h"
+
+enum { TRIES_MAX = 5 };
+
+struct definition {
+    struct app *app;
+    const struct app_caller *caller;
+    struct app_schedule_call call;
+    app_schedule_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+    struct buffer old_record, new_record;
+    char old_tag[RECURRING_TAG_SIZE], new_tag[RECURRING_TAG_SIZE];
+    bool was_there;
+    int64_t now_ms, old_next_ms, next_ms;
+    int tries;
+};
+
+static void read_old(struct definition *);
+
+static void definition_free(struct definition *definition)
+{
+    buffer_fini(&definition->old_record);
+    buffer_fini(&definition->new_record);
+    free(definition);
+}
+
+static void definition_end(struct definition *definition, enum status status)
+{
+    use_case_end(definition->app, definition->call.id, status, NULL, definition->fn, definition->arg);
+    definition_free(definition);
+}
+
+static void end_done(struct definition *definition)
+{
+    struct store_recurring stored = {
+        .id = definition->call.id,
+        .record = buffer_slice(&definition->new_record),
+        .next_ms = definition->next_ms == STORE_RECURRING_KEEP ? definition->old_next_ms : definition->next_ms,
+        .now_ms = definition->now_ms,
+        .tag = slice_of(definition->new_tag),
+    };
+    struct schedule_view view;
+    if (schedule_view_init(&view, definition->app, &stored) != STATUS_OK) {
+        definition_end(definition, STATUS_UNKNOWN);
+        return;
+    }
+    definition->each(definition->arg, &view.schedule);
+    schedule_view_fini(&view);
+    definition->fn(definition->arg,
+                   &(struct app_verdict){.end = APP_DONE, .was_there = definition->was_there});
+    definition_free(definition);
+}
+
+static void on_defined(void *arg, enum status status)
+{
+    struct definition *definition = arg;
+    if (status == STATUS_STALE && ++definition->tries < TRIES_MAX) {
+        read_old(definition);
+        return;
+    }
+    audit(definition->caller, definition->was_there ? "schedule_changed" : "schedule_defined", "schedule",
+          definition->call.id, status);
+    if (status == STATUS_OK) {
+        end_done(definition);
+    } else if (status == STATUS_STALE) {
+        use_case_refuse(APP_CONTENDED, definition->fn, definition->arg);
+        definition_free(definition);
+    } else {
+        definition_end(definition, status);
+    }
+}
+
+/* ---- the new definition ---- */
+
+static bool are_times_same(const struct recurring *a, const struct recurring *b)
+{
+    return a->has_cron == b->has_cron && slice_equal(a->cron_text, b->cron_text) && a->every_ms == b->every_ms &&
+           slice_equal(a->timezone, b->timezone) && a->has_start_at == b->has_start_at &&
+           a->has_end_at == b->has_end_at && a->start_at_ms == b->start_at_ms &&
+           a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
+}
+
+/* Sets the next time. A schedule whose times are the same keeps it, so that a change does not skip a time that has
+ * just come. */
+static void set_next(struct definition *definition, const struct recurring *recurring,
+                     const struct time_zone *zone, const struct recurring *old)
+{
+    struct recurrence recurrence;
+    definition->next_ms = -1;
+    if (old && are_times_same(recurring, old)) {
+        definition->next_ms = STORE_RECURRING_KEEP;
+    } else if (!recurring->is_paused) {
+        recurring_recurrence(recurring, definition->call.id, zone, &recurrence);
+        int64_t next_ms = recurrence_next_ms(&recurrence, definition->now_ms);
+        definition->next_ms = next_ms == RECURRENCE_NEVER_MS ? -1 : next_ms;
+    }
+}
+
+static enum status check_definition(struct definition *definition, struct recurring *recurring,
+                                    const struct job *job, const struct recurring *old,
+                                    struct job_errors *errors)
+{
+    const struct time_zone *zone = NULL;
+    struct problem problem;
+    char why[TARGET_WHY_SIZE];
+    enum status status = time_zones_find(definition->app->zones, recurring->timezone, &zone, &problem);
+    if (status == STATUS_INVALID)
+        job_errors_add(errors, "timezone", problem.text);
+    else if (status != STATUS_OK)
+        return status;
+    if (!target_is_allowed(definition->app, job->url, why))
+        job_errors_add(errors, "job.url", why);
+    if (errors->count > 0)
+        return STATUS_INVALID;
+    recurring->created_ms = old ? old->created_ms : definition->now_ms;
+    set_next(definition, recurring, zone, old);
+    buffer_clear(&definition->new_record);
+    recurring_write(recurring, job, &definition->new_record);
+    if (definition->new_record.failed)
+        return STATUS_NO_MEMORY;
+    recurring_tag(buffer_slice(&definition->new_record), definition->new_tag);
+    return STATUS_OK;
+}
+
+/* Parses the client's text. text is room for the members of a patch. */
+static enum status parse(struct definition *definition, struct buffer *text, struct recurring *recurring,
+                         struct job *job, struct job_errors *errors)
+{
+    struct slice topic, schedule_id;
+    slice_cut(definition->call.id, '/', &topic, &schedule_id);
+    if (definition->call.is_patch)
+        return recurring_patch(topic, buffer_slice(&definition->old_record), definition->call.text,
+                               definition->now_ms, text, recurring, job, errors);
+    return recurring_parse(topic, definition->call.text, definition->now_ms, recurring, job, errors);
+}
+
+static enum status make_definition(struct definition *definition, const struct recurring *old,
+                                   struct job_errors *errors)
+{
+    struct buffer text;
+    struct recurring recurring;
+    struct job job;
+    job_errors_clear(errors);
+    buffer_init_fallible(&text, JOB_RECORD_MAX);
+    enum status status = parse(definition, &text, &recurring, &job, errors);
+    if (status == STATUS_OK) {
+        status = check_definition(definition, &recurring, &job, old, errors);
+        job_fini(&job);
+        recurring_fini(&recurring);
+    }
+    buffer_fini(&text);
+    return status;
+}
+
+/* Makes the new definition from the old one, and writes it. */
+static void define(struct definition *definition)
+{
+    struct recurring old;
+    struct job_errors errors;
+    bool has_old = false;
+    enum status status = STATUS_OK;
+    if (definition->was_there) {
+        status = recurring_read(buffer_slice(&definition->old_record), &old);
+        has_old = status == STATUS_OK;
+        if (has_old && old.lacks.size)
+            status = STATUS_LACKING;
+        else if (status == STATUS_INVALID) /* a PUT replaces what cannot be read */
+            status = definition->call.is_patch ? STATUS_UNREADABLE : STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = make_definition(definition, has_old ? &old : NULL, &errors);
+    if (has_old)
+        recurring_fini(&old);
+    if (status == STATUS_INVALID) {
+        definition->fn(definition->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        definition_free(definition);
+    } else if (status != STATUS_OK) {
+        definition_end(definition, status);
+    } else {
+        struct store_define call = {
+            .id = definition->call.id,
+            .tag = slice_of(definition->was_there ? definition->old_tag : ""),
+            .record = buffer_slice(&definition->new_record),
+            .next_ms = definition->next_ms,
+        };
+        store_define(definition->app->store, &call, on_defined, definition);
+    }
+}
+
+/* ---- the old definition ---- */
+
+static bool is_condition_met(const struct definition *definition)
+{
+    struct slice tags = definition->call.tags;
+    if (definition->was_there)
+        return tags.size == 0 || job_tags_match(tags, definition->old_tag);
+    return tags.size == 0 || tags.data[0] == JOB_TAGS_EXCLUDED;
+}
+
+static void take_old(struct definition *definition, const struct store_recurring *old)
+{
+    buffer_clear(&definition->old_record);
+    buffer_append(&definition->old_record, old->record);
+    memset(definition->old_tag, 0, sizeof definition->old_tag);
+    if (old->tag.size < sizeof definition->old_tag)
+        memcpy(definition->old_tag, old->tag.data, old->tag.size);
+    definition->old_next_ms = old->next_ms;
+}
+
+static void on_old(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
+                   struct store_recurring_cursor next)
+{
+    struct definition *definition = arg;
+    (void)next;
+    bool is_read = status == STATUS_OK || (status == STATUS_NOT_FOUND && !definition->call.is_patch);
+    if (!is_read) {
+        definition_end(definition, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
+        return;
+    }
+    definition->was_there = status == STATUS_OK && count > 0;
+    definition->now_ms = schedules[0].now_ms;
+    if (definition->was_there)
+        take_old(definition, schedules);
+    if (definition->old_record.failed)
+        definition_end(definition, STATUS_NO_MEMORY);
+    else if (!is_condition_met(definition))
+        definition_end(definition, STATUS_STALE);
+    else
+        define(definition);
+}
+
+static void read_old(struct definition *definition)
+{
+    struct store_recurrings list = {.id = definition->call.id, .max = 1};
+    store_recurrings(definition->app->store, &list, on_old, definition);
+}
+
+void app_schedule_define(struct app *app, const struct app_caller *caller, const struct app_schedule_call *call,
+                         app_schedule_fn *each, app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_sibling(call->id, fn, arg) || use_case_is_unready(app, call->id, fn, arg))
+        return;
+    struct definition *definition = NEW(struct definition);
+    *definition = (struct definition){
+        .app = app, .caller = caller, .call = *call, .each = each, .fn = fn, .arg = arg};
+    buffer_init_fallible(&definition->old_record, JOB_RECORD_MAX);
+    buffer_init_fallible(&definition->new_record, JOB_RECORD_MAX);
+    read_old(definition);
+}

@@ -1,0 +1,299 @@
+#include "app/schedules.h"
+
+#include <stdio.h>
+
+#include "app/audit.h"
+#include "app/cursor.h"
+#include "app/schedule_view.h"
+#include "app/use_case.h"
+#include "base/base64url.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "job/job_id.h"
+
+enum { RUN_ID_SIZE = sizeof "~run-0123456789abcdef" };
+
+/* A use case for one schedule. */
+struct schedule_call {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice id, tags;
+    app_schedule_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+    struct buffer record, last_job;
+    struct store_recurring stored; /* its slices point into record and last_job */
+    char tag[RECURRING_TAG_SIZE];
+    struct recurring recurring;
+    bool is_read;
+    struct buffer job; /* run: id of the job */
+};
+
+static struct schedule_call *call_new(struct app *app, const struct app_caller *caller, struct slice id,
+                                      app_verdict_fn *fn, void *arg)
+{
+    struct schedule_call *call = NEW(struct schedule_call);
+    *call = (struct schedule_call){.app = app, .caller = caller, .id = id, .fn = fn, .arg = arg};
+    buffer_init_fallible(&call->record, JOB_RECORD_MAX);
+    buffer_init(&call->last_job, JOB_KEY_MAX);
+    buffer_init(&call->job, JOB_KEY_MAX);
+    return call;
+}
+
+static void call_free(struct schedule_call *call)
+{
+    if (call->is_read)
+        recurring_fini(&call->recurring);
+    buffer_fini(&call->record);
+    buffer_fini(&call->last_job);
+    buffer_fini(&call->job);
+    free(call);
+}
+
+static void call_end(struct schedule_call *call, enum status status)
+{
+    use_case_end(call->app, call->id, status, NULL, call->fn, call->arg);
+    call_free(call);
+}
+
+/* Copies a stored schedule. Returns false if there is no memory. */
+static bool call_take(struct schedule_call *call, const struct store_recurring *stored)
+{
+    call->stored = *stored;
+    buffer_append(&call->record, stored->record);
+    if (stored->last.job.size <= JOB_KEY_MAX)
+        buffer_append(&call->last_job, stored->last.job);
+    if (stored->tag.size < sizeof call->tag)
+        memcpy(call->tag, stored->tag.data, stored->tag.size);
+    call->stored.id = call->id;
+    call->stored.record = buffer_slice(&call->record);
+    call->stored.tag = slice_of(call->tag);
+    call->stored.last.job = buffer_slice(&call->last_job);
+    return !call->record.failed;
+}
+
+static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
+{
+    struct store_recurrings list = {.id = call->id, .max = 1};
+    store_recurrings(call->app->store, &list, fn, call);
+}
+
+/* ---- read ---- */
+
+static void show(struct schedule_call *call, const struct store_job *last_job)
+{
+    struct schedule_view view;
+    if (schedule_view_init(&view, call->app, &call->stored) != STATUS_OK) {
+        call_end(call, STATUS_NO_MEMORY);
+        return;
+    }
+    if (last_job)
+        view.schedule.last_job = use_case_job(last_job);
+    call->each(call->arg, &view.schedule);
+    schedule_view_fini(&view);
+    call_end(call, STATUS_OK);
+}
+
+static void on_last_job(void *arg, enum status status, const struct store_job *job)
+{
+    struct schedule_call *call = arg;
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+        show(call, status == STATUS_OK ? job : NULL);
+    else
+        call_end(call, status);
+}
+
+static void on_read(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
+                    struct store_recurring_cursor next)
+{
+    struct schedule_call *call = arg;
+    (void)count, (void)next;
+    if (status == STATUS_OK && !call_take(call, schedules))
+        status = STATUS_NO_MEMORY;
+    if (status != STATUS_OK)
+        call_end(call, status);
+    else if (call->stored.last.job.size)
+        store_read_kept(call->app->store, call->stored.last.job, on_last_job, call);
+    else
+        show(call, NULL);
+}
+
+void app_schedule_read(struct app *app, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg)
+{
+    struct schedule_call *call = call_new(app, NULL, id, fn, arg);
+    call->each = each;
+    read_schedule(call, on_read);
+}
+
+/* ---- delete ---- */
+
+static void on_deleted(void *arg, enum status status)
+{
+    struct schedule_call *call = arg;
+    audit(call->caller, "schedule_deleted", "schedule", call->id, status);
+    call_end(call, status);
+}
+
+static void on_read_for_delete(void *arg, enum status status, const struct store_recurring *schedules,
+                               size_t count, struct store_recurring_cursor next)
+{
+    struct schedule_call *call = arg;
+    (void)count, (void)next;
+    if (status == STATUS_OK && !call_take(call, schedules))
+        status = STATUS_NO_MEMORY;
+    if (status == STATUS_OK && !job_tags_match(call->tags, call->tag))
+        status = STATUS_STALE;
+    if (status == STATUS_OK)
+        store_undefine(call->app->store, call->id, slice_of(call->tag), on_deleted, call);
+    else
+        call_end(call, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
+}
+
+void app_schedule_delete(struct app *app, const struct app_caller *caller, struct slice id, struct slice tags,
+                         app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_unready(app, id, fn, arg))
+        return;
+    struct schedule_call *call = call_new(app, caller, id, fn, arg);
+    call->tags = tags;
+    if (tags.size)
+        read_schedule(call, on_read_for_delete);
+    else
+        store_undefine(app->store, id, (struct slice){NULL, 0}, on_deleted, call);
+}
+
+/* ---- run ---- */
+
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    struct schedule_call *call = arg;
+    struct store_job job = {.state = JOB_STATE_DELAYED, .id = buffer_slice(&call->job), .at_ms = due_ms};
+    struct slice topic, rest;
+    audit(call->caller, "schedule_run", "schedule", call->id, status);
+    if (status == STATUS_OK) {
+        slice_cut(call->id, '/', &topic, &rest);
+        metrics_accepted(call->app->metrics, topic);
+    }
+    if (status == STATUS_STALE) /* the definition has changed since it was read, or is deleted */
+        use_case_refuse(APP_CONTENDED, call->fn, call->arg);
+    else
+        use_case_end(call->app, call->id, status, &job, call->fn, call->arg);
+    call_free(call);
+}
+
+static void name_run(struct schedule_call *call)
+{
+    char name[RUN_ID_SIZE];
+    uint64_t random;
+    random_fill(&random, sizeof random);
+    snprintf(name, sizeof name, "~run-%016llx", (unsigned long long)random);
+    buffer_append(&call->job, call->id);
+    buffer_append(&call->job, slice_of(name));
+}
+
+static void on_read_for_run(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
+                            struct store_recurring_cursor next)
+{
+    struct schedule_call *call = arg;
+    (void)count, (void)next;
+    if (status == STATUS_OK && !call_take(call, schedules))
+        status = STATUS_NO_MEMORY;
+    if (status == STATUS_OK) {
+        status = recurring_read(call->stored.record, &call->recurring);
+        call->is_read = status == STATUS_OK;
+        if (status == STATUS_INVALID)
+            status = STATUS_UNREADABLE;
+        else if (status == STATUS_OK && call->recurring.lacks.size)
+            status = STATUS_LACKING;
+    }
+    if (status != STATUS_OK) {
+        call_end(call, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
+        return;
+    }
+    name_run(call);
+    struct store_fire fire = {
+        .id = call->id,
+        .tag = slice_of(call->tag),
+        .expected_ms = -1,
+        .next_ms = -1,
+        .kind = STORE_FIRED_DONE,
+        .time_ms = call->stored.now_ms,
+        .job = buffer_slice(&call->job),
+        .record = recurring_job_record(&call->recurring),
+    };
+    store_fire(call->app->store, &fire, on_run, call);
+}
+
+void app_schedule_run(struct app *app, const struct app_caller *caller, struct slice id, app_verdict_fn *fn,
+                      void *arg)
+{
+    if (!use_case_is_unready(app, id, fn, arg))
+        read_schedule(call_new(app, caller, id, fn, arg), on_read_for_run);
+}
+
+/* ---- list ---- */
+
+struct list_call {
+    struct app *app;
+    app_schedule_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct app_schedule_cursor *cursor)
+{
+    struct buffer plain = {.data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
+    struct slice number, topic, schedule_id;
+    uint64_t shard;
+    if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->id) ||
+        !slice_to_number(number, store_shards(app->store) - 1, &shard))
+        return false;
+    cursor->shard = shard;
+    return cursor->id.size == 0 || job_key_parse(cursor->id, &topic, &schedule_id);
+}
+
+static void write_cursor(struct buffer *text, struct store_recurring_cursor next)
+{
+    struct buffer plain;
+    if (next.id.size == 0 && next.shard == 0)
+        return;
+    buffer_init(&plain, sizeof ((struct app_schedule_cursor *)NULL)->room);
+    buffer_printf(&plain, "%zu@", next.shard);
+    buffer_append(&plain, next.id);
+    base64url_append(text, buffer_slice(&plain));
+    buffer_fini(&plain);
+}
+
+static void on_page(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
+                    struct store_recurring_cursor next)
+{
+    struct list_call *call = arg;
+    struct buffer cursor;
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+        struct schedule_view view;
+        status = schedule_view_init(&view, call->app, &schedules[i]);
+        if (status != STATUS_OK)
+            break;
+        call->each(call->arg, &view.schedule);
+        schedule_view_fini(&view);
+    }
+    buffer_init(&cursor, CURSOR_TEXT_MAX);
+    if (status == STATUS_OK) {
+        write_cursor(&cursor, next);
+        call->fn(call->arg,
+                 &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&cursor)}});
+    } else {
+        use_case_end(call->app, SLICE(""), status, NULL, call->fn, call->arg);
+    }
+    buffer_fini(&cursor);
+    free(call);
+}
+
+void app_schedules(struct app *app, struct slice topic, size_t max, const struct app_schedule_cursor *from,
+                   app_schedule_fn *each, app_verdict_fn *fn, void *arg)
+{
+    struct list_call *call = NEW(struct list_call);
+    struct store_recurrings list = {.topic = topic, .max = max, .from = {from->shard, from->id}};
+    *call = (struct list_call){app, each, fn, arg};
+    store_recurrings(app->store, &list, on_page, call);
+}

@@ -1,0 +1,63 @@
+/* schedules.h - use cases for schedules: defines, changes, deletes, reads, lists and runs them. In code a
+ * schedule is a "recurring" (job/recurring.h), because a retry schedule is something else. */
+#ifndef DUEPOST_APP_SCHEDULES_H
+#define DUEPOST_APP_SCHEDULES_H
+
+#include "app/app.h"
+#include "job/recurring.h"
+#include "store/recurring.h"
+
+enum { APP_SCHEDULE_TIMES = 5 };
+
+/* A schedule for people. Slices are borrowed until the callback returns. */
+struct app_schedule {
+    struct slice id; /* topic/scheduleId */
+    struct slice tag;
+    const struct recurring *recurring; /* NULL: the definition cannot be read, or needs a later version */
+    const struct job *job;             /* of the definition; NULL with recurring */
+    bool needs_later;
+    int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
+    size_t time_count;
+    const struct store_recurring *stored; /* its last outcome */
+    struct app_job last_job;              /* the last occurrence; id is empty if it is unknown */
+};
+
+typedef void app_schedule_fn(void *arg, const struct app_schedule *);
+
+struct app_schedule_call {
+    struct slice id;   /* topic/scheduleId */
+    struct slice text; /* of the client: a definition, or a merge patch */
+    struct slice tags; /* see job_tag.h */
+    bool is_patch;
+};
+
+/* Defines a schedule, or changes one. Calls each with the schedule, and then fn with DONE and was_there. A schedule
+ * whose times do not change keeps its next time. */
+void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
+                         app_schedule_fn *each, app_verdict_fn *fn, void *arg);
+
+/* Deletes a schedule. After DONE it makes no job any more. */
+void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
+                         app_verdict_fn *, void *arg);
+
+/* Makes an occurrence now. The schedule's times do not change. With DONE the verdict has the job. */
+void app_schedule_run(struct app *, const struct app_caller *, struct slice id, app_verdict_fn *, void *arg);
+
+/* Calls each with the schedule and the state of its last occurrence, and then fn. */
+void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);
+
+/* Position of a list of schedules. All zeros mean the beginning. The id points into room. */
+struct app_schedule_cursor {
+    size_t shard;
+    struct slice id;
+    char room[JOB_KEY_MAX + 32];
+};
+
+/* Reads a cursor from a page. Returns false if the text is not a cursor. */
+bool app_schedule_cursor_parse(const struct app *, struct slice text, struct app_schedule_cursor *);
+
+/* Calls each for each schedule of a page, and then fn. topic is empty for all. max is 1 to APP_PAGE_MAX. */
+void app_schedules(struct app *, struct slice topic, size_t max, const struct app_schedule_cursor *from,
+                   app_schedule_fn *each, app_verdict_fn *fn, void *arg);
+
+#endif
