@@ -118,8 +118,8 @@ static void refuse(struct exchange *exchange, const struct app_verdict *verdict,
 /* Answers with the schedule that on_schedule has written. */
 static void answer_schedule(struct exchange *exchange, unsigned status)
 {
-    const struct etag *etag = exchange->state;
-    struct http_header header = {SLICE("ETag"), slice_of(etag->text)};
+    struct etag etag = *(const struct etag *)exchange->state; /* the answer frees the state first */
+    struct http_header header = {SLICE("ETag"), slice_of(etag.text)};
     exchange_answer(exchange, status, &header, 1, buffer_slice(&exchange->site->scratch));
 }
 

@@ -190,6 +190,16 @@ void metrics_lateness(struct metrics *metrics, int64_t late_us)
     (void)metrics, (void)late_us;
 }
 
+void metrics_fire_lateness(struct metrics *board, int64_t late_us)
+{
+    (void)board, (void)late_us;
+}
+
+void metrics_accepted(struct metrics *board, struct slice topic)
+{
+    (void)board, (void)topic;
+}
+
 void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end end)
 {
     (void)metrics, (void)topic;
@@ -529,6 +539,23 @@ void shard_mend(struct shard *shard, struct slice walk, struct slice cursor, sha
     call->fn.mend = fn;
 }
 
+void shard_on_fire_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
+{
+    (void)shard, (void)fn, (void)arg;
+}
+
+void shard_fires(struct shard *shard, size_t max, shard_fires_fn *fn, void *arg)
+{
+    (void)shard, (void)max, (void)fn, (void)arg;
+    ck_abort_msg("there are no schedules in this world");
+}
+
+void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_fn *fn, void *arg)
+{
+    (void)shard, (void)fire, (void)fn, (void)arg;
+    ck_abort_msg("there are no schedules in this world");
+}
+
 void world_answer(enum world_kind kind, enum status status)
 {
     const struct world_call *call = take_call(kind);
@@ -550,6 +577,7 @@ void world_answer_carry(const char *owner, struct shard_carried carried)
     const struct world_call *call = take_call(WORLD_CARRY);
     carried.now_us = clock_us + redis_ahead_ms * 1000;
     carried.owner = slice_of(owner ? owner : call->me);
+    carried.next_fire_ms = -1;
     call->fn.carry(call->arg, STATUS_OK, &carried);
 }
 

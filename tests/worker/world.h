@@ -9,6 +9,7 @@
 
 #include "base/metrics.h"
 #include "io/http_client.h"
+#include "store/recurring.h"
 #include "store/shard.h"
 
 #define WORLD_RECEIVER "h:80"
