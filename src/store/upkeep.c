@@ -57,7 +57,7 @@ static void on_carried(void *arg, enum status status, const struct redis_reply *
         .until_lost_ms = redis_reply_integer(redis_reply_at(reply, 4)),
         .is_full = redis_reply_integer(redis_reply_at(reply, 5)) == CARRY_TOPICS_MAX,
         .has_keys_to_forget = redis_reply_integer(redis_reply_at(reply, 6)) != 0,
-        .next_fire_ms = redis_reply_integer(redis_reply_at(reply, 7)),
+        .next_fire_ms = redis_reply_size(reply) > 7 ? redis_reply_integer(redis_reply_at(reply, 7)) : -1,
     };
     upkeep->fn.carry(upkeep->arg, status, &carried);
     free(upkeep);

@@ -22,7 +22,8 @@ TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "all"]
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
            "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60"}
-BODIES = {"changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
+SCHEDULE = {"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}
+BODIES = {"replaceSchedule": SCHEDULE, "changeSchedule": {"every": 43200}, "changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
           "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}}
 
 
@@ -45,7 +46,7 @@ class Operation:
         return BODIES.get(self.name, job)
 
     def ask(self, client, topic=MINE, job_id="there", query_topic=True):
-        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9")
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9")
         query = QUERIES.get(self.name)
         if query:
             target += f"?{query}&topic={topic}" if query_topic else f"?{query}"
@@ -82,6 +83,10 @@ class Place:
             receiver.script(topic, 410)
             self.server.schedule(topic=topic, jobId="dead", url=receiver.url())
             self.server.wait_for_state(topic, "dead", "dead")
+            self.define(topic)
+
+    def define(self, topic):
+        self.server.request("PUT", f"/schedules/{topic}/there", json.dumps(SCHEDULE), {"Content-Type": "application/json"})
 
     def client(self, name):
         return self.server.with_token(self.tokens.texts[name])
@@ -92,7 +97,7 @@ class Place:
     def state(self):
         """All that a request could have changed, as the one who sees all sees it."""
         return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
-                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(f"/{name}").expect(200) for name in ("topics", "groups")]
+                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/groups", "/schedules")]
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +186,7 @@ def test_with_just_its_scopes_it_is_done(place, operation):
     for name in names:
         place.server.request("PUT", f"/jobs/{MINE}/there", '{"url": "http://127.0.0.1:9/", "delay": 3600}', {"Content-Type": "application/json"})
         place.make_group(MINE)
+        place.define(MINE)
         reply = operation.ask(place.client(name))
         # A receiver that is not impaired has no record.
         assert reply.status in (200, 201, 202) or operation.name == "closeReceiver" and reply.status == 404, reply.body

@@ -182,7 +182,8 @@ def test_checks_come_in_the_order_of_the_contract(server, topic):
 @pytest.mark.parametrize("path, allow", [("/jobs", "GET HEAD POST DELETE"), ("/jobs/a/b", "GET HEAD PUT PATCH DELETE"),
                                          ("/jobs/a/b/run", "POST"), ("/jobs/a/b/why", "GET HEAD"), ("/jobs/count", "GET HEAD"),
                                          ("/jobs/redrive", "POST"), ("/topics", "GET HEAD"),
-                                         ("/topics/a", "GET HEAD PUT PATCH DELETE"),
+                                         ("/topics/a", "GET HEAD PUT PATCH DELETE"), ("/schedules", "GET HEAD"), ("/schedules/a", "GET HEAD"),
+                                         ("/schedules/a/b", "GET HEAD PUT PATCH DELETE"), ("/schedules/a/b/run", "POST"),
                                          ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
                                          ("/metrics", "GET HEAD")])
 def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allow):

@@ -3,9 +3,10 @@
  * Jobs of one topic, two consumers, an owner, the carry worker, a Redis with a replica. Each script of
  * src/store/scripts is one inline of its name, between "the scripts" and "the others" below (run_ for run, a
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
- * place, repair what may not happen, or do to a dead job what cancel does (tests/model/spin compares the names):
+ * place, repair what may not happen, do to a dead job what cancel does, or make a job as schedule does (tests/model/spin
+ * compares the names):
  *
- *   exceptions: attempts audit forget heads leased list mend open patterns read receivers reoffer report resume rights set_patterns settings survey sweep topics
+ *   exceptions: attempts audit define fire fires forget heads leased list mend open patterns read receivers recurring reoffer report resume rights set_patterns settings survey sweep topics undefine
  *
  * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
  * job has no part in this.

@@ -10,8 +10,8 @@
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time that a topic must be overdue before a standby offers it, ms
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run
--- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, first time at
--- which a schedule fires or -1}. A
+-- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, and the
+-- first time at which a schedule fires, if there is one}. A
 -- standby gets -1 for the leases and 0 for the keys, because the owner handles both. A cancelled job's
 -- attempt that still runs counts as a lease here.
 -- uses: idempotency lingering lost places probe publish schedules sends
@@ -25,10 +25,10 @@ local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]
 if not owner or is_stuck then owner = me end
 local is_owner = owner == me
 if ARGV[3] == '-1' then
-  if not is_owner then return {now_us, owner, beat, -1, -1, 0, 0, -1} end
+  if not is_owner then return {now_us, owner, beat, -1, -1, 0, 0} end
   publish('carry') -- the standbys do not wait for their next tick
   call('DEL', CARRY)
-  return {now_us, '', beat, -1, -1, 0, 0, -1}
+  return {now_us, '', beat, -1, -1, 0, 0}
 end
 if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
   beat = beat + 1
@@ -43,7 +43,7 @@ if #topics == 0 and is_tick and is_owner then ring() end
 if #topics > 0 then next_due = first_due() end
 if next_due == math.huge then next_due = -1 end
 local next_fire = first_fire()
-if next_fire == math.huge then next_fire = -1 end
+if next_fire == math.huge then next_fire = nil end
 if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0, next_fire} end
 
 local function until_lost(key)

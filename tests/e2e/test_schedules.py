@@ -1,0 +1,398 @@
+"""Schedules: each time is fired exactly once and never early, whatever dies; and what the routes answer."""
+
+import collections
+import datetime
+import json
+import re
+import time
+
+import pytest
+
+from patience import until, watch
+from receiver import HANG
+
+JSON = {"Content-Type": "application/json"}
+KEYS = "duepost:{0}:"
+
+
+def put(server, topic, name, headers=None, status=(200, 201), **members):
+    reply = server.request("PUT", f"/schedules/{topic}/{name}", json.dumps(members), {**JSON, **(headers or {})})
+    assert reply.status in ([status] if isinstance(status, int) else status), reply.body
+    return reply
+
+
+def patch(server, topic, name, headers=None, **members):
+    return server.request("PATCH", f"/schedules/{topic}/{name}", json.dumps(members), {**JSON, **(headers or {})})
+
+
+def read(server, topic, name):
+    return server.get(f"/schedules/{topic}/{name}").expect(200)
+
+
+def last(server, topic, name):
+    return read(server, topic, name).get("last", {})
+
+
+def stamp(text):
+    """ms since 1970 of a time in an answer."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000
+
+
+def time_of(job_id):
+    """ms since 1970 of an occurrence, from its id."""
+    found = re.search(r"~(\d{8}T\d{6})(\.\d{3})?Z$", job_id)
+    whole = datetime.datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
+    return whole.timestamp() * 1000 + 1000 * float(found[2] or 0)
+
+
+def ago(seconds):
+    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def occurrences(receiver, topic):
+    """Each was delivered once and not early. Returns their times."""
+    arrivals = receiver.of(topic)
+    twice = [name for name, number in collections.Counter(a.job_id for a in arrivals).items() if number > 1]
+    assert not twice, f"delivered twice: {twice}"
+    for arrival in arrivals:
+        assert arrival.at_ms >= time_of(arrival.job_id), f"{arrival.job_id} came at {arrival.at_ms}"
+    return sorted(time_of(arrival.job_id) for arrival in arrivals)
+
+
+def steps(times):
+    return {round(after - before) for before, after in zip(times, times[1:])}
+
+
+# ---- times ----
+
+def test_each_second_has_its_job(server, receiver, topic):
+    shown = put(server, topic, "a", every=1, job={"url": receiver.url(), "body": {"x": 1}}).json
+    assert len(shown["next"]) == 5 and stamp(shown["next"][0]) == stamp(shown["createdAt"]) + 1000
+    until(lambda: receiver.count(topic) >= 4, 30, "four occurrences")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert steps(occurrences(receiver, topic)) == {1000}
+    assert {arrival.body for arrival in receiver.of(topic)} == {b'{"x": 1}'}
+
+
+def test_cron_fires_at_whole_seconds(server, receiver, topic):
+    shown = put(server, topic, "a", cron="* * * * * *", timezone="Europe/Berlin", job={"url": receiver.url()}).json
+    assert all(text.endswith(".000Z") for text in shown["next"])
+    until(lambda: receiver.count(topic) >= 2, 30, "two occurrences")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert all(at % 1000 == 0 for at in occurrences(receiver, topic))
+    assert re.fullmatch(r"a~\d{8}T\d{6}Z", receiver.of(topic)[0].job_id)
+
+
+def test_it_ends_with_end_at(server, receiver, topic):
+    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2.5)
+    put(server, topic, "a", every=1, endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), job={"url": receiver.url()})
+    until(lambda: read(server, topic, "a")["next"] == [], 30, "the end")
+    until(lambda: receiver.count(topic) == 2, 30, "both occurrences")
+
+
+def test_jitter_makes_it_later_but_not_earlier(server, receiver, topic):
+    put(server, topic, "a", every=2, jitter=1.5, job={"url": receiver.url()})
+    until(lambda: receiver.count(topic) >= 2, 30, "two occurrences")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert steps(occurrences(receiver, topic)) == {2000}
+
+
+# ---- changes ----
+
+def test_paused_it_makes_nothing_and_goes_on_from_now(server, receiver, topic):
+    put(server, topic, "a", every=1, job={"url": receiver.url()})
+    until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
+    assert patch(server, topic, "a", paused=True).expect(200)["next"] == []
+    server.wait_for_state(topic, receiver.of(topic)[-1].job_id, None)
+    number = len(server.get(f"/jobs?topic={topic}").expect(200)["jobs"]) + receiver.count(topic)
+    watch(2.5, lambda: receiver.count(topic) <= number, "nothing while it is paused")
+    shown = patch(server, topic, "a", paused=False).expect(200)
+    assert len(shown["next"]) == 5
+    until(lambda: receiver.count(topic) > number, 30, "it goes on")
+    occurrences(receiver, topic)
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+
+
+def test_after_a_delete_it_makes_no_job(server, receiver, topic):
+    """Many deletes just when the schedule fires: a job that there is was made before the answer."""
+    for round_ in range(3):
+        for i in range(10):
+            put(server, topic, f"{round_}-{i}", every=1, job={"url": receiver.url()})
+        time.sleep(1 + 0.004 * round_)
+        seen = {}
+        for i in range(10):
+            server.request("DELETE", f"/schedules/{topic}/{round_}-{i}").expect(200)
+            seen[i] = {job["jobId"] for job in server.get(f"/jobs?topic={topic}&idPrefix={round_}-{i}~").expect(200)["jobs"]}
+            seen[i] |= {arrival.job_id for arrival in receiver.of(topic)}
+        time.sleep(1.2)
+        for i in range(10):
+            assert {a.job_id for a in receiver.of(topic) if a.job_id.startswith(f"{round_}-{i}~")} <= seen[i] | {
+                a.job_id for a in receiver.of(topic) if a.at_ms < time_of(a.job_id) + 1000}
+    assert server.get(f"/schedules/{topic}").expect(200)["schedules"] == []
+    number = receiver.count(topic)
+    watch(1.5, lambda: receiver.count(topic) == number, "a deleted schedule makes no job")
+
+
+def test_a_second_put_keeps_its_times(server, topic):
+    first = put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"}).json
+    again = put(server, topic, "a", status=200, every=3600, job={"url": "http://127.0.0.1:9/", "body": 1}).json
+    assert (again["createdAt"], again["next"]) == (first["createdAt"], first["next"])
+    other = put(server, topic, "a", status=200, every=60, job={"url": "http://127.0.0.1:9/"}).json
+    assert other["createdAt"] == first["createdAt"]
+    assert stamp(other["next"][0]) == stamp(first["createdAt"]) + 60000
+
+
+def test_conditions(server, topic):
+    members = {"every": 3600, "job": {"url": "http://127.0.0.1:9/"}}
+    put(server, topic, "a", {"If-Match": "*"}, 412, **members)
+    tag = put(server, topic, "a", {"If-None-Match": "*"}, 201, **members).headers["ETag"]
+    put(server, topic, "a", {"If-None-Match": "*"}, 412, **members)
+    assert server.get(f"/schedules/{topic}/a").headers["ETag"] == tag
+    other = patch(server, topic, "a", {"If-Match": tag}, every=60)
+    assert other.status == 200 and other.headers["ETag"] != tag
+    assert patch(server, topic, "a", {"If-Match": tag}, every=61).status == 412
+    assert patch(server, topic, "a", {"If-Match": "nonsense"}, every=61).fields() == ["If-Match"]
+    assert server.request("DELETE", f"/schedules/{topic}/a", headers={"If-Match": tag}).status == 412
+    assert read(server, topic, "a")["every"] == 60
+    server.request("DELETE", f"/schedules/{topic}/a", headers={"If-Match": other.headers["ETag"]}).expect(200)
+
+
+def test_concurrent_patches_do_not_undo_each_other(server, topic):
+    put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"})
+    server.request("PATCH", f"/schedules/{topic}/a", '{"job":{"headers":{"X-A":"1"}}}', JSON).expect(200)
+    server.request("PATCH", f"/schedules/{topic}/a", '{"job":{"headers":{"X-B":"2"}},"overlap":"skip"}', {"Content-Type": "application/merge-patch+json"}).expect(200)
+    shown = read(server, topic, "a")
+    assert set(shown["job"]["headers"]) == {"X-A", "X-B"} and shown["overlap"] == "skip"
+
+
+# ---- run, overlap, conflicts, what was missed ----
+
+def test_run_makes_a_job_now(server, receiver, topic):
+    put(server, topic, "a", every=3600, paused=True, job={"url": receiver.url(), "body": "now"})
+    names = {server.request("POST", f"/schedules/{topic}/a/run").expect(202)["jobId"] for _ in range(3)}
+    until(lambda: receiver.count(topic) == 3, 30, "three runs")
+    assert {arrival.job_id for arrival in receiver.of(topic)} == names and all(name.startswith("a~run-") for name in names)
+    assert "last" not in read(server, topic, "a")
+
+
+def test_overlap_skip_waits_for_the_last_one(server, receiver, topic):
+    receiver.script(topic, HANG)
+    put(server, topic, "a", every=1, overlap="skip", job={"url": receiver.url(), "timeout": 4, "retry": 0})
+    until(lambda: last(server, topic, "a").get("outcome") == "overlap", 30, "an overlap")
+    first = receiver.of(topic)[0].job_id
+    assert last(server, topic, "a")["jobId"] == first
+    until(lambda: receiver.count(topic) >= 2, 60, "it goes on when the first is dead")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert steps(occurrences(receiver, topic)[:2]) != {1000}
+
+
+def test_the_last_occurrence_is_followed_to_its_end(server, receiver, topic):
+    server.request("PUT", f"/topics/{topic}", '{"retention":600}', JSON).expect(200)
+    receiver.script(topic, 410)
+    put(server, topic, "a", every=1, job={"url": receiver.url()})
+    until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
+    patch(server, topic, "a", paused=True).expect(200)
+    found = until(lambda: (lambda seen: seen if seen.get("state") in ("delivered", "dead") else None)(last(server, topic, "a")), 30, "its end")
+    assert found["outcome"] == "fired" and not found["missed"]
+    assert found["state"] == "delivered" or found["reason"] == "gone"
+
+
+def test_an_id_that_a_client_took_is_a_conflict(server, receiver, topic):
+    shown = put(server, topic, "a", every=2, job={"url": receiver.url()}).json
+    first = datetime.datetime.fromtimestamp(stamp(shown["next"][1]) / 1000, datetime.timezone.utc)
+    text = first.strftime("%Y%m%dT%H%M%S") + (f".{first.microsecond // 1000:03}" if first.microsecond else "")
+    server.schedule(topic=topic, jobId=f"a~{text}Z", url=receiver.url(), delay=3600)
+    found = until(lambda: (lambda seen: seen if seen.get("outcome") == "conflict" else None)(last(server, topic, "a")), 60, "a conflict")
+    assert stamp(found["time"]) == stamp(shown["next"][1])
+    until(lambda: receiver.count(topic) >= 2, 60, "the times after it are fired")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+
+
+def test_without_a_url_it_says_so(server, receiver, topic):
+    put(server, topic, "a", every=1, job={"body": 1})
+    until(lambda: last(server, topic, "a").get("outcome") == "noUrl", 30, "no url")
+    server.request("PUT", f"/topics/{topic}", json.dumps({"url": receiver.url()}), JSON).expect(200)
+    until(lambda: receiver.count(topic) >= 1, 30, "the topic's url is used")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+
+
+@pytest.mark.parametrize("misfire, jobs", [("one", 1), ("skip", 0), ("all", 100)])
+def test_after_an_outage_over_a_hundred_times(start, redis, receiver, topic, misfire, jobs):
+    """The schedule's time is put into the past while no process runs, as if it had been due since then."""
+    behind = redis()
+    first = start(redis=behind)
+    put(first, topic, "a", every=10, startAt=ago(20000), grace=5, misfire=misfire, job={"url": receiver.url()})
+    first.stop()
+    step_ms = 10000
+    score = behind.command("ZSCORE", KEYS + "fires", f"{topic}/a").split(b"\r\n")[1]
+    missed_ms = int(float(score)) - 100 * step_ms
+    behind.command("ZADD", KEYS + "fires", str(missed_ms), f"{topic}/a")
+    second = start(redis=behind)
+    until(lambda: last(second, topic, "a").get("missed"), 30, "what was missed is seen")
+    until(lambda: receiver.count(topic) >= jobs, 30, lambda: f"{receiver.count(topic)} of {jobs}")
+    second.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    times = occurrences(receiver, topic)
+    assert jobs <= len(times) <= jobs + 3  # with those since
+    if misfire == "all":
+        assert times[0] == missed_ms and steps(times) == {step_ms}
+    assert second.get("/metrics").body.count(b"duepost_fires_missed_total 1\n") == 1 or misfire == "all"
+
+
+def test_a_full_pool_delays_and_loses_none(start, receiver, topic):
+    server = start("--max-jobs", "1")
+    server.schedule(topic=topic, jobId="there", url=receiver.url(), delay=3600)
+    put(server, f"{topic}.s", "a", every=1, misfire="skip", job={"url": receiver.url()})
+    until(lambda: last(server, f"{topic}.s", "a").get("outcome") == "full", 30, "the pool is full")
+    server.request("POST", f"/schedules/{topic}.s/a/run").expect(507)
+    held = last(server, f"{topic}.s", "a")["time"]
+    server.cancel(topic, "there").expect(200)
+    until(lambda: receiver.count(f"{topic}.s") >= 3, 30, "it goes on")
+    server.request("DELETE", f"/schedules/{topic}.s/a").expect(200)
+    times = occurrences(receiver, f"{topic}.s")
+    assert times[0] == stamp(held) and steps(times) == {1000}
+
+
+# ---- processes ----
+
+def test_each_time_is_fired_once_whoever_dies(start, redis, receiver, topic):
+    """Three processes; the one that carries is killed, again and again, and Redis is restarted."""
+    behind = redis()
+    servers = [start(redis=behind) for _ in range(3)]
+    for i in range(5):
+        put(servers[0], topic, f"s{i}", every=1, misfire="all", job={"url": receiver.url()})
+    begun = time.monotonic()
+
+    def owner():
+        name = behind.command("HGET", KEYS + "carry", "owner").split(b"\r\n")[1].decode()
+        return next((server for server in servers if re.search(f"carry_lock_taken .*me={name}", server.log())), None)
+    for round_ in range(2):
+        until(lambda: receiver.count(topic) >= 5 * (round_ + 1), 60, "occurrences")
+        dying = until(owner, 30, "an owner")
+        dying.kill()
+        servers.remove(dying)
+        servers.append(start(redis=behind))
+    behind.kill()
+    behind.start()
+    number = receiver.count(topic)
+    until(lambda: receiver.count(topic) >= number + 15, 60, "it goes on")
+    for i in range(5):
+        until(lambda: servers[0].request("DELETE", f"/schedules/{topic}/s{i}").status in (200, 404), 30, "deleted")
+    until(lambda: servers[0].get(f"/jobs/count?topic={topic}").expect(200)["count"] == 0, 60, "all are delivered")
+    by_schedule = collections.defaultdict(set)
+    for arrival in receiver.of(topic):
+        assert arrival.at_ms >= time_of(arrival.job_id)
+        by_schedule[arrival.job_id.split("~")[0]].add(time_of(arrival.job_id))
+    for name, times in by_schedule.items():
+        assert steps(sorted(times)) == {1000}, f"{name}: {sorted(times)}"
+        assert len(times) >= time.monotonic() - begun - 40
+    assert len(by_schedule) == 5
+
+
+def test_another_process_takes_over_within_seconds(start, redis, receiver, topic):
+    behind = redis()
+    one = start(redis=behind)
+    put(one, topic, "a", every=1, job={"url": receiver.url()})
+    until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
+    two = start(redis=behind)
+    one.kill()
+    number = receiver.count(topic)
+    until(lambda: receiver.count(topic) >= number + 3, 30, "it goes on")
+    two.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert steps(occurrences(receiver, topic)) == {1000}
+
+
+# ---- data that cannot be read ----
+
+def test_what_cannot_be_read_is_told_and_loses_nothing(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    put(server, topic, "a", every=3600, job={"url": receiver.url()})
+    put(server, topic, "b", every=3600, job={"url": receiver.url()})
+    behind.command("HSET", KEYS + "schedules", f"{topic}/a", "nonsense")
+    behind.command("HSET", KEYS + "schedules", f"{topic}/b", '{"needs":["later"],"createdAt":1}')
+    for name in "a", "b":
+        assert "problem" in read(server, topic, name)
+        assert patch(server, topic, name, every=60).status == 409
+        server.request("POST", f"/schedules/{topic}/{name}/run").expect(409)
+    put(server, topic, "b", status=409, every=60, job={"url": receiver.url()})
+    behind.command("ZADD", KEYS + "fires", "1", f"{topic}/a", "1", f"{topic}/b")
+    for name in "a", "b":
+        until(lambda: last(server, topic, name).get("outcome") == "held", 30, "held")
+    until(lambda: "schedule_unreadable" in server.log() and "schedule_unserved" in server.log(), 10, "it is logged")
+    put(server, topic, "a", status=200, every=1, job={"url": receiver.url()})
+    until(lambda: receiver.count(topic) >= 1, 30, "a PUT replaces what cannot be read")
+    for name in "a", "b":
+        server.request("DELETE", f"/schedules/{topic}/{name}").expect(200)
+
+
+def test_an_unknown_zone_is_refused(server, topic):
+    reply = put(server, topic, "a", status=400, cron="0 0 * * *", timezone="Europe/Nowhere", job={"url": "http://127.0.0.1:9/"})
+    assert reply.fields() == ["timezone"]
+
+
+# ---- routes ----
+
+def test_faults_are_named(server, topic):
+    assert put(server, topic, "a", status=400, every=1, cron="* * * * *", job={"url": "http://10.1.1.1/"}).status == 400
+    assert put(server, topic, "a", status=400, every=60, job={"url": "http://10.1.1.1/"}).fields() == ["job.url"]
+    assert put(server, topic, "a", status=400, every=60, job={"url": "http://127.0.0.1:9/", "delay": 1}).fields() == ["job.delay"]
+    put(server, f"{topic}~x", "a", status=403, every=60, job={"url": "http://127.0.0.1:9/"})
+    assert server.get(f"/schedules/{topic}/{'x' * 235}").status == 404
+    assert server.get("/schedules/*").status == 404
+    for method, target in (("GET", "/schedules"), ("GET", f"/schedules/{topic}"), ("GET", f"/schedules/{topic}/a"),
+                           ("POST", f"/schedules/{topic}/a/run"), ("DELETE", f"/schedules/{topic}/a")):
+        assert server.request(method, f"{target}?colour=red").fields() == ["colour"]
+    assert server.get("/schedules?cursor=nonsense").fields() == ["cursor"]
+
+
+def test_what_is_not_there_is_404(server, topic):
+    for method in "GET", "DELETE":
+        assert server.request(method, f"/schedules/{topic}/a").status == 404
+    assert patch(server, topic, "a", every=1).status == 404
+    assert server.request("POST", f"/schedules/{topic}/a/run").status == 404
+
+
+def test_other_media_and_large_bodies_are_refused(server, topic):
+    for method in "PUT", "PATCH":
+        assert server.request(method, f"/schedules/{topic}/a", "{}", {"Content-Type": "text/plain"}).status == 415
+        assert server.request(method, f"/schedules/{topic}/a", "x" * 2000000, JSON).status == 413
+
+
+def test_pages(server, topic):
+    names = [f"s/{i:02} ü" for i in range(25)]
+    for name in names:
+        put(server, topic, name.replace("/", "%2F").replace(" ", "%20").replace("ü", "%C3%BC"), every=3600, job={"url": "http://127.0.0.1:9/"})
+    found, cursor = [], ""
+    while True:
+        page = server.get(f"/schedules/{topic}?limit=10{cursor}").expect(200)
+        found += [schedule["scheduleId"] for schedule in page["schedules"]]
+        if "cursor" not in page:
+            break
+        cursor = f"&cursor={page['cursor']}"
+    assert found == names
+    assert {schedule["topic"] for schedule in server.get("/schedules?limit=1000").expect(200)["schedules"]} >= {topic}
+
+
+def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):
+    behind = redis()
+    server = start(redis=behind)
+    put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"})
+    behind.command("CONFIG", "SET", "maxmemory", "1")
+    put(server, topic, "b", status=507, every=60, job={"url": "http://127.0.0.1:9/"})
+    assert patch(server, topic, "a", every=61).status == 507
+    behind.kill()
+    until(lambda: server.get("/readyz").status == 503, 30, "Redis is away")
+    put(server, topic, "a", status=503, every=60, job={"url": "http://127.0.0.1:9/"})
+    assert patch(server, topic, "a", every=60).status == 503
+    for method, target in (("GET", ""), ("GET", f"/{topic}"), ("GET", f"/{topic}/a"), ("DELETE", f"/{topic}/a"), ("POST", f"/{topic}/a/run")):
+        assert server.request(method, f"/schedules{target}").status == 503
+
+
+def test_who_changed_what_is_logged(start, topic):
+    server = start("--log-level", "error")
+    put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"})
+    patch(server, topic, "a", every=60).expect(200)
+    server.request("POST", f"/schedules/{topic}/a/run").expect(202)
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    for event in "schedule_defined", "schedule_changed", "schedule_run", "schedule_deleted":
+        assert re.search(rf"event={event} who=- from=127.0.0.1 schedule={topic}/a outcome=done", server.log()), event
