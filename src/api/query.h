@@ -27,8 +27,8 @@ static inline struct list_query *list_query(const struct exchange *exchange)
     return exchange->state;
 }
 
-/* These functions read the parameters of lists of jobs, of GET /topics, GET /receivers and GET /schedules. They return
- * false after they have answered 400, or 403 if the token has no access to the topic. */
+/* These functions read the parameters of lists of jobs, of GET /topics, GET /receivers and GET /schedules.
+ * They return false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);

@@ -11,9 +11,9 @@
 /* ---- a schedule as JSON ---- */
 
 static const char *const outcome_words[] = {
-    [STORE_FIRED_NEVER] = "none",        [STORE_FIRED_DONE] = "fired",  [STORE_FIRED_SKIPPED] = "skipped",
-    [STORE_FIRED_OVERLAP] = "overlap",   [STORE_FIRED_CONFLICT] = "conflict", [STORE_FIRED_NO_URL] = "noUrl",
-    [STORE_FIRED_FULL] = "full",         [STORE_FIRED_HELD] = "held",
+    [APP_FIRED_NEVER] = "none",      [APP_FIRED_DONE] = "fired",        [APP_FIRED_SKIPPED] = "skipped",
+    [APP_FIRED_OVERLAP] = "overlap", [APP_FIRED_CONFLICT] = "conflict", [APP_FIRED_NO_URL] = "noUrl",
+    [APP_FIRED_FULL] = "full",       [APP_FIRED_HELD] = "held",
 };
 
 static void add_job_id(struct json_writer *json, struct slice id)
@@ -40,17 +40,16 @@ static void add_last_job(struct json_writer *json, const struct app_job *job)
 
 static void add_last(struct json_writer *json, const struct app_schedule *schedule)
 {
-    const struct store_recurring *stored = schedule->stored;
-    if (stored->last.outcome == STORE_FIRED_NEVER)
+    if (schedule->last.outcome == APP_FIRED_NEVER)
         return;
     json_add_object(json, "last");
-    json_add_time(json, "time", stored->last.time_ms);
-    json_add_text(json, "outcome", slice_of(outcome_words[stored->last.outcome]));
-    json_add_time(json, "at", stored->last.at_ms);
-    json_add_bool(json, "missed", stored->last.is_missed);
-    if (stored->last.job.size) {
-        add_job_id(json, stored->last.job);
-        add_last_job(json, &schedule->last_job);
+    json_add_time(json, "time", schedule->last.time_ms);
+    json_add_text(json, "outcome", slice_of(outcome_words[schedule->last.outcome]));
+    json_add_time(json, "at", schedule->last.at_ms);
+    json_add_bool(json, "missed", schedule->last.is_missed);
+    if (schedule->last.id.size) {
+        add_job_id(json, schedule->last.id);
+        add_last_job(json, &schedule->last.job);
     }
     json_end_object(json);
 }
@@ -65,8 +64,9 @@ static void put_schedule(struct json_writer *json, const struct app_schedule *sc
     if (schedule->recurring)
         recurring_show(schedule->recurring, schedule->job, json);
     else
-        json_add_text(json, "problem", slice_of(schedule->needs_later ? "needs a later version of duepost"
-                                                                      : "the definition cannot be read"));
+        json_add_text(json, "problem",
+                      slice_of(schedule->needs_later ? "needs a later version of duepost"
+                                                     : "the definition cannot be read"));
     json_add_array(json, "next");
     for (size_t i = 0; i < schedule->time_count; i++)
         json_put_time(json, schedule->times_ms[i]);
@@ -89,7 +89,8 @@ static void on_schedule(void *arg, const struct app_schedule *schedule)
     put_schedule(&json, schedule);
 }
 
-static void refuse(struct exchange *exchange, const struct app_verdict *verdict, const char *consequence)
+static void schedule_refuse(struct exchange *exchange, const struct app_verdict *verdict,
+                            const char *consequence)
 {
     struct problem_words words = {"schedule", consequence};
     struct slice tags = buffer_slice(&exchange->seen);
@@ -102,13 +103,15 @@ static void refuse(struct exchange *exchange, const struct app_verdict *verdict,
                         tags.size && tags.data[0] == JOB_TAGS_EXCLUDED ? "None-" : "");
         return;
     case APP_UNREADABLE:
-        exchange_refuse(exchange, 409,
-                        "The schedule's definition in Redis cannot be read. PUT replaces it, DELETE removes it.");
+        exchange_refuse(
+            exchange, 409,
+            "The schedule's definition in Redis cannot be read. PUT replaces it, DELETE removes it.");
         return;
     case APP_LACKING:
-        exchange_refuse(exchange, 409,
-                        "The schedule needs a later version of duepost than this process is: send the request to "
-                        "one of that version.");
+        exchange_refuse(
+            exchange, 409,
+            "The schedule needs a later version of duepost than this process is: send the request to "
+            "one of that version.");
         return;
     default:
         problem_answer_verdict(exchange, verdict, &words);
@@ -135,7 +138,7 @@ static void on_read(void *arg, const struct app_verdict *verdict)
     if (verdict->end == APP_DONE)
         answer_schedule(arg, 200);
     else
-        refuse(arg, verdict, problem_of_read.consequence);
+        schedule_refuse(arg, verdict, problem_of_read.consequence);
 }
 
 HANDLER(schedule_read_handle)
@@ -155,8 +158,8 @@ static void list_schedules(struct exchange *exchange)
     if (!query_read_schedules(exchange))
         return;
     const struct list_query *query = list_query(exchange);
-    app_schedules(app_of(exchange), exchange->topic, query->max, &query->schedule, on_schedule_of_page, page_end,
-                  page_new(exchange, "schedules"));
+    app_schedules(app_of(exchange), exchange->topic, query->max, &query->schedule, on_schedule_of_page,
+                  page_end, page_new(exchange, "schedules"));
 }
 
 HANDLER(schedules_handle)
@@ -176,10 +179,10 @@ static void on_defined(void *arg, const struct app_verdict *verdict)
     if (verdict->end == APP_DONE)
         answer_schedule(arg, verdict->was_there ? 200 : 201);
     else
-        refuse(arg, verdict, "Repeating the request is safe.");
+        schedule_refuse(arg, verdict, "Repeating the request is safe.");
 }
 
-static void define(struct exchange *exchange, bool is_patch)
+static void schedule_define(struct exchange *exchange, bool is_patch)
 {
     keep_etag(exchange);
     if (!etag_read_matches(exchange))
@@ -193,12 +196,12 @@ static void define(struct exchange *exchange, bool is_patch)
 
 HANDLER(schedule_put_handle)
 {
-    define(exchange, false);
+    schedule_define(exchange, false);
 }
 
 HANDLER(schedule_patch_handle)
 {
-    define(exchange, true);
+    schedule_define(exchange, true);
 }
 
 /* ---- DELETE, run ---- */
@@ -207,7 +210,7 @@ static void on_deleted(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     if (verdict->end != APP_DONE) {
-        refuse(exchange, verdict, "Repeat the request: a 404 then says that the schedule is gone.");
+        schedule_refuse(exchange, verdict, "Repeat the request: a 404 then says that the schedule is gone.");
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
@@ -230,7 +233,7 @@ static void on_run(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     if (verdict->end != APP_DONE) {
-        refuse(exchange, verdict, "If the request is repeated, the schedule may run twice.");
+        schedule_refuse(exchange, verdict, "If the request is repeated, the schedule may run twice.");
         return;
     }
     struct buffer *body = exchange_scratch(exchange);

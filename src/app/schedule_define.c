@@ -1,7 +1,8 @@
-/* schedule_define.c - PUT and PATCH of a schedule: reads the definition, makes the new one, and writes it. If the
- * definition has changed meanwhile, begins again. */
+/* schedule_define.c - PUT and PATCH of a schedule: reads the definition, makes the new one, and writes it. If
+ * the definition has changed meanwhile, begins again. */
 #include "app/audit.h"
 #include "app/schedule_view.h"
+#include "app/schedules.h"
 #include "app/target_check.h"
 #include "app/use_case.h"
 #include "base/memory.h"
@@ -44,7 +45,8 @@ static void end_done(struct definition *definition)
     struct store_recurring stored = {
         .id = definition->call.id,
         .record = buffer_slice(&definition->new_record),
-        .next_ms = definition->next_ms == STORE_RECURRING_KEEP ? definition->old_next_ms : definition->next_ms,
+        .next_ms =
+            definition->next_ms == STORE_RECURRING_KEEP ? definition->old_next_ms : definition->next_ms,
         .now_ms = definition->now_ms,
         .tag = slice_of(definition->new_tag),
     };
@@ -83,14 +85,14 @@ static void on_defined(void *arg, enum status status)
 
 static bool are_times_same(const struct recurring *a, const struct recurring *b)
 {
-    return a->has_cron == b->has_cron && slice_equal(a->cron_text, b->cron_text) && a->every_ms == b->every_ms &&
-           slice_equal(a->timezone, b->timezone) && a->has_start_at == b->has_start_at &&
-           a->has_end_at == b->has_end_at && a->start_at_ms == b->start_at_ms &&
-           a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
+    return a->has_cron == b->has_cron && slice_equal(a->cron_text, b->cron_text) &&
+           a->every_ms == b->every_ms && slice_equal(a->timezone, b->timezone) &&
+           a->has_start_at == b->has_start_at && a->has_end_at == b->has_end_at &&
+           a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
 }
 
-/* Sets the next time. A schedule whose times are the same keeps it, so that a change does not skip a time that has
- * just come. */
+/* Sets the next time. A schedule whose times are the same keeps it, so that a change does not skip a time
+ * that has just come. */
 static void set_next(struct definition *definition, const struct recurring *recurring,
                      const struct time_zone *zone, const struct recurring *old)
 {
@@ -162,7 +164,7 @@ static enum status make_definition(struct definition *definition, const struct r
 }
 
 /* Makes the new definition from the old one, and writes it. */
-static void define(struct definition *definition)
+static void definition_make(struct definition *definition)
 {
     struct recurring old;
     struct job_errors errors;
@@ -223,7 +225,8 @@ static void on_old(void *arg, enum status status, const struct store_recurring *
     (void)next;
     bool is_read = status == STATUS_OK || (status == STATUS_NOT_FOUND && !definition->call.is_patch);
     if (!is_read) {
-        definition_end(definition, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
+        definition_end(definition,
+                       status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
         return;
     }
     definition->was_there = status == STATUS_OK && count > 0;
@@ -235,7 +238,7 @@ static void on_old(void *arg, enum status status, const struct store_recurring *
     else if (!is_condition_met(definition))
         definition_end(definition, STATUS_STALE);
     else
-        define(definition);
+        definition_make(definition);
 }
 
 static void read_old(struct definition *definition)
@@ -244,14 +247,15 @@ static void read_old(struct definition *definition)
     store_recurrings(definition->app->store, &list, on_old, definition);
 }
 
-void app_schedule_define(struct app *app, const struct app_caller *caller, const struct app_schedule_call *call,
-                         app_schedule_fn *each, app_verdict_fn *fn, void *arg)
+void app_schedule_define(struct app *app, const struct app_caller *caller,
+                         const struct app_schedule_call *call, app_schedule_fn *each, app_verdict_fn *fn,
+                         void *arg)
 {
     if (use_case_is_sibling(call->id, fn, arg) || use_case_is_unready(app, call->id, fn, arg))
         return;
     struct definition *definition = NEW(struct definition);
-    *definition = (struct definition){
-        .app = app, .caller = caller, .call = *call, .each = each, .fn = fn, .arg = arg};
+    *definition =
+        (struct definition){.app = app, .caller = caller, .call = *call, .each = each, .fn = fn, .arg = arg};
     buffer_init_fallible(&definition->old_record, JOB_RECORD_MAX);
     buffer_init_fallible(&definition->new_record, JOB_RECORD_MAX);
     read_old(definition);

@@ -4,9 +4,9 @@
 #include "job/job_id.h"
 
 /* Finds the next times. A held schedule, or one whose time has come, begins with that time. */
-static void find_times(struct app_schedule *schedule, const struct app *app, const struct recurring *recurring)
+static void find_times(struct app_schedule *schedule, const struct app *app,
+                       const struct recurring *recurring, const struct store_recurring *stored)
 {
-    const struct store_recurring *stored = schedule->stored;
     const struct time_zone *zone;
     struct recurrence recurrence;
     struct problem problem;
@@ -19,6 +19,17 @@ static void find_times(struct app_schedule *schedule, const struct app *app, con
         schedule->times_ms[schedule->time_count++] = at_ms;
         at_ms = recurrence_next_ms(&recurrence, at_ms);
     }
+}
+
+static enum app_fired outcome_of(enum store_fired outcome)
+{
+    static const enum app_fired outcomes[] = {
+        [STORE_FIRED_NEVER] = APP_FIRED_NEVER,       [STORE_FIRED_DONE] = APP_FIRED_DONE,
+        [STORE_FIRED_SKIPPED] = APP_FIRED_SKIPPED,   [STORE_FIRED_OVERLAP] = APP_FIRED_OVERLAP,
+        [STORE_FIRED_CONFLICT] = APP_FIRED_CONFLICT, [STORE_FIRED_NO_URL] = APP_FIRED_NO_URL,
+        [STORE_FIRED_FULL] = APP_FIRED_FULL,         [STORE_FIRED_HELD] = APP_FIRED_HELD,
+    };
+    return outcomes[outcome];
 }
 
 static enum status read_definition(struct schedule_view *view, const struct store_recurring *stored)
@@ -41,13 +52,21 @@ enum status schedule_view_init(struct schedule_view *view, const struct app *app
                                const struct store_recurring *stored)
 {
     struct app_schedule *schedule = &view->schedule;
-    *schedule = (struct app_schedule){.id = stored->id, .tag = stored->tag, .stored = stored};
+    *schedule = (struct app_schedule){
+        .id = stored->id,
+        .tag = stored->tag,
+        .last = {.outcome = outcome_of(stored->last.outcome),
+                 .is_missed = stored->last.is_missed,
+                 .time_ms = stored->last.time_ms,
+                 .at_ms = stored->last.at_ms,
+                 .id = stored->last.job},
+    };
     enum status status = read_definition(view, stored);
     schedule->needs_later = status == STATUS_LACKING;
     if (status == STATUS_OK) {
         schedule->recurring = &view->recurring;
         schedule->job = &view->job;
-        find_times(schedule, app, &view->recurring);
+        find_times(schedule, app, &view->recurring, stored);
     }
     return status == STATUS_NO_MEMORY ? status : STATUS_OK;
 }

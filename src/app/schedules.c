@@ -80,7 +80,7 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 
 /* ---- read ---- */
 
-static void show(struct schedule_call *call, const struct store_job *last_job)
+static void schedule_show(struct schedule_call *call, const struct store_job *last_job)
 {
     struct schedule_view view;
     if (schedule_view_init(&view, call->app, &call->stored) != STATUS_OK) {
@@ -88,7 +88,7 @@ static void show(struct schedule_call *call, const struct store_job *last_job)
         return;
     }
     if (last_job)
-        view.schedule.last_job = use_case_job(last_job);
+        view.schedule.last.job = use_case_job(last_job);
     call->each(call->arg, &view.schedule);
     schedule_view_fini(&view);
     call_end(call, STATUS_OK);
@@ -98,7 +98,7 @@ static void on_last_job(void *arg, enum status status, const struct store_job *j
 {
     struct schedule_call *call = arg;
     if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-        show(call, status == STATUS_OK ? job : NULL);
+        schedule_show(call, status == STATUS_OK ? job : NULL);
     else
         call_end(call, status);
 }
@@ -115,7 +115,7 @@ static void on_read(void *arg, enum status status, const struct store_recurring 
     else if (call->stored.last.job.size)
         store_read_kept(call->app->store, call->stored.last.job, on_last_job, call);
     else
-        show(call, NULL);
+        schedule_show(call, NULL);
 }
 
 void app_schedule_read(struct app *app, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg)
@@ -191,8 +191,8 @@ static void name_run(struct schedule_call *call)
     buffer_append(&call->job, slice_of(name));
 }
 
-static void on_read_for_run(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
-                            struct store_recurring_cursor next)
+static void on_read_for_run(void *arg, enum status status, const struct store_recurring *schedules,
+                            size_t count, struct store_recurring_cursor next)
 {
     struct schedule_call *call = arg;
     (void)count, (void)next;
@@ -242,7 +242,8 @@ struct list_call {
 
 bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct app_schedule_cursor *cursor)
 {
-    struct buffer plain = {.data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
+    struct buffer plain = {
+        .data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
     struct slice number, topic, schedule_id;
     uint64_t shard;
     if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->id) ||
@@ -257,7 +258,7 @@ static void write_cursor(struct buffer *text, struct store_recurring_cursor next
     struct buffer plain;
     if (next.id.size == 0 && next.shard == 0)
         return;
-    buffer_init(&plain, sizeof ((struct app_schedule_cursor *)NULL)->room);
+    buffer_init(&plain, sizeof((struct app_schedule_cursor *)NULL)->room);
     buffer_printf(&plain, "%zu@", next.shard);
     buffer_append(&plain, next.id);
     base64url_append(text, buffer_slice(&plain));

@@ -3,26 +3,7 @@
 #ifndef DUEPOST_APP_SCHEDULES_H
 #define DUEPOST_APP_SCHEDULES_H
 
-#include "app/app.h"
-#include "job/recurring.h"
-#include "store/recurring.h"
-
-enum { APP_SCHEDULE_TIMES = 5 };
-
-/* A schedule for people. Slices are borrowed until the callback returns. */
-struct app_schedule {
-    struct slice id; /* topic/scheduleId */
-    struct slice tag;
-    const struct recurring *recurring; /* NULL: the definition cannot be read, or needs a later version */
-    const struct job *job;             /* of the definition; NULL with recurring */
-    bool needs_later;
-    int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
-    size_t time_count;
-    const struct store_recurring *stored; /* its last outcome */
-    struct app_job last_job;              /* the last occurrence; id is empty if it is unknown */
-};
-
-typedef void app_schedule_fn(void *arg, const struct app_schedule *);
+#include "app/schedule.h"
 
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
@@ -31,8 +12,8 @@ struct app_schedule_call {
     bool is_patch;
 };
 
-/* Defines a schedule, or changes one. Calls each with the schedule, and then fn with DONE and was_there. A schedule
- * whose times do not change keeps its next time. */
+/* Defines a schedule, or changes one. Calls each with the schedule, and then fn with DONE and was_there. A
+ * schedule whose times do not change keeps its next time. */
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 

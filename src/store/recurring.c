@@ -79,7 +79,7 @@ struct recurring_walk {
     void *arg;
 };
 
-static void ask(struct recurring_walk *);
+static void recurring_ask(struct recurring_walk *);
 
 static struct store_recurring_cursor next_of(const struct recurring_walk *walk, bool has_more,
                                              const struct store_recurring *last)
@@ -115,14 +115,14 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     }
     if (status == STATUS_OK && count == 0 && next.shard > walk->list.from.shard) {
         walk->list.from = next;
-        ask(walk);
+        recurring_ask(walk);
         return;
     }
     walk->fn(walk->arg, status, schedules, kept, next);
     free(walk);
 }
 
-static void ask(struct recurring_walk *walk)
+static void recurring_ask(struct recurring_walk *walk)
 {
     const struct store_recurrings *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
@@ -143,7 +143,7 @@ void store_recurrings(struct store *store, const struct store_recurrings *list, 
     if (named.size)
         walk->list.from.shard = store_shard_of(store, named)->number;
     assert(walk->list.from.shard < store_shards(store));
-    ask(walk);
+    recurring_ask(walk);
 }
 
 /* ---- schedules whose time has come ---- */
@@ -227,8 +227,8 @@ static void define_end_item(struct batch_item *item, enum status status, int64_t
     free(define);
 }
 
-const struct batch_kind define_kind = {SCRIPT_DEFINE,   OWNER_CALLS_MAX, true, NULL,
-                                       define_add_item, define_end_item};
+const struct batch_kind define_kind = {SCRIPT_DEFINE, OWNER_CALLS_MAX, true,
+                                       NULL,          define_add_item, define_end_item};
 
 struct undefine {
     struct batch_item item;
@@ -351,7 +351,7 @@ static void fire_end_item(struct batch_item *item, enum status status, int64_t n
     free(fire);
 }
 
-const struct batch_kind fire_kind = {SCRIPT_FIRE,   OWNER_CALLS_MAX, false, shard_add_max_jobs,
-                                     fire_add_item, fire_end_item};
-const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,   OWNER_CALLS_MAX, true, shard_add_max_jobs,
-                                              fire_add_item, fire_end_item};
+const struct batch_kind fire_kind = {SCRIPT_FIRE,        OWNER_CALLS_MAX, false,
+                                     shard_add_max_jobs, fire_add_item,   fire_end_item};
+const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,        OWNER_CALLS_MAX, true,
+                                              shard_add_max_jobs, fire_add_item,   fire_end_item};

@@ -9,7 +9,7 @@
 
 /* The outcome of the last time at which a schedule was to fire. */
 enum store_fired {
-    STORE_FIRED_NEVER,    /* there was no such time yet */
+    STORE_FIRED_NEVER,    /* no such time has come yet */
     STORE_FIRED_DONE,     /* the job was made */
     STORE_FIRED_SKIPPED,  /* the time was missed, and the schedule skips missed times */
     STORE_FIRED_OVERLAP,  /* the last occurrence was still in the pool, and the schedule does not overlap */
@@ -22,8 +22,8 @@ enum store_fired {
 struct store_recurring {
     struct slice id;
     struct slice record;
-    int64_t next_ms; /* time of the next occurrence; while one is held: of the next try; -1: none */
-    int64_t now_ms;  /* time of reading */
+    int64_t next_ms;  /* time of the next occurrence; while one is held: of the next try; -1: none */
+    int64_t now_ms;   /* time of reading */
     struct slice tag; /* of the record */
     struct {
         enum store_fired outcome;
@@ -48,8 +48,8 @@ struct store_recurrings {
 };
 
 /* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may be short
- * although next has more. If one schedule was asked for and there is none, the
- * status is NOT_FOUND, and the first schedule has now_ms only. */
+ * although next has more. If the one schedule that was asked for does not exist,
+ * the status is NOT_FOUND, and the first schedule has now_ms only. */
 typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
                                  struct store_recurring_cursor next);
 void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);
@@ -76,8 +76,9 @@ void store_undefine(struct store *, struct slice id, struct slice tag, store_rec
 struct store_fire {
     struct slice id;
     struct slice tag;
-    int64_t expected_ms; /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
-    int64_t next_ms;     /* -1: the schedule does not fire any more */
+    int64_t
+        expected_ms; /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
+    int64_t next_ms; /* -1: the schedule does not fire any more */
     enum store_fired kind; /* DONE: make a job; SKIPPED or HELD: make none */
     int64_t time_ms;       /* of the occurrence */
     bool is_missed;
@@ -102,8 +103,8 @@ void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void
 
 struct shard_fires {
     int64_t now_ms;
-    int64_t due;      /* number of schedules whose time has come */
-    int64_t later_ms; /* first time after now; -1: none */
+    int64_t due;                             /* number of schedules whose time has come */
+    int64_t later_ms;                        /* first time after now; -1: none */
     const struct store_recurring *schedules; /* the first of those whose time has come */
     size_t count;
 };

@@ -31,7 +31,7 @@ struct firing {
     int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
     /* The current step. */
     size_t pending;
-    bool is_listed;     /* all items of the step were sent */
+    bool is_listed; /* all items of the step were sent */
     bool has_progress;
 };
 
@@ -156,8 +156,8 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
 {
     const struct store_fire *call = &occurrence->call;
     struct metrics *metrics = occurrence->shooting->firing->metrics;
-    bool is_over = status == STATUS_OK || status == STATUS_LEASED || status == STATUS_EXISTS ||
-                   status == STATUS_NO_URL;
+    bool is_over =
+        status == STATUS_OK || status == STATUS_LEASED || status == STATUS_EXISTS || status == STATUS_NO_URL;
     if (status == STATUS_OK)
         count_fired(occurrence);
     if (status == STATUS_LEASED)
@@ -214,8 +214,8 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
 /* ---- schedules ---- */
 
 /* Holds a schedule that cannot be fired now. It is tried again after FIRING_HOLD_MS, by any process. */
-static void hold(struct shooting *shooting, const struct store_recurring *schedule, int64_t time_ms,
-                 const char *event, const char *why)
+static void firing_hold(struct shooting *shooting, const struct store_recurring *schedule, int64_t time_ms,
+                        const char *event, const char *why)
 {
     struct store_fire call = {.kind = STORE_FIRED_HELD,
                               .expected_ms = schedule->next_ms,
@@ -264,11 +264,12 @@ static void decide(struct shooting *shooting, const struct store_recurring *sche
         slice_skip(buffer_slice(&shooting->text), shooting->id.size + shooting->tag.size), recurring);
     shooting->is_read = status == STATUS_OK;
     if (status != STATUS_OK) {
-        hold(shooting, schedule, expected_ms, "schedule_unreadable", "the definition cannot be read");
+        firing_hold(shooting, schedule, expected_ms, "schedule_unreadable", "the definition cannot be read");
     } else if (recurring->lacks.size) {
-        hold(shooting, schedule, expected_ms, "schedule_unserved", "the definition needs a later version");
+        firing_hold(shooting, schedule, expected_ms, "schedule_unserved",
+                    "the definition needs a later version");
     } else if (time_zones_find(shooting->firing->zones, recurring->timezone, &zone, &problem) != STATUS_OK) {
-        hold(shooting, schedule, expected_ms, "schedule_zone_unknown", problem.text);
+        firing_hold(shooting, schedule, expected_ms, "schedule_zone_unknown", problem.text);
     } else {
         recurring_recurrence(recurring, shooting->id, zone, &recurrence);
         if (is_full) /* it was not late: the pool had no room */

@@ -2,10 +2,11 @@
  *
  * Each process may fire at any time. fire.lua makes each occurrence once, and none of a definition that was
  * changed or deleted before. So the lock of the carry worker only avoids needless work: its owner fires at
- * once. A standby fires what is overdue by FIRING_PATIENCE_MS if the number of overdue schedules does not fall
- * within this time.
+ * once. A standby fires what is overdue by FIRING_PATIENCE_MS if the number of overdue schedules does not
+ * fall within this time.
  *
- * If many schedules fire at one time, they fire in bounded steps that leave half of Redis's time to others. */
+ * If many schedules fire at one time, they fire in bounded steps that leave half of Redis's time to others.
+ */
 #ifndef DUEPOST_WORKER_FIRING_H
 #define DUEPOST_WORKER_FIRING_H
 

@@ -1,4 +1,5 @@
-/* Schedules: what define, undefine, fires, fire and recurring do on each state of a schedule t/s with the tag T. */
+/* Schedules: what define, undefine, fires, fire and recurring do on each state of a schedule t/s with the tag
+ * T. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -36,7 +37,8 @@ START_TEST(a_definition_is_written_if_it_is_as_the_caller_read_it)
         {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d =", "1",
          NAMED FIRED(D_TAG ",hold,0,5,6,t/x") AT("now+9")},
         /* Each item is checked after the one before. */
-        {ABSENT, "define t/s - d now+9 t/s - e now+9", "1 0 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")}, );
+        {ABSENT, "define t/s - d now+9 t/s - e now+9", "1 0 wake fire now+9",
+         NAMED NEVER(D_TAG) AT("now+9")}, );
 }
 END_TEST
 
@@ -56,16 +58,18 @@ START_TEST(an_occurrence_is_made_once)
         {DUE, "fire 0 t/s T now-10 - " JOB, "now", MADE NAMED LAST("fire")},
         {DUE, FIRE(JOB) " t/s T now-10 now+60 " JOB, "now 0", MADE NAMED LAST("fire") AT("now+60")},
         /* Other definitions, other times, and times to come. */
-        {DUE, "fire 0 t/s U now-10 now+60 " JOB, "0", NULL}, {DUE, "fire 0 t/s T now-11 now+60 " JOB, "0", NULL},
+        {DUE, "fire 0 t/s U now-10 now+60 " JOB, "0", NULL},
+        {DUE, "fire 0 t/s T now-11 now+60 " JOB, "0", NULL},
         {COMING, "fire 0 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
         {ABSENT, FIRE(JOB), "0", NULL}, {AT("now-10"), FIRE(JOB), "0", ABSENT},
         /* With jitter the job is delayed. */
         {DUE, FIRE("fire now-10 0 0 t/s~1 @now+50 \"url\":\"u\"}"), "now+50 wake now+50",
-         "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST("fire")
-             AT("now+60")},
+         "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST(
+             "fire") AT("now+60")},
         /* Several missed times of one schedule. */
-        {DUE, "fire 0 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} "
-              "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"}",
+        {DUE,
+         "fire 0 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} "
+         "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"}",
          "now now",
          "bucket:t: t/s~1@now t/s~2@now.0005\n"
          "jobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\n"
@@ -86,8 +90,8 @@ START_TEST(a_time_may_pass_without_a_job)
         {OTHER ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"}"), "-20",
          OTHER NAMED FIRED("T,overlap,0,now-10,now,t/s~1") AT("now+60")},
         {ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"}"), "now",
-         "bucket:t: t/s~2@now\njobs: t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n" NAMED FIRED(
-             "T,fire,0,now-10,now,t/s~2") AT("now+60")}, );
+         "bucket:t: t/s~2@now\njobs: t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n" NAMED
+             FIRED("T,fire,0,now-10,now,t/s~2") AT("now+60")}, );
 }
 END_TEST
 
@@ -98,7 +102,8 @@ START_TEST(a_full_pool_delays_an_occurrence)
         {FULL DUE, "fire 1 t/s T now-10 now+60 " JOB, "-7",
          FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
         {FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10"), "fire 2 t/s T now-10 now+60 " JOB, "now",
-         "bucket:t: t/s~1@now\nbucket:u: u/a@now+9\ndue: u@now+9\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} "
+         "bucket:t: t/s~1@now\nbucket:u: u/a@now+9\ndue: u@now+9\njobs: "
+         "t/s~1={\"createdAt\":now,\"url\":\"u\"} "
          "u/a={r}\nready: t\nturns: t@1\n" NAMED LAST("fire") AT("now+60")}, );
 }
 END_TEST
@@ -107,9 +112,9 @@ START_TEST(a_client_may_ask_for_an_occurrence)
 {
 #define RUN "fire now-10 0 0 t/s~1 0 \"url\":\"u\"}"
     CHECK_EXAMPLES( //
-        {COMING, "fire 0 t/s T - - " RUN, "now", MADE COMING}, {PAUSED, "fire 0 t/s T - - " RUN, "now", MADE PAUSED},
-        {COMING, "fire 0 t/s U - - " RUN, "0", NULL}, {ABSENT, "fire 0 t/s T - - " RUN, "0", NULL},
-        {OTHER COMING, "fire 0 t/s T - - " RUN, "-6", NULL},
+        {COMING, "fire 0 t/s T - - " RUN, "now", MADE COMING},
+        {PAUSED, "fire 0 t/s T - - " RUN, "now", MADE PAUSED}, {COMING, "fire 0 t/s U - - " RUN, "0", NULL},
+        {ABSENT, "fire 0 t/s T - - " RUN, "0", NULL}, {OTHER COMING, "fire 0 t/s T - - " RUN, "-6", NULL},
         {FULL COMING, "fire 1 t/s T - - " RUN, "-7", NULL}, );
 }
 END_TEST
@@ -117,7 +122,7 @@ END_TEST
 START_TEST(schedules_are_read)
 {
 #define TWO                                                                                                  \
-    "schedule_names: t/s@0 u/v@0\nschedules: t/s=d u/v=e\nfired: t/s=T,-,0,0,0, u/v=U,-,0,0,0,\n"           \
+    "schedule_names: t/s@0 u/v@0\nschedules: t/s=d u/v=e\nfired: t/s=T,-,0,0,0, u/v=U,-,0,0,0,\n"            \
     "fires: t/s@now-10 u/v@now+10\n"
     CHECK_EXAMPLES( //
         {TWO, "fires 9", "1 now+10 t/s now-10 d T - 0 0 0 ", NULL}, {TWO, "fires 0", "1 now+10", NULL},
@@ -126,7 +131,8 @@ START_TEST(schedules_are_read)
         {TWO, "recurring '' '' t/s 9", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring '' u '' 9", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring u/v '' '' 1", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring u/w '' '' 1", "0", NULL}, {PAUSED, "recurring t/s '' '' 1", "0 t/s -1 d T - 0 0 0 ", NULL},
+        {TWO, "recurring u/w '' '' 1", "0", NULL},
+        {PAUSED, "recurring t/s '' '' 1", "0 t/s -1 d T - 0 0 0 ", NULL},
         {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 0 now-10",
          DUE "carry: at=now beat=1 owner=me\n"}, );
 }

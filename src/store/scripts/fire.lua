@@ -36,7 +36,8 @@ local function is_expected(id, expected)
   return at == tonumber(expected) and at <= now
 end
 
--- Schedules the job of an occurrence. Returns its due time, or why there is none and the word for that.
+-- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say
+-- why no job was made.
 local function make_job(id, when, record, previous)
   if previous and previous ~= '' and call('HEXISTS', JOBS, previous) == 1 then return RESULT_OVERLAP, 'overlap' end
   if call('HEXISTS', JOBS, id) == 1 then return RESULT_TAKEN, 'conflict' end

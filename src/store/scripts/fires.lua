@@ -14,8 +14,8 @@ for i = 1, #due, 2 do
   if has_read_enough() then break end
   local definition = call('HGET', SCHEDULES, due[i]) or ''
   record_bytes_left = record_bytes_left - #definition
-  for _, part in ipairs({due[i], tonumber(due[i + 1]), definition, call('HGET', FIRED, due[i]) or ''}) do
-    replies[#replies + 1] = part
+  for _, word in ipairs({due[i], tonumber(due[i + 1]), definition, call('HGET', FIRED, due[i]) or ''}) do
+    replies[#replies + 1] = word
   end
 end
 return replies

@@ -22,8 +22,8 @@ for i = 1, math.min(#names, most) do
   told = i
   if definition then
     local next_at = call('ZSCORE', FIRES, names[i])
-    for _, part in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
-      replies[#replies + 1] = part
+    for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
+      replies[#replies + 1] = word
     end
   end
 end

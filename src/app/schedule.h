@@ -1,0 +1,43 @@
+/* schedule.h - a schedule for people: its definition, its next times and its last outcome. */
+#ifndef DUEPOST_APP_SCHEDULE_H
+#define DUEPOST_APP_SCHEDULE_H
+
+#include "app/app.h"
+#include "job/recurring.h"
+
+enum { APP_SCHEDULE_TIMES = 5 };
+
+/* The outcome of the last time at which a schedule was to fire. */
+enum app_fired {
+    APP_FIRED_NEVER,    /* no such time has come yet */
+    APP_FIRED_DONE,     /* the job was made */
+    APP_FIRED_SKIPPED,  /* the time was missed, and the schedule skips missed times */
+    APP_FIRED_OVERLAP,  /* the last occurrence was still in the pool, and the schedule does not overlap */
+    APP_FIRED_CONFLICT, /* another job had the id */
+    APP_FIRED_NO_URL,   /* neither the job nor the topic had a url */
+    APP_FIRED_FULL,     /* the pool is full; the schedule fires as soon as it is not */
+    APP_FIRED_HELD,     /* the definition or its time zone cannot be read; it is tried again and again */
+};
+
+/* Slices are borrowed until the callback returns. */
+struct app_schedule {
+    struct slice id; /* topic/scheduleId */
+    struct slice tag;
+    const struct recurring *recurring; /* NULL: the definition cannot be read, or needs a later version */
+    const struct job *job;             /* of the definition; NULL with recurring */
+    bool needs_later;
+    int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
+    size_t time_count;
+    struct {
+        enum app_fired outcome;
+        bool is_missed;     /* times were missed */
+        int64_t time_ms;    /* of the occurrence */
+        int64_t at_ms;      /* when the outcome was written */
+        struct slice id;    /* of the last job that the schedule made; empty: unknown */
+        struct app_job job; /* this job now; id is empty if the job is unknown or gone */
+    } last;
+};
+
+typedef void app_schedule_fn(void *arg, const struct app_schedule *);
+
+#endif
