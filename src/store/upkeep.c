@@ -15,7 +15,7 @@ enum {
     MENDED_MAX = 64,       /* repairs reported from one step */
     SWEEP_MAX = 1024,      /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
-    REOFFER_MAX = 500, /* topics in one call, which takes Redis a few milliseconds */
+    REOFFER_MAX = 300, /* topics in one call, which takes Redis a few milliseconds */
     SURVEY_MAX = 2000, /* topics in one call; it ends earlier if it takes long */
 };
 

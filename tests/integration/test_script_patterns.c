@@ -80,13 +80,13 @@ START_TEST(topics_are_offered_again)
         /* In steps: the held ones by name, then the free ones. */
         {ABSENT, "reoffer 9", "0 0", NULL},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf b@inf\njobs: a/a={1} b/a={1}\nmeta: "
-         "reoffer=behind/\n",
+         "reoffer=behind//\n",
          "reoffer 1", "1 1",
          "bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: b@inf\njobs: a/a={1} b/a={1}\nmeta: "
-         "reoffer=behind/a\n"
+         "reoffer=behind/a/\n"
          "ready: a\nturns: a@1\n"},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: b@inf\njobs: a/a={1} b/a={1}\nmeta: "
-         "reoffer=behind/a\n"
+         "reoffer=behind/a/1\n"
          "patterns: a*=" PAUSED "\nturns: a@1\n",
          "reoffer 2", "2 1",
          "bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf\njobs: a/a={1} b/a={1}\nmeta: "

@@ -1077,7 +1077,7 @@ CONTROLS = {
     "a pattern's settings are lost where a topic has its own": [("lib/settings", "  for member, value in pairs(common) do merged[member] = value end\n", "")],
     "the shortest pattern counts": [("lib/patterns", "return a > b", "return a < b")],
     "patterns match sibling topics": [("lib/patterns", "  if string.find(topic, '~', 1, true) then return end\n", "")],
-    "another pattern frees no topic": [("lib/reoffer", "topics, place = behind_step(from, most - number)", "topics, place = {}, false")],
+    "another pattern frees no topic": [("lib/reoffer", "topics, place = behind_step(from, last, most - number)", "topics, place = {}, false")],
     "another pattern holds no topic": [("lib/reoffer", "topics, place = turns_step(from, last, most - number)", "topics, place = {}, false")],
     "patterns that were read before another change": [("set_patterns", "    if version ~= tonumber(old) then return 0 end\n", "")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],

@@ -1,14 +1,14 @@
 -- reoffer.lua - offers topics again after the settings of patterns have changed.
 --
 -- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were held are in
--- behind, and those that were free are in turns. meta has the place of the walk: 'behind/<name>', then
--- 'turns/<score>/<last score>'; absent: no walk is under way.
+-- behind, and those that were free are in turns up to the last score at the beginning of the walk. meta has the place of the
+-- walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk is under way.
 -- uses: places turns_page
 
-local function behind_step(name, most)
+local function behind_step(name, last, most)
   local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
-  local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2]
-  return topics, #topics == most and 'behind/' .. topics[most] or last and 'turns/-inf/' .. last
+  if #topics == most then return topics, table.concat({'behind', topics[most], last}, '/') end
+  return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
 -- Topics that have had their turn meanwhile have a higher score than last, and were offered by the claim.
@@ -18,7 +18,21 @@ local function turns_step(score, last, most)
 end
 
 -- Starts the walk, also where one is under way.
-local function start_reoffer() call('HSET', META, 'reoffer', 'behind/') end
+local function start_reoffer()
+  local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
+  call('HSET', META, 'reoffer', 'behind//' .. last)
+end
+
+-- Most of these topics have no attempts: one query checks all of them.
+local function touch_all(topics)
+  local keys = {}
+  for i = 1, #topics do
+    touch(topics[i])
+    keys[i] = holders_of(topics[i])
+  end
+  if #keys == 0 or call('EXISTS', unpack(keys)) > 0 then return end
+  for i = 1, #topics do in_flight[topics[i]] = 0 end
+end
 
 -- One step of the walk. finish offers its topics. Returns their number, and the next place or nothing.
 local function reoffer(most)
@@ -27,11 +41,11 @@ local function reoffer(most)
     local where, from, last = string.match(place, '^(%a+)/([^/]*)/?(.*)$')
     local topics
     if where == 'behind' then
-      topics, place = behind_step(from, most - number)
+      topics, place = behind_step(from, last, most - number)
     else
       topics, place = turns_step(from, last, most - number)
     end
-    for i = 1, #topics do touch(topics[i]) end
+    touch_all(topics)
     number = number + #topics
   end
   if place then
