@@ -106,7 +106,7 @@ def test_a_job_that_expires_is_reported_without_an_attempt(start, receiver, topi
 
 
 def test_a_cancelled_job_has_no_callback(server, receiver, topic):
-    receiver.script(topic, Answer(200, delay=0.5), job_id="running")
+    receiver.script(topic, Answer(200, delay=1.5 * SLOW), job_id="running")
     server.schedule(topic=topic, jobId="waiting", url=receiver.url(), delay=3600, **all_three(receiver))
     server.schedule(topic=topic, jobId="running", url=receiver.url(), **all_three(receiver))
     until(lambda: receiver.of(topic, "running"), 10, "its attempt")
