@@ -40,6 +40,15 @@ static const struct {
     [ARGUMENT_BODY] = {"--body", NULL, false},
     [ARGUMENT_BODY_BASE64] = {"--body-base64", NULL, false},
     [ARGUMENT_BODY_FILE] = {"--body-file", NULL, false},
+    [ARGUMENT_CRON] = {"--cron", NULL, false},
+    [ARGUMENT_EVERY] = {"--every", NULL, false},
+    [ARGUMENT_TIMEZONE] = {"--timezone", NULL, false},
+    [ARGUMENT_START_AT] = {"--start-at", NULL, true},
+    [ARGUMENT_END_AT] = {"--end-at", NULL, true},
+    [ARGUMENT_JITTER] = {"--jitter", NULL, false},
+    [ARGUMENT_GRACE] = {"--grace", NULL, false},
+    [ARGUMENT_MISFIRE] = {"--misfire", NULL, false},
+    [ARGUMENT_OVERLAP] = {"--overlap", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -68,6 +77,8 @@ static bool read_switch(const char *word, struct arguments *arguments)
         arguments->is_dry_run = true;
     else if (strcmp(word, "--remove") == 0)
         arguments->is_removal = true;
+    else if (strcmp(word, "--paused") == 0)
+        arguments->is_paused = true;
     else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         arguments->wants_help = true;
     else

@@ -38,6 +38,15 @@ enum argument {
     ARGUMENT_BODY,
     ARGUMENT_BODY_BASE64,
     ARGUMENT_BODY_FILE,
+    ARGUMENT_CRON,
+    ARGUMENT_EVERY,
+    ARGUMENT_TIMEZONE,
+    ARGUMENT_START_AT,
+    ARGUMENT_END_AT,
+    ARGUMENT_JITTER,
+    ARGUMENT_GRACE,
+    ARGUMENT_MISFIRE,
+    ARGUMENT_OVERLAP,
     ARGUMENT_COUNT
 };
 
@@ -53,7 +62,7 @@ struct arguments {
     int header_count;
     const char *labels[ARGUMENT_LABELS_MAX]; /* from --label, without the first one */
     int label_count;
-    bool is_json, is_all, is_dry_run, is_removal, wants_help;
+    bool is_json, is_all, is_dry_run, is_removal, is_paused, wants_help;
 };
 
 /* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */

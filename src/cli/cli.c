@@ -11,6 +11,7 @@
 #include "cli/many_jobs.h"
 #include "cli/new_token.h"
 #include "cli/one_job.h"
+#include "cli/schedules.h"
 #include "cli/sign_test.h"
 #include "cli/topic.h"
 
@@ -111,6 +112,19 @@ static bool help_run(struct call *);
     "  --all                 all jobs that match, instead of --limit\n"                                      \
     "  --dry-run             only counts the jobs\n"
 
+#define NEW_JOB_HELP                                                                                         \
+    "  --url URL             send the job to this URL; default: the topic's url\n"                           \
+    "  --method PUT          GET, PUT, PATCH, DELETE or HEAD; default: POST\n"                               \
+    "  --body TEXT           the body: JSON is sent byte for byte, anything else as a JSON string\n"         \
+    "  --body-file FILE      reads the body from a file; - is standard input; bytes that are not UTF-8 are " \
+    "sent as they are\n"                                                                                     \
+    "  --body-base64 TEXT    the body as base64 of any bytes\n"                                              \
+    "  --label TEXT          a label, by which lists find the job; may be repeated\n"                        \
+    "  --header 'NAME: VALUE'  a request header; may be repeated\n"                                          \
+    "  --retry N --ttl 1h --timeout 10s\n"                                                                   \
+    "  --on-delivered URL    reports the delivery to this URL; also a JSON object with url and headers\n"    \
+    "  --on-dead URL --on-attempt URL\n"
+
 static const struct command {
     const char *name, *words, *help;
     bool (*run)(struct call *);
@@ -118,20 +132,9 @@ static const struct command {
     const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {
     {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
-     "  --url URL             send the job to this URL; default: the topic's url\n"
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
-     "  --method PUT          GET, PUT, PATCH, DELETE or HEAD; default: POST\n"
      "  --delay 15m           due this long from now; default: now\n"
-     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
-     "  --body TEXT           the body: JSON is sent byte for byte, anything else as a JSON string\n"
-     "  --body-file FILE      reads the body from a file; - is standard input; bytes that are not UTF-8 are "
-     "sent as they are\n"
-     "  --body-base64 TEXT    the body as base64 of any bytes\n"
-     "  --label TEXT          a label, by which lists find the job; may be repeated\n"
-     "  --header 'NAME: VALUE'  a request header; may be repeated\n"
-     "  --retry N --ttl 1h --timeout 10s\n"
-     "  --on-delivered URL    reports the delivery to this URL; also a JSON object with url and headers\n"
-     "  --on-dead URL --on-attempt URL\n"},
+     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" NEW_JOB_HELP},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
@@ -165,6 +168,20 @@ static const struct command {
     {"group", "NAME [ENDPOINT=URL...]", "shows, makes or removes a group", group_run, ARGUMENT_WORDS_MAX,
      "  ENDPOINT=URL          makes the group, or replaces it\n"
      "  --remove              removes the group\n"},
+    {"schedules", "[VERB TOPIC/ID]", "lists schedules; or set, show, pause, resume, run, delete",
+     schedules_command, 2,
+     "  --topic TOPIC         lists only schedules of this topic\n"
+     "  --limit N             lists at most N schedules\n"
+     "Options of set, which creates a schedule or replaces it:\n"
+     "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"
+     "  --every 15m           a job each 15 minutes, instead of --cron\n"
+     "  --timezone ZONE       of --cron, such as Europe/Berlin; default: UTC\n"
+     "  --start-at TIME --end-at TIME  no jobs before and after: RFC 3339 or +15m\n"
+     "  --jitter 30s          each job is due up to this much later\n"
+     "  --misfire skip        jobs for missed times: one (default), skip or all\n"
+     "  --grace 60s           a time is missed when it is later than this\n"
+     "  --overlap skip        no job while the last one has not ended\n"
+     "  --paused              makes no jobs until it is resumed\n" NEW_JOB_HELP},
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "cli/call.h"
 #include "cli/when.h"
 
@@ -154,6 +155,40 @@ static void add_groups(struct table *table, const json_t *page)
     }
 }
 
+/* Adds "30 4 * * * Europe/Berlin", or "every 1h". */
+static void add_times(struct table *table, const json_t *schedule)
+{
+    char text[512], span[DURATION_TEXT_MAX];
+    const char *cron = call_text(schedule, "cron"), *zone = call_text(schedule, "timezone");
+    duration_format((int64_t)(json_number_value(json_object_get(schedule, "every")) * 1000 + 0.5), span);
+    if (cron)
+        snprintf(text, sizeof text, "%s %s", cron, zone ? zone : "");
+    else
+        snprintf(text, sizeof text, "every %s", span);
+    table_add(table, text);
+}
+
+static void add_schedules(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *schedule;
+    json_array_foreach(json_object_get(page, "schedules"), i, schedule)
+    {
+        const json_t *last = json_object_get(schedule, "last");
+        bool is_paused = json_is_true(json_object_get(schedule, "paused"));
+        table_add(table, call_text(schedule, "topic"));
+        table_add(table, call_text(schedule, "scheduleId"));
+        if (call_text(schedule, "problem"))
+            table_add(table, call_text(schedule, "problem"));
+        else
+            add_times(table, schedule);
+        const char *next = json_string_value(json_array_get(json_object_get(schedule, "next"), 0));
+        table_add(table, is_paused ? "paused" : next ? next : "never");
+        table_add(table, call_text(last, "time"));
+        table_add(table, call_text(last, "outcome"));
+    }
+}
+
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
 static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
                                            "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
@@ -162,9 +197,11 @@ static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "A
 static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
+static const char *const schedule_titles[] = {"TOPIC", "SCHEDULE", "TIMES", "NEXT", "LAST", "OUTCOME"};
 
 const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
 const struct form form_topics = {"/topics", "topics", 11, topic_titles, add_topics};
 const struct form form_groups = {"/groups", "groups", 4, group_titles, add_groups};
 const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
 const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};
+const struct form form_schedules = {NULL, "schedules", 6, schedule_titles, add_schedules};

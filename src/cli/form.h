@@ -14,6 +14,7 @@ struct form {
 };
 
 extern const struct form form_jobs, form_topics, form_groups, form_receivers;
-extern const struct form form_attempts; /* the path depends on the job */
+extern const struct form form_attempts;  /* the path depends on the job */
+extern const struct form form_schedules; /* the path depends on the topic */
 
 #endif

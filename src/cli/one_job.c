@@ -1,18 +1,11 @@
 #include "cli/one_job.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base64.h"
-#include "base/duration.h"
-#include "base/json_writer.h"
 #include "cli/ask.h"
 #include "cli/list.h"
+#include "cli/new_job.h"
 #include "cli/when.h"
-
-enum { BODY_MAX = 16 * 1024 * 1024 };
 
 static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
 {
@@ -85,119 +78,12 @@ bool one_job_why(struct call *call)
 
 /* ---- schedule ---- */
 
-static bool read_file(const char *name, struct buffer *text, struct problem *problem)
-{
-    char chunk[65536];
-    size_t size;
-    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
-    if (!file) {
-        problem_set(problem, "cannot read %s", name);
-        return false;
-    }
-    while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
-        buffer_append(text, slice_from(chunk, size));
-    bool is_read = !ferror(file) && !text->failed;
-    if (!is_read)
-        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
-    if (file != stdin)
-        fclose(file);
-    return is_read;
-}
-
-static void add_text(struct json_writer *job, const char *name, const char *value)
-{
-    if (value)
-        json_add_text(job, name, slice_of(value));
-}
-
-/* Adds a callback: a url, or an object as it is. */
-static void add_callback(struct json_writer *job, const char *name, const char *value)
-{
-    if (value && value[0] == '{')
-        json_add_raw(job, name, slice_of(value));
-    else
-        add_text(job, name, value);
-}
-
-static void add_bytes(struct json_writer *job, struct slice bytes)
-{
-    json_put_name(job, "bodyBase64");
-    struct buffer *out = json_put(job);
-    buffer_append_byte(out, '"');
-    base64_append(out, bytes);
-    buffer_append_byte(out, '"');
-}
-
-/* Adds JSON as it is, so that the receiver gets these bytes. Adds other UTF-8 as a JSON string, and other
- * bytes as bodyBase64. */
-static void add_body(struct json_writer *job, struct slice body)
-{
-    json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    json_t *text = json ? NULL : json_stringn(body.data ? body.data : "", body.size);
-    if (json)
-        json_add_raw(job, "body", body);
-    else if (text)
-        json_add_text(job, "body", body);
-    else
-        add_bytes(job, body);
-    json_decref(json);
-    json_decref(text);
-}
-
-static void add_labels(struct json_writer *job, const struct arguments *arguments)
-{
-    if (!arguments->values[ARGUMENT_LABEL])
-        return;
-    json_add_array(job, "labels");
-    json_put_text(job, slice_of(arguments->values[ARGUMENT_LABEL]));
-    for (int i = 0; i < arguments->label_count; i++)
-        json_put_text(job, slice_of(arguments->labels[i]));
-    json_end_array(job);
-}
-
-static bool add_headers(struct json_writer *job, struct call *call)
-{
-    const struct arguments *arguments = &call->arguments;
-    if (arguments->header_count)
-        json_add_object(job, "headers");
-    for (int i = 0; i < arguments->header_count; i++) {
-        struct slice name, value;
-        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value)) {
-            problem_set(&call->problem, "--header %s: expected Name: value", arguments->headers[i]);
-            return false;
-        }
-        for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))
-            ;
-        json_put_name_text(job, name);
-        json_put_text(job, value);
-    }
-    if (arguments->header_count)
-        json_end_object(job);
-    return true;
-}
-
-/* Adds a duration such as "15m" as the API's seconds. */
-static bool add_seconds(struct json_writer *job, struct call *call, const char *name, enum argument argument)
-{
-    const char *value = call->arguments.values[argument];
-    int64_t ms;
-    if (!value)
-        return true;
-    if (!duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)) {
-        problem_set(&call->problem, "--%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
-        return false;
-    }
-    json_add_seconds(job, name, ms);
-    return true;
-}
-
 static bool add_times(struct json_writer *job, struct call *call)
 {
     char due[TIMESTAMP_SIZE];
     const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
-    add_text(job, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
-    return add_seconds(job, call, "delay", ARGUMENT_DELAY) && add_seconds(job, call, "ttl", ARGUMENT_TTL) &&
-           add_seconds(job, call, "timeout", ARGUMENT_TIMEOUT);
+    new_job_add_text(job, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
+    return new_job_add_seconds(job, call, "delay", ARGUMENT_DELAY);
 }
 
 /* Adds topic and jobId from the word TOPIC or TOPIC/ID. */
@@ -215,29 +101,13 @@ static bool add_name(struct json_writer *job, struct call *call)
     return true;
 }
 
-static bool make_job(struct json_writer *job, struct buffer *body, struct call *call)
+static bool make_job(struct new_job *job, struct call *call)
 {
-    const struct arguments *arguments = &call->arguments;
-    const char *file = arguments->values[ARGUMENT_BODY_FILE];
-    json_put_object(job);
-    if (!add_name(job, call) || !add_headers(job, call) || !add_times(job, call) ||
-        (file && !read_file(file, body, &call->problem)))
+    struct json_writer json = json_writer_to(&job->text);
+    json_put_object(&json);
+    if (!add_name(&json, call) || !add_times(&json, call) || !new_job_add_members(job, &json, call))
         return false;
-    add_text(job, "url", arguments->values[ARGUMENT_URL]);
-    add_text(job, "group", arguments->values[ARGUMENT_GROUP]);
-    add_text(job, "method", arguments->values[ARGUMENT_METHOD]);
-    add_labels(job, arguments);
-    add_text(job, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
-    if (arguments->values[ARGUMENT_RETRY])
-        json_add_raw(job, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
-    add_callback(job, "onDelivered", arguments->values[ARGUMENT_ON_DELIVERED]);
-    add_callback(job, "onDead", arguments->values[ARGUMENT_ON_DEAD]);
-    add_callback(job, "onAttempt", arguments->values[ARGUMENT_ON_ATTEMPT]);
-    if (file)
-        add_body(job, buffer_slice(body));
-    else if (arguments->values[ARGUMENT_BODY])
-        add_body(job, slice_of(arguments->values[ARGUMENT_BODY]));
-    json_end_object(job);
+    json_end_object(&json);
     return true;
 }
 
@@ -255,19 +125,16 @@ static void print_scheduled(const json_t *answer)
 
 bool one_job_schedule(struct call *call)
 {
-    struct buffer job, body;
+    struct new_job job;
     json_t *answer = NULL;
-    buffer_init(&job, (size_t)2 * BODY_MAX);
-    buffer_init_fallible(&body, BODY_MAX);
-    struct json_writer json = json_writer_to(&job);
-    if (make_job(&json, &body, call))
-        answer = remote_ask_json(call->remote, "POST", "/jobs", buffer_text(&job), &call->problem);
+    new_job_init(&job);
+    if (make_job(&job, call))
+        answer = remote_ask_json(call->remote, "POST", "/jobs", buffer_text(&job.text), &call->problem);
     if (answer && call->arguments.is_json)
         call_print_json(answer);
     else if (answer)
         print_scheduled(answer);
     json_decref(answer);
-    buffer_fini(&body);
-    buffer_fini(&job);
+    new_job_fini(&job);
     return answer;
 }

@@ -1,0 +1,153 @@
+#include "cli/new_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/duration.h"
+#include "base/timestamp.h"
+
+enum { BODY_MAX = 16 * 1024 * 1024 };
+
+static bool read_file(const char *name, struct buffer *text, struct problem *problem)
+{
+    char chunk[65536];
+    size_t size;
+    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+    if (!file) {
+        problem_set(problem, "cannot read %s", name);
+        return false;
+    }
+    while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
+        buffer_append(text, slice_from(chunk, size));
+    bool is_read = !ferror(file) && !text->failed;
+    if (!is_read)
+        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
+    if (file != stdin)
+        fclose(file);
+    return is_read;
+}
+
+void new_job_add_text(struct json_writer *job, const char *name, const char *value)
+{
+    if (value)
+        json_add_text(job, name, slice_of(value));
+}
+
+/* Adds a callback: a url, or an object as it is. */
+static void add_callback(struct json_writer *job, const char *name, const char *value)
+{
+    if (value && value[0] == '{')
+        json_add_raw(job, name, slice_of(value));
+    else
+        new_job_add_text(job, name, value);
+}
+
+static void add_bytes(struct json_writer *job, struct slice bytes)
+{
+    json_put_name(job, "bodyBase64");
+    struct buffer *out = json_put(job);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
+/* Adds JSON as it is, so that the receiver gets these bytes. Adds other UTF-8 as a JSON string, and other
+ * bytes as bodyBase64. */
+static void add_body(struct json_writer *job, struct slice body)
+{
+    json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    json_t *text = json ? NULL : json_stringn(body.data ? body.data : "", body.size);
+    if (json)
+        json_add_raw(job, "body", body);
+    else if (text)
+        json_add_text(job, "body", body);
+    else
+        add_bytes(job, body);
+    json_decref(json);
+    json_decref(text);
+}
+
+static void add_labels(struct json_writer *job, const struct arguments *arguments)
+{
+    if (!arguments->values[ARGUMENT_LABEL])
+        return;
+    json_add_array(job, "labels");
+    json_put_text(job, slice_of(arguments->values[ARGUMENT_LABEL]));
+    for (int i = 0; i < arguments->label_count; i++)
+        json_put_text(job, slice_of(arguments->labels[i]));
+    json_end_array(job);
+}
+
+static bool add_headers(struct json_writer *job, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    if (arguments->header_count)
+        json_add_object(job, "headers");
+    for (int i = 0; i < arguments->header_count; i++) {
+        struct slice name, value;
+        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value)) {
+            problem_set(&call->problem, "--header %s: expected Name: value", arguments->headers[i]);
+            return false;
+        }
+        for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))
+            ;
+        json_put_name_text(job, name);
+        json_put_text(job, value);
+    }
+    if (arguments->header_count)
+        json_end_object(job);
+    return true;
+}
+
+bool new_job_add_seconds(struct json_writer *job, struct call *call, const char *name, enum argument argument)
+{
+    const char *value = call->arguments.values[argument];
+    int64_t ms;
+    if (!value)
+        return true;
+    if (!duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)) {
+        problem_set(&call->problem, "--%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
+        return false;
+    }
+    json_add_seconds(job, name, ms);
+    return true;
+}
+
+void new_job_init(struct new_job *job)
+{
+    buffer_init(&job->text, (size_t)2 * BODY_MAX);
+    buffer_init_fallible(&job->body, BODY_MAX);
+}
+
+void new_job_fini(struct new_job *job)
+{
+    buffer_fini(&job->body);
+    buffer_fini(&job->text);
+}
+
+bool new_job_add_members(struct new_job *job, struct json_writer *json, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    const char *file = arguments->values[ARGUMENT_BODY_FILE];
+    if (!add_headers(json, call) || !new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL) ||
+        !new_job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT) ||
+        (file && !read_file(file, &job->body, &call->problem)))
+        return false;
+    new_job_add_text(json, "url", arguments->values[ARGUMENT_URL]);
+    new_job_add_text(json, "group", arguments->values[ARGUMENT_GROUP]);
+    new_job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);
+    add_labels(json, arguments);
+    new_job_add_text(json, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
+    if (arguments->values[ARGUMENT_RETRY])
+        json_add_raw(json, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
+    add_callback(json, "onDelivered", arguments->values[ARGUMENT_ON_DELIVERED]);
+    add_callback(json, "onDead", arguments->values[ARGUMENT_ON_DEAD]);
+    add_callback(json, "onAttempt", arguments->values[ARGUMENT_ON_ATTEMPT]);
+    if (file)
+        add_body(json, buffer_slice(&job->body));
+    else if (arguments->values[ARGUMENT_BODY])
+        add_body(json, slice_of(arguments->values[ARGUMENT_BODY]));
+    return true;
+}
