@@ -19,6 +19,7 @@ static void add_hold(struct json_writer *json, const struct app_topic *topic)
         [APP_HOLD_SETTINGS] = "settings",
         [APP_HOLD_IN_FLIGHT] = "maxInFlight",
         [APP_HOLD_RATE] = "rate",
+        [APP_HOLD_LINE] = "order",
     };
     if (topic->hold == APP_HOLD_NONE)
         return;
@@ -58,6 +59,8 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
     if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
         json_add_time(json, "oldestOverdueAt", topic->due_ms);
     add_hold(json, topic);
+    if (topic->head.size)
+        json_add_text(json, "head", topic->head);
     json_end_object(json);
 }
 

@@ -10,7 +10,7 @@
 #include "base/timestamp.h"
 #include "job/receiver.h"
 
-enum { DETAIL_MAX = 1024 };
+enum { DETAIL_MAX = 2048 };
 
 static const char *const why_words[] = {
     [APP_WHY_NOT_DUE] = "not_due",
@@ -22,6 +22,7 @@ static const char *const why_words[] = {
     [APP_WHY_PAUSED] = "paused",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
+    [APP_WHY_ORDER] = "order",
     [APP_WHY_BREAKER] = "breaker",
     [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
     [APP_WHY_UNDER_WAY] = "under_way",
@@ -116,8 +117,16 @@ static void tell_topic(const struct telling *telling)
         break;
     case APP_WHY_PAUSED:
         buffer_printf(telling->text,
-                      "Its topic is paused. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
+                      "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
+                      finding->pause_reason[0] ? ": " : "", finding->pause_reason,
                       SLICE_ARG(telling->topic));
+        break;
+    case APP_WHY_ORDER:
+        buffer_printf(telling->text,
+                      "Its topic is delivered in order, one job at a time, and job %.*s holds the line: it "
+                      "has to be delivered, dead or cancelled first, and its attempt has to be over. GET "
+                      ".../%.*s/why says what that one waits for.",
+                      SLICE_ARG(finding->head), SLICE_ARG(finding->head));
         break;
     case APP_WHY_MAX_IN_FLIGHT:
         buffer_printf(

@@ -27,8 +27,16 @@ static enum app_hold hold_of(const struct store_topic *topic)
     case TOPIC_UNREADABLE:
         return APP_HOLD_SETTINGS;
     default:
+        if (topic->head.size)
+            return APP_HOLD_LINE;
         return topic->held_ms == STORE_TOPIC_HELD ? APP_HOLD_IN_FLIGHT : APP_HOLD_RATE;
     }
+}
+
+static struct slice job_id_of(struct slice id)
+{
+    struct slice topic, job_id;
+    return slice_cut(id, '/', &topic, &job_id) ? job_id : SLICE("");
 }
 
 static struct app_topic app_topic_of(const struct store_topic *topic)
@@ -46,6 +54,7 @@ static struct app_topic app_topic_of(const struct store_topic *topic)
         .due_ms = topic->due_ms,
         .now_ms = topic->now_ms,
         .hold = hold_of(topic),
+        .head = job_id_of(topic->head),
         .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
         .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},
     };

@@ -5,7 +5,7 @@
 #include "app/app.h"
 
 /* Why due jobs of a topic are not delivered. */
-enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_FLIGHT, APP_HOLD_RATE };
+enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_FLIGHT, APP_HOLD_RATE, APP_HOLD_LINE };
 
 struct app_topic {
     struct slice name;
@@ -16,6 +16,7 @@ struct app_topic {
     int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
     enum app_hold hold;
+    struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
     int64_t held_until_ms; /* 0: until something other than time changes */
     struct {
         int64_t delivered, retried, dead;

@@ -22,7 +22,10 @@ struct why {
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
     int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
     bool lacks;                                /* the job needs a later version */
+    bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
     char reason[64];
+    char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
+    struct buffer head; /* jobId */
     char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
     bool is_path_known;                /* the path's record has been read: the path does not hold the job */
     struct app_finding finding;
@@ -36,16 +39,39 @@ static bool needs_later_version(const struct why *why, const struct store_topic 
            (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
 }
 
+/* Finds what holds a job of a fifo topic. head is the job that holds the line. */
+static enum app_why find_line(struct why *why, const struct store_topic *topic)
+{
+    struct app_finding *finding = &why->finding;
+    struct slice name, job_id;
+    if (topic->held_ms > 0)
+        finding->next_ms = topic->held_ms;
+    if (slice_equal(topic->head, why->id) && topic->held_ms != STORE_TOPIC_HELD) {
+        why->is_head_waiting = true;
+        why->at_ms = topic->held_ms;
+        return topic->held_ms == STORE_TOPIC_FREE ? APP_WHY_IN_TURN
+               : finding->attempts > 0            ? APP_WHY_RETRY
+               : finding->rounds > 0              ? APP_WHY_NOT_YET
+                                                  : APP_WHY_RATE;
+    }
+    slice_cut(topic->head, '/', &name, &job_id);
+    buffer_append(&why->head, job_id);
+    finding->head = buffer_slice(&why->head);
+    return APP_WHY_ORDER;
+}
+
 static enum app_why find_hold(struct why *why, const struct store_topic *topic)
 {
     if (needs_later_version(why, topic))
         return APP_WHY_LATER_VERSION;
-    if (topic->held_ms == STORE_TOPIC_FREE)
+    if (topic->held_ms == STORE_TOPIC_FREE && topic->head.size == 0)
         return APP_WHY_IN_TURN;
     if (topic_settings_service(topic->settings) == TOPIC_UNREADABLE)
         return APP_WHY_SETTINGS;
     if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
         return APP_WHY_PAUSED;
+    if (topic->head.size)
+        return find_line(why, topic);
     if (topic->held_ms == STORE_TOPIC_HELD)
         return APP_WHY_MAX_IN_FLIGHT;
     why->finding.next_ms = topic->held_ms;
@@ -126,7 +152,8 @@ static bool may_be_held(const struct why *why, const struct topic_settings *sett
     const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : app->schedule;
     bool is_late = state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
                    why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
-    bool is_in_turn = state == JOB_STATE_READY && why->finding.why == APP_WHY_IN_TURN;
+    bool is_in_turn =
+        state == JOB_STATE_READY && (why->finding.why == APP_WHY_IN_TURN || why->is_head_waiting);
     return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
 }
 
@@ -147,11 +174,17 @@ static void find_receiver(struct why *why, const struct app_receiver *receiver)
 
 /* ---- the steps ---- */
 
+static void why_free(struct why *why)
+{
+    buffer_fini(&why->head);
+    free(why);
+}
+
 static void give_finding(struct why *why)
 {
     why->each(why->arg, &why->finding);
     why->fn(why->arg, &(struct app_verdict){.end = APP_DONE});
-    free(why);
+    why_free(why);
 }
 
 static void ask_receiver(struct why *, struct slice name);
@@ -191,12 +224,13 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     (void)count, (void)next;
     if (status != STATUS_OK) {
         use_case_end(why->app, why->id, status, NULL, why->fn, why->arg);
-        free(why);
+        why_free(why);
         return;
     }
     find_cause(why, topic);
     if (topic_settings_read(topic->settings, &settings) != STATUS_OK)
         settings = (struct topic_settings){.is_paused = false};
+    snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
     name_receiver(why, settings.url);
     bool may_be = may_be_held(why, &settings);
     topic_settings_fini(&settings);
@@ -238,10 +272,11 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     struct store_topics topics = {.max = 1};
     if (status != STATUS_OK) {
         use_case_end(why->app, why->id, status, NULL, why->fn, why->arg);
-        free(why);
+        why_free(why);
         return;
     }
     why->finding.state = stored->state;
+    why->finding.pause_reason = why->pause_reason;
     why->at_ms = stored->at_ms;
     why->now_ms = stored->now_ms;
     keep_record(why, stored);
@@ -253,5 +288,6 @@ void app_why(struct app *app, struct slice id, app_finding_fn *each, app_verdict
 {
     struct why *why = NEW(struct why);
     *why = (struct why){.app = app, .id = id, .each = each, .fn = fn, .arg = arg};
+    buffer_init(&why->head, JOB_KEY_MAX);
     store_read(app->store, id, on_read, why);
 }

@@ -17,6 +17,7 @@ enum app_why {
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,
+    APP_WHY_ORDER, /* another job holds the line of its fifo topic */
     APP_WHY_BREAKER,
     APP_WHY_RECEIVER_LIMIT,
     APP_WHY_UNDER_WAY,
@@ -34,6 +35,8 @@ struct app_finding {
     bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */
     bool is_topic_paused;                /* the pause also holds the job, once it is due */
     int64_t ready, leased;               /* jobs of its topic */
+    struct slice head;                   /* ORDER: jobId of the job that holds the line */
+    const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
     const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT */
 };
 

@@ -26,16 +26,45 @@ static const struct member rate_rows[] = {
 
 static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "setting", .prefix = "rate."};
 
-/* The rows have the order of the text. Scripts copy or compare urls unchanged, so a url must have no
+/* Adds an error unless the text is one of two words. */
+static void check_word(struct member_parse *parse, const struct member *member, const char *first,
+                       const char *second)
+{
+    struct slice word;
+    char detail[48];
+    memcpy(&word, (const char *)parse->of + member->field, sizeof word);
+    if (slice_equal(word, slice_of(first)) || slice_equal(word, slice_of(second)))
+        return;
+    snprintf(detail, sizeof detail, "must be \"%s\" or \"%s\"", first, second);
+    job_errors_add(parse->errors, member->path, detail);
+}
+
+static void check_order(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "due", "fifo");
+}
+
+static void check_head_dead(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "go", "pause");
+}
+
+/* The rows have the order of the text, in which scripts/lib/pause.lua relies on the first two. Scripts copy or compare urls unchanged, so a url must have no
  * escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
+    {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,
+     .max = TOPIC_PAUSE_REASON_MAX},
     {NAMED("maxInFlight"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_in_flight), HAS(max_in_flight), .min = 1,
      .max = TOPIC_MAX_IN_FLIGHT_MAX},
     {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
      .carried = offsetof(struct topic_settings, rate_carried)},
     {NAMED("weight"), MEMBER_INTEGER, EVERYWHERE, FIELD(weight), HAS(weight), .min = 1,
      .max = TOPIC_WEIGHT_MAX},
+    {NAMED("order"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(order), HAS(order.size),
+     .min = 1, .max = sizeof "fifo" - 1, .check = check_order},
+    {NAMED("onHeadDead"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(on_head_dead),
+     HAS(on_head_dead.size), .min = 1, .max = sizeof "pause" - 1, .check = check_head_dead},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
@@ -74,12 +103,16 @@ static enum status parse_text(struct slice text, struct topic_settings *settings
                                  .carried = is_kept ? &settings->carried : NULL,
                                  .lacks = is_kept ? &settings->lacks : NULL};
     memset(settings, 0, sizeof *settings);
-    buffer_init(&settings->text, text.size < MEMBER_HEADERS_TEXT_MAX ? text.size : MEMBER_HEADERS_TEXT_MAX);
+    size_t most = MEMBER_HEADERS_TEXT_MAX + TOPIC_PAUSE_REASON_MAX;
+    buffer_init(&settings->text, text.size < most ? text.size : most);
     enum status status = job_parse_document(text, errors);
     if (status == STATUS_OK)
         members_parse(&parse, text);
-    if (status == STATUS_OK && errors->count == 0)
+    if (status == STATUS_OK && errors->count == 0) {
+        if (!settings->is_paused)
+            settings->pause_reason = SLICE("");
         return STATUS_OK;
+    }
     topic_settings_fini(settings);
     if (status == STATUS_NO_MEMORY || settings->lacks.size == 0)
         return status == STATUS_OK ? STATUS_INVALID : status;
@@ -137,6 +170,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
     if (settings->on_delivered.size || settings->on_attempt.size ||
         slice_starts_with(settings->on_dead, SLICE("{")))
         needs_add(&needs, "callbacks");
+    if (topic_settings_are_fifo(settings))
+        needs_add(&needs, "fifo");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(settings->next, SLICE("needed")))
         needs_add(&needs, "next");
@@ -235,6 +270,11 @@ enum topic_service topic_settings_service(struct slice text)
     bool is_lacking = settings.lacks.size > 0, is_paused = settings.is_paused;
     topic_settings_fini(&settings);
     return is_lacking ? TOPIC_LACKING : is_paused ? TOPIC_PAUSED : TOPIC_SERVED;
+}
+
+bool topic_settings_are_fifo(const struct topic_settings *settings)
+{
+    return slice_equal(settings->order, SLICE("fifo"));
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)

@@ -1,6 +1,6 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, url, the callbacks
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, order, onHeadDead, url, the callbacks
  * and retention; consumers read the rest. Settings that are not set are not in the text. A topic without
  * settings has no text.
  *
@@ -19,6 +19,7 @@ enum {
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_WEIGHT_MAX = 100,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
+    TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
     TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* bytes of a text */
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
 };
@@ -32,6 +33,9 @@ struct topic_settings {
     int64_t weight;                             /* share of attempts among topics; 0: not set, like 1 */
     int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
+    struct slice pause_reason;                  /* for people; empty unless is_paused */
+    struct slice order;                         /* "due", "fifo"; empty: not set */
+    struct slice on_head_dead;                  /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* for jobs without their own */
     int64_t timeout_ms;             /* for jobs without their own */
@@ -95,6 +99,9 @@ enum topic_service topic_settings_service(struct slice text);
  * errors is empty. After a failure the new settings need no fini. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
+
+/* Returns whether jobs of the topic are delivered in order, one at a time. */
+bool topic_settings_are_fifo(const struct topic_settings *);
 
 /* Returns a wait with its jitter. random is any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);

@@ -8,7 +8,7 @@
 enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 14,
+    TOPIC_PARTS = 15,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -45,6 +45,7 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
                  .dead = redis_reply_integer(redis_reply_at(reply, at + 11))},
         .own = redis_reply_text(redis_reply_at(reply, at + 12)),
         .pattern = redis_reply_text(redis_reply_at(reply, at + 13)),
+        .head = redis_reply_text(redis_reply_at(reply, at + 14)),
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

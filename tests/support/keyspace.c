@@ -57,13 +57,13 @@ static bool is_hash(struct slice name)
            is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
                                                  "topics", "patterns", "rates",
                                                  "begun:", "hour:", "receivers", "idempotency", "numbers",
-                                                 "survey", "groups", "schedules", "fired", NULL});
+                                                 "survey", "groups", "schedules", "fired", "lines", NULL});
 }
 
 static bool has_words(struct slice name)
 {
     return is_one_of(
-        name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired", NULL});
+        name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired", "lines", NULL});
 }
 
 /* In kept, the first commas end fields; a record follows, which may contain commas. */

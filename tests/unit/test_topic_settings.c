@@ -270,16 +270,17 @@ START_TEST(carries_settings_that_it_does_not_know)
                   "{\"paused\":true,\"a\":[1.10],\"b\":123456789012345678901234567890,\"c\":{}}");
     check_carries("{\"rate\":{\"jobs\":3,\"by\":\"key\",\"per\":1}}",
                   "{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":1,\"by\":\"key\"}}");
-    check_carries("{\"needs\":[\"fifo\"],\"order\":\"fifo\"}", "{\"needs\":[\"fifo\"],\"order\":\"fifo\"}");
+    check_carries("{\"needs\":[\"lanes\"],\"lane\":\"a\"}", "{\"needs\":[\"lanes\"],\"lane\":\"a\"}");
+    check_carries("{\"order\":\"fifo\",\"needs\":[\"fifo\"]}", "{\"order\":\"fifo\",\"needs\":[\"fifo\"]}");
     check_carries("{\"needs\":[]}", "");
-    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":[\"fifo\"]}"), &settings), STATUS_OK);
-    ck_assert(slice_equal(settings.lacks, SLICE("fifo")));
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":[\"lanes\"]}"), &settings), STATUS_OK);
+    ck_assert(slice_equal(settings.lacks, SLICE("lanes")));
     topic_settings_fini(&settings);
-    ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":\"soon\",\"needs\":[\"fifo\"]}"), &settings),
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":\"soon\",\"needs\":[\"lanes\"]}"), &settings),
                      STATUS_OK);
-    ck_assert(slice_equal(settings.lacks, SLICE("fifo")));
+    ck_assert(slice_equal(settings.lacks, SLICE("lanes")));
     topic_settings_fini(&settings);
-    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":\"fifo\"}"), &settings), STATUS_INVALID);
+    ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":\"lanes\"}"), &settings), STATUS_INVALID);
     ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":1}"), &settings), STATUS_INVALID);
 }
 END_TEST

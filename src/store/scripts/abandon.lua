@@ -4,7 +4,7 @@
 --
 -- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
 -- Returns {now_us, number of jobs}.
--- uses: lingering probe take
+-- uses: again lingering probe take
 local nonce, most = ARGV[2], tonumber(ARGV[3])
 local ids = call('ZRANGE', LEASES, 0, most - 1)
 local number = 0
@@ -13,7 +13,7 @@ for i = 1, #ids do
   local claim = call('HGET', holders_of(topic_of(ids[i])), ids[i])
   if claim and string.match(claim, '^%S+') == nonce then
     take(ids[i])
-    put_back(ids[i], string.match(claim, '%S+$'))
+    again(ids[i], string.match(claim, '%S+$'), false)
     number = number + 1
   end
 end

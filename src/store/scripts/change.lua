@@ -7,7 +7,7 @@
 -- A dead job stays dead. A job that keeps its record is not moved beyond the time when it expires.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended expiry held places seen take url when
+-- uses: check crashes ended expiry held line places seen take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -38,6 +38,7 @@ local function change(id, tag, when, record)
     -- A held job is tried again: the change may lead it to another receiver.
     local due = held_dues(topic_of(id), {id})[1]
     if due then put_back(id, due) end
+    if due and is_fifo(topic_of(id)) then let_go(id) end
     return 0
   end
   return put(id, (due_of(when)))

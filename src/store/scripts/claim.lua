@@ -31,10 +31,12 @@ end
 
 -- Returns how many of these jobs of a topic may be leased now.
 local function most_of(topic, most)
-  if settings_of(topic).paused or not may_serve(topic) then return 0 end
+  local own = settings_of(topic)
+  if own.paused or not may_serve(topic) then return 0 end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
   most = math.min(most, limit_of(topic) - in_flight[topic])
-  return settings_of(topic).rate and math.min(most, (tokens_of(topic))) or most
+  if own.order == 'fifo' and has(LINES) and line_until(topic) then return 0 end
+  return own.rate and math.min(most, (tokens_of(topic))) or most
 end
 
 -- When a topic is far behind, a quarter of its places go to the jobs that became due last, so that a new job does not wait for

@@ -2,7 +2,7 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
+--      'turns', 'held', 'lines', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   - an id without a place becomes ready, because a late delivery is better than a lost job; an id in a
@@ -13,11 +13,12 @@
 --     first held job
 --   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
 --     indexes
+--   - a line whose job is gone is removed, see line.lua
 --   - a topic gets an entry that it lacks, and a name without a topic is removed
 --   - a dead job of format 1, which is still in the pool, leaves the pool
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
 -- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
--- uses: attempts crashes ended lingering locate places probe
+-- uses: again attempts crashes ended lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -196,6 +197,12 @@ elseif walk == 'names' then
 elseif walk == 'topics' then
   local fields = scan_hash(TOPICS)
   for i = 1, #fields, 2 do touch(fields[i], 'all') end
+elseif walk == 'lines' then
+  local fields = scan_hash(LINES)
+  for i = 1, #fields, 2 do
+    touch(fields[i], 'all')
+    leave_line(fields[i])
+  end
 elseif walk == 'waiting' then
   local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then

@@ -14,7 +14,7 @@
 -- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first be
 -- able to renew. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then for
 -- each of these jobs: id, record; then topic, settings, ... of their topics}.
--- uses: crashes lingering lost places probe record settings take
+-- uses: again crashes lingering lost places probe record settings take
 local lease_ms, recoverer = tonumber(ARGV[2]), ARGV[6]
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
@@ -49,8 +49,7 @@ local function give_back(id, losses, due)
   local at = losses > 1 and now + math.random(0, 2 ^ losses * lease_ms)
   take(id)
   touch(topic_of(id), 'all')
-  -- A clock that stepped back makes no job early.
-  if not at or tonumber(due) > at then put_back(id, due) else put(id, at) end
+  again(id, due, at)
 end
 
 probe()

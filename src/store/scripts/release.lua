@@ -8,7 +8,7 @@
 --   claimed   time of its claim, ms
 --   receiver  whose circuit breaker holds the job, or -
 -- Returns {now_us, 1 done or 0 stale, ...}.
--- uses: breaker check fence linger take
+-- uses: again breaker check fence linger take
 check(2, 5, 3)
 for i = 5, #ARGV, 5 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end
@@ -31,8 +31,7 @@ for i = 2, #ARGV, 5 do
   if has_lease then
     local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
     take(id)
-    -- A clock that stepped back makes no job early.
-    if wait < 0 or tonumber(due) > soonest + wait then put_back(id, due) else put(id, soonest + wait) end
+    again(id, due, wait >= 0 and soonest + wait)
     if wait >= 0 then
       hold(topic_of(id), id, due)
       if ARGV[i + 4] ~= '-' then hold_by_breaker(ARGV[i + 4], id, soonest + wait) end

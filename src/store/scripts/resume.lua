@@ -3,7 +3,7 @@
 --
 -- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to look at
 -- Returns {now_us, number of ids that were looked at}.
--- uses: breaker held places probe
+-- uses: breaker held line places probe
 local receiver, most = ARGV[2], tonumber(ARGV[3])
 
 if #ARGV ~= 3 or not most or most < 1 then error('wrong arguments') end
@@ -26,6 +26,10 @@ for _, topic in ipairs(topics) do
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
     if dues[i] and places_now[i] and tonumber(dues[i]) < tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
+    if dues[i] and is_fifo(topic) then
+      let_go(ids[i])
+      touch(topic)
+    end
   end
 end
 finish()

@@ -6,7 +6,7 @@
 --      follow-ups, see follow.lua
 -- An attempt whose line has a 2xx status has not failed, and is not counted.
 -- Returns {now_us, 1 done or 0 stale, ...}.
--- uses: attempts check fence follow hour linger revive take
+-- uses: again attempts check fence follow hour linger revive take
 if has_follow_ups() then take_follow_ups(2, 5) end
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
@@ -24,14 +24,22 @@ for i = 2, #ARGV, 5 do
   if verdicts[number] then
     local wait = tonumber(ARGV[i + 2])
     local due = claims[number] and string.match(claims[number], '(%S+)$')
+    local keeps_place = is_fifo(topic_of(id))
     local earliest = wait < 0 and not due and earliest_of(id)
+    if keeps_place then due = due or call('ZSCORE', bucket_of(topic_of(id)), id) end
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
     forget_crashes(id)
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count(topic_of(id), 'r', 1) end
-    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end
+    if keeps_place and due then
+      again(id, due, wait >= 0 and soonest + wait)
+    elseif wait < 0 and due then
+      put_back(id, due)
+    else
+      put(id, earliest or soonest + wait)
+    end
     if follow_ups[number] then follow(follow_ups[number]) end
   else
     end_lingering(id, ARGV[i + 1])

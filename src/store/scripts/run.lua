@@ -11,7 +11,7 @@
 --   new    the record that replaces it
 -- Returns {now_us, result ...}. A result is the due time, NOT_FOUND, AGAIN, LEASED, NOT_AS_SEEN, CHANGED,
 -- TAKEN or FULL.
--- uses: check crashes locate revive seen take when
+-- uses: check crashes line locate revive seen take when
 check(3, 5, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -34,7 +34,13 @@ local function run(id, when, tags, old, new)
   if not seen then return (state or call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT_NOT_AS_SEEN or RESULT_NOT_FOUND end
   if old ~= '' then return RESULT_TAKEN end
   forget_crashes(id)
-  if state == 'ready' then return tonumber(score) end
+  if state == 'ready' then
+    if is_fifo(topic_of(id)) then
+      let_go(id)
+      touch(topic_of(id))
+    end
+    return tonumber(score)
+  end
   take(id)
   return put(id, (due_of(when)))
 end

@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: ended places probe
+-- uses: again ended places probe
 probe()
 local function apply(topic)
   if not settings_of(topic).rate then
@@ -11,6 +11,7 @@ local function apply(topic)
     call('DEL', begun_of(topic))
   end
   touch(topic, 'all')
+  leave_line(topic)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
   if first_sibling then call('HSET', META, 'redate', '0') end -- its dead jobs go by the same retention

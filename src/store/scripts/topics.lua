@@ -7,8 +7,8 @@
 -- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready,
 -- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
--- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', and its longest pattern or
--- ''}. If a topic has many ready jobs, only some are
+-- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
+-- ''; id of the job that holds the line of a fifo topic or ''}. If a topic has many ready jobs, only some are
 -- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -17,6 +17,14 @@ local function held(topic, due)
   if due == -1 or due > now then return -1 end
   local at = held_until(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
+end
+
+-- A job in flight, a cancelled one whose attempt still runs, or the first that waits.
+local function head_of(topic)
+  if not is_fifo(topic) then return '' end
+  local holder = call('HRANDFIELD', holders_of(topic))
+  if holder then return string.match(holder, '^[^\n]+') end
+  return call('ZRANGE', bucket_of(topic), 0, 0)[1] or ''
 end
 
 local LOOK = 100
@@ -83,6 +91,7 @@ for i = 1, math.min(#names, most) do
     topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
     own_text, pattern_of_topic[topic] or '',
+    head_of(topic),
   }) do
     replies[#replies + 1] = part
   end

@@ -8,6 +8,7 @@ local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
 local BEHIND = base .. 'behind' -- see behind.lua
 local HELD = base .. 'held' -- see held.lua
 local LINGERING = base .. 'lingering' -- see lingering.lua
+local LINES = base .. 'lines' -- topic -> see line.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 
 -- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe

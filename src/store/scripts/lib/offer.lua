@@ -1,21 +1,26 @@
 -- offer.lua - the only writer of turns and, together with calendar.lua, of due.
 --
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic in flight, over all processes.
--- uses: behind calendar due names rate
+-- uses: behind calendar due line names rate
 
 local TURNS = base .. 'turns'
-local function limit_of(topic) return settings_of(topic).maxInFlight or tonumber(ARGV[1]) end
+local function limit_of(topic)
+  local own = settings_of(topic)
+  return own.order == 'fifo' and 1 or own.maxInFlight or tonumber(ARGV[1])
+end
 
 -- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
 -- false for an empty bucket.
 local in_flight, first_scores = {}, {}
 
 -- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
--- its number in flight is at its limit, else by its rate; nothing when it may. first_due: of its jobs, ms.
+-- its number in flight is at its limit, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
 local function held_until(topic, first_due)
   local own = settings_of(topic)
   if own.paused or own == UNREADABLE then return 'inf' end
   if (in_flight[topic] or call('HLEN', holders_of(topic))) >= limit_of(topic) then return 'inf' end
+  local line_at = own.order == 'fifo' and line_until(topic)
+  if line_at then return line_at end
   if not own.rate then return end
   local tokens, next_at = tokens_of(topic, first_due)
   return tokens < 1 and integer(next_at) or nil
@@ -27,6 +32,7 @@ end
 -- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
+  if has_rare_keys and (has(LINES) or has(HELD)) and is_fifo(topic) then first_scores[topic] = keep_line(topic) end
   local first = first_scores[topic]
   if first == nil then first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2] end
   if not first then

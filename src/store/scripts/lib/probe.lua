@@ -10,10 +10,11 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- The same for a script that looks at most of the rarely used keys: where none exists, has does not ask for each.
 local function probe()
-  has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, KEPT) > 0
+  has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, LINES, KEPT) > 0
   if has_rare_keys then return end
   is_there = {
     [TOPICS] = false, [PATTERNS] = false, [CRASHES] = false, [ATTEMPTS] = false,
-    [BEHIND] = false, [HELD] = false, [LINGERING] = false, [KEPT] = false,
+    [BEHIND] = false, [HELD] = false, [LINGERING] = false, [LINES] = false,
+    [KEPT] = false,
   }
 end

@@ -14,6 +14,7 @@ local function are_sound(s)
     if url and type(url) ~= 'string' then return false end
   end
   if s.needs and type(s.needs) ~= 'table' then return false end
+  if s.order and type(s.order) ~= 'string' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
@@ -73,6 +74,9 @@ local function settings_of(topic)
   end
   return settings[topic]
 end
+
+-- Returns whether the topic is delivered in order, one job at a time, see line.lua.
+local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 
 -- Reads the settings of many topics at once.
 local function fetch_settings(topics)

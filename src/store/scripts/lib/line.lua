@@ -1,0 +1,81 @@
+-- line.lua - the order of fifo topics: the next attempt of a topic begins only after the job before has ended.
+--
+-- The first job of a fifo topic's bucket is its head. A head that is given back keeps its score, and the topic's
+-- field in LINES has the time when it may go again, the score and the id: 'time score id'. The line is a guide
+-- that is bound to the head: a line with another id or score than the head's holds nothing.
+-- uses: due has held settings topic
+
+local function write_line(topic, at, score, id)
+  call('HSET', LINES, topic, table.concat({integer(at), score, id}, ' '))
+  is_there[LINES] = true
+end
+
+-- Returns time, score and id of a topic's line.
+local function line_of(topic)
+  local line = has(LINES) and call('HGET', LINES, topic)
+  if line then return string.match(line, '^(%d+) (%S+) (.+)$') end
+end
+
+-- Returns until when the head of a fifo topic may not go, ms; nothing if it may go.
+-- rare: line
+local function line_until(topic)
+  local at, score, id = line_of(topic)
+  if not at or tonumber(at) <= now then return end
+  local head = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')
+  if head[1] == id and tonumber(head[2]) == tonumber(score) then return at end
+end
+
+-- The line of a job that is given back. If several jobs were in flight when the topic became fifo, the first of
+-- them waits until all may go.
+-- rare: line
+local function hold_line(id, due, at)
+  local topic = topic_of(id)
+  local old_at, old_due, old_id = line_of(topic)
+  at = math.max(at, ms_of(due)) -- a clock that stepped back makes no job early
+  if old_at and old_id ~= id then
+    at = math.max(at, tonumber(old_at))
+    if tonumber(old_due) < tonumber(due) then id, due = old_id, old_due end
+  end
+  write_line(topic, at, due, id)
+end
+
+-- The job may go at once if it is the head. The caller touches the topic.
+-- rare: line
+local function let_go(id)
+  local _, _, head = line_of(topic_of(id))
+  if head == id then call('HDEL', LINES, topic_of(id)) end
+end
+
+-- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its place is
+-- that of its own due time: it goes there when it comes to be the first.
+-- rare: line
+local function first_with_held(topic)
+  local bucket = bucket_of(topic)
+  local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')
+  local held = first[1] and has(HELD) and call('ZRANGE', held_of(topic), 0, 0, 'WITHSCORES') or {}
+  if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end
+  local place = call('ZSCORE', bucket, held[1])
+  if not place then return first end
+  call('ZADD', bucket, held[2], held[1])
+  write_line(topic, math.max(ms_of(place), tonumber(line_of(topic) or 0)), held[2], held[1])
+  return held
+end
+
+-- Keeps the line and the head of a fifo topic right. The head stays the first, also where a job with an earlier time comes
+-- after it: in the same ms, or because the clock stepped back. Returns the score of the head, or false.
+local LINE_STEP = 1 / 2048 -- as in places.lua
+-- rare: line
+local function keep_line(topic)
+  local first = first_with_held(topic)
+  local at, score, id = line_of(topic)
+  if not at or id == first[1] and tonumber(score) == tonumber(first[2]) then return first[2] or false end
+  local place = call('ZSCORE', bucket_of(topic), id)
+  if not place or tonumber(place) ~= tonumber(score) then
+    call('HDEL', LINES, topic)
+    return first[2] or false
+  end
+  score = string.format('%.17g', tonumber(first[2]) - LINE_STEP)
+  call('ZADD', bucket_of(topic), score, id)
+  write_line(topic, at, score, id)
+  return score
+end

@@ -1,0 +1,16 @@
+-- pause.lua - pauses fifo topics whose head has died.
+-- uses: settings topic
+
+-- Pauses the topic of a job that has died, if its settings want that. C writes paused first, and pauseReason behind it.
+-- rare: pause
+local function pause_after(id)
+  local topic = topic_of(id)
+  local own = settings_of(topic)
+  if own.paused or own.onHeadDead ~= 'pause' then return end
+  local rest = string.gsub(settings_texts[topic] or '{}', '^{"paused":false,?', '{')
+  local job_id = string.gsub(string.sub(id, #topic + 2), '[\\"]', '\\%0')
+  local text = '{"paused":true,"pauseReason":"job ' .. job_id .. ' is dead"' .. (rest == '{}' and '' or ',') .. string.sub(rest, 2)
+  call('HSET', TOPICS, topic, text)
+  is_there[TOPICS] = true
+  note_settings(topic, text)
+end
