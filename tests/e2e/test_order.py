@@ -138,6 +138,7 @@ def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
         server.schedule(topic=topic + ".other", jobId=str(number), url=receiver.url(), retry=0)
     until(lambda: any(one["state"] != "closed" for one in server.get("/receivers").expect(200)["receivers"]), 20,
           lambda: server.get("/receivers").body)
+    receiver.script(topic + ".other", Answer(200))
     for number in range(20):
         schedule(server, topic, f"{number:02}", receiver)
     until(lambda: server.get(f"/topics/{topic}").json["jobs"]["held"] > 1, 20,

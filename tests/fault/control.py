@@ -17,7 +17,7 @@ CONTROLS = {
     # Any process may end a lease.
     "no nonce check": [("lib/fence", "if string.match(claim, '^%S+') == nonce then\n", "if true then\n")],
     # A failed attempt is the last one.
-    "no retry": [("retry", "    if wait < 0 and due then put_back(id, due) else put(id, earliest or soonest + wait) end",
+    "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
     "no due time": [("claim", " and is_due(places[2 * number + 2])", ""),

@@ -33,12 +33,11 @@ for i = 2, #ARGV, 5 do
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count(topic_of(id), 'r', 1) end
+    local at = earliest or soonest + wait
     if keeps_place and due then
-      again(id, due, wait >= 0 and soonest + wait)
-    elseif wait < 0 and due then
-      put_back(id, due)
+      again(id, due, wait >= 0 and at)
     else
-      put(id, earliest or soonest + wait)
+      if wait < 0 and due then put_back(id, due) else put(id, at) end
     end
     if follow_ups[number] then follow(follow_ups[number]) end
   else
