@@ -3,7 +3,7 @@
 -- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were held are in
 -- behind, and those that were free are in turns up to the last score at the beginning of the walk. meta has the place of the
 -- walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk is under way.
--- uses: places turns_page
+-- uses: again places turns_page
 
 local function behind_step(name, last, most)
   local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
@@ -46,6 +46,7 @@ local function reoffer(most)
       topics, place = turns_step(from, last, most - number)
     end
     touch_all(topics)
+    for i = 1, #topics do leave_line(topics[i]) end
     number = number + #topics
   end
   if place then
