@@ -13,20 +13,13 @@
 enum { DETAIL_MAX = 2048 };
 
 static const char *const why_words[] = {
-    [APP_WHY_NOT_DUE] = "not_due",
-    [APP_WHY_RETRY] = "waits_for_retry",
-    [APP_WHY_NOT_YET] = "not_yet",
-    [APP_WHY_LATER_VERSION] = "later_version",
-    [APP_WHY_IN_TURN] = "in_turn",
-    [APP_WHY_SETTINGS] = "settings",
-    [APP_WHY_PAUSED] = "paused",
-    [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
-    [APP_WHY_RATE] = "rate",
-    [APP_WHY_ORDER] = "order",
-    [APP_WHY_BREAKER] = "breaker",
-    [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
-    [APP_WHY_UNDER_WAY] = "under_way",
-    [APP_WHY_DEAD] = "dead",
+    [APP_WHY_NOT_DUE] = "not_due",     [APP_WHY_RETRY] = "waits_for_retry",
+    [APP_WHY_NOT_YET] = "not_yet",     [APP_WHY_LATER_VERSION] = "later_version",
+    [APP_WHY_IN_TURN] = "in_turn",     [APP_WHY_SETTINGS] = "settings",
+    [APP_WHY_PAUSED] = "paused",       [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
+    [APP_WHY_RATE] = "rate",           [APP_WHY_ORDER] = "order",
+    [APP_WHY_BREAKER] = "breaker",     [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
+    [APP_WHY_UNDER_WAY] = "under_way", [APP_WHY_DEAD] = "dead",
 };
 
 /* Writes why the job waits and how to change it. */
@@ -118,8 +111,7 @@ static void tell_topic(const struct telling *telling)
     case APP_WHY_PAUSED:
         buffer_printf(telling->text,
                       "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
-                      finding->pause_reason[0] ? ": " : "", finding->pause_reason,
-                      SLICE_ARG(telling->topic));
+                      finding->pause_reason[0] ? ": " : "", finding->pause_reason, SLICE_ARG(telling->topic));
         break;
     case APP_WHY_ORDER:
         buffer_printf(telling->text,

@@ -5,7 +5,14 @@
 #include "app/app.h"
 
 /* Why due jobs of a topic are not delivered. */
-enum app_hold { APP_HOLD_NONE, APP_HOLD_PAUSED, APP_HOLD_SETTINGS, APP_HOLD_IN_FLIGHT, APP_HOLD_RATE, APP_HOLD_LINE };
+enum app_hold {
+    APP_HOLD_NONE,
+    APP_HOLD_PAUSED,
+    APP_HOLD_SETTINGS,
+    APP_HOLD_IN_FLIGHT,
+    APP_HOLD_RATE,
+    APP_HOLD_LINE
+};
 
 struct app_topic {
     struct slice name;

@@ -25,7 +25,7 @@ struct why {
     bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
-    struct buffer head; /* jobId */
+    struct buffer head;                /* jobId */
     char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
     bool is_path_known;                /* the path's record has been read: the path does not hold the job */
     struct app_finding finding;

@@ -59,8 +59,8 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
         /* In a fifo topic, a job that expires before its retry holds the line no longer than it lives. */
         if (facts->settings && topic_settings_are_fifo(facts->settings))
-            ending->wait_ms = shorter_ms(
-                ending->wait_ms, longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
+            ending->wait_ms = shorter_ms(ending->wait_ms,
+                                         longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
     }
 }
 

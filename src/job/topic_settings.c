@@ -49,8 +49,8 @@ static void check_head_dead(struct member_parse *parse, const struct member *mem
     check_word(parse, member, "go", "pause");
 }
 
-/* The rows have the order of the text, in which scripts/lib/pause.lua relies on the first two. Scripts copy or compare urls unchanged, so a url must have no
- * escapes. */
+/* The rows have the order of the text, in which scripts/lib/pause.lua relies on the first two. Scripts copy
+ * or compare urls unchanged, so a url must have no escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
     {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,

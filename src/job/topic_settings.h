@@ -1,8 +1,8 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
- * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, order, onHeadDead, url, the callbacks
- * and retention; consumers read the rest. Settings that are not set are not in the text. A topic without
- * settings has no text.
+ * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, order, onHeadDead,
+ * url, the callbacks and retention; consumers read the rest. Settings that are not set are not in the text. A
+ * topic without settings has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. needs names the features that a process must know to serve the
@@ -35,7 +35,7 @@ struct topic_settings {
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
     struct slice pause_reason;                  /* for people; empty unless is_paused */
     struct slice order;                         /* "due", "fifo"; empty: not set */
-    struct slice on_head_dead;                  /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
+    struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* for jobs without their own */
     int64_t timeout_ms;             /* for jobs without their own */

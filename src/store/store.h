@@ -286,7 +286,8 @@ struct store_topic {
     /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
      * it is held until something other than time changes. */
     int64_t held_ms;
-    /* The id of the job that holds the line of a fifo topic: in flight, or the first waiting job; else empty. */
+    /* The id of the job that holds the line of a fifo topic: in flight, or the first waiting job; else empty.
+     */
     struct slice head;
     /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
     struct {

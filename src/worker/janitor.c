@@ -19,8 +19,7 @@ static const struct {
     {{"attempts", 8}, true, true},    {{"kept", 4}, false, true},      {{"dead", 4}, true, true},
     {{"kept_until", 10}, true, true}, {{"dead_due", 8}, true, true},   {{"due", 3}, true, true},
     {{"turns", 5}, true, true},       {{"held", 4}, true, true},       {{"lines", 5}, true, true},
-    {{"names", 5}, true, true},
-    {{"topics", 6}, true, true},      {{"waiting", 7}, true, true},
+    {{"names", 5}, true, true},       {{"topics", 6}, true, true},     {{"waiting", 7}, true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 

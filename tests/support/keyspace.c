@@ -54,16 +54,16 @@ static bool is_one_of(struct slice name, const char *const *names)
 static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("sends")) ||
-           is_one_of(name, (const char *const[]){"jobs", "holders:", "crashes", "attempts", "carry", "meta",
-                                                 "topics", "patterns", "rates",
-                                                 "begun:", "hour:", "receivers", "idempotency", "numbers",
-                                                 "survey", "groups", "schedules", "fired", "lines", NULL});
+           is_one_of(name, (const char *const[]){"jobs",   "holders:",  "crashes",     "attempts", "carry",
+                                                 "meta",   "topics",    "patterns",    "rates",    "begun:",
+                                                 "hour:",  "receivers", "idempotency", "numbers",  "survey",
+                                                 "groups", "schedules", "fired",       "lines",    NULL});
 }
 
 static bool has_words(struct slice name)
 {
-    return is_one_of(
-        name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired", "lines", NULL});
+    return is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
+                                                 "lines", NULL});
 }
 
 /* In kept, the first commas end fields; a record follows, which may contain commas. */
