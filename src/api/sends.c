@@ -11,7 +11,7 @@
 #include "http/query.h"
 #include "http/trace_context.h"
 
-enum { LOCATION_MAX = sizeof "/jobs//?group=" + 2 * JOB_TOPIC_NAME_MAX + 3 * JOB_ID_MAX };
+enum { LOCATION_MAX = sizeof "/jobs//?group=" + JOB_TOPIC_NAME_MAX + JOB_TOPIC_MAX + (size_t)3 * JOB_ID_MAX };
 
 /* ---- answers ---- */
 

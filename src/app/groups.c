@@ -211,7 +211,7 @@ void app_group_change(struct app *app, const struct app_caller *caller, const st
         return;
     struct change *change = NEW(struct change);
     *change = (struct change){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
-    buffer_init_fallible(&change->old_text, 2 * GROUP_BYTES_MAX);
-    buffer_init_fallible(&change->new_text, 2 * GROUP_BYTES_MAX);
+    buffer_init_fallible(&change->old_text, (size_t)2 * GROUP_BYTES_MAX);
+    buffer_init_fallible(&change->new_text, (size_t)2 * GROUP_BYTES_MAX);
     read_group(app, call->name, on_old, change);
 }

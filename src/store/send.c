@@ -63,7 +63,7 @@ static void send_add_item(const struct batch_item *item, struct script_call *cal
 static bool read_states(const struct redis_reply *reply, size_t first, struct store_sent *sent)
 {
     size_t size = redis_reply_size(reply);
-    if ((size - first) % SEEN_PARTS || size - first > SEEN_PARTS * STORE_SEND_MAX)
+    if ((size - first) % SEEN_PARTS || size - first > (size_t)SEEN_PARTS * STORE_SEND_MAX)
         return false;
     for (size_t at = first; at < size; at += SEEN_PARTS) {
         struct store_sent_job *job = &sent->jobs[sent->count++];
