@@ -119,8 +119,9 @@ static enum status check_definition(struct definition *definition, struct recurr
         job_errors_add(errors, "timezone", problem.text);
     else if (status != STATUS_OK)
         return status;
-    if (!target_is_allowed(definition->app, job->url, why))
-        job_errors_add(errors, "job.url", why);
+    const char *member = target_refused_member(definition->app, job, why);
+    if (member)
+        job_errors_add_named(errors, "job.", slice_of(member), why);
     if (errors->count > 0)
         return STATUS_INVALID;
     recurring->created_ms = old ? old->created_ms : definition->now_ms;

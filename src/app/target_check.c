@@ -50,3 +50,14 @@ bool target_is_callback_allowed(const struct app *app, struct slice value, char 
     callback_fini(&callback);
     return is_allowed;
 }
+
+const char *target_refused_member(const struct app *app, const struct job *job, char why[TARGET_WHY_SIZE])
+{
+    if (!target_is_allowed(app, job->url, why))
+        return "url";
+    if (!target_is_callback_allowed(app, job->on_delivered, why))
+        return "onDelivered";
+    if (!target_is_callback_allowed(app, job->on_dead, why))
+        return "onDead";
+    return target_is_callback_allowed(app, job->on_attempt, why) ? NULL : "onAttempt";
+}

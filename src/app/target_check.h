@@ -13,4 +13,8 @@ bool target_is_allowed(const struct app *, struct slice url, char why[TARGET_WHY
 /* Does the same for the url of a callback, see job/callback.h. An empty value is allowed. */
 bool target_is_callback_allowed(const struct app *, struct slice callback, char why[TARGET_WHY_SIZE]);
 
+/* Returns the member of the job, its url or a callback, whose target is not allowed. Returns NULL if all are
+ * allowed. */
+const char *target_refused_member(const struct app *, const struct job *, char why[TARGET_WHY_SIZE]);
+
 #endif

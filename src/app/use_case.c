@@ -133,19 +133,11 @@ bool use_case_is_unready(const struct app *app, struct slice id, app_verdict_fn 
 
 bool use_case_is_target_refused(const struct app *app, const struct job *job, app_verdict_fn *fn, void *arg)
 {
-    const char *field = NULL;
     char why[TARGET_WHY_SIZE];
-    if (!target_is_allowed(app, job->url, why))
-        field = "url";
-    else if (!target_is_callback_allowed(app, job->on_delivered, why))
-        field = "onDelivered";
-    else if (!target_is_callback_allowed(app, job->on_dead, why))
-        field = "onDead";
-    else if (!target_is_callback_allowed(app, job->on_attempt, why))
-        field = "onAttempt";
-    if (field)
-        refuse_field(field, why, fn, arg);
-    return field != NULL;
+    const char *member = target_refused_member(app, job, why);
+    if (member)
+        refuse_field(member, why, fn, arg);
+    return member != NULL;
 }
 
 bool use_case_is_sibling(struct slice id, app_verdict_fn *fn, void *arg)

@@ -216,6 +216,18 @@ def test_each_job_of_a_group_has_its_callback(server, receiver, topic):
     assert server.post({"topic": topic, "jobId": "b", "group": topic, "onDelivered": "http://10.0.0.1/"}).fields() == ["onDelivered"]
 
 
+def test_each_occurrence_of_a_schedule_has_its_callback(server, receiver, topic):
+    job = {"url": receiver.url(), "onDelivered": {"url": receiver.url("/done?key=1"), "headers": {"X-A": "1"}}}
+    path = f"/schedules/{topic}/often"
+    shown = server.request("PUT", path, json.dumps({"every": 1, "job": job}), JSON).expect(201)["job"]["onDelivered"]
+    assert shown == {"url": receiver.url("/done?***"), "headers": {"X-A": "***"}}
+    found = until(lambda: receiver.of(f"{topic}~callbacks"), 20, "a callback")
+    assert document(found[0])["jobId"].startswith("often~") and found[0].headers["x-a"] == "1"
+    server.request("DELETE", path).expect(200)
+    refused = server.request("PUT", path, json.dumps({"every": 1, "job": {**job, "onDead": "http://10.0.0.1/"}}), JSON)
+    assert refused.fields() == ["job.onDead"]
+
+
 def test_a_callback_is_signed_with_the_secrets_of_the_topic(server, receiver, topic):
     put(server, topic, secrets=[SECRET]).expect(200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), onDelivered=receiver.url("/done"))

@@ -296,6 +296,7 @@ START_TEST(a_paths_probe_is_given_back_when_its_receiver_holds_the_job)
     ck_assert_int_eq(world_asked()->report.probe, 10);
     ck_assert_uint_eq(world_asked()->report.cause.size, 0);
     world_answer_report(STATUS_OK, 11, 0, path);
+    permit_drop(&permit);
 }
 END_TEST
 
