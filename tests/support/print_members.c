@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "job/job_members.h"
+#include "job/recurring.h"
 #include "job/topic_settings.h"
 
 int main(void)
@@ -14,6 +15,8 @@ int main(void)
     members_describe(&job_members, &json);
     json_put_name(&json, "settings");
     members_describe(&topic_settings_members, &json);
+    json_put_name(&json, "schedule");
+    members_describe(&recurring_members, &json);
     json_end_object(&json);
     puts(buffer_text(&out));
     buffer_fini(&out);
