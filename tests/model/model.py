@@ -1027,7 +1027,7 @@ CONTROLS = {
     "two outcomes in a batch": [("lib/fence", "if verdict and not has_ended[id] then", "if verdict then")],
     "not offered after complete": [("complete", "    touch(topic)\n", "")],
     "a weight counts for nothing": [("claim", "settings_of(topics[i]).weight or 1", "1")],
-    "a served topic keeps its place": [("claim", "math.ceil(number * A_JOB / turn.weight)", "0")],
+    "a served topic keeps its place": [("claim", "math.ceil(turn.taken * A_JOB / turn.weight)", "0")],
     "limit ignored": [("claim", "limit_of(topic) - in_flight[topic]", "most")],
     "pause ignored": [("lib/offer", "own.paused or ", "")],
     "rate ignored": [("claim", ", (tokens_of(topic)))", ")")],

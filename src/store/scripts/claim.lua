@@ -8,7 +8,7 @@
 -- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are those
 -- of the jobs, and a few topics that were skipped because their settings cannot be read or require something
 -- that this process does not support.
--- uses: attempts crashes due expiry places probe settings
+-- uses: attempts crashes due expiry places probe settings weights
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -53,8 +53,8 @@ local function take_newest(turn, most)
 end
 
 -- Returns the first places of a topic's due jobs, up to a number. next: the score of the place after them, or false.
-local function plan_turn(topic, most)
-  local turn = {topic = topic, ids = {}, scores = {}, taken = 0, holders = {}, spending = 0, is_front = true}
+local function plan_turn(topic, most, score, weight)
+  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, taken = 0, holders = {}, spending = 0, is_front = true}
   most = most_of(topic, most)
   if most < 1 then return turn end
   local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
@@ -116,9 +116,7 @@ local function lease_all(turns)
   return #turns
 end
 
--- Returns the virtual time of a topic after this many jobs of its turn.
-local function after_turn(turn, number) return turn.score + math.ceil(number * A_JOB / turn.weight) end
-
+next_turns = {}
 local served, is_served = {}, {}
 local function end_turn(turn)
   local topic, is_whole = turn.topic, turn.taken == #turn.ids
@@ -136,7 +134,7 @@ local function end_turn(turn)
     keep_name(topic)
   end
   if turn.spending > 0 then spend_tokens(topic, turn.spending, tonumber(turn.first)) end
-  if turn.taken > 0 then next_turns[topic] = after_turn(turn, turn.taken) end
+  next_turns[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * A_JOB / turn.weight) or nil
   first_scores[topic] = nil
   if turn.is_front and is_whole then first_scores[topic] = turn.next end
   offer(topic)
@@ -150,30 +148,11 @@ local function look_at_holders(topics)
   for i = 1, #keys do in_flight[topics[i]] = 0 end
 end
 
--- Before virtual time is no longer exact: the few topics that can bring it so far begin anew.
-local VIRTUAL_MAX, RENUMBERED_MAX = 2 ^ 51, 1000
-local function renumber(first)
-  next_turns = {}
-  if call('ZCARD', TURNS) > RENUMBERED_MAX then return end
-  local all = call('ZRANGE', TURNS, '0', '-1', 'WITHSCORES')
-  for i = 1, #all, 2 do all[i], all[i + 1] = math.max(1, all[i + 1] - first), all[i] end
-  call('ZADD', TURNS, unpack(all))
-end
-
--- Returns how many jobs a topic with a weight may get at once: as many as it gets before the next topic, at least a share.
-local function share_of(scores, i, weight, turns)
-  local following = scores[i + 1] or math.huge
-  for j = 1, i - 1 do
-    local number = #turns[j].ids
-    if number > 0 then following = math.min(following, after_turn(turns[j], number)) end
-  end
-  return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
-end
-
 -- The first topics in turns have their turn one after the other; then those that are still ready move on. Each round
 -- gives a job, except where places have no records, the clock stepped back or the limit was lowered: that is cleared away in
 -- bounded steps, too. Topics that a claim full of bytes does not come to keep their turns.
 local TURNS_AT_ONCE = 64
+local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact
 local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
 local function take_turns()
@@ -188,18 +167,18 @@ local function take_turns()
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
     rounds = rounds - 1
     local weight = settings_of(topics[i]).weight or 1
-    local most = weight == 1 and share or share_of(scores, i, weight, turns)
-    turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned))
-    turns[i].score, turns[i].weight = scores[i], weight
-    planned = planned + #turns[i].ids
-    if weight > 1 and #turns[i].ids > 0 then due_again = math.min(due_again, after_turn(turns[i], #turns[i].ids)) end
+    local most = weight == 1 and share or share_before_next(i, weight, scores, turns, share)
+    turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned), scores[i], weight)
+    local number = #turns[i].ids
+    planned = planned + number
+    if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * A_JOB / weight) end
   end
   for i = 1, lease_all(turns) do end_turn(turns[i]) end
   delete_buckets()
   local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
   if is_alone then turns_added = {} end -- it has its turn already
   write_offers(true)
-  if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber(scores[1]) end
+  if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber_turns(scores[1]) end
   return #topics > 0 and not is_stuck
 end
 

@@ -61,13 +61,13 @@ end
 -- (start-time fair queueing). A topic that becomes ready begins behind all others, 1 after the last one: it has no credit
 -- for idleness, and topics of one time keep the order of their arrival.
 local A_JOB = 1048576
-local next_turns = {} -- by topic that was served: its new score
+local next_turns = nil -- in a claim: new scores of the topics that it serves
 
 -- A topic that is in turns already keeps its place, unless it has had its turn.
 local function add_turns(had_turn)
   local last, numbered = nil, {}
   for i = 1, #turns_added do
-    local score = next_turns[turns_added[i]]
+    local score = next_turns and next_turns[turns_added[i]]
     if not score then
       last = (last or call('ZRANGE', TURNS, '0', '0', 'REV', 'WITHSCORES')[2] or 0) + 1
       score = last

@@ -1,0 +1,23 @@
+-- weights.lua - turns of topics with a weight, in virtual time: see offer.lua.
+-- uses: offer
+
+-- Returns how many jobs the topic number i of a claim may get at once: as many as it gets before the next topic has its turn,
+-- at least a share. turns: of the topics before it.
+-- rare: weights
+local function share_before_next(i, weight, scores, turns, share)
+  local following = scores[i + 1] or math.huge
+  for j = 1, i - 1 do
+    local turn = turns[j]
+    if #turn.ids > 0 then following = math.min(following, turn.score + #turn.ids * A_JOB / turn.weight) end
+  end
+  return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
+end
+
+-- Begins virtual time anew before it is no longer exact. Where very many topics wait, it takes years to come that far.
+-- rare: weights
+local function renumber_turns(first)
+  if call('ZCARD', TURNS) > 1000 then return end
+  local all = call('ZRANGE', TURNS, '0', '-1', 'WITHSCORES')
+  for i = 1, #all, 2 do all[i], all[i + 1] = math.max(1, all[i + 1] - first), all[i] end
+  call('ZADD', TURNS, unpack(all))
+end
