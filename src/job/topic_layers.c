@@ -1,6 +1,7 @@
 #include "job/topic_layers.h"
 
 #include "job/json.h"
+#include "job/topic_patterns.h"
 #include "job/url.h"
 
 #define NEEDS SLICE("\"needs\"")
@@ -182,7 +183,10 @@ static struct slice origin_of(const struct topic_layers *layers, struct slice co
     if (!find(common, key, &ignored) || !is_inherited(layers->own, common, key))
         return SLICE("default");
     buffer_clear(room);
-    return find(common, FROM, &from) && find(from, key, &origin) ? json_text(origin, room) : layers->pattern;
+    origin = find(common, FROM, &from) && find(from, key, &origin) && json_is_text(origin)
+                 ? json_text(origin, room)
+                 : layers->pattern;
+    return topic_pattern_is_open(origin) ? origin : layers->pattern; /* duepost writes no other names */
 }
 
 void topic_layers_show_from(const struct topic_layers *layers, const struct members *table,

@@ -1,5 +1,6 @@
 /* patterns.c - reads and replaces the settings of all patterns, of which each shard has a copy. */
 #include "base/memory.h"
+#include "job/topic_patterns.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
@@ -26,6 +27,8 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_PATTERN)
         status = reply_refuse("patterns");
     for (size_t at = FIRST_PATTERN; status == STATUS_OK && at + 1 < redis_reply_size(reply); at += 2) {
+        if (!topic_pattern_is_open(redis_reply_text(redis_reply_at(reply, at))))
+            continue; /* another program wrote this; the next change removes it */
         if (found.count == STORE_PATTERNS_MAX)
             status = reply_refuse("patterns");
         else

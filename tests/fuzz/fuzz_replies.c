@@ -16,6 +16,7 @@
 #include "io/resolver.h"
 #include "job/json.h"
 #include "job/receiver.h"
+#include "job/topic_settings.h"
 #include "store/shard.h"
 
 /* ---- the loop ---- */
@@ -390,6 +391,32 @@ static void on_set(void *arg, enum status status)
     called++;
 }
 
+static void on_patterns(void *arg, enum status status, const struct store_patterns *found)
+{
+    (void)arg;
+    called++;
+    if (status != STATUS_OK)
+        return;
+    assert(found->count <= STORE_PATTERNS_MAX);
+    for (size_t i = 0; i < found->count; i++)
+        (void)topic_settings_service(found->patterns[i].text);
+}
+
+static void on_reoffered(void *arg, enum status status, size_t count, bool is_full)
+{
+    (void)arg, (void)status, (void)count, (void)is_full;
+    called++;
+}
+
+static void on_mended_patterns(void *arg, enum status status, size_t count)
+{
+    (void)arg, (void)status, (void)count;
+    called++;
+}
+
+static const struct store_pattern some_pattern = {SLICE_INIT("mail-*"), SLICE_INIT("{}")};
+static const struct store_patterns one_pattern = {.version = 7, .patterns = &some_pattern, .count = 1};
+
 static void on_receivers(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
                          struct store_receiver_cursor next)
 {
@@ -525,7 +552,7 @@ static void up_all(void)
             links[i].events.on_up(links[i].events.arg);
 }
 
-enum { CALLS = 35 };
+enum { CALLS = 38 };
 
 /* As many callbacks as it brings. */
 static unsigned begin(struct store *store, unsigned number)
@@ -652,6 +679,16 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 33:
         store_set_group(store, SLICE("g"), SLICE(""), SLICE("{}"), on_set, NULL);
+        return 1;
+    case 34:
+        store_patterns(store, on_patterns, NULL);
+        return 1;
+    case 35:
+        store_set_patterns(store, &one_pattern, on_set, NULL);
+        shard_reoffer(shard, on_reoffered, NULL);
+        return 2;
+    case 36:
+        store_mend_patterns(store, on_mended_patterns, NULL);
         return 1;
     default:
         fire_timers();

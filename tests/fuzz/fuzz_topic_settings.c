@@ -1,5 +1,6 @@
 #include "fuzz.h"
 #include "job/json.h"
+#include "job/topic_layers.h"
 #include "job/topic_settings.h"
 
 static struct topic_settings settings;
@@ -67,6 +68,31 @@ static void check_patch(struct slice patch, struct buffer *merged)
     buffer_fini(&text);
 }
 
+/* Layers of any texts: a merged text has each member of the first, and reading it never fails in another way.
+ */
+static void check_layers(struct slice own, struct slice common)
+{
+    struct buffer text, from;
+    buffer_init(&text, TOPIC_LAYERS_BYTES_MAX);
+    buffer_init(&from, TOPIC_LAYERS_BYTES_MAX);
+    if (topic_layers_merge(own, common, SLICE("orders-*"), &text))
+        (void)topic_settings_service(buffer_slice(&text));
+    topic_layers_show_from(&(struct topic_layers){buffer_slice(&text), own, SLICE("orders-*")},
+                           &topic_settings_members, &from);
+    buffer_clear(&text);
+    if (topic_layers_own(common, &text))
+        (void)topic_settings_service(buffer_slice(&text));
+    buffer_clear(&text);
+    buffer_append(&text, SLICE("["));
+    buffer_append(&text, own);
+    buffer_append(&text, SLICE(","));
+    buffer_append(&text, common);
+    buffer_append(&text, SLICE("]"));
+    (void)topic_settings_service(buffer_slice(&text));
+    buffer_fini(&text);
+    buffer_fini(&from);
+}
+
 /* A line with settings, then a patch for them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -74,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buffer text, merged;
     slice_cut(input_of(data, size), '\n', &first, &patch);
     check_kept(first);
+    check_layers(first, patch);
     if (topic_settings_parse(first, &settings, &errors) != STATUS_OK) {
         assert(errors.count > 0);
         return 0;

@@ -101,6 +101,16 @@ START_TEST(each_setting_says_where_it_comes_from)
     out_begin();
     topic_layers_show_from(&only, &topic_settings_members, &out);
     ck_assert_ptr_nonnull(strstr(buffer_text(&out), "\"timeout\":\"*\""));
+    /* Another program has written these. */
+    static const char *const odd[] = {"{\"timeout\":5,\"from\":{\"timeout\":\"nonsense\"}}",
+                                      "{\"timeout\":5,\"from\":{\"timeout\":7}}",
+                                      "{\"timeout\":5,\"from\":7}", "{\"timeout\":5,\"from\":{\"timeout\""};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        only.text = slice_of(odd[i]);
+        out_begin();
+        topic_layers_show_from(&only, &topic_settings_members, &out);
+        ck_assert_ptr_nonnull(strstr(buffer_text(&out), "\"timeout\":\"*\""));
+    }
     out_begin();
     topic_layers_show_from(&own, &topic_settings_members, &out);
     ck_assert_ptr_nonnull(strstr(buffer_text(&out), "\"timeout\":\"topic\""));
