@@ -134,6 +134,18 @@ def test_a_job_is_scheduled_with_a_method_bytes_and_labels(server, receiver, top
     assert "400: method" in ask(server, "schedule", topic, "--url", receiver.url(), "--method", "TRACE", code=1)
 
 
+def test_callbacks_of_a_job_and_of_a_topic(server, receiver, topic):
+    url = receiver.url("/done")
+    tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--delay", "1h", "--on-delivered", url, "--on-dead",
+         json.dumps({"url": url, "method": "PUT"}), f"--on-attempt={url}")
+    job = server.get(f"/jobs/{topic}/a").expect(200)
+    assert [job[name] for name in ("onDelivered", "onDead", "onAttempt")] == [url, {"url": url, "method": "PUT"}, url]
+    assert "400: onDead" in ask(server, "schedule", topic, "--url", receiver.url(), "--on-dead", "x", code=1)
+    tell(server, "set", topic, f"onDelivered={url}", 'onDead={"url":"%s","includeBody":true}' % url)
+    settings = server.get(f"/topics/{topic}").expect(200)["settings"]
+    assert settings == {"onDelivered": url, "onDead": {"url": url, "includeBody": True}}
+
+
 def test_a_job_is_scheduled(server, receiver, topic):
     said, _ = tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--body", '{"total": 1.10}',
                    "--header", "X-Shop: 7", "--header=X-Empty:", "--retry=2", "--timeout=1.5s")
