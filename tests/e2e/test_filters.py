@@ -66,10 +66,10 @@ def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), body={"reason": "gone", "lastAttempt": {"status": 410}})
     dead = f"state=dead&topic={topic}"
     until(lambda: count(server, dead) == 5, 10, "all but one dead")
-    server.request("PUT", f"/topics/{topic}", {"paused": True}).expect(200)
+    server.request("PUT", f"/topics/{topic}", json.dumps({"paused": True}), JSON).expect(200)
     server.schedule(topic=topic, jobId="late", url=receiver.url(), headers={"reason": "gone"}, delay=0.001, ttl=0.01)
     time.sleep(0.02)  # its ttl ends while it cannot be sent
-    server.request("PUT", f"/topics/{topic}", {"paused": False}).expect(200)
+    server.request("PUT", f"/topics/{topic}", json.dumps({"paused": False}), JSON).expect(200)
     until(lambda: count(server, dead) == 6, 10, "all dead")
     assert sorted(found(server, f"{dead}&lastStatus=410&limit=1")) == ["a-gone"]
     assert sorted(found(server, f"{dead}&lastStatus=5xx&limit=2")) == ["a-503", "b-500", "b-503"]
