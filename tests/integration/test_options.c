@@ -445,7 +445,8 @@ START_TEST(the_reference_configuration_is_what_the_table_says)
     write_file("");
     load_well("--print-reference", "");
     char *text = answer(), *reference = read_reference();
-    ck_assert_msg(strcmp(text, reference) == 0, "config/duepost.conf is not what duepost --print-reference writes");
+    ck_assert_msg(strcmp(text, reference) == 0,
+                  "config/duepost.conf is not what duepost --print-reference writes");
     options_fini(&options);
     free(reference);
     free(text);
