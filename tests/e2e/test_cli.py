@@ -105,6 +105,22 @@ def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
     until(lambda: receiver.count(topic) == 1, 5, "the delivery")
 
 
+def test_patterns_are_set_listed_and_passed_by(start, receiver, topic):
+    server = start("--reactors", "1")
+    ask(server, "set", f"{topic}-*", "paused=true", f"url={receiver.url()}")
+    name = f"{topic}-1"
+    server.schedule(topic=name, jobId="a")
+    printed = ask(server, "topics")
+    assert printed.startswith(f'{topic}-*  {{"paused":true') and "TOPIC" in printed
+    row, = [row for row in rows(printed) if row and row[0] == name]
+    assert row[9] == "paused"
+    assert [entry["topic"] for entry in json.loads(ask(server, "topics", "--json"))] == [name]
+    ask(server, "resume", name)
+    until(lambda: receiver.count(name) == 1, 5, "the delivery")
+    assert server.get(f"/topics/{name}").expect(200)["settings"]["paused"] is False
+    ask(server, "set", f"{topic}-*", "paused=", "url=")
+
+
 def test_receivers_are_listed_and_closed(start, topic):
     server, down = start("--breaker-wait", "60s"), "127.0.0.1:9"
     assert rows(ask(server, "receivers"))[1:] == []
