@@ -187,12 +187,12 @@ class World:
         commands += [("ZRANGE", f"{BASE}held:{topic}", 0, -1, "WITHSCORES") for topic in TOPICS]
         commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
-                     ("ZRANGE", BASE + "names", 0, -1), ("KEYS", "*")]
+                     ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
-        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 6 - len(TOPICS), len(TOPICS)))
-        held, (held_topics, held_number, waiting, behind, names) = replies[-6 - len(TOPICS):-6], replies[-6:-1]
+        buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 7 - len(TOPICS), len(TOPICS)))
+        held, (held_topics, held_number, waiting, behind, names, lines) = replies[-7 - len(TOPICS):-7], replies[-7:-1]
         self.keys = replies[-1]
 
         def scores(entries):
@@ -214,6 +214,7 @@ class World:
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
+            "lines": {topic: (int(at), float(score), job_id) for topic, (at, score, job_id) in notes(lines).items()},
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
@@ -224,7 +225,7 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
-                                          "behind", "names", "survey", "held", "sends", "sends_until")]
+                                          "behind", "names", "survey", "held", "lines", "sends", "sends_until")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -338,8 +339,8 @@ class World:
         self.nonces += 1
         nonce = f"!{self.nonces}"
         answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32), nonce)
-        waits = self.read_keyspace()["bucket"]
-        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, nonce, waits))
+        found = self.read_keyspace()
+        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, nonce, found["bucket"], found["lines"]))
         if answer[0] > 0 and self.chance.random() < 0.8:  # else the process that listed them dies
             listed = answer[2:2 + 2 * answer[1]]
             self.doomed += [(job_id, nonce, record) for job_id, record in zip(listed[::2], listed[1::2])]
@@ -699,7 +700,7 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "names",
+        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "lines", "names",
                      "topics", "some_jobs", "waiting"):
             cursor = None
             while cursor != "0":
@@ -888,10 +889,11 @@ class World:
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
-        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"retention": 60}, {"retention": 1.5},
+        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
+                 {"order": "fifo", "rate": rate}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
-            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
+            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice([one for one in kinds if "order" not in one]))
         else:
             self.set(self.chance.choice(OWNERS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
@@ -1098,6 +1100,15 @@ CONTROLS = {
     "a job that resumes is early": [("resume", "put_back(ids[i], dues[i])", "put_back(ids[i], dues[i] - 1000)")],
     "what is not held resumes": [("resume", "if dues[i] and places_now[i] and", "if not dues[i] or")],
     "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],
+    "a fifo topic has two in flight": [("lib/offer", "own.order == 'fifo' and 1 or ", "")],
+    "the line holds nothing": [("lib/offer", "  if line_at then return line_at end\n", "")],
+    "the head of a fifo topic loses its place": [("lib/again", "local keeps_place = is_fifo(topic_of(id))", "local keeps_place = false")],
+    "a held job is passed when its topic becomes fifo": [
+        ("lib/line", "  if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end", "  if true then return first end")],
+    "a topic that is no longer fifo keeps its line": [("settings", "  leave_line(topic)\n", "")],
+    "a head that runs again waits for its line": [("run", "      let_go(id)\n", "")],
+    "a line without its job stays": [("lib/line", "    call('HDEL', LINES, topic)\n    return first[2] or false", "    return first[2] or false")],
+    "a job with an earlier time passes the head": [("lib/line", "  call('ZADD', bucket_of(topic), score, id)\n", "")],
     "held back for less": [("release", "wait >= 0 and soonest + wait)", "wait >= 0 and soonest + wait - 500)")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],

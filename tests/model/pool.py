@@ -60,6 +60,7 @@ class Pool:
         self.undated = {}
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
+        self.line = {}  # fifo topic -> (ms, score, id): until when its head waits
         self.turn_scores = {}  # ready topic -> virtual time
         self.offered = {}  # by the call under way: topic -> whether it may be served
         self.settings = {}  # topic -> what an operator has set
@@ -96,7 +97,71 @@ class Pool:
         return sum(topic_of(job_id) == topic for job_id in (*self.holders, *(job_id for job_id, _ in self.lingering)))
 
     def limit_of(self, topic):
-        return self.settings_of(topic).get("maxInFlight", self.limit)
+        return 1 if self.is_fifo(topic) else self.settings_of(topic).get("maxInFlight", self.limit)
+
+    def is_fifo(self, topic):
+        return self.settings_of(topic).get("order") == "fifo"
+
+    def line_until(self, topic):
+        """Until when the head may not go."""
+        at, score, job_id = self.line.get(topic, (0, 0, ""))
+        return at if at > self.now and self.waiting(topic)[:1] == [(score, job_id)] else None
+
+    def hold_line(self, job_id, due, at):
+        topic = topic_of(job_id)
+        old_at, old_due, old_id = self.line.get(topic, (0, 0, job_id))
+        at = max(at, int(due))
+        if old_id != job_id:
+            at = max(at, old_at)
+            if old_due < due:
+                job_id, due = old_id, old_due
+        self.line[topic] = (at, due, job_id)
+
+    def let_go(self, job_id):
+        topic = topic_of(job_id)
+        if self.is_fifo(topic):
+            if topic in self.line and self.line[topic][2] == job_id:
+                del self.line[topic]
+            self.touched[topic] = True
+
+    def keep_line(self, topic):
+        """The head stays the first, and a line without its job goes."""
+        waiting = self.waiting(topic)
+        held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
+        if waiting and held and held[0][0] < waiting[0][0]:
+            due, job_id = held[0]
+            self.line[topic] = (max(int(self.bucket[job_id]), self.line.get(topic, (0,))[0]), due, job_id)
+            self.bucket[job_id] = due
+            waiting = held
+        at, score, job_id = self.line.get(topic, (0, 0, None))
+        if not job_id or waiting[:1] == [(score, job_id)]:
+            return
+        if self.bucket.get(job_id) == score:
+            score = waiting[0][0] - 1 / TIES
+            self.bucket[job_id] = score
+            self.line[topic] = (at, score, job_id)
+        else:
+            del self.line[topic]
+
+    def again(self, job_id, due, at):
+        """Gives a job back for its next attempt: at None: at once."""
+        is_fifo = self.is_fifo(topic_of(job_id))
+        if is_fifo or at is None or due > at:
+            self.put_back(job_id, due)
+        else:
+            self.put(job_id, at)
+        if is_fifo:
+            self.hold_line(job_id, due, at or 0)
+
+    def leave_line(self, topic):
+        if topic not in self.line or self.is_fifo(topic):
+            return
+        at, score, job_id = self.line.pop(topic)
+        held = self.held.get(job_id)
+        if self.bucket.get(job_id) == score and at > int(score):
+            self.put(job_id, at)
+            if held is not None:
+                self.held[job_id] = held
 
     def rate_of(self, topic):
         """(us between two, us that may be spent ahead, us up to which it is spent), or None."""
@@ -154,10 +219,14 @@ class Pool:
         """None when it may be served."""
         if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
+        if self.is_fifo(topic) and self.line_until(topic):
+            return self.line_until(topic)
         tokens, next_at = self.tokens(topic)
         return next_at if tokens < 1 else None
 
     def offer(self, topic):
+        if self.is_fifo(topic) and (self.line or self.held):
+            self.keep_line(topic)
         waiting = self.waiting(topic)
         is_due = waiting and self.is_due(waiting[0][0])
         held_until = is_due and self.held_until(topic)
@@ -423,6 +492,7 @@ class Pool:
                     at = self.put(job_id, self.due_of(when)[0])
                 elif job_id in self.held:
                     self.put_back(job_id, self.held[job_id])
+                    self.let_go(job_id)
                 answers.append(at)
         self.finish()
         return answers
@@ -539,6 +609,8 @@ class Pool:
                 self.take(job_id)
                 at = self.due_of(when)[0]
                 self.put(job_id, at)
+            else:
+                self.let_go(job_id)
             answers.append(at)
         self.finish()
         return answers
@@ -563,6 +635,7 @@ class Pool:
             self.spent.pop(topic, None)
             self.begun.pop(topic, None)
         self.touched[topic] = True
+        self.leave_line(topic)
         self.undated[topic] = True
         ids = (*self.jobs, *self.kept, *(job_id for job_id, _ in self.lingering))
         self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
@@ -765,11 +838,16 @@ class Pool:
     def retry(self, items):
         def finish_item(job_id, nonce, wait, record, line):
             due = self.holders[job_id][1] if job_id in self.holders else None
+            is_fifo = self.is_fifo(topic_of(job_id))
+            if is_fifo and due is None:
+                due = self.bucket.get(job_id)
             self.take(job_id)
             self.jobs[job_id] = record
             self.crashes.pop(job_id, None)
             self.note(job_id, line)
-            if wait < 0 and due is not None:
+            if is_fifo and due is not None:
+                self.again(job_id, due, None if wait < 0 else self.soonest + wait)
+            elif wait < 0 and due is not None:
                 self.put_back(job_id, due)
             else:
                 self.put(job_id, max(self.now, int(self.place)) if wait < 0 else self.soonest + wait)
@@ -788,10 +866,7 @@ class Pool:
         def finish_item(job_id, nonce, wait, claimed, receiver):
             due = self.holders[job_id][1]
             self.take(job_id)
-            if wait < 0 or due > self.soonest + wait:
-                self.put_back(job_id, due)
-            else:
-                self.put(job_id, self.soonest + wait)
+            self.again(job_id, due, None if wait < 0 else self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0
             if wait >= 0:
                 self.held[job_id] = due
@@ -803,9 +878,12 @@ class Pool:
 
     def resume(self, guide):
         """guide: what breaker:<receiver> had."""
+        held = dict(self.held)
         for job_id in guide:
             if job_id in self.held and job_id in self.bucket and self.held[job_id] < self.bucket[job_id]:
                 self.put_back(job_id, self.held[job_id])
+            if job_id in held:
+                self.let_go(job_id)
         self.finish()
         return [len(guide)]
 
@@ -829,7 +907,7 @@ class Pool:
         for job_id in ids:
             due = self.holders[job_id][1]
             self.take(job_id)
-            self.put_back(job_id, due)
+            self.again(job_id, due, None)
         for place in sorted(self.lingering, key=lambda place: (self.lingering[place], place))[:most]:
             if place[1] == nonce:
                 self.free_place(*place)
@@ -915,8 +993,8 @@ class Pool:
             lost = [job_id for at, job_id in entries if at > self.now + LEASE_MS + STEP_MS]
         return lost[:most]
 
-    def recover(self, expected, most, nonce, waits):
-        """waits: id -> the time that chance gave, for those where it decides."""
+    def recover(self, expected, most, nonce, waits, lines):
+        """waits: id -> the time that chance gave, for those where it decides; lines: topic -> the same, in fifo topics."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
         ids, doomed = self.lost(self.leases, most), []
@@ -931,7 +1009,10 @@ class Pool:
                 doomed.append(job_id)
                 continue
             self.take(job_id)
-            if losses > 1:
+            if self.is_fifo(topic_of(job_id)):
+                at, *_ = lines.get(topic_of(job_id), (0,))
+                self.again(job_id, due, min(max(at, self.now), self.now + 2 ** losses * LEASE_MS) if losses > 1 else None)
+            elif losses > 1:
                 at = int(waits.get(job_id, -1))
                 if due > self.now and waits.get(job_id) == due:
                     self.put_back(job_id, due)
@@ -953,7 +1034,7 @@ class Pool:
         return {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
-            "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering,
+            "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering, "lines": self.line,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
