@@ -1108,7 +1108,6 @@ CONTROLS = {
     "a topic that is no longer fifo keeps its line": [("settings", "  leave_line(topic)\n", "")],
     "a head that runs again waits for its line": [("run", "      let_go(id)\n", "")],
     "a line without its job stays": [("lib/line", "    call('HDEL', LINES, topic)\n    return first[2] or false", "    return first[2] or false")],
-    "a job with an earlier time passes the head": [("lib/line", "  call('ZADD', bucket_of(topic), score, id)\n", "")],
     "held back for less": [("release", "wait >= 0 and soonest + wait)", "wait >= 0 and soonest + wait - 500)")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
     "recovers after a step of the clock": [("recover", "> STEP_MS then", "> STEP_MS * 1e9 then")],
