@@ -75,7 +75,7 @@ static void add_patterns(const struct batch_item *item, struct script_call *call
     script_call_number(call, patterns->version);
     if (!entry->is_copy)
         script_call_text(call, SLICE(""));
-    script_call_number(call, STORE_FORMAT_PATTERNS);
+    script_call_number(call, patterns->count > 0 ? STORE_FORMAT_PATTERNS : 0);
     script_call_number(call, (int64_t)patterns->count);
     for (size_t i = 0; i < patterns->count; i++) {
         script_call_text(call, patterns->patterns[i].name);

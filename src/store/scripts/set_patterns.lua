@@ -7,7 +7,7 @@
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
 --   new      the version of the copy, or '' for a new version
---   format   the format that data with these settings have: earlier versions of duepost refuse it
+--   format   the format that data with these settings have, which earlier versions refuse; 0 without patterns
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
