@@ -394,3 +394,23 @@ def test_a_group_is_sent_to_from_each_shard(server, receiver, topic):
     for group in groups:
         server.request("DELETE", f"/groups/{group}").expect(200)
         server.post({"topic": names[0], "group": group}).expect(400)
+
+
+def test_schedules_fire_in_each_shard(server, receiver, topic):
+    names = topics(topic)
+    for name in names:
+        reply = server.request("PUT", f"/schedules/{name}/often", json.dumps({"every": 1, "job": {"url": receiver.url()}}),
+                               {"Content-Type": "application/json"})
+        assert reply.status == 201, reply.body
+    until(lambda: all(receiver.count(name) >= 2 for name in names), 60, "two occurrences of each")
+    listed, cursor = [], ""
+    while True:
+        page = server.get(f"/schedules?limit=5{cursor}").expect(200)
+        listed += [entry["topic"] for entry in page["schedules"] if entry["topic"] in names]
+        if "cursor" not in page:
+            break
+        cursor = f"&cursor={page['cursor']}"
+    assert sorted(listed) == sorted(names)
+    for name in names:
+        server.request("DELETE", f"/schedules/{name}/often").expect(200)
+    assert all(arrival.job_id.startswith("often~2") for name in names for arrival in receiver.of(name))

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from patience import until, watch
+from patience import SLOW, until, watch
 from receiver import HANG
 
 JSON = {"Content-Type": "application/json"}
@@ -84,8 +84,11 @@ def test_cron_fires_at_whole_seconds(server, receiver, topic):
 
 
 def test_it_ends_with_end_at(server, receiver, topic):
-    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2.5)
-    put(server, topic, "a", every=1, endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), job={"url": receiver.url()})
+    """The bounds are ahead by more than a slow PUT takes."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    start, end = ((now + datetime.timedelta(seconds=seconds * SLOW)) for seconds in (5, 5 + 1.5 / SLOW))
+    put(server, topic, "a", every=1, startAt=start.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        job={"url": receiver.url()})
     until(lambda: read(server, topic, "a")["next"] == [], 30, "the end")
     until(lambda: receiver.count(topic) == 2, 30, "both occurrences")
 
