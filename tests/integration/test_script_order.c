@@ -1,0 +1,83 @@
+/* Topics with order fifo: the head keeps its place and holds the line. */
+#include "support/script_examples.h"
+#include "support/suite.h"
+
+#define FIFO   "topics: t={\"order\":\"fifo\"}\n"
+#define JOBS   "jobs: t/a={a} t/b={b}\n"
+#define FLIES  "bucket:t: t/b@now-5\ndue: t@inf\nholders:t: t/a=n1,now-9\nleases: t/a@now+5000\n"
+#define WAITS  "bucket:t: t/a@now-9 t/b@now-5\n"
+#define LINE   "lines: t=now+501,now-9,t/a\n"
+#define AT_ONE "turns: t@1\n"
+
+START_TEST(a_head_that_is_given_back_keeps_its_place_and_holds_the_line)
+{
+    CHECK_EXAMPLES( //
+        {FLIES JOBS FIFO, "retry t/a n1 500 {a} ''", "1 wake now+501", WAITS "due: t@now+501\n" JOBS LINE FIFO},
+        {FLIES JOBS FIFO, "release t/a n1 500 now -", "1 wake now+501",
+         WAITS "due: t@now+501\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS LINE FIFO},
+        {FLIES JOBS FIFO, "abandon n1 9", "1",
+         WAITS JOBS "lines: t=now-9,now-9,t/a\nready: t\n" FIFO AT_ONE},
+        /* A job that came meanwhile, with an earlier time, does not pass it. */
+        {"bucket:t: t/b@now-20\ndue: t@inf\nholders:t: t/a=n1,now-9\nleases: t/a@now+5000\n" JOBS FIFO,
+         "retry t/a n1 500 {a} ''", "1 wake now+501",
+         "bucket:t: t/a@now-21.9995 t/b@now-20\ndue: t@now+501\n" JOBS
+         "lines: t=now+501,now-21.9995,t/a\n" FIFO}, );
+}
+END_TEST
+
+START_TEST(nothing_is_claimed_while_the_line_holds)
+{
+    CHECK_EXAMPLES( //
+        {WAITS JOBS LINE FIFO AT_ONE, "claim 10 n5 5000 2 1000", "0 0 0 wake now+501",
+         WAITS "due: t@now+501\n" JOBS LINE FIFO},
+        {WAITS "due: t@now-1\n" JOBS "lines: t=now,now-9,t/a\n" FIFO, "carry me 1 9 '' 0 5000 500",
+         "me 1 -1 -1 1 0",
+         WAITS "carry: at=now beat=1 owner=me\n" JOBS "lines: t=now,now-9,t/a\nready: t\n" FIFO AT_ONE}, );
+}
+END_TEST
+
+START_TEST(a_line_ends_with_its_job)
+{
+    CHECK_EXAMPLES( //
+        {WAITS "due: t@now+501\n" JOBS LINE FIFO, "cancel t/a ''", "0",
+         "bucket:t: t/b@now-5\njobs: t/b={b}\nready: t\n" FIFO AT_ONE},
+        {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/a 0 '' '' ''", "now-9",
+         WAITS JOBS "ready: t\n" FIFO AT_ONE},
+        {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/b 0 '' '' ''", "now-5",
+         WAITS "due: t@now+501\n" JOBS LINE FIFO},
+        {WAITS "due: t@now+501\n" JOBS LINE FIFO, "settings t {\"order\":\"fifo\"} ''", "1",
+         "bucket:t: t/b@now-5 t/a@now+501\n" JOBS "ready: t\n" AT_ONE}, );
+}
+END_TEST
+
+START_TEST(a_held_job_of_a_topic_that_becomes_fifo_gets_its_own_place)
+{
+    CHECK_EXAMPLES( //
+        {"bucket:t: t/b@now-5 t/a@now+300\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS AT_ONE,
+         "settings t '' {\"order\":\"fifo\"}", "1 wake now+300",
+         WAITS "due: t@now+300\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS
+               "lines: t=now+300,now-9,t/a\n" FIFO}, );
+}
+END_TEST
+
+START_TEST(a_dead_head_lets_the_next_job_go)
+{
+    CHECK_EXAMPLES( //
+        {FLIES JOBS FIFO, "bury t/a n1 {d} ''", "1",
+         "bucket:t: t/b@now-5\ndead: t/a@now\ndead:t: t/a@now\ndead_due: t@inf\njobs: t/b={b}\n"
+         "kept: t/a=dead,now,0,3,{d}\nready: t\n" FIFO AT_ONE}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_order");
+    TCase *tests = examples_case("order");
+    tcase_add_test(tests, a_head_that_is_given_back_keeps_its_place_and_holds_the_line);
+    tcase_add_test(tests, nothing_is_claimed_while_the_line_holds);
+    tcase_add_test(tests, a_line_ends_with_its_job);
+    tcase_add_test(tests, a_held_job_of_a_topic_that_becomes_fifo_gets_its_own_place);
+    tcase_add_test(tests, a_dead_head_lets_the_next_job_go);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
