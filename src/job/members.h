@@ -124,9 +124,6 @@ bool members_are_same(const struct members *, const void *, const void *);
 /* Copies the stored members that clients do not send. Borrows the data that old borrows. */
 void members_keep(const struct members *, void *of, const void *old);
 
-/* Returns the first present member without this flag, or NULL. */
-const struct member *members_without(const struct members *, const void *of, unsigned flag);
-
 /* Removes the members without this flag. */
 void members_limit(const struct members *, void *of, unsigned flag);
 

@@ -511,14 +511,6 @@ void members_keep(const struct members *table, void *of, const void *old)
     }
 }
 
-const struct member *members_without(const struct members *table, const void *of, unsigned flag)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (!(table->rows[i].flags & flag) && is_there(&table->rows[i], of))
-            return &table->rows[i];
-    return NULL;
-}
-
 void members_limit(const struct members *table, void *of, unsigned flag)
 {
     for (size_t i = 0; i < table->count; i++) {
