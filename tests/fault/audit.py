@@ -13,7 +13,8 @@ from redis_link import RedisError, script_texts
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "survey": "hash",
-         "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset"}
+         "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
+         "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000

@@ -20,6 +20,7 @@ from patience import SLOW, until
 import place
 from redis import Redis
 import scratch
+from ticks import Ticks
 from verdict import Fault, Verdict
 
 
@@ -49,6 +50,7 @@ class Story:
         self.action = action
         self.was_hit = False
         self.numbers = itertools.count()
+        self.ticks = Ticks(self.lane)
         self.over = threading.Event()
 
     def points_hit(self):
@@ -72,8 +74,11 @@ class Story:
                 until(node.is_ready, 20, "the second one is ready")
                 self.lane.schedule(node, f"last-{next(self.numbers)}")
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
+            self.ticks.await_all()
             self.lane.await_settled(60)
+            faults = self.ticks.faults()
             verdict = self.lane.verdict()
+            verdict.broken += faults
             verdict.broken += self.halves()
             verdict.broken += callbacks.faults(self.lane, skipped=("run",))
             return verdict
@@ -118,6 +123,7 @@ class Story:
             return
         self.break_a_claim(node)
         self.open_a_breaker()
+        self.ticks.define(node)
         self.send_to_a_group(node)
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
@@ -147,6 +153,9 @@ class Story:
         if self.can_go_on(node):
             self.lose_a_lease("lost", 0)
             self.lose_a_lease("doomed", 4)
+        if self.can_go_on(node):
+            self.ticks.read(node)
+        self.ticks.delete(node, lambda: self.can_go_on(node))
         deadline = time.monotonic() + 12 * SLOW
         while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
             time.sleep(0.02)

@@ -28,6 +28,7 @@ OWNERS = ("a", "b", "c")
 TOPICS = (*OWNERS, "a~c", "b~c")
 ENDS = ("dead", "delivered", "cancelled")
 IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
+SCHEDULES = ("a/s", "a/t", "b/s")
 ENDPOINTS = ("x", "y", "z")  # of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # in flight of one topic
@@ -110,6 +111,7 @@ class World:
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
+        self.seen_tags, self.listed = {}, []  # of schedules, as a process has seen them some time ago
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
@@ -218,14 +220,22 @@ class World:
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
+    def read_schedules(self):
+        schedules, fired, fires, names = self.link.pipeline([
+            ("HGETALL", BASE + "schedules"), ("HGETALL", BASE + "fired"),
+            ("ZRANGE", BASE + "fires", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "schedule_names", 0, -1)])
+        return {"schedules": dict(zip(schedules[::2], schedules[1::2])), "fired": dict(zip(fired[::2], fired[1::2])),
+                "fires": dict(zip(fires[::2], map(int, fires[1::2]))), "schedule names": names}
+
     def check_keyspace(self, after):
-        found = self.read_keyspace()
+        found = self.read_keyspace() | self.read_schedules()
         self.check_invariants(found, after)
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
-                                          "behind", "names", "survey", "held", "lines", "sends", "sends_until")]
+                                          "behind", "names", "survey", "held", "lines", "sends", "sends_until",
+                                          "schedules", "fired", "fires", "schedule_names")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -282,7 +292,7 @@ class World:
                     continue
                 if message[2] == "carry":
                     worker.tick_at_us = 0
-                else:
+                elif not message[2].startswith("fire "):
                     worker.armed_ms = min(worker.armed_ms, int(message[2]))
 
     # ---- upkeep ----
@@ -309,14 +319,14 @@ class World:
             worker.is_owner, worker.armed_ms = False, INF if answer[2] < 0 else answer[2]
             if worker.seen != (answer[0], answer[1]):
                 worker.seen, worker.seen_us = (answer[0], answer[1]), self.boot_us
-            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0])
+            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0, *self.next_fire()])
             return
         if not worker.is_owner:
             worker.is_owner, worker.seen = True, None
             worker.disturbed_us = self.boot_us
         next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends())])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends()), *self.next_fire()])
         if offered < most:
             self.check_calendar()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
@@ -623,6 +633,57 @@ class World:
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
             self.end_cancelled(job_id, code, seen)
 
+    # ---- schedules ----
+
+    def next_fire(self):
+        """What carry answers in addition."""
+        return [min(self.pool.fires.values())] if self.pool.fires else []
+
+    def some_tag(self, name):
+        """Of the definition as a client or a process has seen it, perhaps before it changed."""
+        seen = self.pool.fired[name][0] if name in self.pool.fired else "-"
+        return self.chance.choice((seen, seen, seen, self.seen_tags.get(name, "-")))
+
+    def step_define(self):
+        if self.is_away:
+            return
+        name = self.chance.choice(SCHEDULES)
+        tag = self.some_tag(name)
+        if tag != "-" and self.chance.random() < 0.2:
+            self.call_items("undefine", (), [(name, self.chance.choice((tag, "*")))])
+        else:
+            next_ms = self.chance.choice(("-", "=", *(str(self.pool.now + more) for more in (0, 300, 2000))))
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms)])
+        self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
+
+    def step_fire(self):
+        """A process fires what it has listed, perhaps long ago, or what a client asks for."""
+        if self.is_away:
+            return
+        due = sorted((at, name) for name, at in self.pool.fires.items() if at <= self.pool.now)
+        later = min((at for at in self.pool.fires.values() if at > self.pool.now), default=-1)
+        found = self.call("fires", 9)
+        self.check("fires", (9,), found, [len(due), later, *(word for at, name in due for word in (
+            name, at, self.pool.schedules[name], " ".join(map(str, self.pool.fired[name]))))])
+        some = due if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]  # also those to come
+        listed = [(name, self.pool.fired[name][0], at) for at, name in some]
+        items = []
+        for name, tag, at in self.chance.choice((listed, listed, self.listed)) + self.chance.choice(([], listed)):
+            kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
+            next_ms = self.chance.choice(("-", str(at + 300), str(at + 300), str(self.pool.now + 2000)))
+            items.append((name, tag, str(at), next_ms, kind, str(at), self.chance.choice("01"), self.chance.choice("001"),
+                          f"{name}~{at}" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record()))
+        if self.chance.random() < 0.2:
+            name = self.chance.choice(SCHEDULES)
+            items.append((name, self.some_tag(name), "-", "-", "fire", "0", "0", "0", f"{name}~run-{self.chance.randrange(3)}", "0", self.some_record()))
+        self.listed = self.chance.choice((listed, self.listed))
+        for item, result in zip(items, self.call_items("fire", (self.chance.choice((0, 0, 0, 6)),), items) if items else ()):
+            if result > 1:
+                job_id = item[8]
+                expect(job_id not in self.lives, job_id, "was fired twice")
+                expect(item[2] == "-" or self.pool.now >= int(item[2]), job_id, "was fired early")
+                self.lives[job_id] = Life(job_id, result)
+
     def step_run(self):
         if self.is_away:
             return
@@ -921,7 +982,7 @@ class World:
             self.begun.pop(topic, None)
 
     STEPS = {
-        "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3,
     }
@@ -1133,6 +1194,15 @@ CONTROLS = {
     "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
     "a cancelled send is remembered": [("unsend", "  if is_whole then drop_send(id) end\n", "")],
     "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],
+    "a time is fired again": [("fire", "  if not is_expected(id, expected) then return 0 end\n", "")],
+    "a time is fired early": [("fire", "at == tonumber(expected) and at <= now", "at == tonumber(expected)")],
+    "an old definition is fired": [("fire", "  if its_tag ~= tag then\n", "  if not its_tag then\n")],
+    "a full pool loses a time": [("fire", "  if result == RESULT_FULL then return result end\n", "")],
+    "an occurrence beyond the most jobs": [("fire", "if room < 1 then", "if false then")],
+    "overlap ignored": [("fire", "overlap == '1' and previous", "false")],
+    "an occurrence replaces a job": [("fire", "  if call('HEXISTS', JOBS, id) == 1 then return RESULT_TAKEN, 'conflict' end\n", "")],
+    "a deleted schedule fires": [("undefine", "  call('HDEL', FIRED, id)\n  call('ZREM', FIRES, id)\n", "")],
+    "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 

@@ -73,6 +73,9 @@ class Pool:
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
         self.sends_until = {}  # the same -> when it is looked at next, ms
+        self.schedules = {}  # topic/scheduleId -> definition
+        self.fired = {}  # the same -> (tag, outcome, missed, time, when that was written, id of the last job)
+        self.fires = {}  # the same -> time of the next occurrence, ms
         self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
 
     @property
@@ -522,6 +525,65 @@ class Pool:
         return int(was_leased)
 
     # ---- jobs of groups ----
+
+    # ---- schedules ----
+
+    def define(self, items):
+        answers = []
+        for name, tag, definition, next_ms in items:
+            was = self.fired.get(name)
+            if (was[0] if was else "-") != tag:
+                answers.append(0)
+                continue
+            outcome, *rest = was[1:] if was else ("-", 0, 0, 0, "")
+            self.schedules[name] = definition
+            self.fired[name] = (hashlib.sha1(definition.encode()).hexdigest(), "-" if outcome == "hold" and next_ms != "=" else outcome, *rest)
+            if next_ms == "-":
+                self.fires.pop(name, None)
+            elif next_ms != "=":
+                self.fires[name] = int(next_ms)
+            answers.append(1)
+        return answers
+
+    def undefine(self, items):
+        answers = []
+        for name, tag in items:
+            was = self.fired.get(name)
+            answers.append(-1 if not was else -4 if tag not in ("*", was[0]) else 1)
+            if answers[-1] == 1:
+                self.schedules.pop(name), self.fired.pop(name), self.fires.pop(name, None)
+        return answers
+
+    def fire(self, max_jobs, items):
+        answers = []
+        for name, tag, expected, next_ms, kind, time_ms, missed, overlap, job_id, when, record in items:
+            was = self.fired.get(name)
+            if not was or was[0] != tag or expected != "-" and not self.now >= self.fires.get(name, INF) == int(expected):
+                answers.append(0)
+                continue
+            result, outcome = 1, kind
+            if kind == "fire":
+                result, outcome = self.make(max_jobs, job_id, when, record, was[5] if overlap == "1" and expected != "-" else "")
+            answers.append(result)
+            if expected == "-":
+                continue
+            self.fired[name] = (tag, outcome, int(missed), int(time_ms), self.now, job_id if result > 1 else was[5])
+            if result == -7:
+                continue
+            self.fires.pop(name)
+            if next_ms != "-":
+                self.fires[name] = int(next_ms)
+        self.finish()
+        return answers
+
+    def make(self, max_jobs, job_id, when, record, previous):
+        if previous in self.jobs:
+            return -20, "overlap"
+        if job_id in self.jobs:
+            return -6, "conflict"
+        if max_jobs and len(self.jobs) >= max_jobs:
+            return -7, "full"
+        return self.start(job_id, when, record)[0], "fire"
 
     def first_left(self, send_id, endpoints):
         return next((f"{send_id}~{endpoint}" for endpoint in endpoints if f"{send_id}~{endpoint}" in self.jobs), None)
@@ -1040,5 +1102,7 @@ class Pool:
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
+            "schedules": self.schedules, "fires": self.fires, "schedule names": sorted(self.schedules),
+            "fired": {name: " ".join(map(str, words)) for name, words in self.fired.items()},
             "sends": {send_id: " ".join([mark, group, *endpoints]) for send_id, (mark, group, endpoints) in self.sends.items()},
         }
