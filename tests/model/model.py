@@ -636,11 +636,11 @@ class World:
     # ---- schedules ----
 
     def next_fire(self):
-        """What carry answers in addition."""
+        """The last word of an answer of carry, if any schedule fires."""
         return [min(self.pool.fires.values())] if self.pool.fires else []
 
     def some_tag(self, name):
-        """Of the definition as a client or a process has seen it, perhaps before it changed."""
+        """The tag of the definition as a client or a process has seen it, perhaps before it changed."""
         seen = self.pool.fired[name][0] if name in self.pool.fired else "-"
         return self.chance.choice((seen, seen, seen, self.seen_tags.get(name, "-")))
 
