@@ -48,7 +48,6 @@ end
 
 -- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its place is
 -- that of its own due time: it goes there when it comes to be the first.
--- rare: line
 local function first_with_held(topic)
   local bucket = bucket_of(topic)
   local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')

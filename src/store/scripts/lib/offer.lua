@@ -32,7 +32,8 @@ end
 -- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
-  if has_rare_keys and (has(LINES) or has(HELD)) and is_fifo(topic) then first_scores[topic] = keep_line(topic) end
+  local may_be_fifo = has_rare_keys and (has(TOPICS) or has(PATTERNS)) and (has(LINES) or has(HELD))
+  if may_be_fifo and is_fifo(topic) then first_scores[topic] = keep_line(topic) end
   local first = first_scores[topic]
   if first == nil then first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2] end
   if not first then
