@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from patience import SLOW, until
+from patience import until
 from receiver import Answer
 
-BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # topics of the long run; 200 in script/test --all
+BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # topics of the long run, such as 200
 
 
 def send(server, method, target, body):
