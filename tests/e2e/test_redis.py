@@ -148,7 +148,8 @@ def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, t
     until(lambda: server.get("/readyz").status == 503, 10, "not ready")
     job = {"topic": topic, "jobId": "b", "url": receiver.url()}
     for reply in (server.post(job), server.get(f"/jobs/{topic}/a"), server.cancel(topic, "a"), server.run(topic, "a"),
-                  server.get("/jobs?state=dead")):
+                  server.get("/jobs?state=dead"), server.request("POST", "/jobs/run?state=delayed&limit=1"),
+                  server.request("POST", "/jobs/reschedule?state=delayed&limit=1&delay=60")):
         reply.expect(503)
     assert server.get("/readyz").expect(503)["durability"]["configured"]
     server.get("/healthz").expect(200)

@@ -822,7 +822,7 @@ class Pool:
                 most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
             most = left if len(topics) == 1 else min(most, left - planned)
             free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
-            if self.settings_of(topic).get("paused"):
+            if self.settings_of(topic).get("paused") or self.is_fifo(topic) and self.line_until(topic):
                 free = 0
             places = self.first_places(topic, max(free, 0))
             plan.append((topic, places, free > 0))
