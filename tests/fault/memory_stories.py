@@ -110,7 +110,7 @@ def cancel_many(site, job_id):
     answer = site.expect_json("DELETE", f"/jobs?topic={job_id}&state=delayed&all=true")
 
     def check():
-        left = json.loads(site.retried(lambda: site.ask("GET", f"/jobs/count?topic={job_id}&state=delayed&all=true"))[1])["count"]
+        left = json.loads(site.retried(lambda: site.ask("GET", f"/jobs/count?topic={job_id}&state=delayed"))[1])["count"]
         site.expect(left == 0, f"cancel_many: {answer}, and {left} are there")
     return check
 
