@@ -1,0 +1,185 @@
+/* history.h - jobs that have ended, in a database outside Redis.
+ *
+ * A process has at most one history_thread. It owns the connection to the database, creates and migrates the
+ * tables, and removes old rows by age and size on its own. Each reactor has a history, through which it calls
+ * that thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
+ * returned and at most HISTORY_DEADLINE_MS later, even if the database hangs.
+ *
+ * The thread runs reads before appends, and otherwise keeps the order of the calls.
+ *
+ * Statuses of all calls:
+ *     OK
+ *     UNAVAILABLE  the database cannot be reached, refuses, is full or is too slow; nothing was read, and
+ *                  an append or a delete may have happened. Both can be repeated without harm
+ *     FULL         too many calls, or too many bytes, are waiting; nothing was done
+ * A callback's why is "" if OK, else a sentence for people without secrets; it is borrowed. */
+#ifndef DUEPOST_HISTORY_HISTORY_H
+#define DUEPOST_HISTORY_HISTORY_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "io/loop.h"
+#include "job/job_state.h"
+
+enum {
+    HISTORY_DEADLINE_MS = 10000,
+    HISTORY_ENTRIES_MAX = 10000,              /* in one append */
+    HISTORY_WAITING_MAX = 1024,               /* calls of a process */
+    HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* of the appends of a process */
+    HISTORY_PAGE_MAX = 1000,                  /* rows of a page */
+    HISTORY_STEPS_MAX = 10000,                /* of history_stats */
+    HISTORY_DELETE_MAX = 1000,                /* rows that one call removes */
+};
+
+/* ---- the process ---- */
+
+enum history_bodies {
+    HISTORY_BODIES_ON,
+    HISTORY_BODIES_ERRORS, /* of jobs that were not delivered */
+    HISTORY_BODIES_OFF,
+};
+
+struct history_options {
+    const char *sqlite_path;  /* the file; or */
+    const char *postgres_url; /* postgresql://..., without a password */
+    const char *password;     /* for postgres_url; NULL: libpq looks for one (passfile, ~/.pgpass) */
+    enum history_bodies bodies;
+    int64_t max_age_ms; /* rows that ended before are removed */
+    int64_t max_bytes;  /* beyond, the oldest rows are removed */
+};
+
+struct history_thread;
+
+/* Starts the thread, which connects, and connects again after each loss. Copies the options. */
+struct history_thread *history_thread_start(const struct history_options *);
+
+/* Ends the thread. Waiting appends are lost, and still in the outbox. Call when each history is freed. NULL
+ * is ignored. */
+void history_thread_stop(struct history_thread *);
+
+/* The state of the database and what the thread has done. Any thread may ask. */
+struct history_state {
+    bool is_available;
+    char why[256];    /* the reason if not available; "" otherwise */
+    int64_t appended; /* rows, since the start */
+    int64_t pruned;   /* rows removed by age or size, since the start */
+    int64_t failures; /* of calls of the database, since the start */
+    int64_t bytes;    /* that the rows take, as last measured; -1: unknown */
+};
+
+void history_thread_state(struct history_thread *, struct history_state *);
+
+/* ---- a reactor ---- */
+
+struct history;
+
+/* Borrows both. The loop's thread must make all calls below. */
+struct history *history_new(struct loop *, struct history_thread *);
+
+/* Drops the calls under way: their callbacks are not called. NULL is ignored. */
+void history_free(struct history *);
+
+typedef void history_done_fn(void *arg, enum status, const char *why);
+
+/* A job that has ended, as it is in the outbox. */
+struct history_entry {
+    struct slice id;   /* topic/jobId */
+    struct slice text; /* "state time losses[/nonce] size record lines" as in the hash kept, see kept.lua. A
+                          record from which the body was removed has "bodyLeftOut":true in its place */
+};
+
+/* Adds the jobs, all or none. If OK, the rows are on disk. A row is identified by topic, jobId and createdAt;
+ * of two ends of one job the later one is kept, so an append can be repeated. A text that duepost did not
+ * write becomes a row with the reason unreadable.
+ *
+ * The database is synced at most once a second, so an answer may take a second. Do not wait for it: send the
+ * next append meanwhile. Copies the entries. */
+void history_append(struct history *, const struct history_entry *, size_t count, history_done_fn *,
+                    void *arg);
+
+/* A job that has ended, in the forms that it had in Redis. */
+struct history_row {
+    struct slice topic, job_id, id; /* id is topic/jobId */
+    enum job_state state;           /* DEAD, DELIVERED or CANCELLED */
+    int64_t created_ms, ended_ms;
+    int losses;            /* consumers that were lost with the job */
+    struct slice record;   /* see job.h. The order of its members may differ; body may be left out */
+    struct slice lines;    /* attempts, see attempt_line.h */
+    bool is_body_left_out; /* the job had a body, which was not kept */
+    bool is_unreadable;    /* record is the text that duepost did not write, made valid UTF-8 */
+};
+
+/* row is NULL if no job is found, or if the status is not OK. */
+typedef void history_found_fn(void *arg, enum status, const struct history_row *row, const char *why);
+
+/* Finds the job that ended last under this id. */
+void history_find(struct history *, struct slice id, history_found_fn *, void *arg);
+
+/* A filter. Empty and 0 match all jobs. Copied by each call. */
+struct history_filter {
+    unsigned states;    /* 1 << each of DEAD, DELIVERED, CANCELLED; 0: all */
+    struct slice topic; /* exact name */
+    struct slice label;
+    struct slice id_prefix; /* beginning of the jobId */
+    /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as
+     * 503, or such as 5xx for all that begin with this digit. */
+    struct slice reasons, statuses;
+    int64_t after_ms, before_ms; /* ended_ms is not before after_ms, but is before before_ms */
+};
+
+/* A position in a list: the last row that was examined. All zeros mean the beginning. Can be kept for any
+ * time, and needs no memory here. */
+struct history_cursor {
+    bool is_set;
+    int64_t ended_ms;
+    int64_t row;
+};
+
+struct history_page {
+    const struct history_row *rows;
+    size_t count;
+    struct history_cursor next; /* not set: the list ends here */
+};
+
+typedef void history_page_fn(void *arg, enum status, const struct history_page *, const char *why);
+
+struct history_list {
+    struct history_filter filter;
+    bool is_newest_first; /* by ended_ms */
+    bool has_bodies;      /* false: records come without body, which is much faster for long bodies */
+    size_t max;           /* 1 to HISTORY_PAGE_MAX */
+    struct history_cursor from;
+};
+
+/* Reads a page. A call examines a limited number of rows, whatever the filter is, so a page may be short or
+ * empty although it has a next. A page also ends after 4 MiB of records. */
+void history_list(struct history *, const struct history_list *, history_page_fn *, void *arg);
+
+struct history_counts {
+    int64_t dead, delivered, cancelled;
+    bool is_partial; /* too many rows: those that ended last were counted */
+};
+
+typedef void history_counts_fn(void *arg, enum status, const struct history_counts *, const char *why);
+
+/* Counts the jobs by outcome. */
+void history_count(struct history *, const struct history_filter *, history_counts_fn *, void *arg);
+
+/* The counts of the jobs that ended in [from_ms + n * step_ms, from_ms + (n + 1) * step_ms), for each n. */
+struct history_stats {
+    struct slice topic;              /* empty: all */
+    int64_t from_ms, to_ms, step_ms; /* at most HISTORY_STEPS_MAX steps */
+};
+
+typedef void history_stats_fn(void *arg, enum status, const struct history_counts *steps, size_t count,
+                              const char *why);
+
+void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
+
+/* Called with the number of rows removed. If has_more, call again. */
+typedef void history_deleted_fn(void *arg, enum status, int64_t deleted, bool has_more, const char *why);
+
+/* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. */
+void history_delete(struct history *, const struct history_filter *, history_deleted_fn *, void *arg);
+
+#endif
