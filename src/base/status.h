@@ -17,6 +17,7 @@ enum status {
     STATUS_LEASED,      /* an attempt is running */
     STATUS_EXPIRED,     /* the job has expired */
     STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
+    STATUS_NOT_PULL,    /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
     STATUS_UNREADABLE,  /* the record in Redis cannot be read; nothing changed */
     STATUS_LACKING,     /* the record needs a later version; nothing changed */
     STATUS_STALE,       /* another process holds or changed the job; nothing changed */

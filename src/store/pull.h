@@ -1,0 +1,132 @@
+/* pull.h - leases of jobs of pull topics, for workers that ask for jobs over HTTP.
+ *
+ * The rules of store.h about calls, callbacks and statuses apply here, too. A job of a pull topic is leased
+ * until a deadline. Its worker proves with a token that it holds the lease. The token is the nonce of the
+ * call that leased the job, so all jobs of one call have the same token, and a token is valid only together
+ * with the id of a job.
+ *
+ *     store_pull ──▶ leased ──▶ complete      the job is delivered
+ *                      │ ▲ └──▶ retry, bury   a failed attempt
+ *                      │ └extend              a later deadline
+ *                      ├──────▶ release       back to its place; no attempt is counted
+ *                      └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The
+ *                               carry worker ends it within a second (worker/lapse.h); until then the token
+ *                               still completes, retries, buries and releases the job, but extends nothing
+ *
+ * Pause, maxInFlight, rate, order, ttl, callbacks and retention hold as for jobs that are POSTed. A job that
+ * has expired, or whose record cannot be read, is buried and not given to a worker; a job that needs a later
+ * version is given back.
+ *
+ * A call of one of these functions counts the metrics and writes the log lines of the attempts and deaths
+ * that it causes. */
+#ifndef DUEPOST_STORE_PULL_H
+#define DUEPOST_STORE_PULL_H
+
+#include "job/job.h"
+#include "store/store.h"
+
+enum {
+    STORE_PULL_MAX = 100,       /* jobs of one call */
+    STORE_PULL_ERROR_MAX = 256, /* bytes of the text of an error; a longer text is cut */
+};
+#define STORE_PULL_LEASE_MIN_MS INT64_C(1000)
+#define STORE_PULL_LEASE_MAX_MS (INT64_C(12) * 3600 * 1000)
+
+/* ---- leasing ---- */
+
+struct store_pull {
+    struct slice topic;
+    size_t max;       /* 1 to STORE_PULL_MAX */
+    int64_t lease_ms; /* STORE_PULL_LEASE_MIN_MS to STORE_PULL_LEASE_MAX_MS */
+    /* If no job can be leased: how long the shard announces by store_on_pull_wake that jobs of the topic may
+     * be leased. A caller that waits longer calls again before this time is over. 0: the caller does not
+     * wait. */
+    int64_t wait_ms;
+    /* The request's fingerprint, a space and topic/idempotency key; else empty. While the first answer is
+     * kept (as long as its leases last, but at least a minute), the same jobs are returned again, as far as
+     * they are still leased with the token. */
+    struct slice once;
+};
+
+/* A leased job. Slices and pointers are borrowed until the callback returns. */
+struct store_pulled_job {
+    const struct job *job;     /* job->attempts + 1 is the number of the attempt that has begun */
+    struct slice id;           /* topic/jobId */
+    struct slice settings;     /* its topic's settings, see topic_settings.h; empty: none */
+    int64_t due_ms, leased_ms; /* when it was due, and when the lease began */
+    int64_t until_ms;          /* deadline of the lease */
+};
+
+struct store_pulled {
+    int64_t now_ms;     /* when the script ran */
+    struct slice token; /* of all jobs; empty without jobs */
+    const struct store_pulled_job *jobs;
+    size_t count;     /* less than max: no more jobs are due, a limit was reached, or 4 MiB of records */
+    bool is_repeated; /* these are leases of an earlier call with the same idempotency key */
+    bool has_more;    /* more jobs may be leased now */
+    /* Without jobs: when a job may be leased at the earliest. -1: this does not depend on time alone. In both
+     * cases an earlier time is announced, see wait_ms. */
+    int64_t next_ms;
+};
+
+/* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED, LACKING or UNREADABLE
+ * (the topic's settings), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If
+ * the status is UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store gives
+ * these jobs back as soon as Redis answers again. */
+typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
+
+/* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn travel in one
+ * script call, in their order. */
+void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
+
+/* Calls fn with a pull topic of which a job may be leased now, if a call with wait_ms has asked for it. The
+ * topic is empty if messages may have been lost: then any topic may have jobs. fn must not assume that there
+ * is a job: another process may be faster. There is one listener of a store. */
+typedef void store_pull_wake_fn(void *arg, struct slice topic);
+void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
+
+/* ---- ending ---- */
+
+enum store_pull_action {
+    STORE_PULL_COMPLETE,
+    STORE_PULL_RETRY,
+    STORE_PULL_BURY,
+    STORE_PULL_EXTEND,
+    STORE_PULL_RELEASE,
+};
+
+struct store_pull_end {
+    enum store_pull_action action;
+    struct slice id;    /* topic/jobId */
+    struct slice token; /* as the worker sent it: any text */
+    struct slice error; /* RETRY, BURY: what went wrong, UTF-8; empty: unknown */
+    bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
+    int64_t delay_ms;
+    int64_t lease_ms;                      /* EXTEND: from now on */
+    const struct retry_schedule *schedule; /* RETRY: for jobs and topics without their own */
+};
+
+/* The result of an end. */
+struct store_pull_ended {
+    int64_t now_ms;
+    /* OK: EXTEND: the new deadline; RETRY: when the next attempt is due. */
+    int64_t at_ms;
+    bool is_dead;        /* OK, RETRY: no retries were left, and the job is dead now */
+    struct slice reason; /* OK, RETRY and BURY: why the job is dead; a literal, else empty */
+    bool is_repeated;    /* OK, COMPLETE: this token has completed the job before, at most a minute ago */
+    /* STALE: the job's state as it is now, if has_state. Otherwise the job does not exist, or its state could
+     * not be read. */
+    bool has_state;
+    enum job_state state;
+};
+
+/* Called with OK or STALE (the token does not hold the job's lease; nothing changed), or with UNREADABLE or
+ * LACKING (the job or its topic's settings; nothing changed), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct
+ * is NULL unless the status is OK or STALE. OK means that the change has the configured durability. */
+typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
+
+/* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn
+ * travel together. */
+void store_pull_end(struct store *, const struct store_pull_end *, store_pull_end_fn *, void *arg);
+
+#endif
