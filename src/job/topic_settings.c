@@ -49,6 +49,11 @@ static void check_head_dead(struct member_parse *parse, const struct member *mem
     check_word(parse, member, "go", "pause");
 }
 
+static void check_delivery(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "push", "pull");
+}
+
 /* The rows have the order of the text, in which scripts/lib/pause.lua relies on the first two. Scripts copy
  * or compare urls unchanged, so a url must have no escapes. */
 static const struct member rows[] = {
@@ -65,6 +70,8 @@ static const struct member rows[] = {
      .min = 1, .max = sizeof "fifo" - 1, .check = check_order},
     {NAMED("onHeadDead"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(on_head_dead),
      HAS(on_head_dead.size), .min = 1, .max = sizeof "pause" - 1, .check = check_head_dead},
+    {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
+     HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
@@ -172,6 +179,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "callbacks");
     if (topic_settings_are_fifo(settings))
         needs_add(&needs, "fifo");
+    if (topic_settings_are_pull(settings))
+        needs_add(&needs, "pull");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(settings->next, SLICE("needed")))
         needs_add(&needs, "next");
@@ -275,6 +284,11 @@ enum topic_service topic_settings_service(struct slice text)
 bool topic_settings_are_fifo(const struct topic_settings *settings)
 {
     return slice_equal(settings->order, SLICE("fifo"));
+}
+
+bool topic_settings_are_pull(const struct topic_settings *settings)
+{
+    return slice_equal(settings->delivery, SLICE("pull"));
 }
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)

@@ -1,8 +1,8 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
  *
  * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, order, onHeadDead,
- * url, the callbacks and retention; consumers read the rest. Settings that are not set are not in the text. A
- * topic without settings has no text.
+ * delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set are not in
+ * the text. A topic without settings has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. needs names the features that a process must know to serve the
@@ -36,6 +36,7 @@ struct topic_settings {
     struct slice pause_reason;                  /* for people; empty unless is_paused */
     struct slice order;                         /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
+    struct slice delivery;     /* "push", "pull": workers lease the jobs; empty: not set */
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* for jobs without their own */
     int64_t timeout_ms;             /* for jobs without their own */
@@ -102,6 +103,9 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
 
 /* Returns whether jobs of the topic are delivered in order, one at a time. */
 bool topic_settings_are_fifo(const struct topic_settings *);
+
+/* Returns whether workers lease the jobs of the topic (store/pull.h), which are not POSTed then. */
+bool topic_settings_are_pull(const struct topic_settings *);
 
 /* Returns a wait with its jitter. random is any 32 bits. */
 int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);

@@ -30,8 +30,9 @@ struct store;
 
 enum {
     STORE_FORMAT = 2,          /* format that data gets at first; older formats are converted */
-    STORE_FORMAT_MAX = 3,      /* newest format that this version reads; newer formats are refused */
+    STORE_FORMAT_MAX = 4,      /* newest format that this version reads; newer formats are refused */
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns that version 2 does not know */
+    STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which version 3 does not know */
     STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
     STORE_NONCE_MAX = 32,      /* bytes */
     STORE_CLAIM_MAX = 128,     /* jobs in one claim */

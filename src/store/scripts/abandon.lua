@@ -3,10 +3,17 @@
 -- times, before their leases end. If Redis runs the claim after this script, recover.lua finds the leases.
 --
 -- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
+-- ARGV[4] [5] for a call of lease.lua: its lease, ms, and how long ago the call was sent, ms; else absent
 -- Returns {now_us, number of jobs}.
 -- uses: again lingering probe take
 local nonce, most = ARGV[2], tonumber(ARGV[3])
-local ids = call('ZRANGE', LEASES, 0, most - 1)
+local ids
+if ARGV[4] then
+  local last = now + tonumber(ARGV[4])
+  ids = call('ZRANGEBYSCORE', PULLED, integer(last - tonumber(ARGV[5])), integer(last), 'LIMIT', 0, most)
+else
+  ids = call('ZRANGE', LEASES, 0, most - 1)
+end
 local number = 0
 probe()
 for i = 1, #ids do
@@ -18,7 +25,8 @@ for i = 1, #ids do
   end
 end
 -- Of those that were cancelled since, no attempt runs.
-local lingering = has(LINGERING) and call('ZRANGE', LINGERING, 0, most - 1) or {}
+local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
+local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do
   if string.match(lingering[i], '[^\n]+$') == nonce then
     free_place(lingering[i])

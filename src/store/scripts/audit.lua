@@ -26,7 +26,7 @@ local held = call('ZRANGE', HELD, 0, 0, 'WITHSCORES')[2]
 local first_held = held and ms_of(held)
 if first_held and (oldest_due < 0 or first_held < oldest_due) then oldest_due = first_held end
 return {
-  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES), call('ZCARD', DEAD),
+  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES) + call('ZCARD', PULLED), call('ZCARD', DEAD),
   call('ZCARD', DUE) + turns, due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
   oldest_due, age, takes_survey and 1 or 0, tonumber(call('HGET', NUMBERS, 'held')) or 0,
 }

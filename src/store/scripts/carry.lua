@@ -13,7 +13,7 @@
 -- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, and the
 -- first time at which a schedule fires, if there is one}. A
 -- standby gets -1 for the leases and 0 for the keys, because the owner handles both. A cancelled job's
--- attempt that still runs counts as a lease here.
+-- attempt that still runs counts as a lease here. Leases of workers count, too.
 -- uses: idempotency lingering lost places probe publish schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -46,12 +46,15 @@ local next_fire = first_fire()
 if next_fire == math.huge then next_fire = nil end
 if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0, next_fire} end
 
-local function until_lost(key)
+local function until_lost(key, longest_ms)
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
   if not first then return math.huge end
-  return lost_of(key, lease_ms, 1)[1] and 0 or first - now
+  return lost_of(key, longest_ms, 1)[1] and 0 or first - now
 end
-local first_lost = math.min(until_lost(LEASES), has(LINGERING) and until_lost(LINGERING) or math.huge)
+local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and until_lost(LINGERING, lease_ms) or math.huge)
+for _, key in ipairs({PULLED, PULL_LINGERING}) do
+  if has(key) then first_lost = math.min(first_lost, until_lost(key, PULL_LEASE_MAX_MS)) end
+end
 local function has_old(key) return #call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1) end
 local has_keys = math.max(has_old(WINDOWS), is_tick and has_old(SENDS_UNTIL) or 0)
 return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys, next_fire}

@@ -7,7 +7,7 @@
 -- A dead job stays dead. A job that keeps its record is not moved beyond the time when it expires.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended expiry held line places seen take url when
+-- uses: check crashes ended expiry held leases line places seen take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
@@ -23,7 +23,7 @@ end
 local function change(id, tag, when, record)
   local seen = find_seen(id, tag)
   if seen == nil then return RESULT_AGAIN end
-  if seen ~= 'dead' and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
+  if seen ~= 'dead' and deadline_of(id) then return RESULT_LEASED end
   if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
   if record == '' then
     if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end

@@ -32,7 +32,7 @@ end
 -- Returns how many of these jobs of a topic may be leased now.
 local function most_of(topic, most)
   local own = settings_of(topic)
-  if own.paused or not may_serve(topic) then return 0 end
+  if own.paused or own.delivery == 'pull' or not may_serve(topic) then return 0 end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
   most = math.min(most, limit_of(topic) - in_flight[topic])
   if own.order == 'fifo' and has(LINES) and line_until(topic) then return 0 end

@@ -3,19 +3,33 @@
 --
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention, or '', ...; then the follow-ups,
 --      see follow.lua
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or AGAIN.
--- uses: check fence follow hour keep linger revive take
+-- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), 2 (this worker has completed the job before), AGAIN or NO_RECORD.
+-- uses: check fence follow hour keep leases linger pull revive take
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
-local verdicts = fence(2, 3)
+local verdicts, claims = fence(2, 3)
 local may_keep = has(TOPICS) or has(PATTERNS)
 local replies = {now_us}
-local gone, leased, by_topic = {}, {}, {}
+local gone, leased, pulled, by_topic = {}, {}, {}, {}
 
-local function complete(id, verdict, line)
+-- Notes the end of a worker's lease. Returns nothing, or a result if the job cannot end now.
+local function note_pulled(id, nonce, claim, line)
+  if line == '' and string.find(claim, '^%S+ %d+ %+ ') then return RESULT_NO_RECORD end
+  note_completed(id, nonce)
+  pulled[#pulled + 1] = id
+end
+
+local function complete(id, verdict, line, nonce, claim)
   local topic = topic_of(id)
-  if not verdict then return 0 end
+  if not verdict then return is_pulled(nonce) and was_completed(id, nonce) and 2 or 0 end
   if may_keep and retention_of(topic) and has_read_enough() then return RESULT_AGAIN end
+  local its_worker = verdict == 'lease' and is_pulled(nonce)
+  if its_worker then
+    local result = note_pulled(id, nonce, claim, line)
+    if result then return result end
+    if may_keep and line == '' and retention_of(topic) then line = line_of_completed(id, claim) end
+  end
   if verdict == 'dead' then bring_back(id) end
   if may_keep then keep_job(id, 'delivered', line) end
   gone[#gone + 1] = id
@@ -25,7 +39,7 @@ local function complete(id, verdict, line)
   else
     by_topic[topic] = by_topic[topic] or {}
     table.insert(by_topic[topic], id)
-    leased[#leased + 1] = id
+    if not its_worker then leased[#leased + 1] = id end
     touch(topic)
   end
   return 1
@@ -33,7 +47,7 @@ end
 
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
-  replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2])
+  replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2], ARGV[i + 1], claims[number])
   if follow_ups[number] and replies[number + 1] == 1 then follow(follow_ups[number]) end
   if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
 end
@@ -42,6 +56,10 @@ for topic, ids in pairs(by_topic) do
   call('HDEL', holders_of(topic), unpack(ids))
 end
 if #leased > 0 then call('ZREM', LEASES, unpack(leased)) end
+if #pulled > 0 then
+  call('ZREM', PULLED, unpack(pulled))
+  write_completed()
+end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
   if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end

@@ -3,20 +3,28 @@
 -- stays leased at least once, and perhaps twice.
 --
 -- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
--- ARGV[4] start of the step: 0, or the value that the previous step returned   [5] maximum number of leases
+-- ARGV[4] start of the step: 0, or the value that the previous step returned, which begins with 'p' in the
+--      leases of workers   [5] maximum number of leases
 --      to examine, give or take some
 -- Returns {now_us, start of the next step or '0' at the end, id ...}.
--- uses: clock order topic
+-- uses: clock has order topic
 local topic, behind, at, look = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local STEP = 500
 local replies = {now_us, at}
+local is_pulled = string.byte(at) == 112
+if is_pulled then at = string.sub(at, 2) end
 repeat
-  local step = call('ZSCAN', LEASES, at, 'COUNT', STEP)
+  local step = call('ZSCAN', is_pulled and PULLED or LEASES, at, 'COUNT', STEP)
   at, look = step[1], look - STEP
   for i = 1, #step[2], 2 do
     local id = step[2][i]
     if (topic == '' or topic_of(id) == topic) and (behind == '' or precedes(behind, id)) then replies[#replies + 1] = id end
   end
 until at == '0' or look <= 0
+if is_pulled and at ~= '0' then
+  at = 'p' .. at
+elseif not is_pulled and at == '0' and has(PULLED) then
+  at = 'p0'
+end
 replies[2] = at
 return replies

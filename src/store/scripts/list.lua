@@ -27,7 +27,7 @@
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
--- uses: crashes held kept tag_text until walk
+-- uses: crashes held kept leases tag_text until walk
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
@@ -177,7 +177,7 @@ end
 local function visit_leased(ids)
   local last = string.match(ids, '[^\n]*$')
   for id in string.gmatch(ids, '[^\n]+') do
-    local score = call('ZSCORE', LEASES, id)
+    local score = deadline_of(id)
     if score and visit(id, score) then return id == last end
   end
   return true
@@ -249,6 +249,7 @@ local is_plain = not reads_record and prefix == '' and (state ~= 'leased' or top
 local is_whole
 if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true
+  if state == 'leased' and has(PULLED) then found = found + call('ZCOUNT', PULLED, from_text(low), below_text(high)) end
 elseif state == 'leased' then
   is_whole = visit_leased(ARGV[14])
 elseif topic == '' and not has_ended then

@@ -2,11 +2,11 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'lines', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
+--      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   - an id without a place becomes ready, because a late delivery is better than a lost job; an id in a
---     lease and a bucket keeps its lease
+--     lease and a bucket keeps its lease, and of two leases the one that its holder names
 --   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
 --     that are not ids
 --   - a held job that does not wait is not held any more, and a topic's entry in held gets the time of its
@@ -18,7 +18,7 @@
 --   - a dead job of format 1, which is still in the pool, leaves the pool
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
 -- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
--- uses: again attempts crashes ended lingering locate places probe
+-- uses: again attempts crashes ended leases lingering locate places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -40,6 +40,14 @@ local function remove_foreign(id)
   mended('foreign ' .. id)
 end
 
+-- An id that has a lease of a consumer and one of a worker.
+local function mend_leases(id)
+  if not has(PULLED) or not call('ZSCORE', PULLED, id) or not call('ZSCORE', LEASES, id) then return end
+  local claim = call('HGET', holders_of(topic_of(id)), id)
+  call('ZREM', claim and is_pulled(claim) and LEASES or PULLED, id)
+  mended('doubled ' .. id)
+end
+
 local function mend_job(id)
   if not string.match(id, '^[^/]+/.') then
     remove_foreign(id)
@@ -56,6 +64,7 @@ local function mend_job(id)
   elseif state == 'leased' and leave_bucket(topic_of(id), {id}) > 0 then
     mended('doubled ' .. id)
   end
+  if state == 'leased' then mend_leases(id) end
   if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
 end
 
@@ -74,7 +83,7 @@ end
 local function mend_holders(topic)
   local holders = call('HKEYS', holders_of(topic))
   for i = 1, #holders do
-    if not call('ZSCORE', LEASES, holders[i]) and not is_lingering(holders[i]) then
+    if not deadline_of(holders[i]) and not is_lingering(holders[i]) then
       call('HDEL', holders_of(topic), holders[i])
       mended('holder ' .. string.gsub(holders[i], '\n', ' '))
     end
@@ -204,14 +213,14 @@ elseif walk == 'lines' then
     leave_line(fields[i])
   end
 elseif walk == 'waiting' then
-  local number = call('HLEN', JOBS) - call('ZCARD', LEASES)
+  local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', PULLED)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
     call('HSET', NUMBERS, 'waiting', number)
     mended('number of waiting jobs')
   end
-elseif walk == 'leases' then
-  local entries = scan(LEASES)
-  for i = 1, #entries, 2 do mend_place(LEASES, entries[i]) end
+elseif walk == 'leases' or walk == 'pulled' then
+  local entries = scan(base .. walk)
+  for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
 elseif walk == 'held' then
   walk_topics(HELD, held_of, mend_held, mend_held_topic)
 else -- the buckets of the topics in due or turns

@@ -22,6 +22,7 @@ math.randomseed(tonumber(ARGV[5]))
 
 local ids = lost_of(LEASES, lease_ms, ARGV[4])
 local lingering = has(LINGERING) and lost_of(LINGERING, lease_ms, ARGV[4]) or {}
+if #lingering == 0 and has(PULL_LINGERING) then lingering = lost_of(PULL_LINGERING, PULL_LEASE_MAX_MS, ARGV[4]) end
 local HEAD = 3 -- replies before the first job
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 

@@ -12,7 +12,7 @@
 --           not match
 -- Returns {now_us, result ...}. A result is {due time, createdAt, 1 if a job was replaced or 0}, FULL, AGAIN,
 -- LEASED, NOT_AS_SEEN or NO_URL.
--- uses: attempts check crashes seen places url when
+-- uses: attempts check crashes leases seen places url when
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -33,7 +33,7 @@ local function replace(id, when, record, tags)
     if not is_other then return RESULT_NOT_AS_SEEN end
     tags = ''
   end
-  if is_there and call('ZSCORE', LEASES, id) then return RESULT_LEASED end
+  if is_there and deadline_of(id) then return RESULT_LEASED end
   local seen = tags == '' and 'pool' or find_seen(id, tags)
   if seen == nil then return RESULT_AGAIN end
   if not seen or is_there and seen == 'dead' then return RESULT_NOT_AS_SEEN end

@@ -11,7 +11,7 @@
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
--- uses: ended places probe reoffer
+-- uses: ended format places probe reoffer
 probe()
 local at, replies = 2, {now_us}
 
@@ -19,7 +19,10 @@ local function write(version, format, first, number)
   call('DEL', PATTERNS)
   if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
   is_there[PATTERNS] = number > 0
-  if tonumber(format) > (tonumber(call('HGET', META, 'format')) or 0) then call('HSET', META, 'format', format) end
+  raise_format(tonumber(format))
+  for i = first + 1, first + 2 * number - 1, 2 do
+    if read_settings(ARGV[i]).delivery == 'pull' then raise_format(FORMAT_PULL) end
+  end
   -- Dead jobs get new times by the next sweeps.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()

@@ -3,13 +3,14 @@
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: again ended places probe
+-- uses: again ended format places probe
 probe()
 local function apply(topic)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)
     call('DEL', begun_of(topic))
   end
+  if is_pull(topic) then raise_format(FORMAT_PULL) end
   touch(topic, 'all')
   leave_line(topic)
   touch_dead(topic)

@@ -9,6 +9,9 @@ local BEHIND = base .. 'behind' -- see behind.lua
 local HELD = base .. 'held' -- see held.lua
 local LINGERING = base .. 'lingering' -- see lingering.lua
 local LINES = base .. 'lines' -- topic -> see line.lua
+local PULLED = base .. 'pulled' -- id -> deadline, see pull.lua
+local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
+local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 
 -- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe

@@ -1,17 +1,18 @@
 -- linger.lua - starts and ends lingering, see lingering.lua.
--- uses: crashes lingering take
+-- uses: crashes leases lingering take
 
 -- Takes a cancelled job's id from its place. If a consumer had leased the job, its attempt still counts as in
 -- flight.
 local function take_cancelled(id)
-  local deadline = call('ZSCORE', LEASES, id)
+  local deadline = deadline_of(id)
   if not deadline then return leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end
   local claim = call('HGET', holders_of(topic_of(id)), id)
   local was = take(id)
   if claim and not is_recovering(claim) then
     local place = place_of(id, string.match(claim, '^%S+'))
-    call('ZADD', LINGERING, deadline, place)
-    is_there[LINGERING] = true
+    local key = lingering_of(place)
+    call('ZADD', key, deadline, place)
+    is_there[key] = true
     call('HSET', holders_of(topic_of(id)), place, '')
   end
   return was

@@ -3,13 +3,19 @@
 
 -- Each such attempt still counts as in flight: it has a field, with the same name as in LINGERING, in
 -- holders:<topic>, until the attempt ends or its deadline passes. Renewals of the attempt move the deadline.
--- LINGERING: id, newline, nonce -> deadline, ms.
+-- LINGERING: id, newline, nonce -> deadline, ms. PULL_LINGERING has the same for jobs that workers have leased, because their
+-- deadlines may be hours away.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
-local function is_lingering(place) return has(LINGERING) and call('ZSCORE', LINGERING, place) ~= false end
+local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end
+
+local function is_lingering(place)
+  local key = lingering_of(place)
+  return has(key) and call('ZSCORE', key, place) ~= false
+end
 
 -- The caller offers the topic.
 local function free_place(place)
-  call('ZREM', LINGERING, place)
+  call('ZREM', lingering_of(place), place)
   call('HDEL', holders_of(topic_of(place)), place)
 end

@@ -1,7 +1,10 @@
 -- lost.lua - finds leases that ran out.
 -- uses: clock
 
--- Returns members of key (LEASES or LINGERING) that ran out. If a deadline is later than any lease of now
+-- Workers lease jobs for up to this time.
+local PULL_LEASE_MAX_MS = 43200000
+
+-- Returns members of key (LEASES, PULLED, or LINGERING or PULL_LINGERING) that ran out. If a deadline is later than any lease of now
 -- could have, it was written before Redis's clock stepped back. A living consumer would have renewed this
 -- lease since, so the lease is lost.
 local STEP_MS = 1000

@@ -1,12 +1,12 @@
 -- offer.lua - the only writer of turns and, together with calendar.lua, of due.
 --
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic in flight, over all processes.
--- uses: behind calendar due line names rate
+-- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
 local function limit_of(topic)
   local own = settings_of(topic)
-  return own.order == 'fifo' and 1 or own.maxInFlight or tonumber(ARGV[1])
+  return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
 end
 
 -- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
@@ -27,7 +27,8 @@ local function held_until(topic, first_due)
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
--- may be served; else in due, with the time of its first job or that until which it is held. The changes of
+-- may be served; else in due, with the time of its first job or that until which it is held. A pull topic is never in turns:
+-- with due jobs that may be leased, it is in due with 'inf', and processes whose clients wait get a message. The changes of
 -- offers are collected and written for many topics at once, because a command for each would cost more than its work.
 -- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
@@ -46,6 +47,10 @@ local function offer(topic, is_new, is_kept)
   end
   local is_ready, first_due = is_due(first), ms_of(first)
   local at = not is_ready and integer(first_due) or held_until(topic, first_due)
+  if not at and is_pull(topic) then
+    at = 'inf'
+    call_waiters(topic)
+  end
   if not is_new or is_ready and at then note_behind(topic, is_ready and at) end
   if at then
     if at ~= 'inf' then note_due(at) end

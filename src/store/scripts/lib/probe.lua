@@ -10,11 +10,12 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- The same for a script that looks at most of the rarely used keys: where none exists, has does not ask for each.
 local function probe()
-  has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, LINES, KEPT) > 0
+  has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, LINES, KEPT, PULLED,
+    PULL_LINGERING, PULL_WAITERS) > 0
   if has_rare_keys then return end
   is_there = {
     [TOPICS] = false, [PATTERNS] = false, [CRASHES] = false, [ATTEMPTS] = false,
     [BEHIND] = false, [HELD] = false, [LINGERING] = false, [LINES] = false,
-    [KEPT] = false,
+    [KEPT] = false, [PULLED] = false, [PULL_LINGERING] = false, [PULL_WAITERS] = false,
   }
 end

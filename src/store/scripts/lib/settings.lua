@@ -14,7 +14,7 @@ local function are_sound(s)
     if url and type(url) ~= 'string' then return false end
   end
   if s.needs and type(s.needs) ~= 'table' then return false end
-  if s.order and type(s.order) ~= 'string' then return false end
+  if s.order and type(s.order) ~= 'string' or s.delivery and type(s.delivery) ~= 'string' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
@@ -77,6 +77,9 @@ end
 
 -- Returns whether the topic is delivered in order, one job at a time, see line.lua.
 local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
+
+-- Returns whether workers lease the jobs of the topic, see lease.lua. They are not POSTed then.
+local function is_pull(topic) return settings_of(topic).delivery == 'pull' end
 
 -- Reads the settings of many topics at once.
 local function fetch_settings(topics)

@@ -5,7 +5,7 @@
 local function take(id)
   local topic = topic_of(id)
   touch(topic)
-  if call('ZREM', LEASES, id) == 1 then
+  if call('ZREM', LEASES, id) == 1 or has(PULLED) and call('ZREM', PULLED, id) == 1 then
     call('HDEL', holders_of(topic), id)
     return 'leased'
   end

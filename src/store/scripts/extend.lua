@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- extend.lua - gives workers' leases another deadline. A lease whose deadline has passed gets none.
+--
+-- ARGV from 2: id, nonce, lease in ms from now, ...
+-- Returns {now_us, the new deadline or 0 if the nonce does not hold the lease, ...}.
+-- uses: check clock fence leases
+check_items(2, 3, 3)
+probe_slot()
+local verdicts = fence(2, 3, true)
+local replies = {now_us}
+for i = 2, #ARGV, 3 do
+  local id, number = ARGV[i], (i + 1) / 3
+  local deadline = verdicts[number] == 'lease' and is_pulled(ARGV[i + 1]) and call('ZSCORE', PULLED, id)
+  replies[number + 1] = 0
+  if deadline and tonumber(deadline) > now then
+    replies[number + 1] = now + tonumber(ARGV[i + 2])
+    call('ZADD', PULLED, 'XX', replies[number + 1], id)
+  end
+end
+return replies

@@ -1,0 +1,177 @@
+#!lua flags=allow-oom
+-- lease.lua - leases due jobs of pull topics to workers, which ask for jobs of a topic.
+--
+-- A job is leased until a deadline: its id is in PULLED, and its holder is noted like that of a claim. Workers' leases
+-- count for maxInFlight, rates and the order of fifo topics like those of consumers.
+--
+-- ARGV from 2, for each request:
+--   topic
+--   most    maximum number of jobs
+--   nonce   names the leases, and begins with 'p'
+--   lease   ms
+--   wait    if no job can be leased: how long a process waits for one, ms; 0: it does not wait
+--   once    '-', or the request's fingerprint, a space, and its idempotency key: while the leases last, but at least a
+--           minute, the same jobs are returned under this key as far as they are still leased
+-- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 1 if the leases are those of an
+-- earlier request or 0, 1 if more jobs may be leased now or 0, earliest time for a job if it is known or -1, settings of the
+-- topic or '', then for each job: id, due time, time of the lease, deadline, record}. A job that has expired is leased for a
+-- short time, and the caller buries it.
+-- uses: attempts crashes expiry idempotency leases places probe pull_waiters record settings
+local SIZE = 6
+local READ_AT_ONCE = 16 -- records
+local EXPIRED_LEASE_MS = 5000
+local KEPT_MS = 60000
+if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
+for i = 2, #ARGV, SIZE do
+  if not string.match(ARGV[i], '^[^/]+$') then error('not a topic') end
+  if not is_pulled(ARGV[i + 2]) then error('not a nonce') end
+  for k = 1, 4 do
+    if k ~= 2 and not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
+  end
+end
+probe()
+
+-- Returns how many jobs of the topic may be leased now, and the time when there may be more, or -1 if that depends on more
+-- than time. first_due: score of the first job.
+local function most_of(topic, most, first_due)
+  local own = settings_of(topic)
+  if own.paused then return 0, -1 end
+  most = math.min(most, limit_of(topic) - call('HLEN', holders_of(topic)))
+  if most < 1 then return 0, -1 end
+  if not first_due then return 0, -1 end
+  if not is_due(first_due) then return 0, ms_of(first_due) end
+  local line_at = own.order == 'fifo' and has(LINES) and line_until(topic)
+  if line_at then return 0, tonumber(line_at) end
+  if not own.rate then return most, -1 end
+  local tokens, next_at = tokens_of(topic, tonumber(first_due))
+  return math.min(most, tokens), next_at
+end
+
+-- Whether the end of the job may need its record, because of callbacks. A record that has the words in its body costs a call.
+local function may_have_callbacks(own, record)
+  return own.onDelivered or own.onAttempt or string.find(record, '"onDelivered":', 1, true)
+    or string.find(record, '"onAttempt":', 1, true)
+end
+
+-- The first due jobs of a topic.
+local function find_due(topic, most)
+  local found, ids, scores = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}
+  for i = 1, #found / 2 do
+    if not is_due(found[2 * i]) then break end
+    ids[i], scores[i] = found[2 * i - 1], found[2 * i]
+  end
+  return ids, scores
+end
+
+-- Reads records until the call has enough bytes; the first record of a call is always returned. An id without a record has false.
+local has_record = false
+local function read_records(ids)
+  local records = {}
+  for from = 1, #ids, READ_AT_ONCE do
+    local to = math.min(from + READ_AT_ONCE - 1, #ids)
+    for _, record in ipairs(call('HMGET', JOBS, unpack(ids, from, to))) do
+      if record and has_record and #record > record_bytes_left then return records end
+      if record then
+        has_record = true
+        record_bytes_left = record_bytes_left - #record
+      end
+      records[#records + 1] = record
+    end
+  end
+  return records
+end
+
+local function add_job(result, id, due, started, deadline, record)
+  for _, word in ipairs({id, tonumber(due), tonumber(started), tonumber(deadline), record}) do result[#result + 1] = word end
+end
+
+-- Leases the first due jobs of a topic. An id without a record, or a text that is not an id, loses its place.
+local function lease_due(topic, most, nonce, lease_ms, result)
+  local ids, scores = find_due(topic, most)
+  local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
+  local leases, holders, spending = {}, {}, 0
+  for i = 1, #records do
+    local id, record, due = ids[i], records[i], dues[i] or scores[i]
+    if not record or #id < #topic + 2 then
+      forget_crashes(id)
+      forget_attempts({id})
+    else
+      local is_over = is_expired(record)
+      local deadline = integer(now + (is_over and EXPIRED_LEASE_MS or lease_ms))
+      if own.rate and not is_over then spending = spending + 1 end
+      leases[#leases + 1] = deadline
+      leases[#leases + 1] = id
+      holders[#holders + 1] = id
+      holders[#holders + 1] = table.concat({nonce, integer(now), may_have_callbacks(own, record) and '+' or '-', due}, ' ')
+      add_job(result, id, due, now, deadline, record)
+    end
+  end
+  if #records == 0 then return end
+  leave_bucket(topic, {unpack(ids, 1, #records)})
+  if #leases > 0 then
+    call('ZADD', PULLED, unpack(leases))
+    call('HSET', holders_of(topic), unpack(holders))
+    is_there[PULLED] = true
+    keep_name(topic)
+  end
+  if spending > 0 then spend_tokens(topic, spending, tonumber(scores[1])) end
+end
+
+local function first_score(topic) return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2] end
+
+-- The jobs of an earlier request that are still leased.
+local function lease_again(topic, kept, result)
+  local nonce, ids = string.match(kept, '^([^\n]+)\n(.*)$')
+  result[1] = nonce
+  for id in string.gmatch(ids, '[^\n]+') do
+    local claim, deadline = call('HGET', holders_of(topic), id), call('ZSCORE', PULLED, id)
+    local record = claim and deadline and string.match(claim, '^%S+') == nonce and tonumber(deadline) > now and call('HGET', JOBS, id)
+    if record then
+      record_bytes_left = record_bytes_left - #record
+      add_job(result, id, string.match(claim, '%S+$'), string.match(claim, '^%S+ (%d+)'), deadline, record)
+    end
+  end
+  return result
+end
+
+local HEAD = 5 -- parts of a result before its jobs
+local function keep_leases(once, nonce, result, lease_ms)
+  local words = {nonce}
+  for i = HEAD + 1, #result, 5 do words[#words + 1] = result[i] end
+  keep_answer(once, table.concat(words, '\n'), now, math.max(lease_ms, KEPT_MS))
+end
+
+local function refusal_of(topic)
+  local own = settings_of(topic)
+  if own == UNREADABLE then return RESULT_UNREADABLE end
+  if not knows_needs(topic) then return RESULT_LACKING end
+  if not is_pull(topic) then return RESULT_NOT_PULL end
+end
+
+local function lease(topic, most, nonce, lease_ms, wait_ms, once)
+  if has_read_enough() then return RESULT_AGAIN end
+  local kept = once ~= '-' and answered(once)
+  if kept == RESULT_REUSED then return kept end
+  local refusal = refusal_of(topic)
+  if refusal then return refusal end
+  local result = {nonce, 0, 0, -1, serving_text_of(topic)}
+  if kept then
+    result[2] = 1
+    return lease_again(topic, kept[3], result)
+  end
+  local number = most_of(topic, most, first_score(topic))
+  if number > 0 then lease_due(topic, number, nonce, lease_ms, result) end
+  local left, next_at = most_of(topic, most, first_score(topic))
+  result[3], result[4] = left > 0 and 1 or 0, next_at
+  if #result > HEAD and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
+  if #result == HEAD and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
+  return result
+end
+
+local replies = {now_us}
+for i = 2, #ARGV, SIZE do
+  local topic, most, nonce, lease_ms, wait_ms, once = unpack(ARGV, i, i + SIZE - 1)
+  replies[#replies + 1] = lease(topic, tonumber(most), nonce, tonumber(lease_ms), tonumber(wait_ms), once)
+end
+finish()
+return replies

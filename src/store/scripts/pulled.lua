@@ -1,0 +1,20 @@
+#!lua flags=no-writes
+-- pulled.lua - reads jobs whose leases workers hold, for their ends.
+--
+-- ARGV from 2: id, nonce, ...
+-- Returns {now_us, result ...}. A result is {due time, time of the lease, record, settings of its topic or ''}, {} if the nonce does
+-- not hold the lease, or AGAIN.
+-- uses: clock leases record settings
+local replies = {now_us}
+for i = 2, #ARGV, 2 do
+  local id, nonce = ARGV[i], ARGV[i + 1]
+  local claim = call('HGET', holders_of(topic_of(id)), id)
+  local holder, started, due = string.match(claim or '', '^(%S+) (%d+) %S+ (%S+)$')
+  if holder ~= nonce or not is_pulled(nonce) or call('HEXISTS', JOBS, id) == 0 then
+    replies[#replies + 1] = {}
+  else
+    local record = answer_record(id)
+    replies[#replies + 1] = record and {tonumber(due) or now, tonumber(started), record, serving_text_of(topic_of(id))} or RESULT_AGAIN
+  end
+end
+return replies
