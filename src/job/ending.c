@@ -33,6 +33,8 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
                              const struct ending_facts *facts)
 {
+    if (facts->has_delay)
+        return facts->delay_ms;
     int64_t asked_ms = shorter_ms(facts->retry_after_ms, ENDING_RETRY_AFTER_MAX_MS);
     int64_t wait_ms = longer_ms(job_wait_ms(job, schedule, number), asked_ms);
     return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
@@ -50,6 +52,8 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending_bury(ending, SLICE("target_refused"));
     } else if (result->error == FAILURE_NONE && result->status == 410) {
         ending_bury(ending, SLICE("gone"));
+    } else if (facts->is_rejected) {
+        ending_bury(ending, SLICE("rejected"));
     } else if (is_idle_reset && job->uncounted == 0) {
         ending->keeps_place = true;
         ending->uncounted++;

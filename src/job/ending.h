@@ -9,6 +9,7 @@
  *     ENDING_CAUSE_RESULT, first reset while idle    retry    at its old place; uses up no retry
  *     ENDING_CAUSE_RESULT, anything else             retry    after schedule or Retry-After, with jitter
  *                          no retries left           bury     retries_exhausted
+ *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
  *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
  *     ENDING_CAUSE_UNSENT                            release  at its old place
@@ -52,6 +53,10 @@ struct ending_facts {
     int64_t again_ms;       /* a 2xx that says not yet: the wait that it asks for, see again.h; else 0 */
     struct slice answer;    /* the beginning of its body */
     bool is_answer_cut;
+    /* RESULT of a worker that has leased the job. */
+    bool is_rejected; /* the worker gives the job up */
+    bool has_delay;   /* the worker asks for this wait before the next attempt */
+    int64_t delay_ms;
 };
 
 enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE };

@@ -41,7 +41,7 @@ enum {
  * long or has escapes. */
 struct slice attempt_detail(struct slice value);
 
-enum { ATTEMPT_DETAIL_MAX = 200 }; /* bytes */
+enum { ATTEMPT_DETAIL_MAX = 256 }; /* bytes */
 
 /* The result of a finished attempt. */
 struct attempt_result {

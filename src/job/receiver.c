@@ -103,6 +103,8 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case FAILURE_NONE:
     case FAILURE_ANSWER_TOO_LARGE:
     case FAILURE_PROTOCOL:
+    case FAILURE_WORKER: /* has no receiver */
+    case FAILURE_LEASE_EXPIRED:
     case FAILURE_OTHER:       /* not from attempts of this version */
     case FAILURE_IDLE_CLOSED: /* a result has RESET instead; the next two failures end no attempt */
     case FAILURE_UNSENT:
@@ -127,6 +129,8 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
         return RECEIVER_INCONCLUSIVE;
     case FAILURE_ANSWER_TOO_LARGE:
     case FAILURE_PROTOCOL:
+    case FAILURE_WORKER:
+    case FAILURE_LEASE_EXPIRED:
     case FAILURE_OTHER:       /* only from records */
     case FAILURE_IDLE_CLOSED: /* see above */
     case FAILURE_UNSENT:

@@ -98,6 +98,7 @@ static void on_worker_up(void *arg)
     struct shard *shard = arg;
     for (size_t i = 0; i < STORE_UP_LISTENERS && shard->on_up[i].fn; i++)
         shard->on_up[i].fn(shard->on_up[i].arg);
+    pull_abandon_lost(shard);
 }
 
 static void on_bell_up(void *arg)
@@ -124,6 +125,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
     (void)channel;
     if (text.size == 0)
         facts_note_subscription(shard->facts, false);
+    if (shard->on_pull_wake.fn && (text.size == 0 || slice_starts_with(text, SLICE("pull "))))
+        shard->on_pull_wake.fn(shard->on_pull_wake.arg, slice_skip(text, text.size ? 5 : 0));
     if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
@@ -213,17 +216,35 @@ static void on_turn_end(void *arg)
 static void init_batches(struct shard *shard)
 {
     static const struct batch_kind *const kinds[SHARD_BATCH_COUNT] = {
-        [SHARD_BATCH_SCHEDULE] = &schedule_kind, [SHARD_BATCH_REPLACE] = &replace_kind,
-        [SHARD_BATCH_CANCEL] = &cancel_kind,     [SHARD_BATCH_RUN] = &run_kind,
-        [SHARD_BATCH_CHANGE] = &change_kind,     [SHARD_BATCH_SETTINGS] = &settings_kind,
-        [SHARD_BATCH_PATTERNS] = &patterns_kind, [SHARD_BATCH_GROUP] = &group_kind,
-        [SHARD_BATCH_SEND] = &send_kind,         [SHARD_BATCH_UNSEND] = &unsend_kind,
-        [SHARD_BATCH_CLOSE] = &close_kind,       [SHARD_BATCH_REPORT] = &report_kind,
-        [SHARD_BATCH_READ] = &read_kind,         [SHARD_BATCH_COMPLETE] = &complete_kind,
-        [SHARD_BATCH_RETRY] = &retry_kind,       [SHARD_BATCH_BURY] = &bury_kind,
-        [SHARD_BATCH_RELEASE] = &release_kind,   [SHARD_BATCH_RENEW] = &renew_kind,
-        [SHARD_BATCH_DEFINE] = &define_kind,     [SHARD_BATCH_UNDEFINE] = &undefine_kind,
-        [SHARD_BATCH_FIRE] = &fire_kind,         [SHARD_BATCH_RUN_RECURRING] = &run_recurring_kind,
+        [SHARD_BATCH_SCHEDULE] = &schedule_kind,
+        [SHARD_BATCH_REPLACE] = &replace_kind,
+        [SHARD_BATCH_CANCEL] = &cancel_kind,
+        [SHARD_BATCH_RUN] = &run_kind,
+        [SHARD_BATCH_CHANGE] = &change_kind,
+        [SHARD_BATCH_SETTINGS] = &settings_kind,
+        [SHARD_BATCH_PATTERNS] = &patterns_kind,
+        [SHARD_BATCH_GROUP] = &group_kind,
+        [SHARD_BATCH_SEND] = &send_kind,
+        [SHARD_BATCH_UNSEND] = &unsend_kind,
+        [SHARD_BATCH_CLOSE] = &close_kind,
+        [SHARD_BATCH_REPORT] = &report_kind,
+        [SHARD_BATCH_READ] = &read_kind,
+        [SHARD_BATCH_COMPLETE] = &complete_kind,
+        [SHARD_BATCH_RETRY] = &retry_kind,
+        [SHARD_BATCH_BURY] = &bury_kind,
+        [SHARD_BATCH_RELEASE] = &release_kind,
+        [SHARD_BATCH_RENEW] = &renew_kind,
+        [SHARD_BATCH_DEFINE] = &define_kind,
+        [SHARD_BATCH_UNDEFINE] = &undefine_kind,
+        [SHARD_BATCH_FIRE] = &fire_kind,
+        [SHARD_BATCH_RUN_RECURRING] = &run_recurring_kind,
+        [SHARD_BATCH_PULL] = &pull_kind,
+        [SHARD_BATCH_PULLED] = &pulled_kind,
+        [SHARD_BATCH_PULL_COMPLETE] = &pull_complete_kind,
+        [SHARD_BATCH_PULL_RETRY] = &pull_retry_kind,
+        [SHARD_BATCH_PULL_BURY] = &pull_bury_kind,
+        [SHARD_BATCH_PULL_RELEASE] = &pull_release_kind,
+        [SHARD_BATCH_PULL_EXTEND] = &pull_extend_kind,
     };
     shard->batch_owner = (struct batch_owner){
         .shard = shard,
@@ -234,9 +255,9 @@ static void init_batches(struct shard *shard)
     };
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_init(&shard->batches[i], kinds[i], &shard->batch_owner,
-                   i < SHARD_BATCH_READ    ? shard->changes
-                   : i == SHARD_BATCH_READ ? shard->reads
-                                           : shard->worker);
+                   i < SHARD_BATCH_READ       ? shard->changes
+                   : i < SHARD_BATCH_COMPLETE ? shard->reads
+                                              : shard->worker);
 }
 
 static void init_key(const struct shard *shard, struct buffer *key, const char *name)
@@ -268,6 +289,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options, number == 0,
                              tell_change, shard);
     init_batches(shard);
+    list_init(&shard->lost_pulls);
     shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
     return shard;
 }
@@ -287,6 +309,7 @@ void shard_close(struct shard *shard)
 
 void shard_free(struct shard *shard)
 {
+    pull_forget_lost(shard);
     facts_free(shard->facts);
     buffer_fini(&shard->jobs_key);
     buffer_fini(&shard->ready_key);

@@ -25,13 +25,21 @@ enum shard_batch {
     SHARD_BATCH_UNDEFINE,
     SHARD_BATCH_RUN_RECURRING,
     SHARD_BATCH_CLOSE,
-    SHARD_BATCH_READ, /* on a separate connection */
+    SHARD_BATCH_PULL_COMPLETE,
+    SHARD_BATCH_PULL_RETRY,
+    SHARD_BATCH_PULL_BURY,
+    SHARD_BATCH_PULL_RELEASE,
+    SHARD_BATCH_PULL_EXTEND,
+    /* On a separate connection. */
+    SHARD_BATCH_READ,
+    SHARD_BATCH_PULLED,
     /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
     SHARD_BATCH_COMPLETE,
     SHARD_BATCH_RETRY,
     SHARD_BATCH_BURY,
     SHARD_BATCH_RELEASE,
     SHARD_BATCH_RENEW,
+    SHARD_BATCH_PULL,
     SHARD_BATCH_REPORT,
     SHARD_BATCH_FIRE,
     SHARD_BATCH_COUNT,
@@ -77,6 +85,8 @@ struct shard {
     uint64_t claims;         /* a counter for nonces */
     struct nonce lost_claim; /* a claim without a reply, which may have leased jobs; empty: none */
     char nonce_prefix[17];
+    struct list lost_pulls; /* see pull_abandon_lost */
+    size_t lost_pull_count;
     struct facts *facts;
     struct hook *gather;
     struct {
@@ -103,6 +113,10 @@ struct shard {
         loop_fn *fn;
         void *arg;
     } on_receivers;
+    struct {
+        void (*fn)(void *arg, struct slice topic); /* see store_on_pull_wake */
+        void *arg;
+    } on_pull_wake;
 };
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
@@ -110,6 +124,9 @@ extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kin
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
     close_kind;
 extern const struct batch_kind define_kind, undefine_kind, fire_kind, run_recurring_kind;
+
+extern const struct batch_kind pull_kind, pulled_kind, pull_complete_kind, pull_retry_kind, pull_bury_kind,
+    pull_release_kind, pull_extend_kind;
 
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
@@ -148,6 +165,12 @@ void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
+
+/* Gives back the jobs that calls of store_pull without a reply may have leased. */
+void pull_abandon_lost(struct shard *);
+
+/* Forgets these calls. */
+void pull_forget_lost(struct shard *);
 
 /* Adds this shard's part of max_jobs as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);

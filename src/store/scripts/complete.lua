@@ -4,7 +4,8 @@
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention, or '', ...; then the follow-ups,
 --      see follow.lua
 -- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), 2 (this worker has completed the job before), AGAIN or NO_RECORD.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; of a worker's lease, the time when it began
+-- instead of 1, or 2 if this worker has completed the job before.
 -- uses: check fence follow hour keep leases linger pull revive take
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
@@ -42,13 +43,13 @@ local function complete(id, verdict, line, nonce, claim)
     if not its_worker then leased[#leased + 1] = id end
     touch(topic)
   end
-  return 1
+  return its_worker and tonumber(string.match(claim, '^%S+ (%d+)')) or 1
 end
 
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
   replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2], ARGV[i + 1], claims[number])
-  if follow_ups[number] and replies[number + 1] == 1 then follow(follow_ups[number]) end
+  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number]) end
   if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
 end
 for topic, ids in pairs(by_topic) do

@@ -6,13 +6,14 @@ local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
 -- By nonce: id, '', id, '' ...
-local completed = {}
+local completed, is_completed = {}, {}
 -- rare: pull
 local function note_completed(id, nonce)
   local list = completed[nonce] or {}
   completed[nonce] = list
   list[#list + 1] = id
   list[#list + 1] = ''
+  is_completed[nonce .. id] = true
 end
 
 -- The end of a script that notes such jobs.
@@ -25,7 +26,7 @@ local function write_completed()
 end
 
 -- rare: pull
-local function was_completed(id, nonce) return call('HEXISTS', completed_by(nonce), id) == 1 end
+local function was_completed(id, nonce) return is_completed[nonce .. id] or call('HEXISTS', completed_by(nonce), id) == 1 end
 
 -- Returns the line (attempt_line.h) of the attempt that a worker has completed. claim: the note of its claim.
 -- rare: pull

@@ -1,0 +1,264 @@
+/* pull.c - leases jobs of pull topics. */
+#include "store/pull.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "store/pull_ending.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+
+enum {
+    PULL_CALLS_MAX = 2,      /* calls under way */
+    PULL_TRIES_MAX = 10,     /* calls of one request, if all jobs of the call before have expired */
+    FIRST_PULLED = 5,        /* index of the first job in a result */
+    PULLED_PARTS = 5,        /* id, due time, time of the lease, deadline, record */
+    LOST_PULLS_MAX = 64,     /* beyond them, the leases run out */
+    ABANDON_LOOK_MAX = 5000, /* leases */
+    ABANDON_SPARE_MS = 1000, /* steps of Redis's clock that an abandonment tolerates */
+};
+
+struct pull {
+    struct batch_item item;
+    struct shard *shard;
+    struct store_pull what;
+    struct nonce nonce;
+    int64_t sent_us; /* CLOCK_BOOTTIME */
+    unsigned tries;
+    store_pull_fn *fn;
+    void *arg;
+};
+
+/* ---- calls without a reply ---- */
+
+/* A call that may have leased jobs, which no worker has. */
+struct lost_pull {
+    struct list link;
+    struct nonce nonce;
+    int64_t lease_ms, sent_us;
+};
+
+static void note_lost(const struct pull *pull)
+{
+    struct shard *shard = pull->shard;
+    if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
+        return; /* the worker asks again with its idempotency key, or the leases run out */
+    struct lost_pull *lost = NEW(struct lost_pull);
+    *lost =
+        (struct lost_pull){.nonce = pull->nonce, .lease_ms = pull->what.lease_ms, .sent_us = pull->sent_us};
+    list_append(&shard->lost_pulls, &lost->link);
+    shard->lost_pull_count++;
+}
+
+static void on_pull_abandoned(void *arg, enum status status, const struct redis_reply *reply)
+{
+    (void)status, (void)reply; /* what is left over runs out */
+    free(arg);
+}
+
+void pull_abandon_lost(struct shard *shard)
+{
+    for (struct list *link; (link = list_take(&shard->lost_pulls));) {
+        struct lost_pull *lost = LIST_ENTRY(link, struct lost_pull, link);
+        struct script_call *call = shard_call(shard, SCRIPT_ABANDON);
+        script_call_text(call, slice_of(lost->nonce.text));
+        script_call_number(call, ABANDON_LOOK_MAX);
+        script_call_number(call, lost->lease_ms);
+        script_call_number(call, (clock_boot_us() - lost->sent_us) / 1000 + ABANDON_SPARE_MS);
+        script_call_send(call, shard->worker, on_pull_abandoned, lost);
+    }
+    shard->lost_pull_count = 0;
+}
+
+void pull_forget_lost(struct shard *shard)
+{
+    for (struct list *link; (link = list_take(&shard->lost_pulls));)
+        free(LIST_ENTRY(link, struct lost_pull, link));
+}
+
+/* ---- adding to the batch ---- */
+
+/* Makes a nonce that cannot be guessed, because it is the token of the leases. */
+static void make_token(struct nonce *nonce)
+{
+    unsigned char random[15];
+    random_fill(random, sizeof random);
+    nonce->text[0] = 'p';
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(nonce->text + 1 + 2 * i, 3, "%02x", random[i]);
+}
+
+static void pull_add(struct pull *pull)
+{
+    make_token(&pull->nonce);
+    pull->sent_us = clock_boot_us();
+    batch_add(&pull->shard->batches[SHARD_BATCH_PULL], &pull->item);
+}
+
+/* ---- the answer ---- */
+
+/* The jobs of one result. */
+struct pull_result {
+    struct job *jobs;
+    struct store_pulled_job *given;
+    size_t count;
+    struct store_pulled pulled;
+};
+
+/* Buries a job that has expired or cannot be read, or gives back a job that this version does not know. If
+ * this process dies first, the lease runs out. */
+static void end_unfit(const struct pull *pull, const struct pulled *unfit, int64_t now_ms)
+{
+    struct pull_ending_facts facts = {.cause = PULL_CAUSE_UNFIT, .now_ms = now_ms};
+    pull_end(pull->shard, unfit, &facts, NULL, NULL);
+}
+
+static void add_pulled(const struct pull *pull, const struct redis_reply *result, size_t at,
+                       struct pull_result *to)
+{
+    struct pulled pulled = {
+        .id = redis_reply_text(redis_reply_at(result, at)),
+        .record = redis_reply_text(redis_reply_at(result, at + 4)),
+        .settings = redis_reply_text(redis_reply_at(result, 4)),
+        .due_ms = redis_reply_integer(redis_reply_at(result, at + 1)),
+        .leased_ms = redis_reply_integer(redis_reply_at(result, at + 2)),
+    };
+    struct slice nonce = redis_reply_text(redis_reply_at(result, 0));
+    struct job *job = &to->jobs[to->count];
+    snprintf(pulled.nonce.text, sizeof pulled.nonce.text, "%.*s", SLICE_ARG(nonce));
+    bool is_job = job_read(pulled.id, pulled.record, job) == STATUS_OK;
+    if (!is_job || job->lacks.size || job_is_expired(job, pulled.leased_ms)) {
+        if (is_job)
+            job_fini(job);
+        end_unfit(pull, &pulled, to->pulled.now_ms);
+        return;
+    }
+    to->given[to->count++] = (struct store_pulled_job){
+        .job = job,
+        .id = pulled.id,
+        .settings = pulled.settings,
+        .due_ms = pulled.due_ms,
+        .leased_ms = pulled.leased_ms,
+        .until_ms = redis_reply_integer(redis_reply_at(result, at + 3)),
+    };
+    if (!to->pulled.is_repeated)
+        metrics_lateness(pull->shard->options->metrics, (pulled.leased_ms - pulled.due_ms) * 1000);
+}
+
+static enum status status_of(int64_t code)
+{
+    switch (code) {
+    case RESULT_NOT_PULL:
+        return STATUS_NOT_PULL;
+    case RESULT_REUSED:
+        return STATUS_REUSED;
+    case RESULT_LACKING:
+        return STATUS_LACKING;
+    case RESULT_UNREADABLE:
+        return STATUS_UNREADABLE;
+    default:
+        return reply_refuse("lease");
+    }
+}
+
+static void pull_fail(struct pull *pull, enum status status)
+{
+    pull->fn(pull->arg, status, NULL);
+    free(pull);
+}
+
+/* Calls back with the jobs. If none of the jobs of this call can be given, asks for the next ones. */
+static void pull_tell(struct pull *pull, const struct redis_reply *result, int64_t now_us)
+{
+    size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;
+    struct pull_result to = {.pulled = {.now_ms = now_us / 1000}};
+    to.pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
+    to.pulled.has_more = redis_reply_integer(redis_reply_at(result, 2)) == 1;
+    to.pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
+    to.jobs = NEW_ARRAY(struct job, count + 1);
+    to.given = NEW_ARRAY(struct store_pulled_job, count + 1);
+    for (size_t i = 0; i < count; i++)
+        add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, &to);
+    bool is_vain = to.count == 0 && to.pulled.has_more && ++pull->tries < PULL_TRIES_MAX;
+    if (is_vain) {
+        pull_add(pull);
+    } else {
+        to.pulled.jobs = to.given;
+        to.pulled.count = to.count;
+        to.pulled.token = to.count ? redis_reply_text(redis_reply_at(result, 0)) : SLICE("");
+        if (to.count == 0 && to.pulled.has_more)
+            to.pulled.next_ms = to.pulled.now_ms;
+        pull->fn(pull->arg, STATUS_OK, &to.pulled);
+    }
+    for (size_t i = 0; i < to.count; i++)
+        job_fini(&to.jobs[i]);
+    free(to.jobs);
+    free(to.given);
+    if (!is_vain)
+        free(pull);
+}
+
+static bool is_result(const struct redis_reply *result)
+{
+    size_t size = redis_reply_size(result);
+    return size >= FIRST_PULLED && (size - FIRST_PULLED) % PULLED_PARTS == 0 &&
+           (size - FIRST_PULLED) / PULLED_PARTS <= STORE_PULL_MAX;
+}
+
+static void end_pull(struct batch_item *item, enum status status, int64_t now_us,
+                     const struct redis_reply *result)
+{
+    struct pull *pull = (struct pull *)item;
+    if (status == STATUS_UNKNOWN)
+        note_lost(pull);
+    if (status != STATUS_OK)
+        pull_fail(pull, status);
+    else if (redis_reply_integer(result) == RESULT_AGAIN)
+        batch_add(&pull->shard->batches[SHARD_BATCH_PULL], item);
+    else if (is_result(result))
+        pull_tell(pull, result, now_us);
+    else
+        pull_fail(pull, status_of(redis_reply_integer(result)));
+}
+
+/* ---- the call ---- */
+
+static void add_pull(const struct batch_item *item, struct script_call *call)
+{
+    const struct pull *pull = (const struct pull *)item;
+    metrics_count(pull->shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
+    script_call_text(call, pull->what.topic);
+    script_call_number(call, (int64_t)pull->what.max);
+    script_call_text(call, slice_of(pull->nonce.text));
+    script_call_number(call, pull->what.lease_ms);
+    script_call_number(call, pull->what.wait_ms);
+    script_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
+}
+
+const struct batch_kind pull_kind = {SCRIPT_LEASE, PULL_CALLS_MAX, false, NULL, add_pull, end_pull};
+
+void store_pull(struct store *store, const struct store_pull *what, store_pull_fn *fn, void *arg)
+{
+    struct pull *pull = NEW(struct pull);
+    assert(what->max > 0 && what->max <= STORE_PULL_MAX);
+    assert(what->lease_ms >= STORE_PULL_LEASE_MIN_MS && what->lease_ms <= STORE_PULL_LEASE_MAX_MS);
+    assert(what->wait_ms >= 0);
+    pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD;
+    pull->shard = store_shard_of(store, what->topic);
+    pull->what = *what;
+    pull->fn = fn;
+    pull->arg = arg;
+    pull_add(pull);
+}
+
+void store_on_pull_wake(struct store *store, store_pull_wake_fn *fn, void *arg)
+{
+    for (size_t i = 0; i < store_shards(store); i++) {
+        struct shard *shard = store_shard(store, i);
+        shard->on_pull_wake.fn = fn;
+        shard->on_pull_wake.arg = arg;
+    }
+}

@@ -1,0 +1,307 @@
+#include "store/pull_ending.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "store/shard_private.h"
+
+#define UNSERVED_WAIT_MS INT64_C(60000) /* until another version may serve the job */
+
+/* An ending under way: copies of the texts, and what is written. */
+struct pull_ending {
+    struct shard *shard;
+    struct lease lease;
+    struct buffer id, record, settings_text;
+    struct topic_settings settings;
+    bool has_settings, has_job;
+    struct job job;
+    int64_t due_ms, leased_ms;
+    enum pull_cause cause;
+    struct attempt_result result;
+    char detail[ATTEMPT_DETAIL_MAX + 1];
+    struct ending ending;
+    struct ending_texts texts;
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
+    struct shard_end end;
+    struct shard_hold hold;
+    pull_ended_fn *fn;
+    void *arg;
+};
+
+/* ---- the end of the ending ---- */
+
+static void pull_ending_free(struct pull_ending *ending)
+{
+    if (ending->has_job)
+        job_fini(&ending->job);
+    if (ending->has_settings)
+        topic_settings_fini(&ending->settings);
+    ending_texts_fini(&ending->texts);
+    buffer_fini(&ending->id);
+    buffer_fini(&ending->record);
+    buffer_fini(&ending->settings_text);
+    free(ending);
+}
+
+static void pull_ending_finish(struct pull_ending *ending, enum status status)
+{
+    if (ending->fn)
+        ending->fn(ending->arg, status, status == STATUS_OK ? &ending->ending : NULL);
+    pull_ending_free(ending);
+}
+
+static void log_retry(const struct pull_ending *ending)
+{
+    log_info("attempt_failed", LOG_SLICE("job", ending->lease.id),
+             LOG_NUMBER("attempt", ending->ending.attempts),
+             LOG_TEXT("error", failure_word(ending->result.error)),
+             LOG_SLICE("error_detail", ending->result.detail), LOG_NUMBER("ms", ending->result.duration_ms),
+             LOG_NUMBER("retry_in_ms", ending->ending.wait_ms));
+}
+
+static void log_death(const struct pull_ending *ending)
+{
+    struct slice reason = ending->ending.reason.size ? ending->ending.reason : SLICE("unreadable");
+    log_warning("job_dead", LOG_SLICE("job", ending->lease.id),
+                LOG_NUMBER("attempts", ending->ending.attempts),
+                LOG_TEXT("error", failure_word(ending->result.error)),
+                LOG_SLICE("error_detail", ending->result.detail), LOG_SLICE("reason", reason));
+}
+
+static struct slice topic_of(const struct pull_ending *ending)
+{
+    struct slice topic, job_id;
+    slice_cut(ending->lease.id, '/', &topic, &job_id);
+    return topic;
+}
+
+/* Counts and logs an ending that Redis has. */
+static void note_end(const struct pull_ending *ending)
+{
+    struct metrics *metrics = ending->shard->options->metrics;
+    struct slice topic = topic_of(ending);
+    const struct attempt_result *result = &ending->result;
+    if (ending->texts.callbacks.count)
+        metrics_count(metrics, METRICS_COUNTER_CALLBACKS, ending->texts.callbacks.count);
+    if (result->at_ms)
+        metrics_attempt(metrics, topic,
+                        result->error ? METRICS_RESULT_OF(result->error) : METRICS_RESULT_DELIVERED,
+                        result->duration_ms * 1000);
+    if (ending->ending.verdict == ENDING_COMPLETE) {
+        metrics_ended(metrics, topic, METRICS_END_DELIVERED);
+    } else if (ending->ending.verdict == ENDING_BURY) {
+        metrics_ended(metrics, topic, METRICS_END_DEAD);
+        log_death(ending);
+    } else if (ending->ending.verdict == ENDING_RETRY) {
+        log_retry(ending);
+    }
+}
+
+static void on_pull_end_done(void *arg, enum status status)
+{
+    struct pull_ending *ending = arg;
+    if (status == STATUS_OK)
+        note_end(ending);
+    pull_ending_finish(ending, status);
+}
+
+static void on_pull_end_sent(void *arg, enum status status, int64_t code, int64_t now_us)
+{
+    (void)now_us;
+    on_pull_end_done(arg, status == STATUS_OK && code <= 0 ? STATUS_STALE : status);
+}
+
+/* ---- sending ---- */
+
+static void gather_texts(struct pull_ending *ending)
+{
+    const struct callback_jobs *callbacks = &ending->texts.callbacks;
+    for (size_t i = 0; i < callbacks->count; i++)
+        ending->follow_ups[i] = (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
+                                                         .record = buffer_slice(&callbacks->items[i].record)};
+    ending->end = (struct shard_end){.record = buffer_slice(&ending->texts.record),
+                                     .attempt = buffer_slice(&ending->texts.line),
+                                     .follow = {ending->follow_ups, callbacks->count}};
+}
+
+static void send_confirmed(struct pull_ending *ending)
+{
+    static const int batches[] = {[ENDING_COMPLETE] = SHARD_BATCH_PULL_COMPLETE,
+                                  [ENDING_RETRY] = SHARD_BATCH_PULL_RETRY,
+                                  [ENDING_BURY] = SHARD_BATCH_PULL_BURY,
+                                  [ENDING_RELEASE] = SHARD_BATCH_PULL_RELEASE};
+    pull_send(ending->shard, batches[ending->ending.verdict], &ending->lease, ending->ending.wait_ms,
+              &ending->end, on_pull_end_sent, ending);
+}
+
+static void send_ending(struct pull_ending *ending)
+{
+    switch (ending->ending.verdict) {
+    case ENDING_COMPLETE:
+        shard_complete(ending->shard, &ending->lease, &ending->end, on_pull_end_done, ending);
+        break;
+    case ENDING_RETRY:
+        shard_retry(ending->shard, &ending->lease, ending->ending.wait_ms, &ending->end, on_pull_end_done,
+                    ending);
+        break;
+    case ENDING_BURY:
+        shard_bury(ending->shard, &ending->lease, &ending->end, on_pull_end_done, ending);
+        break;
+    case ENDING_RELEASE:
+        ending->hold =
+            (struct shard_hold){.wait_ms = ending->ending.wait_ms, .claimed_ms = ending->leased_ms};
+        shard_release(ending->shard, &ending->lease, &ending->hold, on_pull_end_done, ending);
+        break;
+    }
+}
+
+/* ---- deciding ---- */
+
+/* Copies a worker's text without the bytes that a detail must not have: what needs an escape in JSON becomes
+ * a similar character. A character that does not fit is left out. */
+static struct slice copy_detail(struct slice error, char detail[ATTEMPT_DETAIL_MAX + 1])
+{
+    size_t used = 0;
+    while (error.size) {
+        size_t size = utf8_size((uint8_t)*error.data);
+        if (size == 0 || size > error.size || used + size > ATTEMPT_DETAIL_MAX)
+            break;
+        memcpy(detail + used, error.data, size);
+        if (size == 1 && ((uint8_t)*error.data < 0x20 || *error.data == 0x7f))
+            detail[used] = ' ';
+        else if (*error.data == '"' || *error.data == '\\')
+            detail[used] = *error.data == '"' ? '\'' : '/';
+        used += size;
+        error = slice_skip(error, size);
+    }
+    return slice_from(detail, used);
+}
+
+static enum ending_cause cause_of(struct pull_ending *ending, bool is_served)
+{
+    if (!is_served || (ending->has_job && ending->job.lacks.size))
+        return ENDING_CAUSE_UNSERVED;
+    if (!ending->has_job)
+        return ENDING_CAUSE_UNREADABLE;
+    if (ending->cause >= PULL_CAUSE_LAPSED && job_is_expired(&ending->job, ending->leased_ms))
+        return ENDING_CAUSE_EXPIRED;
+    return ending->cause == PULL_CAUSE_UNFIT ? ENDING_CAUSE_UNSENT : ENDING_CAUSE_RESULT;
+}
+
+static struct ending_facts facts_of(struct pull_ending *ending, const struct pull_ending_facts *facts,
+                                    enum ending_cause cause)
+{
+    static const enum failure errors[] = {[PULL_CAUSE_COMPLETED] = FAILURE_NONE,
+                                          [PULL_CAUSE_FAILED] = FAILURE_WORKER,
+                                          [PULL_CAUSE_REJECTED] = FAILURE_WORKER,
+                                          [PULL_CAUSE_LAPSED] = FAILURE_LEASE_EXPIRED,
+                                          [PULL_CAUSE_UNFIT] = FAILURE_NONE};
+    int64_t duration_ms = facts->now_ms - ending->leased_ms;
+    uint32_t random;
+    random_fill(&random, sizeof random);
+    if (cause == ENDING_CAUSE_RESULT)
+        ending->result = (struct attempt_result){
+            .at_ms = ending->leased_ms,
+            .duration_ms = duration_ms > 0 ? duration_ms : 0,
+            .status = facts->cause == PULL_CAUSE_COMPLETED ? 200 : 0,
+            .error = errors[facts->cause],
+            .detail = copy_detail(facts->error, ending->detail),
+        };
+    return (struct ending_facts){
+        .cause = cause,
+        .id = ending->lease.id,
+        .nonce = slice_of(ending->lease.nonce.text),
+        .now_ms = ending->leased_ms,
+        .due_ms = ending->due_ms,
+        .settings = ending->has_settings ? &ending->settings : NULL,
+        .schedule = facts->schedule,
+        .random = random,
+        .hold_ms = UNSERVED_WAIT_MS,
+        .result = &ending->result,
+        .retry_after_ms = -1,
+        .is_rejected = facts->cause == PULL_CAUSE_REJECTED,
+        .has_delay = facts->has_delay,
+        .delay_ms = facts->delay_ms,
+    };
+}
+
+/* Decides, and writes the texts. Returns false if there is no memory for them. */
+static bool pull_ending_decide(struct pull_ending *ending, const struct pull_ending_facts *facts,
+                               enum ending_cause cause)
+{
+    struct job none = {.attempts = 0};
+    struct job *job = ending->has_job ? &ending->job : &none;
+    struct ending_facts all = facts_of(ending, facts, cause);
+    ending->ending = ending_decide(job, &all);
+    if (ending->cause == PULL_CAUSE_COMPLETED)
+        ending->ending.has_line = true; /* it says that the callbacks are written, see complete.lua */
+    return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
+}
+
+/* Reads the settings and the record. Sets *is_served to false if the settings cannot be used. Returns false
+ * if there is no memory. */
+static bool read_texts(struct pull_ending *ending, bool *is_served)
+{
+    struct slice text = buffer_slice(&ending->settings_text);
+    if (ending->record.failed || ending->settings_text.failed)
+        return false;
+    enum status status = topic_settings_read_for(topic_of(ending), text, &ending->settings);
+    ending->has_settings = status == STATUS_OK;
+    *is_served = status == STATUS_OK && ending->settings.lacks.size == 0;
+    if (status == STATUS_NO_MEMORY)
+        return false;
+    status = job_read(ending->lease.id, buffer_slice(&ending->record), &ending->job);
+    ending->has_job = status == STATUS_OK;
+    return status != STATUS_NO_MEMORY;
+}
+
+static enum status refusal_of(enum ending_cause cause)
+{
+    return cause == ENDING_CAUSE_UNSERVED ? STATUS_LACKING : STATUS_UNREADABLE;
+}
+
+static struct pull_ending *pull_ending_new(struct shard *shard, const struct pulled *pulled)
+{
+    struct pull_ending *ending = NEW(struct pull_ending);
+    ending->shard = shard;
+    ending->due_ms = pulled->due_ms;
+    ending->leased_ms = pulled->leased_ms;
+    buffer_init(&ending->id, pulled->id.size);
+    buffer_init_fallible(&ending->record, pulled->record.size);
+    buffer_init_fallible(&ending->settings_text, pulled->settings.size);
+    ending_texts_init(&ending->texts);
+    buffer_append(&ending->id, pulled->id);
+    buffer_append(&ending->record, pulled->record);
+    buffer_append(&ending->settings_text, pulled->settings);
+    ending->lease = (struct lease){buffer_slice(&ending->id), pulled->nonce};
+    return ending;
+}
+
+void pull_end(struct shard *shard, const struct pulled *pulled, const struct pull_ending_facts *facts,
+              pull_ended_fn *fn, void *arg)
+{
+    struct pull_ending *ending = pull_ending_new(shard, pulled);
+    bool is_served;
+    ending->cause = facts->cause;
+    ending->fn = fn;
+    ending->arg = arg;
+    if (!read_texts(ending, &is_served)) {
+        pull_ending_finish(ending, STATUS_NO_MEMORY);
+        return;
+    }
+    enum ending_cause cause = cause_of(ending, is_served);
+    if (facts->is_confirmed && cause != ENDING_CAUSE_RESULT) {
+        pull_ending_finish(ending, refusal_of(cause));
+    } else if (!pull_ending_decide(ending, facts, cause)) {
+        pull_ending_finish(ending, STATUS_NO_MEMORY);
+    } else {
+        gather_texts(ending);
+        if (facts->is_confirmed)
+            send_confirmed(ending);
+        else
+            send_ending(ending);
+    }
+}
