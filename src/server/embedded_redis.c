@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "server/append_log.h"
 #include "server/data_dir.h"
 #include "server/redis_probe.h"
 #include "server/redis_process.h"
@@ -122,6 +123,9 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
     }
     redis->holder = 0;
     unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* the socket of a process that exited */
+    int64_t cut_bytes = append_log_cut(redis->dir.fd);
+    if (cut_bytes)
+        log_warning("append_only_file_cut", LOG_NUMBER("bytes", cut_bytes));
     enum status status = redis_process_spawn(redis->dir.fd, lock_fd, &redis->process, problem);
     if (status == STATUS_OK) {
         data_dir_name_holder(lock_fd, redis->process.pid);

@@ -18,6 +18,7 @@ import processes
 from duepost import BINARY, environment, is_readable, run
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
+from redis_server import RedisServer
 from timestamp import to_ms
 
 
@@ -218,6 +219,28 @@ def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
     server.process.wait()
     start(data=data)
     until(lambda: {a.job_id for a in receiver.of(topic)} == set(accepted), 15, lambda: f"{receiver.count(topic)} of 50")
+
+
+def test_half_a_script_on_the_disk_is_never_executed(start, data, topic):
+    """A power cut can leave the beginning of a script's changes on the disk, and a command that is torn. Redis keeps
+    what is before this command, and a later start would execute it: here, a job disappears."""
+    def cut_power():
+        server.kill()
+        os.kill(redis_of(server), signal.SIGKILL)
+        until(lambda: not server.redis_pids(), 5, "Redis is gone")
+    server = start(data=data)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600)
+    cut_power()
+    [log] = (data / "appendonlydir").glob("*.incr.aof")
+    with log.open("ab") as file:
+        torn = RedisServer.encode("MULTI") + RedisServer.encode("HDEL", "duepost:{0}:jobs", f"{topic}/a") + b"*2\r\n$3\r\nDE"
+        file.write(torn)
+    server = start(data=data)
+    assert f"event=append_only_file_cut bytes={len(torn)}" in server.log()
+    server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:9/", delay=3600)
+    cut_power()
+    server = start(data=data)
+    assert [server.job(topic, job_id) is not None for job_id in "ab"] == [True, True]
 
 
 def test_it_listens_on_ipv6(start, receiver, topic):

@@ -1,0 +1,182 @@
+#include "server/append_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/slice.h"
+
+#define FOLDER "appendonlydir"
+
+enum {
+    MANIFEST_MAX = 64 << 10,
+    NAME_MAX_BYTES = 256,
+    WINDOW_BYTES = 1 << 20,
+    HEAD_MAX = 32, /* bytes of "*3\r\n" or "$1234\r\n" */
+};
+
+/* A part of the file is in memory. at is the offset of the next byte to read. */
+struct reader {
+    int fd;
+    int64_t size;
+    int64_t at;
+    int64_t window_at;
+    size_t window_size;
+    char *window;
+};
+
+enum piece { PIECE_WHOLE, PIECE_TORN, PIECE_DAMAGED };
+
+/* Gives at least count bytes at the offset, or fewer at the end of the file. count is at most WINDOW_BYTES.
+ */
+static struct slice append_log_look(struct reader *reader, size_t count)
+{
+    int64_t from = reader->at - reader->window_at;
+    if (from < 0 || from + (int64_t)count > (int64_t)reader->window_size) {
+        reader->window_at = reader->at;
+        reader->window_size = 0;
+        while (reader->window_size < WINDOW_BYTES) {
+            ssize_t got =
+                pread(reader->fd, reader->window + reader->window_size, WINDOW_BYTES - reader->window_size,
+                      reader->at + (int64_t)reader->window_size);
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got <= 0)
+                break;
+            reader->window_size += (size_t)got;
+        }
+        from = 0;
+    }
+    return slice_from(reader->window + from, reader->window_size - (size_t)from);
+}
+
+/* Reads a line like "*3\r\n". */
+static enum piece read_number(struct reader *reader, char sign, uint64_t *number)
+{
+    struct slice text = append_log_look(reader, HEAD_MAX), line, rest;
+    if (text.size > HEAD_MAX)
+        text.size = HEAD_MAX;
+    bool is_whole = slice_cut(text, '\n', &line, &rest);
+    if (text.size && text.data[0] != sign)
+        return PIECE_DAMAGED;
+    if (!is_whole)
+        return text.size < HEAD_MAX ? PIECE_TORN : PIECE_DAMAGED;
+    if (!slice_ends_with(line, slice_of("\r")))
+        return PIECE_DAMAGED;
+    if (!slice_to_number(slice_from(line.data + 1, line.size - 2), INT32_MAX, number))
+        return PIECE_DAMAGED;
+    reader->at += (int64_t)line.size + 1;
+    return PIECE_WHOLE;
+}
+
+/* Reads a line "#TS:...", which Redis writes with aof-timestamp-enabled. */
+static enum piece read_annotation(struct reader *reader)
+{
+    enum { ANNOTATION_MAX = 1024 };
+    struct slice text = append_log_look(reader, ANNOTATION_MAX), line, rest;
+    if (!slice_cut(text, '\n', &line, &rest))
+        return text.size < ANNOTATION_MAX ? PIECE_TORN : PIECE_DAMAGED;
+    reader->at += (int64_t)line.size + 1;
+    return PIECE_WHOLE;
+}
+
+/* Reads one command. *depth is 1 after MULTI and 0 after EXEC. */
+static enum piece read_command(struct reader *reader, int *depth)
+{
+    uint64_t arguments, size;
+    if (append_log_look(reader, 1).data[0] == '#')
+        return read_annotation(reader);
+    enum piece piece = read_number(reader, '*', &arguments);
+    for (uint64_t i = 0; piece == PIECE_WHOLE && i < arguments; i++) {
+        piece = read_number(reader, '$', &size);
+        if (piece != PIECE_WHOLE)
+            break;
+        if (reader->at + (int64_t)size + 2 > reader->size)
+            return PIECE_TORN;
+        if (arguments == 1 && size <= HEAD_MAX) {
+            struct slice name = slice_from(append_log_look(reader, (size_t)size).data, (size_t)size);
+            if (slice_equal_nocase(name, slice_of("multi")))
+                *depth = 1;
+            else if (slice_equal_nocase(name, slice_of("exec")))
+                *depth = 0;
+        }
+        reader->at += (int64_t)size + 2;
+    }
+    return piece;
+}
+
+/* Returns the offset behind the last command that stands outside a transaction or ends one. Returns -1 if the
+ * file is damaged. */
+static int64_t find_end(struct reader *reader)
+{
+    int64_t end = 0;
+    int depth = 0;
+    while (reader->at < reader->size) {
+        if (append_log_look(reader, 1).size == 0)
+            return -1; /* the disk fails */
+        enum piece piece = read_command(reader, &depth);
+        if (piece == PIECE_DAMAGED)
+            return -1;
+        if (piece == PIECE_TORN)
+            break;
+        if (depth == 0)
+            end = reader->at;
+    }
+    return end;
+}
+
+static int64_t cut_file(int fd)
+{
+    struct stat file;
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return 0;
+    struct reader reader = {.fd = fd, .size = file.st_size, .window = memory_new(WINDOW_BYTES)};
+    int64_t end = find_end(&reader);
+    free(reader.window);
+    if (end < 0 || end == file.st_size || ftruncate(fd, end) != 0)
+        return 0;
+    return file.st_size - end;
+}
+
+/* Finds the last file with changes in a manifest of lines "file NAME seq 1 type i". Redis quotes only names
+ * with special characters, which duepost's redis-server does not use. */
+static bool find_last(struct slice manifest, char name[NAME_MAX_BYTES])
+{
+    struct slice line, word;
+    bool found = false;
+    while (slice_cut(manifest, '\n', &line, &manifest)) {
+        if (!slice_starts_with(line, slice_of("file ")) || !slice_ends_with(line, slice_of(" type i")))
+            continue;
+        slice_cut(slice_skip(line, strlen("file ")), ' ', &word, &line);
+        found = word.size < NAME_MAX_BYTES - sizeof FOLDER && !memchr(word.data, '/', word.size);
+        if (found)
+            snprintf(name, NAME_MAX_BYTES, FOLDER "/%.*s", SLICE_ARG(word));
+    }
+    return found;
+}
+
+int64_t append_log_cut(int dir_fd)
+{
+    char name[NAME_MAX_BYTES];
+    int64_t bytes = 0;
+    int fd = openat(dir_fd, FOLDER "/appendonly.aof.manifest", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    char *manifest = memory_new(MANIFEST_MAX);
+    ssize_t size = read(fd, manifest, MANIFEST_MAX);
+    close(fd);
+    if (size > 0 && find_last(slice_from(manifest, (size_t)size), name)) {
+        fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd >= 0) {
+            bytes = cut_file(fd);
+            close(fd);
+        }
+    }
+    free(manifest);
+    return bytes;
+}

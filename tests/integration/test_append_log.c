@@ -1,0 +1,152 @@
+/* Cuts append-only files whose end a power cut has torn. */
+#include "server/append_log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "support/suite.h"
+
+#define SET_ONE "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"
+#define MULTI   "*1\r\n$5\r\nMULTI\r\n"
+#define EXEC    "*1\r\n$4\r\nEXEC\r\n"
+#define FAKE    "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$14\r\n" EXEC "\r\n"
+
+static char folder[] = "/tmp/duepost-append-XXXXXX";
+static int dir_fd;
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    dir_fd = open(folder, O_RDONLY | O_DIRECTORY);
+    ck_assert_int_ge(dir_fd, 0);
+    ck_assert_int_eq(mkdirat(dir_fd, "appendonlydir", 0700), 0);
+}
+
+static void tear_down(void)
+{
+    unlinkat(dir_fd, "appendonlydir/appendonly.aof.manifest", 0);
+    unlinkat(dir_fd, "appendonlydir/appendonly.aof.1.incr.aof", 0);
+    unlinkat(dir_fd, "appendonlydir/appendonly.aof.2.incr.aof", 0);
+    unlinkat(dir_fd, "appendonlydir", AT_REMOVEDIR);
+    close(dir_fd);
+    ck_assert_int_eq(rmdir(folder), 0);
+    memcpy(folder + sizeof folder - 1 - strlen("XXXXXX"), "XXXXXX", strlen("XXXXXX"));
+}
+
+static void write_one(const char *name, struct slice bytes)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/appendonlydir/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void write_manifest(void)
+{
+    write_one("appendonly.aof.manifest", SLICE("file appendonly.aof.2.base.rdb seq 2 type b\n"
+                                               "file appendonly.aof.1.incr.aof seq 1 type h\n"
+                                               "file appendonly.aof.2.incr.aof seq 2 type i\n"));
+}
+
+static int64_t size_left(void)
+{
+    struct stat file;
+    ck_assert_int_eq(fstatat(dir_fd, "appendonlydir/appendonly.aof.2.incr.aof", &file, 0), 0);
+    return file.st_size;
+}
+
+static const struct {
+    const char *kept, *cut;
+} ends[] = {
+    {"", ""},
+    {SET_ONE MULTI SET_ONE EXEC, ""},
+    {SET_ONE, MULTI},
+    {SET_ONE, MULTI SET_ONE},
+    {SET_ONE, MULTI SET_ONE "*3\r\n$3\r\nSE"},
+    {SET_ONE, MULTI SET_ONE "*1\r\n$4\r\nEXEC\r"},
+    {SET_ONE, MULTI FAKE},
+    {"", MULTI SET_ONE SET_ONE},
+    {SET_ONE MULTI SET_ONE EXEC, "*"},
+    {SET_ONE MULTI SET_ONE EXEC SET_ONE, "*3\r\n$3\r\nSET\r\n$1"},
+    {"#TS:1700000000\r\n" SET_ONE, "#TS:17"},
+    {"#TS:1700000000\r\n" SET_ONE "#TS:1700000001\r\n", MULTI "#TS:1700000002\r\n" SET_ONE},
+    /* A torn transaction of an earlier start is executed with the next EXEC. */
+    {MULTI SET_ONE MULTI SET_ONE EXEC SET_ONE, ""},
+    /* Damaged elsewhere: redis-server reports that. */
+    {SET_ONE "*3\r\nSET" SET_ONE, ""},
+    {SET_ONE "*one\r\n", ""},
+    {SET_ONE "\n\n\n\n", ""},
+};
+
+START_TEST(the_last_whole_change_is_the_end)
+{
+    struct buffer text;
+    buffer_init(&text, 4096);
+    buffer_append(&text, slice_of(ends[_i].kept));
+    buffer_append(&text, slice_of(ends[_i].cut));
+    write_manifest();
+    write_one("appendonly.aof.1.incr.aof", SLICE(MULTI)); /* of an earlier rewrite */
+    write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
+    ck_assert_int_eq(append_log_cut(dir_fd), (int64_t)strlen(ends[_i].cut));
+    ck_assert_int_eq(size_left(), (int64_t)strlen(ends[_i].kept));
+    ck_assert_int_eq(append_log_cut(dir_fd), 0);
+    buffer_fini(&text);
+}
+END_TEST
+
+/* The file is read in parts: commands lie across the borders, and some are larger than a part. */
+START_TEST(a_large_file_is_cut_at_the_same_place)
+{
+    enum { COMMANDS = 300 };
+    struct buffer text, value;
+    buffer_init(&text, 64 << 20);
+    buffer_init(&value, 4 << 20);
+    for (int i = 0; i < COMMANDS; i++) {
+        buffer_clear(&value);
+        for (int j = 0; j < (i % 100 == 99 ? 3000000 : i * 100); j++)
+            buffer_append_byte(&value, "EXEC\r\n*1$"[j % 9]);
+        buffer_printf(&text, MULTI SET_ONE "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%zu\r\n", value.size);
+        buffer_append(&text, buffer_slice(&value));
+        buffer_append(&text, SLICE("\r\n" EXEC));
+    }
+    size_t whole = text.size;
+    buffer_printf(&text, MULTI SET_ONE "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%zu\r\n", value.size);
+    buffer_append(&text, buffer_slice(&value));
+    write_manifest();
+    write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
+    ck_assert_int_eq(append_log_cut(dir_fd), (int64_t)(text.size - whole));
+    ck_assert_int_eq(size_left(), (int64_t)whole);
+    buffer_fini(&text);
+    buffer_fini(&value);
+}
+END_TEST
+
+START_TEST(a_file_that_is_missing_is_left_to_redis)
+{
+    ck_assert_int_eq(append_log_cut(dir_fd), 0);
+    write_one("appendonly.aof.manifest", SLICE("file ../x seq 1 type i\nfile"));
+    ck_assert_int_eq(append_log_cut(dir_fd), 0);
+    write_manifest();
+    ck_assert_int_eq(append_log_cut(dir_fd), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("append log");
+    TCase *tcase = tcase_create("append log");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, the_last_whole_change_is_the_end, 0, sizeof ends / sizeof *ends);
+    tcase_add_test(tcase, a_large_file_is_cut_at_the_same_place);
+    tcase_add_test(tcase, a_file_that_is_missing_is_left_to_redis);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
