@@ -5,9 +5,7 @@ It also runs the product's own audit.lua: both must find the same numbers."""
 import collections
 import math
 import re
-import time
 
-from patience import SLOW
 import place
 from redis import KEYS
 from redis_link import RedisError, script_texts
@@ -20,18 +18,6 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
 ENDS = ("dead", "delivered", "cancelled")
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
-
-
-def at_rest(read_books):
-    """The books and their faults. Where a power cut has torn a script apart, the janitor brings the jobs back, and an audit
-    of the next seconds puts their number right."""
-    deadline = time.monotonic() + 10 * SLOW
-    while True:
-        books = read_books()
-        found = list(faults(books))
-        if not found or time.monotonic() > deadline:
-            return books, found
-        time.sleep(0.2)
 
 
 class Books:

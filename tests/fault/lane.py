@@ -109,10 +109,10 @@ class Lane:
             link.close()
 
     def verdict(self, **how):
-        books, faults = audit.at_rest(self.books)
+        books = self.books()
         arrivals = {k: v for k, v in self.judge.arrivals().items() if k.startswith(self.name + "/")}
         said = verdict.judge(self.told, arrivals, books.dead, self.faults, **how)
-        said.broken += [f"books of {self.name}: {what}" for what in faults]
+        said.broken += [f"books of {self.name}: {what}" for what in audit.faults(books)]
         return said
 
     def stop(self):

@@ -55,7 +55,9 @@ def one_run(seed, cuts, fsync="always", apart_s=1.2, jobs_a_second=400):
             counted += cut_power(site, disk, chance, faults)
         site.await_client(60)
         settled = site.await_settled(100)
-        return counted, disk.lost_bytes, settled, site.verdict(faults)
+        said = site.verdict(faults)
+        said.broken += [f"{node.source} has repaired the books" for node in site.nodes if "event=mended" in node.log()]
+        return counted, disk.lost_bytes, settled, said
     finally:
         site.stop()
 

@@ -53,10 +53,10 @@ class Site:
 
     def verdict(self, faults=(), **how):
         """Everything that can be said at rest."""
-        books, wrong = audit.at_rest(self.books)
+        books = self.books()
         said = verdict.judge(self.client.told(), self.judge.arrivals(), books.dead, list(faults),
                              hurried=functools.cache(lambda: verdict.hurried(node.log() for node in self.nodes)), **how)
-        said.broken += [f"books: {what}" for what in wrong]
+        said.broken += [f"books: {what}" for what in audit.faults(books)]
         return said
 
     def stop(self):

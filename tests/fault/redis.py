@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import place  # noqa: F401 - the folders of what is shared
 from patience import until
@@ -29,6 +30,13 @@ class Redis(RedisServer):
         self.environment = extra
         self.process = None
         self.start()
+
+    def start(self):
+        """As docs/operations.md has it: what a power cut has torn off is removed first."""
+        manifest = self.directory / "appendonlydir" / "appendonly.aof.manifest"
+        if manifest.exists():
+            subprocess.run(["redis-check-aof", "--fix", str(manifest)], input=b"y\n", stdout=subprocess.DEVNULL, check=True)
+        super().start()
 
     @property
     def tcp(self):
