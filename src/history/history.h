@@ -3,14 +3,17 @@
  * A process has at most one history_thread. It owns the connection to the database, creates and migrates the
  * tables, and removes old rows by age and size on its own. Each reactor has a history, through which it calls
  * that thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
- * returned and at most HISTORY_DEADLINE_MS later, even if the database hangs.
+ * returned and about HISTORY_DEADLINE_MS later at the latest (HISTORY_APPEND_DEADLINE_MS for an append), even
+ * if the database hangs. While the database is
+ * known to be unavailable, the answer comes at once.
  *
- * The thread runs reads before appends, and otherwise keeps the order of the calls.
+ * Appends keep their order, and so do the other calls. Appends and other calls take turns.
  *
  * Statuses of all calls:
  *     OK
  *     UNAVAILABLE  the database cannot be reached, refuses, is full or is too slow; nothing was read, and
  *                  an append or a delete may have happened. Both can be repeated without harm
+ *     INVALID      more than 16 words in reasons or statuses, or too long an id_prefix
  *     FULL         too many calls, or too many bytes, are waiting; nothing was done
  * A callback's why is "" if OK, else a sentence for people without secrets; it is borrowed. */
 #ifndef DUEPOST_HISTORY_HISTORY_H
@@ -23,6 +26,7 @@
 
 enum {
     HISTORY_DEADLINE_MS = 10000,
+    HISTORY_APPEND_DEADLINE_MS = 60000,
     HISTORY_ENTRIES_MAX = 10000,              /* in one append */
     HISTORY_WAITING_MAX = 1024,               /* calls of a process */
     HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* of the appends of a process */
@@ -177,9 +181,10 @@ typedef void history_stats_fn(void *arg, enum status, const struct history_count
 void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
 
 /* Called with the number of rows removed. If has_more, call again. */
-typedef void history_deleted_fn(void *arg, enum status, int64_t deleted, bool has_more, const char *why);
+typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has_more, const char *why);
 
-/* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. */
+/* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,
+ * after_ms and before_ms of the filter may be set. */
 void history_delete(struct history *, const struct history_filter *, history_deleted_fn *, void *arg);
 
 #endif

@@ -1,0 +1,19 @@
+/* attempts_json.h - the attempts of a job as a JSON array for the database, and back. Pure.
+ *
+ *     [{"attempt":3,"at":1700000000123,"durationMs":246,"status":503,"answer":"locked","isAnswerCut":true},
+ *      {"attempt":1,"round":2,"at":1700000030456,"durationMs":12,"error":"connect","errorDetail":"refused"}]
+ */
+#ifndef DUEPOST_HISTORY_ATTEMPTS_JSON_H
+#define DUEPOST_HISTORY_ATTEMPTS_JSON_H
+
+#include "base/buffer.h"
+#include "job/attempt_line.h"
+
+/* Writes the array. Ends before the first line that duepost did not write. Writes nothing if there is no
+ * line. *last is the last attempt, if there is one. Returns the number of attempts. */
+size_t attempts_json_write(struct slice lines, struct buffer *, struct attempt_line *last);
+
+/* Writes the lines, see attempt_line.h. Ends at the first object that is not an attempt. */
+void attempts_json_read(struct slice json, struct buffer *lines);
+
+#endif

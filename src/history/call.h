@@ -1,0 +1,56 @@
+/* call.h - a call of history.h on its way to the history's thread and back. */
+#ifndef DUEPOST_HISTORY_CALL_H
+#define DUEPOST_HISTORY_CALL_H
+
+#include "base/list.h"
+#include "history/reads.h"
+
+enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL_DELETE };
+
+/* The thread's lock guards state and owner. */
+enum call_state {
+    CALL_WAITING,
+    CALL_RUNNING, /* or appended, and waiting for the sync */
+    CALL_DONE,    /* in the list of its history, to be answered */
+};
+
+struct history_call {
+    struct list link;     /* in a queue of the thread; when done, in a list of the history */
+    struct list of_owner; /* in the calls of the history; only its reactor uses it */
+    enum call_kind kind;
+    enum call_state state;
+    struct history *owner; /* NULL: it has been answered, or dropped; the thread frees the call */
+    int64_t deadline_us;   /* by CLOCK_MONOTONIC */
+    size_t waiting_bytes;  /* counted by the thread */
+
+    struct buffer text;            /* owned: the texts of the arguments */
+    struct history_entry *entries; /* owned */
+    size_t entry_count;
+    struct slice id;
+    struct history_list list; /* also the filter of a count and a deletion */
+    struct history_stats stats;
+
+    enum status status;
+    struct problem problem;
+    struct read_rows rows;
+    struct history_cursor next;
+    struct history_counts counts;
+    struct history_counts *steps; /* owned */
+    size_t step_count;
+    size_t deleted;
+    bool has_more;
+
+    union {
+        history_done_fn *done;
+        history_found_fn *found;
+        history_page_fn *page;
+        history_counts_fn *counts;
+        history_stats_fn *stats;
+        history_deleted_fn *deleted;
+    } fn;
+    void *arg;
+};
+
+void history_call_free(struct history_call *);
+
+#endif

@@ -1,0 +1,82 @@
+/* driver.h - one kind of database, as history/thread.c uses it. Only the history's thread calls a driver.
+ *
+ * SQL has the parameters $1, $2, ... in the order in which they first occur, because SQLite numbers them so.
+ */
+#ifndef DUEPOST_HISTORY_DRIVER_H
+#define DUEPOST_HISTORY_DRIVER_H
+
+#include <stdatomic.h>
+
+#include "history/columns.h"
+
+/* A value of a parameter or of a column. */
+struct sql_value {
+    enum { SQL_NULL, SQL_NUMBER, SQL_TEXT } kind;
+    int64_t number;
+    struct slice text;
+};
+
+#define SQL_NUMBER_OF(value) ((struct sql_value){.kind = SQL_NUMBER, .number = (value)})
+#define SQL_TEXT_OF(value)   ((struct sql_value){.kind = SQL_TEXT, .text = (value)})
+
+/* A statement with its parameters, all borrowed. */
+struct sql {
+    const char *text;
+    const struct sql_value *values;
+    size_t count;
+};
+
+/* Called for each row of the result. Its texts are borrowed until it returns. */
+typedef void sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
+
+struct driver;
+
+/* The functions of a kind of database. A status is OK, or UNAVAILABLE with a problem; after UNAVAILABLE the
+ * thread closes the driver and opens it again later. */
+struct driver_kind {
+    const char *name;
+
+    /* Connects. */
+    enum status (*open)(struct driver *, struct problem *);
+    /* Allowed at any time. */
+    void (*close)(struct driver *);
+    void (*free)(struct driver *);
+
+    /* Creates the tables, or migrates those of an earlier version. */
+    enum status (*prepare)(struct driver *, struct problem *);
+
+    enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
+
+    /* Adds rows, all or none: begin, add for each row, end. The rows are on disk after the next sync.
+     * INVALID: the database refuses the data; nothing was added. */
+    enum status (*append_begin)(struct driver *, struct problem *);
+    enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
+    enum status (*append_end)(struct driver *, struct problem *);
+    bool syncs_each_append; /* sync has nothing to do */
+    enum status (*sync)(struct driver *, struct problem *);
+
+    /* Removes the rows with these ids. */
+    enum status (*remove)(struct driver *, const int64_t *ids, size_t count, struct problem *);
+
+    /* The condition that the column id is in $1, a text that write_ids has written. */
+    const char *is_one_of_ids;
+    void (*write_ids)(struct buffer *, const int64_t *ids, size_t count);
+
+    /* Measures what the rows take. */
+    enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
+
+    /* Does a step of upkeep that takes less than 100 ms. *has_more: call again soon. */
+    enum status (*tidy)(struct driver *, bool *has_more, struct problem *);
+};
+
+struct driver {
+    const struct driver_kind *kind;
+    int64_t deadline_us;            /* of the call under way, by CLOCK_MONOTONIC */
+    const atomic_bool *is_stopping; /* borrowed: a call gives up when it becomes true */
+    int stop_fd;                    /* borrowed: readable when is_stopping is true */
+};
+
+struct driver *sqlite_new(const char *path);
+struct driver *postgres_new(const char *url, const char *password);
+
+#endif

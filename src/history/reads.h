@@ -1,0 +1,34 @@
+/* reads.h - finds, lists and counts rows by any driver. Each function is one call of history.h, in the
+ * history's thread. */
+#ifndef DUEPOST_HISTORY_READS_H
+#define DUEPOST_HISTORY_READS_H
+
+#include "history/driver.h"
+
+/* Rows that were read. */
+struct read_rows {
+    struct history_kept_row *items;
+    size_t count, capacity;
+};
+
+void read_rows_fini(struct read_rows *);
+
+/* Finds a row by topic/jobId: the one that ended last. rows has at most one row. */
+enum status read_one(struct driver *, struct slice id, struct read_rows *, struct problem *);
+
+enum status read_list(struct driver *, const struct history_list *, struct read_rows *,
+                      struct history_cursor *next, struct problem *);
+
+enum status read_counts(struct driver *, const struct history_filter *, struct history_counts *,
+                        struct problem *);
+
+/* Fills the counts of all steps, which the caller has set to 0. */
+enum status read_stats(struct driver *, const struct history_stats *, struct history_counts *steps,
+                       size_t count, struct problem *);
+
+/* Reads the ids of at most max rows that match the filter, the oldest first: one row, or as many as have
+ * together at most max_bytes. */
+enum status read_oldest(struct driver *, const struct history_filter *, int64_t max_bytes, int64_t *ids,
+                        size_t max, size_t *count, struct problem *);
+
+#endif

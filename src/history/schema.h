@@ -1,0 +1,26 @@
+/* schema.h - the tables, and their version. */
+#ifndef DUEPOST_HISTORY_SCHEMA_H
+#define DUEPOST_HISTORY_SCHEMA_H
+
+#include "history/driver.h"
+
+enum { SCHEMA_VERSION = 1 };
+
+/* The columns of duepost_jobs in the order of SCHEMA_COLUMNS, apart from id. */
+#define SCHEMA_COLUMNS                                                                                       \
+    "topic,job_id,outcome,created_at,due_at,ended_at,reason,status,error,duration_ms,attempts,rounds,"       \
+    "lost_consumers,method,url,labels,headers,body,body_base64,body_left_out,rest,attempt_log,bytes"
+enum { SCHEMA_COLUMN_COUNT = 23 };
+
+/* Fills values with the columns of a row, in this order. */
+void schema_values(const struct history_columns *, struct sql_value values[SCHEMA_COLUMN_COUNT]);
+
+/* Reads a row in this order. Borrows values. */
+void schema_read(const struct sql_value *values, struct history_columns *);
+
+/* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] makes version
+ * n + 1 of version n; it may have several statements, which end in ";\n". Fails if the version is a later one
+ * than SCHEMA_VERSION. */
+enum status schema_migrate(struct driver *, const char *const steps[SCHEMA_VERSION], struct problem *);
+
+#endif

@@ -1,0 +1,21 @@
+/* thread.h - the history's thread: takes calls from all reactors, and runs them on one driver. */
+#ifndef DUEPOST_HISTORY_THREAD_H
+#define DUEPOST_HISTORY_THREAD_H
+
+#include "history/call.h"
+
+/* Called in the history's thread, under its lock, when the call is in state DONE. The owner takes the call.
+ */
+typedef void history_thread_done_fn(struct history *owner, struct history_call *);
+
+/* Gives a call to the thread. If it cannot be run, it is done at once. Takes the call. */
+void history_thread_send(struct history_thread *, struct history_call *, history_thread_done_fn *);
+
+/* Ends the interest in a call. Returns false if the thread runs the call and will free it; else the caller
+ * frees it. Call under the lock. */
+bool history_thread_withdraw(struct history_thread *, struct history_call *);
+
+void history_thread_lock(struct history_thread *);
+void history_thread_unlock(struct history_thread *);
+
+#endif

@@ -1,0 +1,383 @@
+#include "history/window.h"
+
+#include <assert.h>
+
+#include "base/timestamp.h"
+#include "base/utf8.h"
+
+#define ALL_STATES (1u << JOB_STATE_DEAD | 1u << JOB_STATE_DELIVERED | 1u << JOB_STATE_CANCELLED)
+
+/* After each text that begins with a prefix, because no longer character is larger. */
+#define LARGEST "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"
+
+void window_sql_init(struct window_sql *sql)
+{
+    *sql = (struct window_sql){.count = 0};
+    buffer_init(&sql->text, WINDOW_TEXT_MAX);
+}
+
+void window_sql_fini(struct window_sql *sql)
+{
+    buffer_fini(&sql->text);
+}
+
+struct sql window_sql_of(struct window_sql *sql)
+{
+    assert(!sql->text.failed);
+    return (struct sql){buffer_text(&sql->text), sql->values, sql->count};
+}
+
+/* ---- parts of a statement ---- */
+
+static void put_sql(struct window_sql *sql, const char *text)
+{
+    buffer_append(&sql->text, slice_of(text));
+}
+
+/* Appends the next parameter. */
+static void put_value(struct window_sql *sql, struct sql_value value)
+{
+    assert(sql->count < WINDOW_VALUES_MAX);
+    sql->values[sql->count++] = value;
+    buffer_printf(&sql->text, "$%zu", sql->count);
+}
+
+static void put_number(struct window_sql *sql, int64_t number)
+{
+    put_value(sql, SQL_NUMBER_OF(number));
+}
+
+static void put_text(struct window_sql *sql, struct slice text)
+{
+    put_value(sql, SQL_TEXT_OF(text));
+}
+
+unsigned window_states(const struct history_filter *filter)
+{
+    unsigned states = filter->states ? filter->states & ALL_STATES : ALL_STATES;
+    struct slice rest = filter->statuses, word;
+    bool may_be_delivered = rest.size == 0;
+    if (filter->reasons.size)
+        states &= 1u << JOB_STATE_DEAD;
+    while (rest.size) { /* a 2xx delivers a job */
+        slice_cut(rest, ',', &word, &rest);
+        may_be_delivered |= word.size && word.data[0] == '2';
+    }
+    return may_be_delivered ? states : states & ~(1u << JOB_STATE_DELIVERED);
+}
+
+static bool has_conditions(const struct history_filter *filter)
+{
+    return filter->reasons.size || filter->statuses.size;
+}
+
+bool window_is_covered(const struct window *window)
+{
+    const struct history_filter *filter = &window->filter;
+    if (has_conditions(filter))
+        return false;
+    if (window->is_by_prefix || filter->label.size)
+        return false;
+    return filter->id_prefix.size == 0;
+}
+
+/* Appends the conditions on time: from the position, or from the limit of time, up to the other limit. */
+static void put_range(struct window_sql *sql, const struct window *window, const char *id)
+{
+    const struct history_filter *filter = &window->filter;
+    int64_t after_ms = filter->after_ms, before_ms = filter->before_ms ? filter->before_ms : INT64_MAX;
+    int64_t row = window->is_newest_first ? 0 : INT64_MAX;
+    int64_t ms = window->is_newest_first ? before_ms : after_ms - 1;
+    const struct history_cursor *from = &window->from;
+    bool is_further = window->is_newest_first ? from->ended_ms < ms : from->ended_ms > ms;
+    if (from->is_set && is_further) {
+        ms = from->ended_ms;
+        row = from->row;
+    }
+    buffer_printf(&sql->text, "(ended_at,%s)%s(", id, window->is_newest_first ? "<" : ">");
+    put_number(sql, ms);
+    put_sql(sql, ",");
+    put_number(sql, row);
+    put_sql(sql, window->is_newest_first ? ") AND ended_at>=" : ") AND ended_at<");
+    put_number(sql, window->is_newest_first ? after_ms : before_ms);
+}
+
+static void put_order(struct window_sql *sql, const struct window *window, const char *prefix, const char *id)
+{
+    const char *way = window->is_newest_first ? " DESC" : "";
+    buffer_printf(&sql->text, " ORDER BY %sended_at%s,%s%s%s", prefix, way, prefix, id, way);
+}
+
+static void put_look(struct window_sql *sql, const struct window *window)
+{
+    put_sql(sql, " LIMIT ");
+    put_number(sql, window->look);
+}
+
+/* Appends the rows of the index of topic and outcome, or of outcome: the next of each outcome. */
+static void put_by_outcome(struct window_sql *sql, const struct window *window, unsigned states)
+{
+    bool is_first = true;
+    for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {
+        if (!(states & 1u << state))
+            continue;
+        put_sql(sql, is_first
+                         ? "SELECT * FROM (SELECT id,ended_at,outcome FROM duepost_jobs WHERE "
+                         : " UNION ALL SELECT * FROM (SELECT id,ended_at,outcome FROM duepost_jobs WHERE ");
+        is_first = false;
+        if (window->filter.topic.size) {
+            put_sql(sql, "topic=");
+            put_text(sql, window->filter.topic);
+            put_sql(sql, " AND ");
+        }
+        put_sql(sql, "outcome=");
+        put_text(sql, slice_of(job_state_word(state)));
+        put_sql(sql, " AND ");
+        put_range(sql, window, "id");
+        put_order(sql, window, "", "id");
+        put_look(sql, window);
+        buffer_printf(&sql->text, ") w%d", (int)state);
+    }
+}
+
+static void put_by_label(struct window_sql *sql, const struct window *window)
+{
+    put_sql(sql, "SELECT job AS id,ended_at FROM duepost_labels WHERE label=");
+    put_text(sql, window->filter.label);
+    put_sql(sql, " AND ");
+    put_range(sql, window, "job");
+    put_order(sql, window, "", "job");
+    put_look(sql, window);
+}
+
+static void put_prefix_range(struct window_sql *sql, struct slice prefix)
+{
+    put_sql(sql, "job_id>=");
+    put_text(sql, prefix);
+    if (prefix.size > JOB_ID_DERIVED_MAX) {
+        sql->has_failed = true;
+        return;
+    }
+    memcpy(sql->room, prefix.data, prefix.size);
+    memcpy(sql->room + prefix.size, LARGEST, sizeof LARGEST - 1);
+    put_sql(sql, " AND job_id<=");
+    put_text(sql, slice_from(sql->room, prefix.size + sizeof LARGEST - 1));
+}
+
+static void put_by_prefix(struct window_sql *sql, const struct window *window)
+{
+    put_sql(sql, "SELECT id,ended_at FROM duepost_jobs WHERE ");
+    put_prefix_range(sql, window->filter.id_prefix);
+    put_sql(sql, " AND ");
+    put_range(sql, window, "id");
+    put_order(sql, window, "", "id");
+    put_look(sql, window);
+}
+
+static void put_window(struct window_sql *sql, const struct window *window)
+{
+    unsigned states = window_states(&window->filter);
+    if (window->is_by_prefix)
+        put_by_prefix(sql, window);
+    else if (window->filter.label.size)
+        put_by_label(sql, window);
+    else if (states)
+        put_by_outcome(sql, window, states);
+    else
+        put_sql(sql, "SELECT id,ended_at,outcome FROM duepost_jobs WHERE 1=0");
+}
+
+/* ---- conditions that no index covers ---- */
+
+static int64_t count_characters(struct slice text)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += ((uint8_t)text.data[i] & 0xc0) != 0x80;
+    return count;
+}
+
+/* Appends the condition of a status: 503, or 5xx for 500 to 599, or the word of an error. */
+static void put_status(struct window_sql *sql, struct slice word)
+{
+    uint64_t number;
+    bool is_class = word.size == 3 && word.data[0] >= '0' && word.data[0] <= '9' &&
+                    slice_equal(slice_skip(word, 1), SLICE("xx"));
+    if (is_class) {
+        int64_t first = (word.data[0] - '0') * 100;
+        put_sql(sql, "j.status>=");
+        put_number(sql, first);
+        put_sql(sql, " AND j.status<");
+        put_number(sql, first + 100);
+    } else if (slice_to_number(word, 999, &number)) {
+        put_sql(sql, "j.status=");
+        put_number(sql, (int64_t)number);
+    } else {
+        put_sql(sql, "j.error=");
+        put_text(sql, word);
+    }
+}
+
+static void put_reason(struct window_sql *sql, struct slice word)
+{
+    put_sql(sql, "j.reason=");
+    put_text(sql, word);
+}
+
+static void put_words(struct window_sql *sql, struct slice words,
+                      void (*put_word)(struct window_sql *, struct slice))
+{
+    struct slice word;
+    const char *before = " AND (";
+    for (size_t count = 0; words.size; count++) {
+        if (count == WINDOW_WORDS_MAX) {
+            sql->has_failed = true;
+            break;
+        }
+        slice_cut(words, ',', &word, &words);
+        put_sql(sql, before);
+        put_word(sql, word);
+        before = " OR ";
+    }
+    put_sql(sql, ")");
+}
+
+static void put_states(struct window_sql *sql, const struct history_filter *filter)
+{
+    unsigned states = window_states(filter);
+    const char *before = " AND j.outcome IN (";
+    if (states == ALL_STATES)
+        return;
+    if (states == 0) {
+        put_sql(sql, " AND 1=0");
+        return;
+    }
+    for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {
+        if (!(states & 1u << state))
+            continue;
+        put_sql(sql, before);
+        put_text(sql, slice_of(job_state_word(state)));
+        before = ",";
+    }
+    put_sql(sql, ")");
+}
+
+/* An entry of duepost_labels that is older than its row is that of an earlier end of the job. */
+static void put_conditions(struct window_sql *sql, const struct window *window)
+{
+    const struct history_filter *filter = &window->filter;
+    put_sql(sql, "j.ended_at=s.ended_at");
+    if (window->is_by_prefix || filter->label.size) {
+        put_states(sql, filter);
+        if (filter->topic.size) {
+            put_sql(sql, " AND j.topic=");
+            put_text(sql, filter->topic);
+        }
+    }
+    if (window->is_by_prefix && filter->label.size) {
+        put_sql(sql,
+                " AND EXISTS (SELECT 1 FROM duepost_labels l WHERE l.job=j.id AND l.ended_at=j.ended_at AND "
+                "l.label=");
+        put_text(sql, filter->label);
+        put_sql(sql, ")");
+    }
+    if (filter->id_prefix.size) {
+        put_sql(sql, " AND substr(j.job_id,1,");
+        put_number(sql, count_characters(filter->id_prefix));
+        put_sql(sql, ")=");
+        put_text(sql, filter->id_prefix);
+    }
+    if (filter->reasons.size)
+        put_words(sql, filter->reasons, put_reason);
+    if (filter->statuses.size)
+        put_words(sql, filter->statuses, put_status);
+}
+
+/* ---- statements ---- */
+
+void window_write_rows(struct window_sql *sql, const struct window *window)
+{
+    put_sql(sql, "SELECT s.id,s.ended_at,j.bytes,CASE WHEN ");
+    put_conditions(sql, window);
+    put_sql(sql, " THEN 1 ELSE 0 END FROM (SELECT id,ended_at FROM (");
+    put_window(sql, window);
+    put_sql(sql, ") u");
+    put_order(sql, window, "", "id");
+    put_look(sql, window);
+    put_sql(sql, ") s JOIN duepost_jobs j ON j.id=s.id");
+    put_order(sql, window, "s.", "id");
+}
+
+/* Appends the number of rows of each outcome. Reads only an index. */
+static void put_covered_counts(struct window_sql *sql, const struct window *window)
+{
+    const struct history_filter *filter = &window->filter;
+    const char *before = "";
+    unsigned states = window_states(filter);
+    for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {
+        if (!(states & 1u << state))
+            continue;
+        buffer_printf(&sql->text, "%sSELECT '%s',count(*),count(*) FROM duepost_jobs WHERE ", before,
+                      job_state_word(state));
+        before = " UNION ALL ";
+        if (filter->topic.size) {
+            put_sql(sql, "topic=");
+            put_text(sql, filter->topic);
+            put_sql(sql, " AND ");
+        }
+        put_sql(sql, "outcome=");
+        put_text(sql, slice_of(job_state_word(state)));
+        put_sql(sql, " AND ended_at>=");
+        put_number(sql, filter->after_ms);
+        put_sql(sql, " AND ended_at<");
+        put_number(sql, filter->before_ms ? filter->before_ms : INT64_MAX);
+    }
+}
+
+void window_write_counts(struct window_sql *sql, const struct window *window)
+{
+    if (window_is_covered(window)) {
+        put_covered_counts(sql, window);
+        return;
+    }
+    put_sql(sql, "SELECT j.outcome,sum(CASE WHEN ");
+    put_conditions(sql, window);
+    put_sql(sql, " THEN 1 ELSE 0 END),count(*) FROM (");
+    put_window(sql, window);
+    put_sql(sql, ") s JOIN duepost_jobs j ON j.id=s.id GROUP BY j.outcome");
+}
+
+void window_write_prefix(struct window_sql *sql, struct slice prefix)
+{
+    put_sql(sql, "SELECT count(*) FROM (SELECT 1 FROM duepost_jobs WHERE ");
+    put_prefix_range(sql, prefix);
+    put_sql(sql, " LIMIT ");
+    put_number(sql, WINDOW_PREFIX_MAX + 1);
+    put_sql(sql, ") s");
+}
+
+void window_write_stats(struct window_sql *sql, const struct history_stats *stats)
+{
+    const char *before = "";
+    for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {
+        put_sql(sql, before);
+        before = " UNION ALL ";
+        buffer_printf(&sql->text, "SELECT '%s',step,count(*) FROM (SELECT (ended_at-", job_state_word(state));
+        put_number(sql, stats->from_ms);
+        put_sql(sql, ")/");
+        put_number(sql, stats->step_ms);
+        put_sql(sql, " AS step FROM duepost_jobs WHERE ");
+        if (stats->topic.size) {
+            put_sql(sql, "topic=");
+            put_text(sql, stats->topic);
+            put_sql(sql, " AND ");
+        }
+        put_sql(sql, "outcome=");
+        put_text(sql, slice_of(job_state_word(state)));
+        put_sql(sql, " AND ended_at>=");
+        put_number(sql, stats->from_ms);
+        put_sql(sql, " AND ended_at<");
+        put_number(sql, stats->to_ms);
+        buffer_printf(&sql->text, ") s%d GROUP BY step", (int)state);
+    }
+}

@@ -1,0 +1,62 @@
+/* window.h - the rows that one call of a list or count examines, as a statement. Pure.
+ *
+ * A window is a part of one index, at most "look" rows after a position, in the order of their ends. So its
+ * time does not depend on the size of the tables. Conditions that the index does not cover are a column of
+ * the result, so that the caller knows where the window ended. */
+#ifndef DUEPOST_HISTORY_WINDOW_H
+#define DUEPOST_HISTORY_WINDOW_H
+
+#include "history/driver.h"
+
+enum {
+    WINDOW_VALUES_MAX = 128,
+    WINDOW_WORDS_MAX = 16, /* of reasons or statuses */
+    WINDOW_TEXT_MAX = 16384,
+    WINDOW_PREFIX_MAX = 2048, /* rows of an id prefix that are sorted by their ends */
+};
+
+struct window {
+    struct history_filter filter; /* borrowed */
+    bool is_newest_first;
+    struct history_cursor from;
+    int64_t look; /* rows */
+    /* The prefix matches at most WINDOW_PREFIX_MAX rows, which are all examined. */
+    bool is_by_prefix;
+};
+
+/* A statement under construction. */
+struct window_sql {
+    struct buffer text;
+    struct sql_value values[WINDOW_VALUES_MAX];
+    size_t count;
+    char room[JOB_ID_DERIVED_MAX + 16]; /* of the end of a prefix */
+    bool has_failed;                    /* too many words, or too long a prefix */
+};
+
+void window_sql_init(struct window_sql *);
+void window_sql_fini(struct window_sql *);
+struct sql window_sql_of(struct window_sql *);
+
+/* Returns whether the window's index covers the whole filter. */
+bool window_is_covered(const struct window *);
+
+/* Returns the states that can match the filter, as bits. */
+unsigned window_states(const struct history_filter *);
+
+/* Each of these functions writes one statement.
+ *
+ * "SELECT id, ended_at, bytes, matches" of the rows of the window. Fails if reasons or statuses have more
+ * than WINDOW_WORDS_MAX words. */
+void window_write_rows(struct window_sql *, const struct window *);
+
+/* "SELECT outcome, count of matches, count of rows examined". If the window is covered, all its rows are
+ * counted, and look is ignored. */
+void window_write_counts(struct window_sql *, const struct window *);
+
+/* "SELECT count(*)" of the rows with the prefix, at most WINDOW_PREFIX_MAX + 1. */
+void window_write_prefix(struct window_sql *, struct slice prefix);
+
+/* "SELECT outcome, step, count(*)". */
+void window_write_stats(struct window_sql *, const struct history_stats *);
+
+#endif

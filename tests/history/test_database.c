@@ -1,0 +1,512 @@
+/* The history in SQLite and in PostgreSQL: the same cases for both. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "history/history_calls.h"
+#include "job/job.h"
+#include "support/postgres_server.h"
+#include "support/suite.h"
+
+enum { SQLITE, POSTGRES, KINDS };
+
+#define MINUTE_MS INT64_C(60000)
+
+static struct postgres_server *server;
+static char folder[] = "/tmp/duepost-history-XXXXXX";
+static char path[64], url[POSTGRES_URL_SIZE];
+static struct history_options options;
+static struct history_world world;
+static int64_t now_ms;
+
+/* ---- fixture ---- */
+
+static void start_server(void)
+{
+    server = postgres_server_new();
+}
+
+static void stop_server(void)
+{
+    postgres_server_free(server);
+}
+
+static void make_place(void)
+{
+    now_ms = clock_wall_ms();
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/history.sqlite", folder);
+}
+
+static void remove_place(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Makes an empty database of this kind. */
+static void make_database(int kind)
+{
+    options = (struct history_options){.max_age_ms = 7 * 24 * 60 * MINUTE_MS, .max_bytes = INT64_C(1) << 30};
+    if (kind == SQLITE) {
+        options.sqlite_path = path;
+        return;
+    }
+    char name[32], sql[128];
+    snprintf(name, sizeof name, "test_%d", (int)getpid());
+    snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
+    postgres_server_run(server, "postgres", sql);
+    postgres_server_url(server, "postgres", name, url);
+    options.postgres_url = url;
+}
+
+static void open_world(int kind)
+{
+    make_database(kind);
+    history_world_open(&world, &options);
+}
+
+static struct ended_job delivered(int64_t ended_ms)
+{
+    return (struct ended_job){"delivered", ended_ms, ended_ms - 1000, "", "1 1700000000000 34 200\n"};
+}
+
+/* ---- one job ---- */
+
+START_TEST(a_job_that_is_appended_is_found_as_it_was)
+{
+    const char *members =
+        "\"method\":\"PUT\",\"delay\":1.5,\"headers\":{\"X-One\":\"1\"},\"labels\":[\"a\",\"\\\"b\"],"
+        "\"attempts\":1,\"needs\":[\"method\"],\"body\":{\"n\":1.50,\"t\":\"\\u0000\"}";
+    const char *lines =
+        "1 1700000000123 246 503 \"The order is locked.\"+\n2@2 1700000001123 12 connect \"refused\"\n"
+        "3@2 1700000002123 34 200\n";
+    const struct ended_job ended = {"delivered", now_ms, now_ms - 5000, members, lines};
+    struct history_row row;
+    struct job job, same;
+    char room[ENDED_TEXT_SIZE];
+    open_world(_i);
+    ck_assert_msg(append_job(&world, "orders/A1", &ended) == STATUS_OK, "%s", last_why());
+    ck_assert(find_job(&world, "orders/A1", &row));
+    ck_assert(slice_equal(row.topic, SLICE("orders")) && slice_equal(row.job_id, SLICE("A1")));
+    ck_assert_int_eq(row.state, JOB_STATE_DELIVERED);
+    ck_assert_int_eq(row.ended_ms, now_ms);
+    ck_assert_int_eq(row.created_ms, now_ms - 5000);
+    ck_assert(slice_equal(row.lines, slice_of(lines)));
+    ck_assert_int_eq(job_read(row.id, row.record, &job), STATUS_OK);
+    const char *record = strchr(ended_text(&ended, room).data, '{');
+    ck_assert_int_eq(job_read(row.id, slice_from(record, strlen(record) - strlen(lines)), &same), STATUS_OK);
+    ck_assert(job_is_same(&job, &same));
+    ck_assert_int_eq(job.attempts, 1);
+    job_fini(&job);
+    job_fini(&same);
+    ck_assert(!find_job(&world, "orders/A2", &row));
+    ck_assert(!find_job(&world, "mail/A1", &row));
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(of_two_ends_of_a_job_the_later_one_stays)
+{
+    struct ended_job dead = {"dead", now_ms - 1000, now_ms - 9000, "\"reason\":\"gone\",\"labels\":[\"x\"]",
+                             ""};
+    struct ended_job late = {"delivered", now_ms, now_ms - 9000, "", ""};
+    struct history_filter all = {.states = 0}, labelled = {.label = SLICE_INIT("x")};
+    struct history_counts counts;
+    struct history_row row;
+    open_world(_i);
+    ck_assert_int_eq(append_job(&world, "orders/1", &dead), STATUS_OK);
+    ck_assert_int_eq(append_job(&world, "orders/1", &dead), STATUS_OK);
+    ck_assert_int_eq(append_job(&world, "orders/1", &late), STATUS_OK);
+    ck_assert_int_eq(append_job(&world, "orders/1", &dead), STATUS_OK);
+    ck_assert(find_job(&world, "orders/1", &row));
+    ck_assert_int_eq(row.state, JOB_STATE_DELIVERED);
+    ck_assert_int_eq(count_jobs(&world, &all, &counts), STATUS_OK);
+    ck_assert_int_eq(counts.delivered, 1);
+    ck_assert_int_eq(counts.dead, 0);
+    ck_assert_int_eq(count_jobs(&world, &labelled, &counts), STATUS_OK);
+    ck_assert_int_eq(counts.delivered + counts.dead, 0);
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(the_last_job_of_an_id_is_found)
+{
+    struct ended_job first = delivered(now_ms - 5000), second = delivered(now_ms - 1000);
+    struct history_row row;
+    open_world(_i);
+    ck_assert_int_eq(append_job(&world, "orders/1", &second), STATUS_OK);
+    ck_assert_int_eq(append_job(&world, "orders/1", &first), STATUS_OK);
+    ck_assert(find_job(&world, "orders/1", &row));
+    ck_assert_int_eq(row.ended_ms, now_ms - 1000);
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(texts_that_duepost_did_not_write_hold_up_no_others)
+{
+    static const struct slice texts[] = {
+        SLICE_INIT(""),
+        SLICE_INIT("nonsense"),
+        SLICE_INIT("dead 1 0 99999 {}"),
+        SLICE_INIT("dead 1700000000000 0/nonce 2 {}"),
+        SLICE_INIT("dead 1700000000000 0 6 \xff\xfe\0{}\""),
+        SLICE_INIT("delivered 1700000000000 0 36 {\"createdAt\":1,\"url\":\"\",\"x\":[1,2,}]}"),
+    };
+    struct history_entry entries[sizeof texts / sizeof *texts];
+    struct history_row row;
+    char ids[sizeof texts / sizeof *texts][16];
+    open_world(_i);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(ids[i], sizeof ids[i], "orders/%zu", i);
+        entries[i] = (struct history_entry){slice_of(ids[i]), texts[i]};
+        ck_assert_msg(append_text(&world, ids[i], entries[i].text) == STATUS_OK, "%zu: %s", i, last_why());
+    }
+    ck_assert_int_eq(append_text(&world, "no id", texts[1]), STATUS_OK);
+    ck_assert(find_job(&world, "orders/1", &row));
+    ck_assert(row.is_unreadable);
+    ck_assert_int_eq(row.state, JOB_STATE_DEAD);
+    ck_assert(slice_equal(row.record, SLICE("nonsense")));
+    history_world_close(&world);
+}
+END_TEST
+
+/* ---- lists ---- */
+
+static void append_examples(void)
+{
+    static const struct {
+        const char *id, *state, *members, *lines;
+    } jobs[] = {
+        {"orders/a1", "delivered", "\"labels\":[\"red\",\"big\"]", "1 1700000000000 5 200\n"},
+        {"orders/a2", "dead", "\"reason\":\"retries_exhausted\",\"labels\":[\"red\"]",
+         "4 1700000000000 5 503\n"},
+        {"orders/b1", "cancelled", "", ""},
+        {"mail/a3", "dead", "\"reason\":\"gone\"", "1 1700000000000 5 410\n"},
+        {"mail/b_2", "delivered", "", "1 1700000000000 5 204\n"},
+        {"mail/c1", "dead", "\"reason\":\"expired\"", "2 1700000000000 5 timeout\n"},
+    };
+    enum { JOBS = sizeof jobs / sizeof *jobs };
+    const char *ids[JOBS];
+    struct ended_job ended[JOBS];
+    for (size_t i = 0; i < JOBS; i++) {
+        ids[i] = jobs[i].id;
+        ended[i] = (struct ended_job){jobs[i].state, now_ms - 6000 + 1000 * (int64_t)i, now_ms - 60000,
+                                      jobs[i].members, jobs[i].lines};
+    }
+    ck_assert_msg(append_jobs(&world, ids, ended, JOBS) == STATUS_OK, "%s", last_why());
+}
+
+START_TEST(lists_keep_to_their_filters)
+{
+    const struct {
+        struct history_filter filter;
+        const char *ids;
+    } lists[] = {
+        {{.states = 0}, "c1 b_2 a3 b1 a2 a1"},
+        {{.states = 1u << JOB_STATE_DEAD}, "c1 a3 a2"},
+        {{.states = 1u << JOB_STATE_DEAD | 1u << JOB_STATE_CANCELLED}, "c1 a3 b1 a2"},
+        {{.topic = SLICE("orders")}, "b1 a2 a1"},
+        {{.topic = SLICE("orders"), .states = 1u << JOB_STATE_DELIVERED}, "a1"},
+        {{.topic = SLICE("order")}, ""},
+        {{.label = SLICE("red")}, "a2 a1"},
+        {{.label = SLICE("red"), .states = 1u << JOB_STATE_DEAD}, "a2"},
+        {{.label = SLICE("red"), .topic = SLICE("mail")}, ""},
+        {{.label = SLICE("big"), .id_prefix = SLICE("a")}, "a1"},
+        {{.id_prefix = SLICE("a")}, "a3 a2 a1"},
+        {{.id_prefix = SLICE("a"), .topic = SLICE("mail")}, "a3"},
+        {{.id_prefix = SLICE("b_")}, "b_2"},
+        {{.id_prefix = SLICE("\xc3\xa4")}, ""},
+        {{.reasons = SLICE("gone,expired")}, "c1 a3"},
+        {{.statuses = SLICE("503")}, "a2"},
+        {{.statuses = SLICE("4xx,5xx")}, "a3 a2"},
+        {{.statuses = SLICE("2xx")}, "b_2 a1"},
+        {{.statuses = SLICE("timeout")}, "c1"},
+        {{.statuses = SLICE("503"), .topic = SLICE("mail")}, ""},
+        {{.reasons = SLICE("gone"), .states = 1u << JOB_STATE_DELIVERED}, ""},
+        {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000}, "a3 b1"},
+        {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000, .id_prefix = SLICE("a")}, "a3"},
+    };
+    char found[FOUND_SIZE];
+    struct history_cursor next;
+    open_world(_i);
+    append_examples();
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const struct history_list list = {.filter = lists[i].filter, .is_newest_first = true, .max = 10};
+        struct history_counts counts;
+        size_t expected = lists[i].ids[0] != '\0';
+        for (const char *at = lists[i].ids; *at; at++)
+            expected += *at == ' ';
+        ck_assert_msg(list_jobs(&world, &list, found, &next) == STATUS_OK, "%zu: %s", i, last_why());
+        ck_assert_msg(strcmp(found, lists[i].ids) == 0, "%zu: %s instead of %s", i, found, lists[i].ids);
+        ck_assert_msg(!next.is_set, "%zu", i);
+        ck_assert_int_eq(count_jobs(&world, &lists[i].filter, &counts), STATUS_OK);
+        ck_assert_msg((size_t)(counts.dead + counts.delivered + counts.cancelled) == expected, "%zu", i);
+        ck_assert(!counts.is_partial);
+    }
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(too_many_words_are_refused)
+{
+    struct history_list list = {.filter.reasons = SLICE("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"), .max = 10};
+    char found[FOUND_SIZE];
+    struct history_cursor next;
+    open_world(_i);
+    ck_assert_int_eq(list_jobs(&world, &list, found, &next), STATUS_INVALID);
+    list.filter.reasons = SLICE("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p");
+    list.filter.statuses = SLICE("1xx,2xx,3xx,4xx,5xx,6xx,7xx,8xx,9xx,a,b,c,d,e,f,g");
+    list.filter.topic = SLICE("orders");
+    ck_assert_msg(list_jobs(&world, &list, found, &next) == STATUS_OK, "%s", last_why());
+    history_world_close(&world);
+}
+END_TEST
+
+/* Reads all pages. Each job must be on one page. */
+static void check_pages(struct history_list *list, size_t jobs)
+{
+    char found[FOUND_SIZE], seen[64] = "";
+    size_t count = 0;
+    do {
+        ck_assert_msg(list_jobs(&world, list, found, &list->from) == STATUS_OK, "%s", last_why());
+        for (char *rest = found, *id; (id = strtok_r(rest, " ", &rest));) {
+            size_t number = (size_t)atoi(id + 1);
+            ck_assert_msg(!seen[number], "%s twice", id);
+            ck_assert_uint_eq(number, list->is_newest_first ? jobs - 1 - count : count);
+            seen[number] = 1;
+            count++;
+        }
+    } while (list->from.is_set);
+    ck_assert_uint_eq(count, jobs);
+}
+
+START_TEST(pages_have_each_job_once)
+{
+    enum { JOBS = 23 };
+    struct ended_job jobs[JOBS];
+    char texts[JOBS][32];
+    const char *ids[JOBS];
+    open_world(_i);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = delivered(now_ms - 10000 + i / 4); /* four end in the same ms */
+        jobs[i].members = "\"labels\":[\"all\"]";
+        snprintf(texts[i], sizeof texts[i], "orders/j%02d", i);
+        ids[i] = texts[i];
+    }
+    ck_assert_int_eq(append_jobs(&world, ids, jobs, JOBS), STATUS_OK);
+    for (int way = 0; way < 2; way++) {
+        const struct history_filter filters[] = {{.topic = SLICE("orders")},
+                                                 {.states = 0},
+                                                 {.label = SLICE("all")},
+                                                 {.id_prefix = SLICE("j")},
+                                                 {.statuses = SLICE("200")}};
+        for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+            for (size_t max = 3; max <= JOBS; max += 5) {
+                struct history_list list = {.filter = filters[i], .is_newest_first = way, .max = max};
+                check_pages(&list, JOBS);
+            }
+    }
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(steps_are_counted_by_outcome)
+{
+    const struct history_stats stats = {SLICE_INIT(""), now_ms - 6000, now_ms, 3000};
+    const struct history_stats of_topic = {SLICE_INIT("mail"), now_ms - 6000, now_ms, 2500};
+    struct history_counts steps[3];
+    open_world(_i);
+    append_examples();
+    ck_assert_msg(plot_jobs(&world, &stats, steps, 2) == STATUS_OK, "%s", last_why());
+    ck_assert_int_eq(steps[0].delivered, 1);
+    ck_assert_int_eq(steps[0].dead, 1);
+    ck_assert_int_eq(steps[0].cancelled, 1);
+    ck_assert_int_eq(steps[1].delivered, 1);
+    ck_assert_int_eq(steps[1].dead, 2);
+    ck_assert_int_eq(plot_jobs(&world, &of_topic, steps, 3), STATUS_OK);
+    ck_assert_int_eq(steps[0].delivered + steps[0].dead, 0);
+    ck_assert_int_eq(steps[1].delivered + steps[1].dead, 2);
+    ck_assert_int_eq(steps[2].dead, 1);
+    history_world_close(&world);
+}
+END_TEST
+
+/* ---- removal ---- */
+
+START_TEST(jobs_of_a_topic_are_deleted_up_to_a_time)
+{
+    const struct history_filter filter = {.topic = SLICE_INIT("orders"), .before_ms = now_ms - 4000};
+    char found[FOUND_SIZE];
+    struct history_cursor next;
+    struct history_list list = {.is_newest_first = true, .max = 10};
+    size_t deleted;
+    bool has_more;
+    open_world(_i);
+    append_examples();
+    ck_assert_msg(delete_jobs(&world, &filter, &deleted, &has_more) == STATUS_OK, "%s", last_why());
+    ck_assert_uint_eq(deleted, 2);
+    ck_assert(!has_more);
+    ck_assert_int_eq(list_jobs(&world, &list, found, &next), STATUS_OK);
+    ck_assert_str_eq(found, "c1 b_2 a3 b1");
+    list.filter.label = SLICE("red");
+    ck_assert_int_eq(list_jobs(&world, &list, found, &next), STATUS_OK);
+    ck_assert_str_eq(found, "");
+    history_world_close(&world);
+}
+END_TEST
+
+/* Waits until this many jobs are there. */
+static void await_jobs(int64_t at_least, int64_t at_most)
+{
+    const struct history_filter all = {.states = 0};
+    struct history_counts counts;
+    int64_t jobs, deadline_us = clock_boot_us() + INT64_C(30000000);
+    do {
+        ck_assert_int_eq(count_jobs(&world, &all, &counts), STATUS_OK);
+        jobs = counts.delivered + counts.dead;
+        ck_assert_int_ge(jobs, at_least);
+        ck_assert_msg(clock_boot_us() < deadline_us, "there are %lld jobs", (long long)jobs);
+        usleep(10000);
+    } while (jobs > at_most);
+}
+
+START_TEST(old_jobs_go)
+{
+    struct ended_job old = delivered(now_ms - 120000), young = delivered(now_ms);
+    old.state = "dead";
+    make_database(_i);
+    history_world_open(&world, &options);
+    ck_assert_int_eq(append_job(&world, "orders/old", &old), STATUS_OK);
+    ck_assert_int_eq(append_job(&world, "orders/young", &young), STATUS_OK);
+    await_jobs(2, 2);
+    history_world_close(&world);
+    options.max_age_ms = 60000;
+    history_world_open(&world, &options);
+    await_jobs(1, 1);
+    history_world_close(&world);
+}
+END_TEST
+
+static void ignore_done(void *arg, enum status status, const char *why)
+{
+    size_t *answers = arg;
+    ck_assert_msg(status == STATUS_OK, "%s", why);
+    ++*answers;
+}
+
+START_TEST(the_oldest_jobs_go_beyond_the_maximum_size)
+{
+    enum { JOBS = 300 };
+    static char body[3000], members[3100], texts[ENDED_TEXT_SIZE];
+    size_t answers = 0;
+    struct history_row row;
+    struct history_state state;
+    make_database(_i);
+    options.max_bytes = 500000;
+    history_world_open(&world, &options);
+    memset(body, 'x', sizeof body - 1);
+    snprintf(members, sizeof members, "\"body\":\"%s\"", body);
+    for (int i = 0; i < JOBS; i++) {
+        char id[32];
+        struct ended_job job = delivered(now_ms - JOBS + i);
+        job.members = members;
+        snprintf(id, sizeof id, "orders/%d", i);
+        const struct history_entry entry = {slice_of(id), ended_text(&job, texts)};
+        history_append(world.history, &entry, 1, ignore_done, &answers);
+    }
+    while (answers < JOBS)
+        find_job(&world, "orders/299", &row); /* runs the loop */
+    await_jobs(50, 180);
+    ck_assert_msg(find_job(&world, "orders/299", &row), "%s", last_why());
+    ck_assert(!find_job(&world, "orders/0", &row));
+    history_thread_state(world.thread, &state);
+    ck_assert_int_ge(state.pruned, 120);
+    ck_assert_int_eq(state.appended, JOBS);
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(bodies_are_kept_as_the_option_says)
+{
+    static const enum history_bodies bodies[] = {HISTORY_BODIES_OFF, HISTORY_BODIES_ERRORS};
+    const struct ended_job dead = {"dead", now_ms, now_ms - 10, "\"body\":1", ""};
+    const struct ended_job good = {"delivered", now_ms, now_ms - 10,
+                                   "\"bodyBase64\":\"\",\"needs\":[\"bodyBase64\"]", ""};
+    struct history_row row;
+    make_database(_i);
+    for (size_t i = 0; i < 2; i++) {
+        options.bodies = bodies[i];
+        history_world_open(&world, &options);
+        ck_assert_int_eq(append_job(&world, "orders/dead", &dead), STATUS_OK);
+        ck_assert_int_eq(append_job(&world, "orders/good", &good), STATUS_OK);
+        ck_assert(find_job(&world, "orders/good", &row));
+        ck_assert(row.is_body_left_out);
+        ck_assert(find_job(&world, "orders/dead", &row));
+        ck_assert_int_eq(row.is_body_left_out, i == 0);
+        history_world_close(&world);
+    }
+}
+END_TEST
+
+/* ---- several processes, versions ---- */
+
+START_TEST(two_processes_share_a_database)
+{
+    struct history_world other;
+    struct ended_job job = delivered(now_ms);
+    struct history_row row;
+    open_world(_i);
+    history_world_open(&other, &options);
+    for (int i = 0; i < 3; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "orders/%d", i);
+        ck_assert_msg(append_job(i % 2 ? &other : &world, id, &job) == STATUS_OK, "%s", last_why());
+        ck_assert(find_job(&other, id, &row) && find_job(&world, id, &row));
+    }
+    history_world_close(&other);
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(calls_under_way_end_with_the_history)
+{
+    struct ended_job job = delivered(now_ms);
+    char text[ENDED_TEXT_SIZE];
+    size_t answers = 0;
+    const struct history_entry entry = {SLICE_INIT("orders/1"), ended_text(&job, text)};
+    open_world(_i);
+    for (int i = 0; i < 100; i++)
+        history_append(world.history, &entry, 1, ignore_done, &answers);
+    history_world_close(&world);
+    ck_assert_uint_eq(answers, 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *made = suite_create("history database");
+    TCase *both = tcase_create("both");
+    tcase_add_unchecked_fixture(both, start_server, stop_server);
+    tcase_add_checked_fixture(both, make_place, remove_place);
+    tcase_set_timeout(both, 60);
+    tcase_add_loop_test(both, a_job_that_is_appended_is_found_as_it_was, 0, 1);
+    tcase_add_loop_test(both, of_two_ends_of_a_job_the_later_one_stays, 0, 1);
+    tcase_add_loop_test(both, the_last_job_of_an_id_is_found, 0, 1);
+    tcase_add_loop_test(both, texts_that_duepost_did_not_write_hold_up_no_others, 0, 1);
+    tcase_add_loop_test(both, lists_keep_to_their_filters, 0, 1);
+    tcase_add_loop_test(both, too_many_words_are_refused, 0, 1);
+    tcase_add_loop_test(both, pages_have_each_job_once, 0, 1);
+    tcase_add_loop_test(both, steps_are_counted_by_outcome, 0, 1);
+    tcase_add_loop_test(both, jobs_of_a_topic_are_deleted_up_to_a_time, 0, 1);
+    tcase_add_loop_test(both, old_jobs_go, 0, 1);
+    tcase_add_loop_test(both, the_oldest_jobs_go_beyond_the_maximum_size, 0, 1);
+    tcase_add_loop_test(both, bodies_are_kept_as_the_option_says, 0, 1);
+    tcase_add_loop_test(both, two_processes_share_a_database, 0, 1);
+    tcase_add_loop_test(both, calls_under_way_end_with_the_history, 0, 1);
+    suite_add_tcase(made, both);
+    return made;
+}
