@@ -16,7 +16,7 @@ struct page *page_new(struct exchange *, const char *name);
 
 /* Answers with the page, or with the error of the use case. page_end is an app_verdict_fn whose arg is the
  * page. */
-void page_end(void *page, const struct app_verdict *);
+void page_end(void *arg, const struct app_verdict *);
 
 /* Adds "partial" if the page is partial, and "cursor" if the list has more pages. */
 void page_add_end(struct json_writer *, const struct app_page *);

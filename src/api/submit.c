@@ -9,7 +9,7 @@
 #include "http/idempotency.h"
 #include "http/trace_context.h"
 
-enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_NAME_MAX + 1 + 3 * JOB_ID_MAX };
+enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_NAME_MAX + 1 + 3 * (size_t)JOB_ID_MAX };
 
 static void answer_placed(struct exchange *exchange, unsigned status, struct slice id, struct slice members)
 {

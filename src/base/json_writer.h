@@ -44,9 +44,9 @@ void json_end_array(struct json_writer *);
 void json_put_text(struct json_writer *, struct slice text); /* UTF-8, see buffer_append_json */
 void json_put_number(struct json_writer *, int64_t number);
 void json_put_bool(struct json_writer *, bool is_true);
-void json_put_raw(struct json_writer *, struct slice json); /* one value, as it is spelt */
-void json_put_seconds(struct json_writer *, int64_t ms);    /* 1500 is 1.5; not negative */
-void json_put_time(struct json_writer *, int64_t ms);       /* "2030-01-01T00:00:00.000Z" */
+void json_put_raw(struct json_writer *, struct slice value); /* one JSON value, as it is spelt */
+void json_put_seconds(struct json_writer *, int64_t ms);     /* 1500 is 1.5; not negative */
+void json_put_time(struct json_writer *, int64_t ms);        /* "2030-01-01T00:00:00.000Z" */
 
 /* Write a name, after which its value must follow. json_put_plain_name is for names that need no escapes,
  * such as the names in the code. json_put_name_text is for any text. */

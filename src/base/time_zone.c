@@ -234,8 +234,9 @@ static enum status zone_refuse(const char *why, struct problem *problem)
     return STATUS_INVALID;
 }
 
-enum status time_zone_read(struct slice rest, struct time_zone **result, struct problem *problem)
+enum status time_zone_read(struct slice bytes, struct time_zone **result, struct problem *problem)
 {
+    struct slice rest = bytes;
     struct header header;
     if (rest.size > TIME_ZONE_FILE_MAX)
         return zone_refuse("it is too long", problem);

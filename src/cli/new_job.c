@@ -10,22 +10,29 @@
 
 enum { BODY_MAX = 16 * 1024 * 1024 };
 
-static bool read_file(const char *name, struct buffer *text, struct problem *problem)
+static bool read_stream(FILE *stream, const char *name, struct buffer *text, struct problem *problem)
 {
     char chunk[65536];
     size_t size;
-    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+    while ((size = fread(chunk, 1, sizeof chunk, stream)) > 0)
+        buffer_append(text, slice_from(chunk, size));
+    bool is_read = !ferror(stream) && !text->failed;
+    if (!is_read)
+        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
+    return is_read;
+}
+
+static bool read_file(const char *name, struct buffer *text, struct problem *problem)
+{
+    if (strcmp(name, "-") == 0)
+        return read_stream(stdin, name, text, problem);
+    FILE *file = fopen(name, "rb");
     if (!file) {
         problem_set(problem, "cannot read %s", name);
         return false;
     }
-    while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
-        buffer_append(text, slice_from(chunk, size));
-    bool is_read = !ferror(file) && !text->failed;
-    if (!is_read)
-        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
-    if (file != stdin)
-        fclose(file);
+    bool is_read = read_stream(file, name, text, problem);
+    fclose(file);
     return is_read;
 }
 

@@ -45,8 +45,9 @@ static enum status cron_refuse(const struct cron_field *field, struct slice foun
 static bool read_value(const struct cron_field *field, struct slice text, int *value)
 {
     uint64_t number;
-    for (int i = 0; text.size == 3 && field->names[3 * i]; i++) {
-        if (slice_equal_nocase(text, slice_from(field->names + 3 * i, 3))) {
+    const char *name = field->names;
+    for (int i = 0; text.size == 3 && *name; i++, name += 3) {
+        if (slice_equal_nocase(text, slice_from(name, 3))) {
             *value = field->first_name + i;
             return true;
         }

@@ -23,10 +23,10 @@ bool group_name_is_valid(struct slice name)
     return topic_is_valid(name) && !topic_is_sibling(name);
 }
 
-struct slice topic_owner(struct slice text)
+struct slice topic_owner(struct slice topic_or_id)
 {
     struct slice topic, owner, ignored;
-    slice_cut(text, '/', &topic, &ignored);
+    slice_cut(topic_or_id, '/', &topic, &ignored);
     slice_cut(topic, JOB_SIBLING_MARK, &owner, &ignored);
     return owner;
 }

@@ -36,7 +36,7 @@ void job_patched_fini(struct job_patched *);
 
 /* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
  * could otherwise read the values at its own server. For recurring_patch.c. */
-void job_patch_check_hidden(const struct member_values *old, const struct member_values *patch,
+void job_patch_check_hidden(const struct member_values *old, const struct member_values *values,
                             const struct job_patched *, struct job_errors *);
 
 #endif

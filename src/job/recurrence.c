@@ -11,7 +11,7 @@
 #define LAST_S    (TIMESTAMP_MAX_MS / SECOND_MS)
 /* 29 February falls on each day of the week within 40 years, and within 12 more around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
-#define GAP_MAX_S (3 * 3600) /* cron(8): a larger change is a correction of the clock */
+#define GAP_MAX_S INT64_C(10800) /* cron(8): a larger change is a correction of the clock */
 
 uint64_t recurrence_seed(struct slice id)
 {

@@ -70,7 +70,7 @@ static bool is_whole(struct recurring *recurring)
 enum status recurring_read(struct slice record, struct recurring *recurring)
 {
     *recurring = (struct recurring){.grace_ms = RECURRING_GRACE_MS};
-    buffer_init(&recurring->text, 4 * (CRON_TEXT_MAX + TIME_ZONE_NAME_MAX));
+    buffer_init(&recurring->text, 4 * (size_t)(CRON_TEXT_MAX + TIME_ZONE_NAME_MAX));
     if (members_read(&recurring_members, record, recurring, &recurring->text, &recurring->carried,
                      &recurring->lacks) &&
         recurring->lacks.size == 0 && is_whole(recurring))

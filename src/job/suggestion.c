@@ -63,7 +63,7 @@ static unsigned weigh(const char *typed, const char *right)
 
 void suggestion_weigh(struct suggestion *suggestion, const char *name)
 {
-    char typed[NAME_MAX_BYTES + 1], right[NAME_MAX_BYTES + 1];
+    char typed[NAME_MAX_BYTES + 1] = "", right[NAME_MAX_BYTES + 1] = "";
     if (!reduce(suggestion->name, typed) || !reduce(slice_of(name), right) || !typed[0])
         return;
     unsigned found = weigh(typed, right);

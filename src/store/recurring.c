@@ -286,7 +286,7 @@ static void add_fire(struct shard *shard, enum shard_batch batch, const struct s
 {
     struct fire *fire = NEW(struct fire);
     when_format((struct store_when){call->due_ms > 0, call->due_ms}, fire->when);
-    fire->item.bytes = call->id.size + call->job.size + call->record.size + 2 * BATCH_ITEM_OVERHEAD;
+    fire->item.bytes = call->id.size + call->job.size + call->record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
     fire->call = *call;
     fire->fn = fn;
     fire->arg = arg;

@@ -124,10 +124,8 @@ void resumer_resume(struct resumer *resumer, struct slice receiver)
 
 static void lane_fini(struct resumer_lane *lane)
 {
-    while (!list_is_empty(&lane->closed))
-        closed_free(lane, first_of(&lane->closed));
-    while (!list_is_empty(&lane->later))
-        closed_free(lane, first_of(&lane->later));
+    for (struct list *link; (link = list_take(&lane->closed)) || (link = list_take(&lane->later));)
+        free(LIST_ENTRY(link, struct closed, link));
     timer_free(lane->again);
     pace_free(lane->pace);
 }
