@@ -194,7 +194,9 @@ def test_the_same_request_again_finds_the_waiting_job(server, receiver, topic):
     assert receiver.count(topic) == 1 and server.job(topic, "a")["rounds"] == 1
 
 
-def test_rounds_are_counted_and_are_no_retries(server, receiver, topic):
+def test_rounds_are_counted_and_are_no_retries(start, receiver, topic):
+    """On a server of its own: metrics name only the first 100 topics of a process."""
+    server = start("--breaker", "off")
     receiver.script(topic, again(1), 500, 200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05])
     until(lambda: receiver.count(topic) == 3, 30, "two rounds")

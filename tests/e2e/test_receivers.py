@@ -479,10 +479,11 @@ def test_why_says_that_its_receivers_breaker_holds_it(start, receiver, topic):
 
 
 def test_why_of_a_retry_tells_its_wait_from_the_breakers(start, receiver, topic):
-    server = start("--breaker-wait", "60s")
+    """The breaker opens before the first retry is due, also on a busy machine."""
+    server = start("--breaker-wait", f"{60 * SLOW:g}s")
     receiver.script(topic, 500)
-    server.schedule(topic=topic, jobId="soon", url=receiver.url(), retrySchedule=[1])
-    server.schedule(topic=topic, jobId="late", url=receiver.url(), retrySchedule=[25])
+    server.schedule(topic=topic, jobId="soon", url=receiver.url(), retrySchedule=[2 * SLOW])
+    server.schedule(topic=topic, jobId="late", url=receiver.url(), retrySchedule=[25 * SLOW])
     until(lambda: receiver.count(topic) == 2, 5, "both first attempts")
     open_breaker(server, receiver, topic + ".other")
     until(lambda: number(server, "duepost_held_by_breaker_total") > 0, 5, "a held retry")
