@@ -15,6 +15,7 @@
 #include "job/job_state.h"
 #include "job/job_tag.h"
 
+struct history;
 struct http_limits;
 struct metrics;
 struct metrics_board;
@@ -31,6 +32,7 @@ struct app {
     bool is_breaker_on;                    /* for topics without this setting */
     int64_t max_jobs;                      /* for messages; the store enforces it */
     struct time_zones *zones;              /* of schedules */
+    struct history *history;               /* jobs that have ended; NULL: there is no history */
     struct metrics *metrics;               /* metrics of this reactor, part of the board */
     struct metrics_board *board;           /* the members from here on are for the exposition only */
     struct http_limits *limits;

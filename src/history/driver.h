@@ -77,6 +77,6 @@ struct driver {
 };
 
 struct driver *sqlite_new(const char *path);
-struct driver *postgres_new(const char *url, const char *password);
+struct driver *postgres_new(const char *url);
 
 #endif

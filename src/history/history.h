@@ -45,12 +45,15 @@ enum history_bodies {
 
 struct history_options {
     const char *sqlite_path;  /* the file; or */
-    const char *postgres_url; /* postgresql://..., without a password */
-    const char *password;     /* for postgres_url; NULL: libpq looks for one (passfile, ~/.pgpass) */
+    const char *postgres_url; /* postgresql://..., perhaps with a password; never logged */
     enum history_bodies bodies;
     int64_t max_age_ms; /* rows that ended before are removed */
     int64_t max_bytes;  /* beyond, the oldest rows are removed */
 };
+
+/* Checks a postgresql:// url without connecting. *has_password: there is a password in it. The problem does
+ * not show the url. */
+enum status history_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
 
 struct history_thread;
 

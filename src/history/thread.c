@@ -452,9 +452,8 @@ struct history_thread *history_thread_start(const struct history_options *option
     thread->options = *options;
     thread->options.sqlite_path = copy_of(options->sqlite_path);
     thread->options.postgres_url = copy_of(options->postgres_url);
-    thread->options.password = copy_of(options->password);
-    thread->driver = options->sqlite_path ? sqlite_new(options->sqlite_path)
-                                          : postgres_new(options->postgres_url, options->password);
+    thread->driver =
+        options->sqlite_path ? sqlite_new(options->sqlite_path) : postgres_new(options->postgres_url);
     history_parse_init(&thread->parse);
     thread->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     atomic_init(&thread->is_stopping, false);
@@ -503,6 +502,5 @@ void history_thread_stop(struct history_thread *thread)
     pthread_mutex_destroy(&thread->lock);
     free((char *)(uintptr_t)thread->options.sqlite_path);
     free((char *)(uintptr_t)thread->options.postgres_url);
-    free((char *)(uintptr_t)thread->options.password);
     free(thread);
 }

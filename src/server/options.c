@@ -15,6 +15,11 @@ void options_log_warnings(const struct options *options)
         log_warning("configuration", LOG_TEXT("what", options->warnings[i]));
 }
 
+bool options_have_history(const struct options *options)
+{
+    return options->history_path || options->history_url;
+}
+
 void options_fini(struct options *options)
 {
     char *const texts[] = {options->listen.host,
@@ -30,7 +35,9 @@ void options_fini(struct options *options)
                            options->tls_key,
                            options->egress_proxy,
                            options->receiver_ca,
-                           options->hosts};
+                           options->hosts,
+                           options->history_path,
+                           options->history_url};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     token_table_release(options->tokens);

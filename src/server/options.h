@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "history/history.h"
 #include "io/http_tls.h"
 #include "io/redis.h"
 #include "job/retry_schedule.h"
@@ -32,6 +33,11 @@ enum option_id {
     OPTION_DATA,
     OPTION_CONFIG,
     OPTION_DURABILITY,
+    OPTION_HISTORY,
+    OPTION_HISTORY_BODIES,
+    OPTION_HISTORY_MAX_AGE,
+    OPTION_HISTORY_MAX_BYTES,
+    OPTION_HISTORY_BACKLOG,
     OPTION_REACTORS,
     OPTION_MAX_IN_FLIGHT,
     OPTION_MAX_IN_FLIGHT_TOPIC,
@@ -105,6 +111,11 @@ struct options {
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
+    char *history_path;     /* of the SQLite file; NULL: none */
+    char *history_url;      /* of PostgreSQL, with its password; NULL: none */
+    enum history_bodies history_bodies;
+    int64_t history_max_age_ms, history_max_bytes;
+    int64_t history_backlog_bytes;
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;
@@ -140,6 +151,9 @@ struct options {
 
 /* Adds a warning, which is logged once the log is open. Copies text. */
 void options_warn(struct options *, const char *text);
+
+/* Returns whether ended jobs are kept outside Redis. */
+bool options_have_history(const struct options *);
 
 /* Logs the warnings of loading. */
 void options_log_warnings(const struct options *);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "job/address.h"
 #include "server/options_file.h"
 #include "server/options_value.h"
 #include "server/token_file.h"
@@ -226,13 +227,53 @@ static void settle_connections(struct options *options)
     option_settle(setting, options->max_connections_per_address);
 }
 
+/* Returns whether the host is this one, as far as its name shows. */
+static bool host_is_local(const char *host)
+{
+    struct address address;
+    const char *rule = address_parse(slice_of(host), &address) ? address_rule(&address) : NULL;
+    return strcasecmp(host, "localhost") == 0 || (rule && strncmp(rule, "loopback", strlen("loopback")) == 0);
+}
+
+/* Returns whether all nodes of Redis are on this host. */
+static bool redis_is_local(const struct redis_address *redis)
+{
+    bool is_local = redis->path || redis->seed_count || (redis->host && host_is_local(redis->host));
+    for (size_t i = 0; i < redis->seed_count; i++)
+        is_local = is_local && host_is_local(redis->seeds[i].host);
+    return is_local;
+}
+
+static enum status settle_history(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    struct option_setting *setting = &options->settings[OPTION_HISTORY];
+    if (!setting->text)
+        *setting = (struct option_setting){slice_dup(options->is_embedded ? SLICE("sqlite") : SLICE("off")),
+                                           OPTION_SOURCE_DEFAULT, 0};
+    if (options->history_path && !options->is_embedded && !redis_is_local(&options->redis_address))
+        return place_problem(
+            loading, OPTION_HISTORY, setting,
+            "sqlite needs a Redis on this host (unix:PATH, localhost or a loopback address), because "
+            "processes on other hosts would not share the file; use postgresql://");
+    if (strcmp(setting->text, "sqlite") != 0)
+        return STATUS_OK;
+    if (!options->is_embedded)
+        return place_problem(loading, OPTION_HISTORY, setting,
+                             "needs a path with a Redis of yours: sqlite:PATH, such as "
+                             "sqlite:/var/lib/duepost/history.sqlite");
+    if (options->data_dir && asprintf(&options->history_path, "%s/history.sqlite", options->data_dir) < 0)
+        abort();
+    return STATUS_OK;
+}
+
 /* Checks options against each other and against the system. */
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
     if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
-        read_certificate(loading) != STATUS_OK)
+        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

@@ -49,13 +49,14 @@ static void print_source(const struct options *options, enum option_id id, FILE 
     }
 }
 
-/* Finds the password in an address of one of the two options that may have one. Returns NULL when there is no
+/* Finds the password in an address of one of the options that may have one. Returns NULL when there is no
  * password. */
 static const char *find_password(enum option_id id, const char *text, const char **at)
 {
     const char *authority = strstr(text, "://");
     *at = strrchr(text, '@');
-    if ((id != OPTION_REDIS && id != OPTION_EGRESS_PROXY) || !authority || !*at || *at < authority)
+    if ((id != OPTION_REDIS && id != OPTION_EGRESS_PROXY && id != OPTION_HISTORY) || !authority || !*at ||
+        *at < authority)
         return NULL;
     authority += strlen("://");
     const char *colon = memchr(authority, ':', (size_t)(*at - authority));

@@ -172,6 +172,70 @@ const struct option option_table[OPTION_COUNT] = {
                 "Redis provides; a warning at start says if that is memory. When Redis does not provide\n"
                 "the configured class, duepost answers 503 with the reason.",
         },
+    [OPTION_HISTORY] =
+        {
+            .name = "history",
+            .placeholder = "WHERE",
+            .kind = OPTION_KIND_HISTORY,
+            .help = "database of ended jobs: off, sqlite, sqlite:PATH or postgresql://...",
+            .text =
+                "Default: sqlite with the private Redis, which is the file history.sqlite in data; off with "
+                "a\n"
+                "Redis of yours. sqlite:PATH needs a Redis on this host, because all processes must use the\n"
+                "same file. postgresql://[user[:password]@]host[:port]/database takes libpq's parameters, "
+                "such\n"
+                "as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A password may be in a passfile, "
+                "here\n"
+                "or in DUEPOST_HISTORY, but not in the flag, which every user of the host can read.\n"
+                "docs/history.md describes the tables. duepost never waits for this database to deliver "
+                "jobs.",
+        },
+    [OPTION_HISTORY_BODIES] =
+        {
+            .name = "history-bodies",
+            .placeholder = "WHICH",
+            .kind = OPTION_KIND_HISTORY_BODIES,
+            .fallback = "on",
+            .help = "bodies that the history keeps: on, errors or off",
+            .text = "errors: of jobs that were not delivered. A job without its body cannot be run again.",
+        },
+    [OPTION_HISTORY_MAX_AGE] =
+        {
+            .name = "history-max-age",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(history_max_age_ms),
+            .min = 60000,
+            .max = 3650 * DAY_MS,
+            .fallback = "7d",
+            .help = "how long the history keeps jobs after their end",
+        },
+    [OPTION_HISTORY_MAX_BYTES] =
+        {
+            .name = "history-max-bytes",
+            .placeholder = "SIZE",
+            .kind = OPTION_KIND_SIZE,
+            .offset = MEMBER(history_max_bytes),
+            .min = INT64_C(1) << 20,
+            .max = INT64_C(1) << 50,
+            .fallback = "1GiB",
+            .help = "size of the history; beyond, its oldest jobs are removed",
+            .text = "Pages in use of SQLite's file. For PostgreSQL an estimate from the sizes of the rows.",
+        },
+    [OPTION_HISTORY_BACKLOG] =
+        {
+            .name = "history-backlog",
+            .placeholder = "SIZE",
+            .kind = OPTION_KIND_SIZE,
+            .offset = MEMBER(history_backlog_bytes),
+            .min = 65536,
+            .max = INT64_C(1) << 40,
+            .fallback = "256MiB",
+            .help = "memory in Redis for ended jobs that wait for the history",
+            .text =
+                "Ended jobs wait there while the database is unavailable. Beyond this size, the oldest are\n"
+                "dropped and counted. With a Cluster, each shard gets an equal part.",
+        },
     [OPTION_REACTORS] =
         {
             .name = "reactors",

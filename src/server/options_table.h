@@ -14,6 +14,8 @@ enum option_kind {
     OPTION_KIND_LISTEN,
     OPTION_KIND_REDIS,
     OPTION_KIND_DURABILITY,
+    OPTION_KIND_HISTORY,
+    OPTION_KIND_HISTORY_BODIES,
     OPTION_KIND_SCHEDULE,
     OPTION_KIND_HOSTS,
     OPTION_KIND_TARGETS, /* may be given more than once; all values count */

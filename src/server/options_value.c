@@ -164,6 +164,78 @@ static enum status set_durability(struct options *options, const struct option *
     return STATUS_OK;
 }
 
+static void clear_history(struct options *options)
+{
+    free(options->history_path);
+    free(options->history_url);
+    options->history_path = options->history_url = NULL;
+}
+
+/* The message does not show a wrong value, because it may contain a password. */
+static enum status set_history_url(struct options *options, enum option_source source, struct slice text,
+                                   struct problem *problem)
+{
+    char *url = slice_dup(text);
+    bool has_password;
+    enum status status = history_url_check(url, &has_password, problem);
+    if (status == STATUS_OK && memmem(text.data, text.size, "password=", strlen("password="))) {
+        problem_set(problem, "put the password between the user and the host, or into a passfile");
+        status = STATUS_INVALID;
+    }
+    if (status == STATUS_OK && has_password && source == OPTION_SOURCE_FLAG) {
+        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+                             "DUEPOST_HISTORY, the configuration file or a file that ?passfile= names");
+        status = STATUS_INVALID;
+    }
+    if (status != STATUS_OK) {
+        explicit_bzero(url, text.size);
+        free(url);
+        return STATUS_INVALID;
+    }
+    clear_history(options);
+    options->history_url = url;
+    return STATUS_OK;
+}
+
+/* "sqlite" gets its path when all options are known. */
+static enum status set_history(struct options *options, const struct option *option,
+                               enum option_source source, struct slice text, struct problem *problem)
+{
+    static const struct slice file = SLICE_INIT("sqlite:");
+    (void)option;
+    if (slice_equal(text, SLICE("off")) || slice_equal(text, SLICE("sqlite"))) {
+        clear_history(options);
+    } else if (slice_starts_with(text, file) && text.size > file.size && text.size < TEXT_MAX) {
+        clear_history(options);
+        options->history_path = slice_dup(slice_skip(text, file.size));
+    } else if (slice_starts_with(text, SLICE("postgresql://")) ||
+               slice_starts_with(text, SLICE("postgres://"))) {
+        return set_history_url(options, source, text, problem);
+    } else {
+        problem_set(problem,
+                    "must be off, sqlite, sqlite:PATH or postgresql://[user[:password]@]host/database");
+        return STATUS_INVALID;
+    }
+    return STATUS_OK;
+}
+
+static enum status set_history_bodies(struct options *options, const struct option *option,
+                                      enum option_source source, struct slice text, struct problem *problem)
+{
+    static const struct slice words[] = {[HISTORY_BODIES_ON] = SLICE_INIT("on"),
+                                         [HISTORY_BODIES_ERRORS] = SLICE_INIT("errors"),
+                                         [HISTORY_BODIES_OFF] = SLICE_INIT("off")};
+    (void)option, (void)source;
+    for (enum history_bodies bodies = HISTORY_BODIES_ON; bodies <= HISTORY_BODIES_OFF; bodies++) {
+        if (!slice_equal(text, words[bodies]))
+            continue;
+        options->history_bodies = bodies;
+        return STATUS_OK;
+    }
+    problem_set(problem, "must be on, errors or off, not '%.*s'", SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
 static enum status set_on_off(struct options *options, const struct option *option, enum option_source source,
                               struct slice text, struct problem *problem)
 {
@@ -337,6 +409,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_TARGETS] = set_targets,     [OPTION_KIND_PROXY] = set_proxy,
         [OPTION_KIND_PREFIX] = set_prefix,       [OPTION_KIND_LOG_FORMAT] = set_log_format,
         [OPTION_KIND_LOG_LEVEL] = set_log_level, [OPTION_KIND_SWITCH] = set_switch,
+        [OPTION_KIND_HISTORY] = set_history,     [OPTION_KIND_HISTORY_BODIES] = set_history_bodies,
     };
     const struct option *option = &option_table[id];
     return setters[option->kind](options, option, source, text, problem);

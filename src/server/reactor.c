@@ -41,6 +41,7 @@ struct reactor {
     struct store *store;
     struct tally *tally;
     struct time_zones *zones;
+    struct history *history; /* NULL: no history */
     struct app app;
     struct site *site;
     struct api *api;
@@ -140,6 +141,7 @@ static void set_app(struct reactor *reactor)
         .is_breaker_on = options->is_breaker_on,
         .max_jobs = options->max_jobs,
         .zones = reactor->zones,
+        .history = reactor->history,
         .metrics = reactor->metrics,
         .board = reactor->options.board,
         .limits = reactor->options.limits,
@@ -152,6 +154,8 @@ static void start_api(struct reactor *reactor)
     struct site_options site = site_options(reactor);
     struct api_options api = {
         .loop = reactor->loop, .app = &reactor->app, .awaited = reactor->options.awaited};
+    if (reactor->options.history)
+        reactor->history = history_new(reactor->loop, reactor->options.history);
     reactor->tally = tally_new(reactor->loop, reactor->options.tally);
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     set_app(reactor);
@@ -429,6 +433,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     tally_free(reactor->tally);
     time_zones_free(reactor->zones);
+    history_free(reactor->history);
     hook_free(reactor->drain_watch);
     loop_free(reactor->loop);
     free(reactor);

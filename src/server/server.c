@@ -36,6 +36,7 @@ struct server {
     struct store *preflight; /* checks whether Redis can be used, before the server serves clients */
     struct metrics_board *board;
     struct tally_board *tally;
+    struct history_thread *history; /* NULL: no history */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
     bool waits_to_listen;  /* the reactors do not listen until all are ready */
@@ -72,6 +73,8 @@ static void stop_all(struct server *server)
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_stop(server->reactors[i]);
     server->reactor_count = 0;
+    history_thread_stop(server->history);
+    server->history = NULL;
     if (server->embedded)
         embedded_redis_stop(server->embedded, on_redis_stopped, server);
     else
@@ -226,11 +229,26 @@ static void on_reactor_ready(void *arg)
     loop_post(server->loop, count_ready, server);
 }
 
+static void start_history(struct server *server)
+{
+    const struct options *options = server->options;
+    const struct history_options history = {
+        .sqlite_path = options->history_path,
+        .postgres_url = options->history_url,
+        .bodies = options->history_bodies,
+        .max_age_ms = options->history_max_age_ms,
+        .max_bytes = options->history_max_bytes,
+    };
+    if (options_have_history(options))
+        server->history = history_thread_start(&history);
+}
+
 static void start_reactors(struct server *server, bool is_redis_ready)
 {
     const struct options *options = server->options;
     size_t count = (size_t)options->reactors;
     server->waits_to_listen = options->shares_port && is_redis_ready;
+    start_history(server);
     server->reactors = NEW_ARRAY(struct reactor *, count);
     atomic_init(&server->awaited, count);
     for (size_t i = 0; i < count; i++) {
@@ -243,6 +261,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .limits = front_limits(server->front),
             .board = server->board,
             .tally = server->tally,
+            .history = server->history,
             .index = i,
             .count = count,
             .is_alone = server->embedded != NULL,

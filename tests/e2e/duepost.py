@@ -204,6 +204,7 @@ class Duepost(Client):
             command += ["--data", str(self.data)]
         if allow:
             command += ["--allow-target", allow]
+        command += ["--history", "off"]  # tests of the history switch it on
         command += shlex.split(os.environ.get("DUEPOST_TEST_OPTIONS", ""))
         with self.log_path.open("w") as log:
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
