@@ -1,0 +1,39 @@
+/* member_field.h - the field that holds a member of a table's struct.
+ *
+ * For members_read.c, members_write.c and members_compare.c. */
+#ifndef DUEPOST_JOB_MEMBER_FIELD_H
+#define DUEPOST_JOB_MEMBER_FIELD_H
+
+#include "job/members.h"
+
+static inline const void *member_field(const void *of, const struct member *member)
+{
+    return (const char *)of + member->field;
+}
+
+static inline size_t member_count(const void *of, uint16_t offset)
+{
+    return *(const size_t *)((const char *)of + offset);
+}
+
+static inline int64_t member_number(const struct member *member, const void *field)
+{
+    return member->bytes == sizeof(int) ? *(const int *)field : *(const int64_t *)field;
+}
+
+static inline bool member_is_there(const struct member *member, const void *of)
+{
+    const char *at = (const char *)of + member->has;
+    switch (member->has_bytes) {
+    case sizeof(bool):
+        return *at;
+    case sizeof(int32_t):
+        return *(const int32_t *)at;
+    case sizeof(int64_t):
+        return *(const int64_t *)at;
+    default:
+        return true;
+    }
+}
+
+#endif

@@ -1,0 +1,257 @@
+/* members_read.c - reads records by a table.
+ *
+ * A record is read for each delivery, so one pass over the text must do, without a tree. */
+#include <assert.h>
+
+#include "base/decimal.h"
+#include "base/duration.h"
+#include "base/timestamp.h"
+#include "job/header.h"
+#include "job/json.h"
+#include "job/member.h"
+#include "job/member_field.h"
+#include "job/url.h"
+
+struct reading {
+    const struct members *table;
+    void *of;
+    struct buffer *text;
+    struct carried *carried;
+    struct slice *lacks;
+    size_t next;      /* the row after the last one read */
+    uint32_t is_read; /* bits */
+    bool has_needs;
+};
+
+static bool read_number(struct slice value, int64_t max, int64_t *number)
+{
+    uint64_t got;
+    if (!slice_to_number(value, (uint64_t)max, &got))
+        return false;
+    *number = (int64_t)got;
+    return true;
+}
+
+static bool read_integer(const struct member *member, struct slice value, void *field)
+{
+    int64_t number;
+    if (!read_number(value, member->max, &number))
+        return false;
+    if (member->bytes == sizeof(int))
+        *(int *)field = (int)number;
+    else
+        *(int64_t *)field = number;
+    return true;
+}
+
+/* Decodes strings with escapes, which are rare in records, into reading->text. The buffer has room for all
+ * decoded strings, so its bytes never move. */
+static bool read_text(struct reading *reading, struct slice value, struct slice *text)
+{
+    if (!json_is_text(value))
+        return false;
+    if (json_has_escapes(value) && !reading->text->data)
+        buffer_reserve(reading->text, reading->text->max);
+    *text = json_text(value, reading->text);
+    return !reading->text->failed;
+}
+
+static bool read_time(struct reading *reading, struct slice value, int64_t *ms)
+{
+    struct slice text;
+    return read_text(reading, value, &text) && timestamp_parse(text, ms);
+}
+
+static bool read_bool(struct slice value, bool *is_true)
+{
+    *is_true = slice_equal(value, SLICE("true"));
+    return *is_true || slice_equal(value, SLICE("false"));
+}
+
+static bool read_waits(const struct member *member, struct slice value, struct retry_schedule *waits)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    waits->count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    while (json_next_item(&cursor, &item)) {
+        if (waits->count == RETRY_SCHEDULE_MAX ||
+            !seconds_parse(item, member->max, &waits->wait_ms[waits->count]))
+            return false;
+        waits->count++;
+    }
+    return cursor.is_ended;
+}
+
+static bool read_headers(struct reading *reading, struct slice value, struct job_header *headers,
+                         size_t *count)
+{
+    struct json_cursor cursor;
+    struct slice name, text;
+    size_t bytes = 0;
+    *count = 0;
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &text)) {
+        struct job_header *header = &headers[*count];
+        if (*count == JOB_HEADERS_MAX || !read_text(reading, name, &header->name) ||
+            !read_text(reading, text, &header->value) || !header_name_is_valid(header->name) ||
+            header_is_refused(header->name) || !header_value_is_valid(header->value))
+            return false;
+        bytes += header->name.size + header->value.size;
+        ++*count;
+    }
+    return cursor.is_ended && bytes <= JOB_HEADER_BYTES_MAX;
+}
+
+static bool read_attempt_member(struct reading *reading, struct slice name, struct slice value,
+                                struct attempt_result *result)
+{
+    struct slice word;
+    int64_t status;
+    if (slice_equal(name, SLICE("\"at\"")))
+        return read_number(value, TIMESTAMP_MAX_MS, &result->at_ms);
+    if (slice_equal(name, SLICE("\"durationMs\"")))
+        return read_number(value, TIMESTAMP_MAX_MS, &result->duration_ms);
+    if (slice_equal(name, SLICE("\"status\""))) {
+        bool is_read = read_number(value, 999, &status);
+        result->status = is_read ? (int)status : 0;
+        return is_read;
+    }
+    if (slice_equal(name, SLICE("\"error\"")))
+        return read_text(reading, value, &word) && failure_parse(word, &result->error);
+    if (slice_equal(name, SLICE("\"errorDetail\"")))
+        result->detail = attempt_detail(value);
+    return true; /* a later version may write other members */
+}
+
+static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)
+{
+    struct json_cursor cursor;
+    struct slice name, member;
+    *result = (struct attempt_result){.text = value};
+    if (!json_open(value, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &name, &member))
+        if (!read_attempt_member(reading, name, member, result))
+            return false;
+    return cursor.is_ended;
+}
+
+static bool read_method(struct reading *reading, struct slice value, enum job_method *method)
+{
+    struct slice text;
+    return read_text(reading, value, &text) && job_method_parse(text, method);
+}
+
+static bool read_labels(struct reading *reading, struct slice value, struct job_labels *labels)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    labels->count = 0;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    while (json_next_item(&cursor, &item))
+        if (labels->count == JOB_LABELS_MAX || !read_text(reading, item, &labels->items[labels->count++]))
+            return false;
+    return cursor.is_ended;
+}
+
+static bool read_value(struct reading *reading, const struct member *member, struct slice value)
+{
+    void *field = (char *)reading->of + member->field;
+    switch (member->kind) {
+    case MEMBER_TEXT:
+    case MEMBER_URL:
+    case MEMBER_BASE64:
+        return read_text(reading, value, field);
+    case MEMBER_JSON:
+    case MEMBER_CALLBACK:
+        *(struct slice *)field = value;
+        return true;
+    case MEMBER_BOOL:
+        return read_bool(value, field);
+    case MEMBER_INTEGER:
+        return read_integer(member, value, field);
+    case MEMBER_SECONDS:
+        return seconds_parse(value, member->max, field);
+    case MEMBER_TIME:
+        return read_time(reading, value, field);
+    case MEMBER_SHARE:
+        return decimal_parse(value, member->max, member->max, field, NULL);
+    case MEMBER_WAITS:
+        return read_waits(member, value, field);
+    case MEMBER_HEADERS:
+        return read_headers(reading, value, field, (size_t *)((char *)reading->of + member->count));
+    case MEMBER_METHOD:
+        return read_method(reading, value, field);
+    case MEMBER_LABELS:
+        return read_labels(reading, value, field);
+    case MEMBER_ATTEMPT:
+        return read_attempt(reading, value, field);
+    case MEMBER_KEYS:
+    case MEMBER_OBJECT:
+        break; /* only in settings, which members_parse reads */
+    }
+    return false;
+}
+
+static size_t find_between(const struct members *table, size_t first, size_t end, struct slice name)
+{
+    const struct member *row = table->rows + first;
+    for (size_t i = first; i < end; i++, row++)
+        if (row->name.size == name.size && memcmp(row->name.data, name.data, name.size) == 0 &&
+            row->flags & MEMBER_STORED)
+            return i;
+    return table->count;
+}
+
+/* Returns the row of a key, or the table's count if no row has this name. Records are in the order of their
+ * table, so the search begins at next. key includes its quotes. */
+static size_t find_row(const struct members *table, size_t next, struct slice key)
+{
+    struct slice name = slice_from(key.data + 1, key.size - 2);
+    size_t row = find_between(table, next, table->count, name);
+    return row < table->count ? row : find_between(table, 0, next, name);
+}
+
+/* Reads needs. Carries needs if one of the names is unknown; otherwise this version writes needs itself. */
+static bool read_needs(struct reading *reading, struct slice key, struct slice value)
+{
+    bool is_first = !reading->has_needs;
+    reading->has_needs = true;
+    return is_first && needs_read(value, reading->lacks) &&
+           (reading->lacks->size == 0 || carried_add(reading->carried, key, value));
+}
+
+/* Reads one member of a record. A known member may occur only once. */
+static bool read_member(struct reading *reading, struct slice key, struct slice value)
+{
+    size_t at = find_row(reading->table, reading->next, key);
+    if (at == reading->table->count)
+        return slice_equal(key, SLICE("\"needs\"")) ? read_needs(reading, key, value)
+                                                    : carried_add(reading->carried, key, value);
+    const struct member *member = &reading->table->rows[at];
+    bool is_first = !(reading->is_read & UINT32_C(1) << at);
+    reading->is_read |= UINT32_C(1) << at;
+    reading->next = at + 1;
+    if (member->has_bytes == sizeof(bool))
+        *(bool *)((char *)reading->of + member->has) = true;
+    return is_first && read_value(reading, member, value) &&
+           (!member->is_sound || member->is_sound(reading->of));
+}
+
+bool members_read(const struct members *table, struct slice record, void *of, struct buffer *text,
+                  struct carried *carried, struct slice *lacks)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    struct reading reading = {.table = table, .of = of, .text = text, .carried = carried, .lacks = lacks};
+    if (!json_open(record, &cursor) || cursor.close != '}')
+        return false;
+    while (json_next_member(&cursor, &key, &value))
+        if (!read_member(&reading, key, value))
+            return false;
+    return cursor.is_ended && cursor.at + 1 == cursor.end;
+}
