@@ -54,10 +54,11 @@ static bool is_one_of(struct slice name, const char *const *names)
 static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("sends")) ||
-           is_one_of(name, (const char *const[]){"jobs",   "holders:",  "crashes",     "attempts", "carry",
-                                                 "meta",   "topics",    "patterns",    "rates",    "begun:",
-                                                 "hour:",  "receivers", "idempotency", "numbers",  "survey",
-                                                 "groups", "schedules", "fired",       "lines",    NULL});
+           is_one_of(name, (const char *const[]){
+                               "jobs",        "holders:",   "crashes", "attempts", "carry",     "meta",
+                               "topics",      "patterns",   "rates",   "begun:",   "hour:",     "receivers",
+                               "idempotency", "numbers",    "survey",  "groups",   "schedules", "fired",
+                               "lines",       "completed:", NULL});
 }
 
 static bool has_words(struct slice name)
@@ -74,13 +75,13 @@ static int blanks_of(struct slice name)
 
 static bool has_lines(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"attempts", "kept", NULL});
+    return is_one_of(name, (const char *const[]){"attempts", "kept", "idempotency", NULL});
 }
 
 /* Their members are places: an id, a newline, a nonce. */
 static bool has_places(struct slice name)
 {
-    return slice_starts_with(name, SLICE("holders:")) || slice_equal(name, SLICE("lingering"));
+    return slice_starts_with(name, SLICE("holders:")) || slice_ends_with(name, SLICE("lingering"));
 }
 
 /* Replaces the first most occurrences. */
