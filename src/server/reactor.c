@@ -216,6 +216,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
         .metrics = reactor->metrics,
         .janitor = upkeep->janitor,
         .pattern_keeper = upkeep->pattern_keeper,
+        .schedule = &reactor->options.options->retry_schedule,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
         .arg = upkeep,
@@ -322,6 +323,8 @@ static void reload(void *arg)
         http_server_set_tls(reactor->health_server, options->tls);
     struct attempt_policy policy = attempt_policy(options);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
+    for (size_t i = 0; i < reactor->upkeep_count; i++)
+        carry_worker_set_schedule(reactor->upkeeps[i].carry_worker, &options->retry_schedule);
     call->on_reloaded(call->arg);
     free(call);
 }

@@ -9,6 +9,7 @@
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
+#include "job/retry_schedule.h"
 #include "store/follow_up.h"
 #include "store/store.h"
 
@@ -164,6 +165,34 @@ struct shard_recovered {
  * is STALE if Redis's clock is not at expected_ms. */
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
+
+/* A job whose worker's lease has run out. Borrowed. */
+struct shard_lapsed_job {
+    struct slice id, record;
+    struct slice settings; /* settings of its topic, see topic_settings.h; empty: none */
+    struct nonce nonce;
+    int64_t due_ms, leased_ms;
+};
+
+/* Borrowed until the callback returns. */
+struct shard_lapsed {
+    int64_t now_ms;
+    const struct shard_lapsed_job *jobs;
+    size_t count;
+    bool is_full; /* there may be more */
+};
+
+/* Lists jobs whose workers' leases have run out (store/pull.h): a limited number, with at most some MiB of
+ * records. A job is listed until shard_end_lapsed or another end has ended its lease. The status is STALE if
+ * Redis's clock is not at expected_ms. */
+typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
+void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
+
+/* Ends such a lease as a failed attempt: the job is retried by its schedule, or dead. schedule is for jobs
+ * and topics without their own. Copies the texts. The status is STALE if the lease has ended meanwhile. It is
+ * NO_MEMORY if nothing has changed; fn is then called before this function returns. */
+void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
+                      const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 
 /* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. There
  * may be more if is_full. */

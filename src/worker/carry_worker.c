@@ -9,6 +9,7 @@
 #include "worker/firing.h"
 #include "worker/forgetter.h"
 #include "worker/janitor.h"
+#include "worker/lapse.h"
 #include "worker/pattern_keeper.h"
 #include "worker/recovery.h"
 
@@ -39,6 +40,7 @@ struct carry_worker {
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
+    struct lapse *lapse;
     struct forgetter *forgetter;
     struct firing *firing;
     struct timer *tick, *due;
@@ -124,6 +126,12 @@ static void arm_due(struct carry_worker *worker, int64_t due_ms)
         arm_standby(worker);
 }
 
+static void end_lost_leases(struct carry_worker *worker)
+{
+    recovery_run(worker->recovery);
+    lapse_run(worker->lapse);
+}
+
 /* Starts the recovery, or the timer for it if the first lease expires before the next tick. A lease that is
  * renewed in time never expires this soon. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
@@ -132,7 +140,7 @@ static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
     if (until_lost_ms < 0)
         return;
     if (until_lost_ms == 0 && quiet_left_us(worker) == 0)
-        recovery_run(worker->recovery);
+        end_lost_leases(worker);
     if (left_us < quiet_left_us(worker))
         left_us = quiet_left_us(worker);
     if (left_us < TICK_US)
@@ -280,9 +288,9 @@ static void on_due(void *arg)
 
 static void on_lost(void *arg)
 {
-    const struct carry_worker *worker = arg;
+    struct carry_worker *worker = arg;
     if (worker->is_owner)
-        recovery_run(worker->recovery);
+        end_lost_leases(worker);
 }
 
 static void on_wake(void *arg, int64_t due_ms)
@@ -321,6 +329,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->is_first_time = true;
     worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
     worker->recovery = recovery_new(loop, options->shard, options->metrics, may_recover, worker);
+    worker->lapse = lapse_new(loop, options->shard, options->schedule, may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
     worker->firing = firing_new(loop, options->shard, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
@@ -331,6 +340,11 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     shard_on_up(options->shard, carry_worker_on_up, worker);
     timer_start(worker->tick, 0);
     return worker;
+}
+
+void carry_worker_set_schedule(struct carry_worker *worker, const struct retry_schedule *schedule)
+{
+    lapse_set_schedule(worker->lapse, schedule);
 }
 
 static void on_left(void *arg, enum status status, const struct shard_carried *carried)
@@ -358,6 +372,7 @@ void carry_worker_free(struct carry_worker *worker)
     timer_free(worker->due);
     timer_free(worker->lost);
     recovery_free(worker->recovery);
+    lapse_free(worker->lapse);
     forgetter_free(worker->forgetter);
     firing_free(worker->firing);
     free(worker);

@@ -1,8 +1,9 @@
 /* carry_worker.h - moves topics that have due jobs to the ready list ("carries" them).
  *
  * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and once a
- * second. The owner also returns the jobs of lost leases, removes expired idempotency keys and audits the
- * stored counts. An owner that stops gives the lock back, and Redis then wakes the standbys.
+ * second. The owner also returns the jobs of lost leases, ends workers' leases that have run out, removes
+ * expired idempotency keys and audits the stored counts. An owner that stops gives the lock back, and Redis
+ * then wakes the standbys.
  *
  * A standby takes the lock over when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
  * clock. The lock has no expiry time, because clocks can step. Carrying twice does no harm, so it needs no
@@ -31,6 +32,7 @@ struct carry_worker_options {
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
+    const struct retry_schedule *schedule; /* for jobs and topics without their own */
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
     /* Called when a topic has due jobs. The consumer of this reactor may claim them in the same turn. */
@@ -40,6 +42,9 @@ struct carry_worker_options {
 
 /* Borrows everything in options. */
 struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_options *);
+
+/* Sets the schedule of the options anew, from the next ended lease on. */
+void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);
 
 /* Gives the lock back, so that another process takes over at once. */
 void carry_worker_stop(struct carry_worker *);

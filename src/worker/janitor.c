@@ -15,11 +15,12 @@ static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;
 } walks[] = {
-    {{"jobs", 4}, false, true},       {{"some_jobs", 9}, true, false}, {{"leases", 6}, true, true},
-    {{"attempts", 8}, true, true},    {{"kept", 4}, false, true},      {{"dead", 4}, true, true},
-    {{"kept_until", 10}, true, true}, {{"dead_due", 8}, true, true},   {{"due", 3}, true, true},
-    {{"turns", 5}, true, true},       {{"held", 4}, true, true},       {{"lines", 5}, true, true},
-    {{"names", 5}, true, true},       {{"topics", 6}, true, true},     {{"waiting", 7}, true, true},
+    {{"jobs", 4}, false, true},   {{"some_jobs", 9}, true, false},  {{"leases", 6}, true, true},
+    {{"pulled", 6}, true, true},  {{"attempts", 8}, true, true},    {{"kept", 4}, false, true},
+    {{"dead", 4}, true, true},    {{"kept_until", 10}, true, true}, {{"dead_due", 8}, true, true},
+    {{"due", 3}, true, true},     {{"turns", 5}, true, true},       {{"held", 4}, true, true},
+    {{"lines", 5}, true, true},   {{"names", 5}, true, true},       {{"topics", 6}, true, true},
+    {{"waiting", 7}, true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 

@@ -491,6 +491,19 @@ void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *f
     call->expected_ms = expected_ms, call->fn.recover = fn;
 }
 
+void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_LAPSED, shard, arg);
+    call->expected_ms = expected_ms, call->fn.lapsed = fn;
+}
+
+void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, int64_t now_ms,
+                      const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
+{
+    (void)now_ms, (void)schedule;
+    add_lease_call(WORLD_END_LAPSED, shard, &(struct lease){job->id, job->nonce}, fn, arg);
+}
+
 void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
 {
     add_call(WORLD_FORGET, shard, arg)->fn.forget = fn;
@@ -592,6 +605,12 @@ void world_answer_recover(enum status status, struct shard_recovered recovered)
 {
     const struct world_call *call = take_call(WORLD_RECOVER);
     call->fn.recover(call->arg, status, &recovered);
+}
+
+void world_answer_lapsed(enum status status, struct shard_lapsed lapsed)
+{
+    const struct world_call *call = take_call(WORLD_LAPSED);
+    call->fn.lapsed(call->arg, status, &lapsed);
 }
 
 void world_answer_forget(enum status status, bool is_full)

@@ -45,9 +45,11 @@ enum world_kind {
     WORLD_RELEASE,
     WORLD_RESUME,
     WORLD_RENEW,
+    WORLD_END_LAPSED,
     WORLD_BELL,
     WORLD_CARRY,
     WORLD_RECOVER,
+    WORLD_LAPSED,
     WORLD_FORGET,
     WORLD_SWEEP,
     WORLD_SURVEY,
@@ -78,6 +80,7 @@ struct world_call {
         shard_done_fn *done;
         shard_carry_fn *carry;
         shard_recover_fn *recover;
+        shard_lapsed_fn *lapsed;
         shard_forget_fn *forget;
         shard_sweep_fn *sweep;
         shard_survey_fn *survey;
@@ -104,6 +107,7 @@ void world_answer_carry(const char *owner,
 void world_answer_resume(enum status, size_t count);
 void world_fail_carry(enum status);
 void world_answer_recover(enum status, struct shard_recovered);
+void world_answer_lapsed(enum status, struct shard_lapsed);
 void world_answer_forget(enum status, bool is_full);
 void world_answer_sweep(enum status, struct shard_swept);
 void world_answer_reoffer(enum status, size_t count, bool is_full);

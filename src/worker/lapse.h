@@ -1,0 +1,28 @@
+/* lapse.h - ends workers' leases (store/pull.h) that have run out. Such a lease is a failed attempt with the
+ * error lease_expired: its job is retried by the retry schedule, or dead, with callbacks and all. The jobs
+ * are ended in bounded steps until no such lease is left.
+ *
+ * A step lists the jobs and ends each of them under the nonce of its lease, so an end that comes from the
+ * worker meanwhile is not overwritten. If this process dies in between, the next step of any process lists
+ * the jobs again. */
+#ifndef DUEPOST_WORKER_LAPSE_H
+#define DUEPOST_WORKER_LAPSE_H
+
+#include "worker/recovery.h"
+
+struct lapse;
+
+/* schedule is for jobs and topics without their own. Borrows all arguments. */
+struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
+                        recovery_may_fn *, void *arg);
+
+/* Sets the schedule anew. */
+void lapse_set_schedule(struct lapse *, const struct retry_schedule *);
+
+/* Starts to end leases. Call it when there are leases that have run out. Does nothing while it is under way.
+ */
+void lapse_run(struct lapse *);
+
+void lapse_free(struct lapse *); /* NULL is ignored */
+
+#endif

@@ -1,0 +1,110 @@
+/* Workers' leases that have run out: each is ended under its nonce, in bounded steps. */
+#include "worker/lapse.h"
+
+#include "support/suite.h"
+#include "worker/world.h"
+
+static struct lapse *lapse;
+static bool may;
+
+static bool may_run(void *arg, int64_t *now_ms)
+{
+    (void)arg;
+    *now_ms = world_redis_ms();
+    return may;
+}
+
+static void setup(void)
+{
+    static const struct retry_schedule schedule = {.count = 0};
+    world_begin();
+    may = true;
+    lapse = lapse_new(NULL, world_shard(0), &schedule, may_run, NULL);
+}
+
+static void teardown(void)
+{
+    lapse_free(lapse);
+}
+
+static const struct shard_lapsed_job jobs[] = {{.id = SLICE_INIT("t/a"), .nonce = {"p1"}},
+                                               {.id = SLICE_INIT("t/b"), .nonce = {"p2"}}};
+
+static void answer(size_t count, bool is_full)
+{
+    world_answer_lapsed(STATUS_OK, (struct shard_lapsed){.jobs = jobs, .count = count, .is_full = is_full});
+}
+
+START_TEST(each_lease_is_ended_under_its_nonce)
+{
+    lapse_run(lapse);
+    ck_assert_int_eq(world_call(WORLD_LAPSED)->expected_ms, world_redis_ms());
+    answer(2, false);
+    ck_assert_uint_eq(world_under_way(WORLD_END_LAPSED), 2);
+    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->id, "t/a");
+    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->nonce, "p1");
+    world_answer(WORLD_END_LAPSED, STATUS_OK);
+    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->nonce, "p2");
+    world_answer(WORLD_END_LAPSED, STATUS_STALE);
+    ck_assert_uint_eq(world_logged("leases_expired"), 1);
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+}
+END_TEST
+
+START_TEST(the_next_step_waits_for_all_ends)
+{
+    lapse_run(lapse);
+    answer(2, true);
+    world_answer(WORLD_END_LAPSED, STATUS_OK);
+    lapse_run(lapse);
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+    world_answer(WORLD_END_LAPSED, STATUS_OK);
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+    answer(0, false);
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+}
+END_TEST
+
+/* The same leases would be listed again at once. */
+START_TEST(a_step_that_ends_nothing_is_the_last_one)
+{
+    lapse_run(lapse);
+    answer(2, true);
+    world_answer(WORLD_END_LAPSED, STATUS_NO_MEMORY);
+    world_answer(WORLD_END_LAPSED, STATUS_UNKNOWN);
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+    lapse_run(lapse);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+}
+END_TEST
+
+START_TEST(nothing_is_ended_in_a_quiet_time_or_after_a_failure)
+{
+    may = false;
+    lapse_run(lapse);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 0);
+    may = true;
+    lapse_run(lapse);
+    world_answer_lapsed(STATUS_STALE, (struct shard_lapsed){.is_full = true});
+    world_pass(10000000);
+    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("lapse");
+    TCase *tests = tcase_create("lapse");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, each_lease_is_ended_under_its_nonce);
+    tcase_add_test(tests, the_next_step_waits_for_all_ends);
+    tcase_add_test(tests, a_step_that_ends_nothing_is_the_last_one);
+    tcase_add_test(tests, nothing_is_ended_in_a_quiet_time_or_after_a_failure);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
