@@ -166,8 +166,8 @@ static void give_row(sqlite3_stmt *stmt, sql_row_fn *fn, void *arg)
         fn(arg, columns, (size_t)count);
 }
 
-static enum status run(struct sqlite *sqlite, const struct sql *sql, sql_row_fn *fn, void *arg,
-                       struct problem *problem)
+static enum status sqlite_run(struct sqlite *sqlite, const struct sql *sql, sql_row_fn *fn, void *arg,
+                              struct problem *problem)
 {
     sqlite3_stmt *stmt = prepared(sqlite, sql->text);
     int code = stmt ? SQLITE_OK : SQLITE_ERROR;
@@ -186,13 +186,13 @@ static enum status run(struct sqlite *sqlite, const struct sql *sql, sql_row_fn 
 static enum status run_text(struct sqlite *sqlite, const char *text, struct problem *problem)
 {
     const struct sql sql = {text, NULL, 0};
-    return run(sqlite, &sql, NULL, NULL, problem);
+    return sqlite_run(sqlite, &sql, NULL, NULL, problem);
 }
 
 static enum status sqlite_query(struct driver *driver, const struct sql *sql, sql_row_fn *fn, void *arg,
                                 struct problem *problem)
 {
-    return run(of_driver(driver), sql, fn, arg, problem);
+    return sqlite_run(of_driver(driver), sql, fn, arg, problem);
 }
 
 /* ---- open and close ---- */
@@ -313,7 +313,7 @@ static enum status append_labels(struct sqlite *sqlite, const struct history_par
         const struct sql_value values[] = {SQL_TEXT_OF(parse->labels.items[i]),
                                            SQL_NUMBER_OF(parse->columns.ended_at), SQL_NUMBER_OF(id)};
         const struct sql sql = {INSERT_LABEL, values, 3};
-        status = run(sqlite, &sql, NULL, NULL, problem);
+        status = sqlite_run(sqlite, &sql, NULL, NULL, problem);
     }
     return status;
 }
@@ -327,7 +327,7 @@ static enum status sqlite_append(struct driver *driver, const struct history_par
     const struct sql sql = {has_labels ? INSERT " RETURNING id" : INSERT, values, SCHEMA_COLUMN_COUNT};
     int64_t id = 0;
     schema_values(&parse->columns, values);
-    enum status status = run(sqlite, &sql, on_row_id, &id, problem);
+    enum status status = sqlite_run(sqlite, &sql, on_row_id, &id, problem);
     return status == STATUS_OK && id ? append_labels(sqlite, parse, id, problem) : status;
 }
 
@@ -372,7 +372,7 @@ static enum status sqlite_remove(struct driver *driver, const int64_t *ids, size
     sqlite_write_ids(&list, ids, count);
     const struct sql_value values[] = {SQL_TEXT_OF(buffer_slice(&list))};
     const struct sql sql = {"DELETE FROM duepost_jobs WHERE " IS_ONE_OF_IDS, values, 1};
-    enum status status = run(of_driver(driver), &sql, NULL, NULL, problem);
+    enum status status = sqlite_run(of_driver(driver), &sql, NULL, NULL, problem);
     buffer_fini(&list);
     return status;
 }
@@ -383,7 +383,7 @@ static enum status read_number(struct sqlite *sqlite, const char *text, int64_t 
                                struct problem *problem)
 {
     const struct sql sql = {text, NULL, 0};
-    return run(sqlite, &sql, on_row_id, number, problem);
+    return sqlite_run(sqlite, &sql, on_row_id, number, problem);
 }
 
 static enum status read_pages(struct sqlite *sqlite, int64_t *all, int64_t *unused, struct problem *problem)

@@ -16,7 +16,7 @@
 #define TIDY_US       SECOND_US
 #define TIDY_PAUSE_US INT64_C(20000) /* between steps of upkeep */
 #define STEP_US       INT64_C(20000) /* that a step of removing rows should take */
-#define CONNECT_US    (30 * SECOND_US)
+#define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
 #define APPEND_US     (30 * SECOND_US)
 #define RETRY_MIN_US  (SECOND_US / 10)
