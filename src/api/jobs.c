@@ -7,6 +7,7 @@
 #include "api/view.h"
 #include "base/clock.h"
 #include "http/etag.h"
+#include "http/query.h"
 #include "http/trace_context.h"
 #include "job/attempt_line.h"
 
@@ -157,9 +158,23 @@ static void on_run(void *arg, const struct app_verdict *verdict)
         problem_answer_verdict(exchange, verdict, &words);
 }
 
+static const char *read_resend(void *into, struct slice value)
+{
+    bool *is_resend = into;
+    *is_resend = slice_equal(value, SLICE("true"));
+    return *is_resend || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
+}
+
 HANDLER(run_handle)
 {
-    app_run(app_of(exchange), &exchange->caller, exchange->key, on_run, exchange);
+    static const struct query_parameter parameters[] = {{"resend", read_resend}};
+    struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
+    struct app_run run = {.id = exchange->key};
+    char room[QUERY_BYTES_MAX];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    query_read(&reading, &run.is_resend, &text);
+    if (query_end(&reading))
+        app_run(app_of(exchange), &exchange->caller, &run, on_run, exchange);
 }
 
 /* ---- GET .../attempts ---- */

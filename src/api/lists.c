@@ -28,6 +28,8 @@ static void on_count(void *arg, const struct app_verdict *verdict)
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_number(&json, "count", verdict->page.count);
+    if (verdict->outcome_count)
+        view_add_outcomes(&json, verdict->outcomes);
     page_add_end(&json, &verdict->page);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));

@@ -18,6 +18,8 @@ struct page *page_new(struct exchange *exchange, const char *name)
 
 void page_add_end(struct json_writer *json, const struct app_page *page)
 {
+    if (page->is_of_history)
+        json_add_text(json, "source", SLICE("history"));
     if (page->is_partial)
         json_add_bool(json, "partial", true);
     if (page->cursor.size)

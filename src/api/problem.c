@@ -131,9 +131,29 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
         problem_write(members, "There is no memory for that; nothing changed.");
     else if (verdict->end == APP_UNKNOWN)
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
+    else if (verdict->end == APP_HISTORY_UNAVAILABLE)
+        problem_write(members,
+                      "The history cannot be asked now: %.*s. Ask again later. Deliveries do not depend on "
+                      "the history.",
+                      SLICE_ARG(verdict->why));
     else
         problem_write(members, "%.*s; nothing changed.", SLICE_ARG(verdict->why));
     return 503;
+}
+
+static unsigned write_not_found(struct buffer *members, const struct exchange *exchange)
+{
+    if (app_of(exchange)->history)
+        problem_write(members,
+                      "There is no such job, in Redis or in the history. It never existed, or it was removed "
+                      "from the history: by its age (--history-max-age), by the size of the history "
+                      "(--history-max-bytes), or by request.");
+    else
+        problem_write(
+            members, "There is no such job. It may have been delivered or cancelled, which is kept "
+                     "only if its topic has a retention or the server has a history (--history), or it never "
+                     "existed. The log has a line for each end (job_delivered, job_dead, job_cancelled).");
+    return 404;
 }
 
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *exchange,
@@ -147,11 +167,21 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
     case APP_SIBLING:
         return write_forbidden(members, exchange, verdict);
     case APP_NOT_FOUND:
-        problem_write(members,
-                      "There is no such job. It may have been delivered or cancelled, which is kept "
-                      "only if its topic has a retention, or it never existed. The log has a line for each "
-                      "end (job_delivered, job_dead, job_cancelled).");
+        return write_not_found(members, exchange);
+    case APP_NO_HISTORY:
+        problem_write(members, "This server keeps no history. The option --history switches it on.");
         return 404;
+    case APP_ENDED:
+        return write_conflict(members,
+                              "The job has ended and needs no run. To send it again nevertheless, repeat the "
+                              "request with ?resend=true.",
+                              &verdict->job);
+    case APP_NO_BODY:
+        return write_conflict(
+            members,
+            "The history does not have the job's body, as the option --history-bodies says. "
+            "Without it the job cannot be run again.",
+            &verdict->job);
     case APP_EXISTS:
         return write_conflict(members, "Another job has this id.", &verdict->job);
     case APP_LEASED:

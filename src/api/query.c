@@ -13,7 +13,14 @@
 #include "job/job_id.h"
 #include "job/labels.h"
 
-enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000, TOTAL_MAX = 1000000000 };
+enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000, TOTAL_MAX = 1000000000, WORDS_MAX = 16 };
+
+enum {
+    WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
+    KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
+    ENDED_STATES = KEPT_STATES | 1 << JOB_STATE_DEAD,
+    ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* if state is absent */
+};
 
 /* ---- values ---- */
 
@@ -23,13 +30,27 @@ static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-0
 static const char *read_state(void *into, struct slice value)
 {
     struct list_query *query = into;
+    query->is_any = slice_equal(value, SLICE("any"));
+    if (query->is_any)
+        query->bulk.list.states = ENDED_STATES;
+    if (query->is_any)
+        return NULL;
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
             query->bulk.list.states = 1U << i;
             return NULL;
         }
     }
-    return "must be delayed, ready, leased, dead, delivered or cancelled";
+    return "must be delayed, ready, leased, dead, delivered, cancelled or any";
+}
+
+static const char *read_source(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->has_source = true;
+    query->bulk.list.is_of_history = slice_equal(value, SLICE("history"));
+    return query->bulk.list.is_of_history || slice_equal(value, SLICE("redis")) ? NULL
+                                                                                : "must be redis or history";
 }
 
 static const char *read_topic(void *into, struct slice value)
@@ -266,6 +287,7 @@ enum parameter {
     PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
     PARAMETER_SCHEDULE_CURSOR,
+    PARAMETER_SOURCE,
     PARAMETER_COUNT
 };
 
@@ -297,6 +319,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
     [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
     [PARAMETER_SCHEDULE_CURSOR] = {"cursor", read_schedule_cursor},
+    [PARAMETER_SOURCE] = {"source", read_source},
 };
 
 /* The parameters of each list, as bits. */
@@ -308,6 +331,7 @@ enum {
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
                      1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LABEL |
                      1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
+    LIST_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_SOURCE,
     BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL | 1 << PARAMETER_ALL |
                       1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND,
@@ -336,32 +360,29 @@ static void check_cursor(struct query_reading *reading)
 {
     const struct app_list *list = &list_query(reading->exchange)->bulk.list;
     if (reading->errors.count == 0 && reading->given & 1U << PARAMETER_CURSOR &&
-        !(list->states & 1U << list->from.state))
+        (list->from.is_of_history != list->is_of_history ||
+         (!list->is_of_history && !(list->states & 1U << list->from.state))))
         query_add_error(reading, SLICE("cursor"), "is from another list");
 }
-
-enum {
-    WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
-    KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
-    ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* if state is absent */
-};
 
 /* Checks the times against the states. Each state has a time of its own, except leased, because the time of a
  * leased job changes. If no state is given, the given times decide the states. */
 static void check_times(struct query_reading *reading)
 {
-    static const struct {
+    struct app_list *list = &list_query(reading->exchange)->bulk.list;
+    const struct {
         unsigned parameters, states;
         const char *detail;
     } kinds[] = {
         {DUE_PARAMETERS, WAITING_STATES, "is for delayed and ready jobs only"},
         {DIED_PARAMETERS | 1 << PARAMETER_REASON, 1 << JOB_STATE_DEAD, "is for dead jobs only"},
-        {ENDED_PARAMETERS, KEPT_STATES, "is for delivered and cancelled jobs only"},
+        {ENDED_PARAMETERS, list->is_of_history ? ENDED_STATES : KEPT_STATES,
+         list->is_of_history ? "is for jobs that have ended only"
+                             : "is for delivered and cancelled jobs only"},
     };
-    struct app_list *list = &list_query(reading->exchange)->bulk.list;
-    bool has_state = list->states != 0;
+    bool has_state = list->states != 0 && !list_query(reading->exchange)->is_any;
     if (!has_state)
-        list->states = ALL_STATES;
+        list->states = list->is_of_history ? ENDED_STATES : ALL_STATES;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         unsigned given = reading->given & kinds[k].parameters;
         if (given && !has_state)
@@ -372,13 +393,60 @@ static void check_times(struct query_reading *reading)
     }
 }
 
+static void add_source_error(struct query_reading *reading, enum parameter parameter, const char *detail)
+{
+    query_add_error(reading, slice_of(parameters[parameter].name), detail);
+}
+
+static size_t count_words(struct slice text)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < text.size; i++)
+        count += text.data[i] == ',';
+    return count;
+}
+
+static void check_history(struct query_reading *reading)
+{
+    const struct app_list *list = &list_query(reading->exchange)->bulk.list;
+    if (!list_query(reading->exchange)->app->history)
+        add_source_error(reading,
+                         list_query(reading->exchange)->has_source ? PARAMETER_SOURCE : PARAMETER_STATE,
+                         "needs a history, and this server keeps none (--history)");
+    if (list->states & ~(unsigned)ENDED_STATES)
+        add_source_error(reading, PARAMETER_STATE,
+                         "must be dead, delivered, cancelled or any with source=history");
+    if (list->host.size)
+        add_source_error(reading, PARAMETER_URL_HOST, "cannot be combined with source=history");
+    if (count_words(list->reasons) > WORDS_MAX)
+        add_source_error(reading, PARAMETER_REASON, "must have at most 16 words with source=history");
+    if (count_words(list->statuses) > WORDS_MAX)
+        add_source_error(reading, PARAMETER_LAST_STATUS, "must have at most 16 words with source=history");
+}
+
+/* Chooses whether the list is of Redis or of the history. Dead jobs are of Redis, where they can be run
+ * again, unless the client asks for the history. Delivered and cancelled jobs are of the history, if the
+ * server keeps one. */
+static void choose_source(struct query_reading *reading)
+{
+    struct list_query *query = list_query(reading->exchange);
+    struct app_list *list = &query->bulk.list;
+    if (query->has_source && !list->is_of_history && query->is_any)
+        add_source_error(reading, PARAMETER_STATE, "cannot be any with source=redis");
+    else if (!query->has_source)
+        list->is_of_history = query->is_any || (query->app->history && list->states & KEPT_STATES);
+    if (list->is_of_history)
+        check_history(reading);
+}
+
 bool query_read_list(struct exchange *exchange)
 {
     struct query_reading reading;
     struct app_list *list;
-    read_parameters(&reading, exchange, JOB_PARAMETERS);
+    read_parameters(&reading, exchange, LIST_PARAMETERS);
     list = &list_query(exchange)->bulk.list;
-    if (!(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
+    choose_source(&reading);
+    if (!list->is_of_history && !(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
         query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
         check_times(&reading);

@@ -14,6 +14,8 @@ struct list_query {
     const struct app *app;
     struct app_bulk bulk; /* for lists of jobs */
     bool is_all;          /* all=true */
+    bool is_any;          /* state=any */
+    bool has_source;      /* source is given: see is_of_history of the list */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;

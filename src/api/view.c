@@ -70,12 +70,21 @@ static void add_headers(struct json_writer *json, const struct topic_settings *s
 }
 
 /* Adds the body. Bodies that the server created are not shown. */
-static void add_body(struct json_writer *json, const struct job *job)
+static void add_body(struct json_writer *json, const struct app_job *stored, const struct job *job)
 {
     if (topic_is_sibling(job->topic))
         return;
+    if (app_job_lacks_body(stored))
+        json_add_bool(json, "bodyLeftOut", true);
     members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
+}
+
+void view_add_outcomes(struct json_writer *json, const struct app_outcomes *outcomes)
+{
+    json_add_number(json, "delivered", outcomes->delivered);
+    json_add_number(json, "cancelled", outcomes->cancelled);
+    json_add_number(json, "dead", outcomes->dead);
 }
 
 void view_add_result(struct json_writer *json, const struct attempt_result *result)
@@ -118,7 +127,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
     json_add_seconds(json, "timeout", topic_defaults_timeout_ms(settings, job));
     add_headers(json, settings, job);
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
-    add_body(json, job);
+    add_body(json, stored, job);
     /* A delivery does not change the record, so its attempt is added here. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));
     add_last_attempt(json, stored, job);

@@ -11,6 +11,9 @@ void view_add_place(struct json_writer *, enum job_state, int64_t at_ms);
 /* Adds "jobId", "topic", "state" and "dueAt" of a new job. */
 void view_add_placed(struct json_writer *, const struct app_job *);
 
+/* Adds "delivered", "cancelled" and "dead". */
+void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
+
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);
 

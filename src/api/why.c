@@ -1,5 +1,5 @@
-/* why.c - GET /jobs/<topic>/<jobId>/why: why the job waits, as a word for programs and a sentence for
- * people */
+/* why.c - GET /jobs/<topic>/<jobId>/why: why the job waits, or how it ended, as a word for programs and a
+ * sentence for people */
 #include "app/why.h"
 
 #include <stdio.h>
@@ -20,6 +20,7 @@ static const char *const why_words[] = {
     [APP_WHY_RATE] = "rate",           [APP_WHY_ORDER] = "order",
     [APP_WHY_BREAKER] = "breaker",     [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
     [APP_WHY_UNDER_WAY] = "under_way", [APP_WHY_DEAD] = "dead",
+    [APP_WHY_DELIVERED] = "delivered", [APP_WHY_CANCELLED] = "cancelled",
 };
 
 /* Writes why the job waits and how to change it. */
@@ -85,7 +86,42 @@ static void tell_death(const struct telling *telling)
     else if (last->at_ms)
         buffer_printf(telling->text, " after %d attempts, the last one failed: %s%s%.*s", finding->attempts,
                       failure_word(last->error), last->detail.size ? ": " : "", SLICE_ARG(last->detail));
-    buffer_printf(telling->text, ". %s", way_back(finding->reason));
+    if (finding->is_body_left_out)
+        buffer_append(telling->text, SLICE(". The history does not have its body (--history-bodies), so it "
+                                           "cannot be run again."));
+    else
+        buffer_printf(telling->text, ". %s", way_back(finding->reason));
+}
+
+/* Writes a span of time that has passed, in the largest unit of which there are two, such as "3 hours". */
+static void tell_span(struct buffer *text, int64_t span_ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "day"}, {3600000, "hour"}, {60000, "minute"}, {1000, "second"}};
+    size_t i = 0;
+    while (i + 1 < sizeof units / sizeof *units && span_ms < 2 * units[i].ms)
+        i++;
+    long long number = span_ms > 0 ? (long long)(span_ms / units[i].ms) : 0;
+    buffer_printf(text, "%lld %s%s ago", number, units[i].name, number == 1 ? "" : "s");
+}
+
+static void tell_end(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    const struct attempt_result *last = &finding->last_attempt;
+    bool is_delivered = finding->why == APP_WHY_DELIVERED;
+    buffer_printf(telling->text, "It was %s ", is_delivered ? "delivered" : "cancelled");
+    tell_span(telling->text, finding->now_ms - finding->ended_ms);
+    if (is_delivered && last->at_ms)
+        buffer_printf(telling->text, ", at attempt %d: the receiver answered %d in %lld ms",
+                      finding->attempts, last->status, (long long)last->duration_ms);
+    else if (last->at_ms && last->error == FAILURE_NONE)
+        buffer_printf(telling->text, ", after an attempt that was answered %d", last->status);
+    else if (last->at_ms)
+        buffer_printf(telling->text, ", after an attempt that failed (%s)", failure_word(last->error));
+    buffer_append_byte(telling->text, '.');
 }
 
 /* ---- the topic ---- */
@@ -197,6 +233,10 @@ static void tell_finding(const struct telling *telling)
     case APP_WHY_RECEIVER_LIMIT:
         tell_limit(telling);
         break;
+    case APP_WHY_DELIVERED:
+    case APP_WHY_CANCELLED:
+        tell_end(telling);
+        break;
     default:
         tell_topic(telling);
     }
@@ -230,6 +270,8 @@ static void on_finding(void *arg, const struct app_finding *finding)
     json_add_text(&json, "detail", buffer_slice(&detail));
     if (finding->next_ms)
         json_add_time(&json, "until", finding->next_ms);
+    if (finding->ended_ms)
+        json_add_time(&json, "endedAt", finding->ended_ms);
     json_end_object(&json);
 }
 

@@ -66,6 +66,8 @@ struct app_job {
     struct slice settings;   /* settings of its topic; empty: none */
     int64_t until_ms;        /* when an ended job is removed; 0: without a time limit */
     struct slice last_lines; /* line of its last attempt, see attempt_line.h; empty: unknown */
+    bool is_of_history;      /* the job is in the history and no longer in Redis; settings are unknown */
+    bool is_body_left_out;   /* the job had a body that the history does not keep */
 };
 
 /* Makes the tag of this version of the job. */
@@ -101,12 +103,16 @@ enum app_end {
     APP_ID_TAKEN,   /* the job is dead, and another job has its id */
     APP_UNREADABLE, /* the record, or the settings, cannot be read */
     APP_LACKING,    /* the record, or the settings, need a later version; why may name the need */
+    APP_ENDED,      /* run: the job, which job has, was delivered or cancelled */
+    APP_NO_BODY,    /* run: the history does not have the body of the job */
     APP_CONTENDED,  /* other processes change the job or the settings again and again */
     APP_TOO_LARGE,  /* send: the jobs of all endpoints are over 4 MiB */
     APP_FULL,       /* max_jobs, or the memory of Redis, is reached */
     APP_NO_MEMORY,
-    APP_UNAVAILABLE, /* Redis cannot confirm changes now; why has the reason */
-    APP_UNKNOWN,     /* Redis did not answer: the change may or may not be done */
+    APP_UNAVAILABLE,         /* Redis cannot confirm changes now; why has the reason */
+    APP_UNKNOWN,             /* Redis did not answer: the change may or may not be done */
+    APP_HISTORY_UNAVAILABLE, /* the history cannot be asked now; why has the reason */
+    APP_NO_HISTORY,          /* the server keeps no history */
 };
 
 /* A page of a list: where the next page begins, and counts. */
@@ -114,6 +120,13 @@ struct app_page {
     struct slice cursor; /* of the next page: letters, digits and - _ . @; empty: the list ends here */
     bool is_partial;     /* there are more topics than a list of the jobs of all topics examines */
     int64_t count;       /* result of a count */
+    bool has_more;       /* removal: more jobs match */
+    bool is_of_history;  /* the page, or the count, is from the history */
+};
+
+/* Numbers of jobs that have ended, by outcome. */
+struct app_outcomes {
+    int64_t delivered, cancelled, dead;
 };
 
 /* The jobs of one page of a bulk action. matched is the sum of the other numbers. Jobs were skipped if they
@@ -141,10 +154,12 @@ struct app_verdict {
     struct slice group;              /* send; with NOT_REACHED instead of topic */
     const struct app_sent_job *sent; /* send: its jobs */
     size_t sent_count;
-    struct slice lines;            /* attempts: their lines, see attempt_line.h */
-    struct slice settings;         /* change of a topic: its new settings */
-    struct app_page page;          /* lists */
-    struct app_bulk_counts counts; /* bulk actions, also with UNKNOWN */
+    struct slice lines;                  /* attempts: their lines, see attempt_line.h */
+    struct slice settings;               /* change of a topic: its new settings */
+    struct app_page page;                /* lists */
+    struct app_bulk_counts counts;       /* bulk actions, also with UNKNOWN */
+    const struct app_outcomes *outcomes; /* statistics: one for each step; count of the history: one */
+    size_t outcome_count;
 };
 
 typedef void app_verdict_fn(void *arg, const struct app_verdict *);

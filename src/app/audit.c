@@ -30,6 +30,20 @@ void audit_one_of_many(const struct app_caller *caller, const char *event, struc
         log_debug(event, LOG_TEXT("who", caller->name), LOG_SLICE("job", id), LOG_TEXT("outcome", outcome));
 }
 
+void audit_removal(const struct app_caller *caller, struct slice filter, int64_t removed)
+{
+    char from[APP_FROM_SIZE];
+    if (removed == 0)
+        return;
+    caller->write_from(caller->peer, from);
+    if (removed < 0)
+        log_audit("history_removed", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
+                  LOG_SLICE("filter", filter), LOG_TEXT("outcome", "unknown"));
+    else
+        log_audit("history_removed", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
+                  LOG_SLICE("filter", filter), LOG_NUMBER("removed", removed), LOG_TEXT("outcome", "done"));
+}
+
 void audit_bulk(const struct app_caller *caller, const char *event, struct slice filter,
                 const struct app_bulk_counts *counts)
 {

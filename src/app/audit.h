@@ -1,5 +1,6 @@
 /* audit.h - log lines that record who changed what: each cancel, run and change of a job, each page of a bulk
- * action, each change of a topic's settings, and each breaker that is closed on request.
+ * action, each change of a topic's settings, each removal from the history, and each breaker that is closed
+ * on request.
  *
  * A line is written when Redis has confirmed the change (outcome=done), or when its outcome stays unknown
  * (outcome=unknown). Refused requests have no line. A line has the name of the caller's token and the address
@@ -18,5 +19,9 @@ void audit_one_of_many(const struct app_caller *, const char *event, struct slic
 /* Logs a page of a bulk action: its filter, as the client wrote it, and its counts. */
 void audit_bulk(const struct app_caller *, const char *event, struct slice filter,
                 const struct app_bulk_counts *);
+
+/* Logs a page of a removal from the history: its filter, as the client wrote it, and the number of jobs. -1:
+ * the outcome is unknown. A removal of no job has no line. */
+void audit_removal(const struct app_caller *, struct slice filter, int64_t removed);
 
 #endif

@@ -106,6 +106,31 @@ bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], stru
     return read_score(score, &cursor->score) && job_key_parse(cursor->id, &topic, &job_id);
 }
 
+void cursor_write_history(struct buffer *text, int64_t began_ms, int64_t ended_ms, int64_t number)
+{
+    buffer_printf(text, "h.%lld.%lld.%lld", (long long)began_ms, (long long)ended_ms, (long long)number);
+}
+
+static bool take_part(struct slice *text, int64_t max, int64_t *part)
+{
+    struct slice digits;
+    uint64_t number = 0;
+    slice_cut(*text, '.', &digits, text);
+    if (!slice_to_number(digits, (uint64_t)max, &number))
+        return false;
+    *part = (int64_t)number;
+    return true;
+}
+
+bool cursor_parse_history(struct slice text, int64_t *began_ms, int64_t *ended_ms, int64_t *number)
+{
+    struct slice kind;
+    return slice_cut(text, '.', &kind, &text) && slice_equal(kind, SLICE("h")) &&
+           take_part(&text, TIMESTAMP_MAX_MS, began_ms) && *began_ms > 0 &&
+           take_part(&text, TIMESTAMP_MAX_MS, ended_ms) && take_part(&text, INT64_MAX, number) &&
+           text.size == 0;
+}
+
 void cursor_write_topic(struct buffer *text, const struct store_topic_cursor *cursor)
 {
     write_shard(text, cursor->shard);

@@ -26,6 +26,11 @@ void cursor_write(struct buffer *, const struct store_cursor *, const struct app
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *,
                   struct app_progress *);
 
+/* Do the same for a list of the history: when the list began, and the end and the number of the last job of
+ * the page. Cursors of this kind begin with "h." */
+void cursor_write_history(struct buffer *, int64_t began_ms, int64_t ended_ms, int64_t number);
+bool cursor_parse_history(struct slice text, int64_t *began_ms, int64_t *ended_ms, int64_t *number);
+
 /* Do the same for topics. The cursor is empty at the end. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);

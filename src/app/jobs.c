@@ -1,6 +1,8 @@
 #include "app/jobs.h"
 
 #include "app/audit.h"
+#include "app/ended.h"
+#include "app/rerun.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/job_id.h"
@@ -12,13 +14,14 @@ struct job_call {
     struct slice id;
     app_verdict_fn *fn;
     void *arg;
+    bool is_resend; /* see app_run */
 };
 
 static struct job_call *job_call_new(struct app *app, const struct app_caller *caller, struct slice id,
                                      app_verdict_fn *fn, void *arg)
 {
     struct job_call *call = NEW(struct job_call);
-    *call = (struct job_call){app, caller, id, fn, arg};
+    *call = (struct job_call){.app = app, .caller = caller, .id = id, .fn = fn, .arg = arg};
     return call;
 }
 
@@ -30,9 +33,19 @@ static void job_call_end(struct job_call *call, enum status status, const struct
 
 /* ---- reading ---- */
 
+/* Continues in the history if Redis does not have the job. */
+static void read_on(struct job_call *call)
+{
+    ended_find(call->app, call->id, call->fn, call->arg);
+    free(call);
+}
+
 static void on_read(void *arg, enum status status, const struct store_job *job)
 {
-    job_call_end(arg, status, status == STATUS_OK ? job : NULL);
+    if (status == STATUS_NOT_FOUND)
+        read_on(arg);
+    else
+        job_call_end(arg, status, status == STATUS_OK ? job : NULL);
 }
 
 void app_read(struct app *app, struct slice id, app_verdict_fn *fn, void *arg)
@@ -48,7 +61,10 @@ static void on_attempts(void *arg, enum status status, struct slice lines)
         free(call);
         return;
     }
-    job_call_end(call, status, NULL);
+    if (status == STATUS_NOT_FOUND)
+        read_on(call);
+    else
+        job_call_end(call, status, NULL);
 }
 
 void app_attempts(struct app *app, struct slice id, app_verdict_fn *fn, void *arg)
@@ -86,6 +102,11 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     struct job_call *call = arg;
     struct store_job job = {.id = call->id, .state = JOB_STATE_DEAD};
+    if (status == STATUS_NOT_FOUND && call->app->history) {
+        rerun(call->app, call->caller, call->id, call->is_resend, call->fn, call->arg);
+        free(call);
+        return;
+    }
     audit(call->caller, "job_run", "job", call->id, status);
     if (status == STATUS_EXISTS) {
         call->fn(call->arg, &(struct app_verdict){.end = APP_ID_TAKEN, .job = use_case_job(&job)});
@@ -101,9 +122,12 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     job_call_end(call, status, &job);
 }
 
-void app_run(struct app *app, const struct app_caller *caller, struct slice id, app_verdict_fn *fn, void *arg)
+void app_run(struct app *app, const struct app_caller *caller, const struct app_run *run, app_verdict_fn *fn,
+             void *arg)
 {
-    if (!use_case_is_unready(app, id, fn, arg))
-        store_run(app->store, id, SLICE(""), (struct store_when){false, 0}, on_run,
-                  job_call_new(app, caller, id, fn, arg));
+    if (use_case_is_unready(app, run->id, fn, arg))
+        return;
+    struct job_call *call = job_call_new(app, caller, run->id, fn, arg);
+    call->is_resend = run->is_resend;
+    store_run(app->store, run->id, SLICE(""), (struct store_when){false, 0}, on_run, call);
 }

@@ -4,10 +4,11 @@
 
 #include "app/app.h"
 
-/* Reads a job of the pool, or a job that has ended and is kept. */
+/* Reads a job of the pool, or a job that has ended: from Redis if Redis has it, else from the history. If
+ * Redis does not have the job and the history cannot be asked, the verdict is HISTORY_UNAVAILABLE. */
 void app_read(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
-/* Reads the lines of the last attempts of a job. */
+/* Reads the lines of the last attempts of a job, in the same way. */
 void app_attempts(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 struct app_replace {
@@ -35,7 +36,13 @@ void app_patch(struct app *, const struct app_caller *, const struct app_patch *
 void app_cancel(struct app *, const struct app_caller *, struct slice id, struct slice tags, app_verdict_fn *,
                 void *arg);
 
-/* Makes a job due now. A dead job starts over, without attempts. */
-void app_run(struct app *, const struct app_caller *, struct slice id, app_verdict_fn *, void *arg);
+struct app_run {
+    struct slice id;
+    bool is_resend; /* also a job of the history that was delivered or cancelled is sent again */
+};
+
+/* Makes a job due now. A dead job starts over, without attempts. A job that is only in the history is
+ * scheduled again, see rerun.h. */
+void app_run(struct app *, const struct app_caller *, const struct app_run *, app_verdict_fn *, void *arg);
 
 #endif

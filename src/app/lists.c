@@ -13,6 +13,10 @@ static_assert((int)APP_CURSOR_ROOM == (int)CURSOR_ROOM, "a cursor fits its room"
 bool app_cursor_parse(const struct app *app, struct slice text, struct app_cursor *cursor)
 {
     struct store_cursor found;
+    if (cursor_parse_history(text, &cursor->began_ms, &cursor->ended_ms, &cursor->number)) {
+        cursor->is_set = cursor->is_of_history = true;
+        return true;
+    }
     if (!cursor_parse(text, store_shards(app->store), cursor->room, &found, &cursor->progress))
         return false;
     cursor->is_set = true;
@@ -71,8 +75,9 @@ static void end_list(struct list_call *call, enum status status, int64_t count,
     struct buffer text = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
     if (status == STATUS_OK) {
         cursor_write(&text, next, &(struct app_progress){.left = 0});
-        struct app_verdict verdict = {.end = APP_DONE,
-                                      .page = {buffer_slice(&text), next->is_partial, count}};
+        struct app_verdict verdict = {
+            .end = APP_DONE,
+            .page = {.cursor = buffer_slice(&text), .is_partial = next->is_partial, .count = count}};
         call->fn(call->arg, &verdict);
     } else {
         use_case_end(call->app, call->topic, status, NULL, call->fn, call->arg);
@@ -93,6 +98,10 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
 
 void app_list(struct app *app, const struct app_list *list, app_job_fn *each, app_verdict_fn *fn, void *arg)
 {
+    if (list->is_of_history) {
+        lists_page_history(app, list, each, fn, arg);
+        return;
+    }
     struct store_list stored = lists_of_store(list);
     store_list(app->store, &stored, on_list, list_call_new(app, list, each, fn, arg));
 }
@@ -104,6 +113,10 @@ static void on_count(void *arg, enum status status, int64_t count, struct store_
 
 void app_count(struct app *app, const struct app_list *list, app_verdict_fn *fn, void *arg)
 {
+    if (list->is_of_history) {
+        lists_count_history(app, list, fn, arg);
+        return;
+    }
     struct store_list stored = lists_of_store(list);
     store_count(app->store, &stored, on_count, list_call_new(app, list, NULL, fn, arg));
 }

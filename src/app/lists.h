@@ -20,6 +20,9 @@ struct app_cursor {
     struct slice id;
     struct app_progress progress;
     char room[APP_CURSOR_ROOM]; /* id points into it */
+    /* A list of the history continues after the job that ended at ended_ms and has this number. */
+    bool is_of_history;
+    int64_t ended_ms, number;
 };
 
 /* Reads a cursor from a page of this API. Returns false if the text is not a cursor. */
@@ -27,9 +30,11 @@ bool app_cursor_parse(const struct app *, struct slice text, struct app_cursor *
 
 struct app_list {
     unsigned states;        /* 1 << each state */
+    bool is_of_history;     /* the jobs that have ended, from the history instead of Redis */
     bool is_newest_first;   /* leased jobs are in the order of their ids */
-    struct slice topic;     /* empty for all; required for delivered and cancelled jobs */
-    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all */
+    struct slice topic;     /* empty for all; required for delivered and cancelled jobs of Redis */
+    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all. Not
+                               for the history */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
      * attempt, such as 503, or such as 5xx for all that begin with this digit. */

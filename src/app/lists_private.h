@@ -1,4 +1,4 @@
-/* lists_private.h - what lists and bulk actions share; only they include this header. */
+/* lists_private.h - what lists, bulk actions and the history share; only they include this header. */
 #ifndef DUEPOST_APP_LISTS_PRIVATE_H
 #define DUEPOST_APP_LISTS_PRIVATE_H
 
@@ -7,5 +7,9 @@
 
 /* Converts the list. The result borrows the same data, the cursor included. */
 struct store_list lists_of_store(const struct app_list *);
+
+/* Do the same as app_list and app_count, for lists that are of the history. */
+void lists_page_history(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *, void *arg);
+void lists_count_history(struct app *, const struct app_list *, app_verdict_fn *, void *arg);
 
 #endif

@@ -33,6 +33,20 @@ bool app_job_read(const struct app_job *stored, struct job *job)
     return false;
 }
 
+bool app_job_lacks_body(const struct app_job *stored)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    if (stored->is_body_left_out)
+        return true;
+    if (!json_open(stored->record, &cursor))
+        return false;
+    while (json_next_member(&cursor, &key, &value))
+        if (slice_equal(key, SLICE("\"bodyLeftOut\"")))
+            return slice_equal(value, SLICE("true"));
+    return false;
+}
+
 /* All code that buries a job writes the reason into the record, except recover.lua, which cannot. */
 struct slice app_job_reason(const struct job *job)
 {

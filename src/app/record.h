@@ -8,6 +8,9 @@
  * cannot be read; job then has the known members and need not be freed. */
 bool app_job_read(const struct app_job *, struct job *);
 
+/* Returns whether the job had a body that the history does not keep. */
+bool app_job_lacks_body(const struct app_job *);
+
 /* Returns why a dead job is dead. */
 struct slice app_job_reason(const struct job *);
 

@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 
+#include "app/ended.h"
 #include "app/record.h"
 #include "app/use_case.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "job/attempt_line.h"
 #include "job/receiver.h"
 #include "job/topic_settings.h"
 
@@ -114,7 +117,7 @@ static void find_cause(struct why *why, const struct store_topic *topic)
         break;
     case JOB_STATE_DELIVERED:
     case JOB_STATE_CANCELLED:
-        break; /* the job has left the pool */
+        break; /* see keep_end */
     }
 }
 
@@ -240,12 +243,11 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         give_finding(why);
 }
 
-static void keep_record(struct why *why, const struct store_job *stored)
+static void keep_record(struct why *why, const struct app_job *view)
 {
-    struct app_job view = use_case_job(stored);
     struct app_finding *finding = &why->finding;
     struct job job;
-    bool is_readable = app_job_read(&view, &job);
+    bool is_readable = app_job_read(view, &job);
     snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job)));
     finding->reason = why->reason;
     if (!is_readable)
@@ -265,21 +267,76 @@ static void keep_record(struct why *why, const struct store_job *stored)
     job_fini(&job);
 }
 
+/* Keeps how the job ended. A record does not have the attempt that delivered the job, but its line has. */
+static void keep_end(struct why *why, const struct app_job *view)
+{
+    struct app_finding *finding = &why->finding;
+    struct slice lines = view->last_lines;
+    struct attempt_line line;
+    finding->ended_ms = view->at_ms;
+    finding->now_ms = why->now_ms;
+    finding->is_of_history = view->is_of_history;
+    finding->is_body_left_out = app_job_lacks_body(view);
+    if (view->state == JOB_STATE_DEAD)
+        return;
+    finding->why = view->state == JOB_STATE_DELIVERED ? APP_WHY_DELIVERED : APP_WHY_CANCELLED;
+    finding->attempts += view->state == JOB_STATE_DELIVERED;
+    if (!attempt_line_take(&lines, &line))
+        return;
+    finding->last_attempt = line.result;
+    snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(line.result.detail));
+    finding->last_attempt.detail = slice_of(why->error_detail);
+    finding->last_attempt.text = SLICE("");
+    if (view->state == JOB_STATE_DELIVERED)
+        finding->attempts = line.number;
+}
+
+static void keep_job(struct why *why, const struct app_job *view)
+{
+    why->finding.state = view->state;
+    why->finding.pause_reason = why->pause_reason;
+    why->at_ms = view->at_ms;
+    keep_record(why, view);
+    if (view->state >= JOB_STATE_DEAD)
+        keep_end(why, view);
+}
+
+/* The topic, as it is now, did not end a job of the history. */
+static void on_found(void *arg, const struct app_verdict *verdict)
+{
+    struct why *why = arg;
+    if (verdict->end != APP_DONE) {
+        why->fn(why->arg, verdict);
+        why_free(why);
+        return;
+    }
+    why->now_ms = clock_wall_ms();
+    why->finding.why = APP_WHY_DEAD;
+    keep_job(why, &verdict->job);
+    give_finding(why);
+}
+
 static void on_read(void *arg, enum status status, const struct store_job *stored)
 {
     struct why *why = arg;
     struct slice job_id;
     struct store_topics topics = {.max = 1};
+    if (status == STATUS_NOT_FOUND) {
+        ended_find(why->app, why->id, on_found, why);
+        return;
+    }
     if (status != STATUS_OK) {
         use_case_end(why->app, why->id, status, NULL, why->fn, why->arg);
         why_free(why);
         return;
     }
-    why->finding.state = stored->state;
-    why->finding.pause_reason = why->pause_reason;
-    why->at_ms = stored->at_ms;
+    struct app_job view = use_case_job(stored);
     why->now_ms = stored->now_ms;
-    keep_record(why, stored);
+    keep_job(why, &view);
+    if (stored->state > JOB_STATE_DEAD) {
+        give_finding(why);
+        return;
+    }
     slice_cut(why->id, '/', &topics.topic, &job_id);
     store_topics(why->app->store, &topics, on_topic, why);
 }
@@ -289,5 +346,5 @@ void app_why(struct app *app, struct slice id, app_finding_fn *each, app_verdict
     struct why *why = NEW(struct why);
     *why = (struct why){.app = app, .id = id, .each = each, .fn = fn, .arg = arg};
     buffer_init(&why->head, JOB_KEY_MAX);
-    store_read(app->store, id, on_read, why);
+    store_read_kept(app->store, id, on_read, why);
 }

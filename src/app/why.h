@@ -1,4 +1,4 @@
-/* why.h - the use case that finds out why a job is not delivered yet.
+/* why.h - the use case that finds out why a job is not delivered yet, or how it ended.
  *
  * It reads the job, then its topic, and then its receiver. If they change in between, the results may
  * disagree for a moment. */
@@ -22,6 +22,8 @@ enum app_why {
     APP_WHY_RECEIVER_LIMIT,
     APP_WHY_UNDER_WAY,
     APP_WHY_DEAD,
+    APP_WHY_DELIVERED,
+    APP_WHY_CANCELLED,
 };
 
 struct app_finding {
@@ -32,6 +34,9 @@ struct app_finding {
     int rounds;      /* rounds that have ended */
     struct attempt_result last_attempt;
     const char *reason;                  /* reason of its death */
+    int64_t ended_ms, now_ms;            /* DEAD, DELIVERED, CANCELLED: when; and the time of reading */
+    bool is_of_history;                  /* the job is in the history and no longer in Redis */
+    bool is_body_left_out;               /* see app_job */
     bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */
     bool is_topic_paused;                /* the pause also holds the job, once it is due */
     int64_t ready, leased;               /* jobs of its topic */

@@ -410,7 +410,7 @@ END_TEST
 static void end_run(enum status status)
 {
     fake_forget();
-    app_run(app, &fake_all, ID, fake_on_verdict, &fake_verdict);
+    app_run(app, &fake_all, &(struct app_run){.id = ID}, fake_on_verdict, &fake_verdict);
     struct fake_call *call = fake_take("run");
     ck_assert_str_eq(call->id, "orders-1/a");
     call->fn.run(call->arg, status, 2000);
@@ -448,7 +448,7 @@ START_TEST(a_run_ends_as_the_store_says)
     }
     fake_set_ready(false);
     fake_forget();
-    app_run(app, &fake_all, ID, fake_on_verdict, &fake_verdict);
+    app_run(app, &fake_all, &(struct app_run){.id = ID}, fake_on_verdict, &fake_verdict);
     fake_expect(APP_UNAVAILABLE);
 }
 END_TEST

@@ -48,7 +48,7 @@ static void ask(void)
 {
     fake_forget();
     app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
-    struct fake_call *call = fake_take("read");
+    struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &job);
     call = fake_take("topics");
     ck_assert_str_eq(call->id, "mail");
@@ -195,12 +195,12 @@ START_TEST(why_ends_as_the_store_says)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         fake_forget();
         app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
-        struct fake_call *call = fake_take("read");
+        struct fake_call *call = fake_take("read_kept");
         call->fn.read(call->arg, endings[i].status, NULL);
         fake_expect(endings[i].end);
         fake_forget();
         app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);
-        call = fake_take("read");
+        call = fake_take("read_kept");
         call->fn.read(call->arg, STATUS_OK, &job);
         call = fake_take("topics");
         call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});

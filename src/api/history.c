@@ -1,0 +1,216 @@
+/* history.c - GET /stats and DELETE /history */
+#include "app/history.h"
+
+#include "api/handler.h"
+#include "api/problem.h"
+#include "api/view.h"
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "base/timestamp.h"
+#include "http/access.h"
+#include "http/query.h"
+#include "job/job_id.h"
+
+enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 1024 * 1024 };
+#define STEP_MAX_MS (INT64_C(366) * 86400 * 1000)
+
+/* The query of a request. The exchange keeps it as its state. */
+struct history_query {
+    struct app_stats stats;
+    struct app_removal removal;
+    char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+};
+
+static struct history_query *query_of(const struct exchange *exchange)
+{
+    return exchange->state;
+}
+
+/* ---- values ---- */
+
+static const char *read_topic(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    query->stats.topic = query->removal.topic = value;
+    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
+}
+
+static const char *read_time(struct slice value, int64_t *ms)
+{
+    return timestamp_parse(value, ms) && *ms > 0
+               ? NULL
+               : "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
+}
+
+static const char *read_from(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    return read_time(value, &query->stats.from_ms);
+}
+
+static const char *read_to(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    return read_time(value, &query->stats.to_ms);
+}
+
+static const char *read_step(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    return duration_parse(value, STEP_MAX_MS, &query->stats.step_ms) && query->stats.step_ms >= STEP_MIN_MS
+               ? NULL
+               : "must be a duration from 1s to 366d, such as 60 or 5m";
+}
+
+static const char *read_before(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    return read_time(value, &query->removal.before_ms);
+}
+
+static const char *read_state(void *into, struct slice value)
+{
+    struct history_query *query = into;
+    for (int i = JOB_STATE_DEAD; i <= JOB_STATE_CANCELLED; i++) {
+        if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
+            query->removal.states = 1U << i;
+            return NULL;
+        }
+    }
+    return slice_equal(value, SLICE("any")) ? NULL : "must be dead, delivered, cancelled or any";
+}
+
+enum {
+    PARAMETER_TOPIC,
+    PARAMETER_FROM,
+    PARAMETER_TO,
+    PARAMETER_STEP,
+    PARAMETER_BEFORE,
+    PARAMETER_STATE,
+    PARAMETER_COUNT,
+    STATS_PARAMETERS = 1 << PARAMETER_TOPIC | 1 << PARAMETER_FROM | 1 << PARAMETER_TO | 1 << PARAMETER_STEP,
+    BOUND_PARAMETERS = 1 << PARAMETER_TOPIC | 1 << PARAMETER_BEFORE,
+};
+
+static const struct query_parameter parameters[PARAMETER_COUNT] = {
+    [PARAMETER_TOPIC] = {"topic", read_topic},
+    [PARAMETER_FROM] = {"from", read_from},
+    [PARAMETER_TO] = {"to", read_to},
+    [PARAMETER_STEP] = {"step", read_step},
+    [PARAMETER_BEFORE] = {"before", read_before},
+    [PARAMETER_STATE] = {"state", read_state},
+};
+
+/* Reads the query into the history_query of the exchange. */
+static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
+{
+    struct history_query *query = NEW(struct history_query);
+    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    *reading = (struct query_reading){
+        .exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
+    query->removal.filter = exchange->query;
+    exchange_keep(exchange, query, free);
+    query_read(reading, query, &text);
+}
+
+/* ---- GET /stats ---- */
+
+static void write_stats(struct json_writer *json, const struct app_stats *stats,
+                        const struct app_verdict *verdict)
+{
+    json_put_object(json);
+    if (stats->topic.size)
+        json_add_text(json, "topic", stats->topic);
+    json_add_time(json, "from", stats->from_ms);
+    json_add_time(json, "to", stats->to_ms);
+    json_add_seconds(json, "step", stats->step_ms);
+    if (verdict->page.is_partial)
+        json_add_bool(json, "partial", true);
+    json_add_array(json, "steps");
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        json_put_object(json);
+        json_add_time(json, "at", stats->from_ms + (int64_t)i * stats->step_ms);
+        view_add_outcomes(json, &verdict->outcomes[i]);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void on_stats(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    struct buffer body;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
+        return;
+    }
+    buffer_init_fallible(&body, ANSWER_MAX);
+    struct json_writer json = json_writer_to(&body);
+    write_stats(&json, &query_of(exchange)->stats, verdict);
+    if (body.failed)
+        exchange_refuse(exchange, 503, "There is no memory for an answer of this size; ask for fewer steps.");
+    else
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&body));
+    buffer_fini(&body);
+}
+
+/* Sets what the client left out: the last hour, minute by minute. */
+static void complete_stats(struct query_reading *reading)
+{
+    struct app_stats *stats = &query_of(reading->exchange)->stats;
+    if (!stats->step_ms)
+        stats->step_ms = STEP_MS;
+    if (!stats->to_ms)
+        stats->to_ms = clock_wall_ms();
+    if (!stats->from_ms)
+        stats->from_ms = stats->to_ms > SPAN_MS ? stats->to_ms - SPAN_MS : 1;
+    if (reading->errors.count)
+        return;
+    if (stats->from_ms >= stats->to_ms)
+        query_add_error(reading, SLICE("from"), "must be before to");
+    else if ((stats->to_ms - stats->from_ms - 1) / stats->step_ms >= APP_STATS_STEPS_MAX)
+        query_add_error(reading, SLICE("step"), "makes more than 10000 steps");
+}
+
+HANDLER(stats_handle)
+{
+    struct query_reading reading;
+    read_parameters(&reading, exchange, STATS_PARAMETERS);
+    complete_stats(&reading);
+    const struct app_stats *stats = &query_of(exchange)->stats;
+    if (query_end(&reading) && access_admit_topic(exchange, stats->topic))
+        app_stats(app_of(exchange), stats, on_stats, exchange);
+}
+
+/* ---- DELETE /history ---- */
+
+static void on_removed(void *arg, const struct app_verdict *verdict)
+{
+    static const struct problem_words words = {"history", "Repeating the request is safe."};
+    struct exchange *exchange = arg;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &words);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_number(&json, "deleted", verdict->page.count);
+    json_add_bool(&json, "hasMore", verdict->page.has_more);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(history_delete_handle)
+{
+    struct query_reading reading;
+    read_parameters(&reading, exchange, BOUND_PARAMETERS | 1 << PARAMETER_STATE);
+    const struct app_removal *removal = &query_of(exchange)->removal;
+    if (!(reading.given & BOUND_PARAMETERS))
+        query_add_error(&reading, SLICE("topic"), "is required, or before");
+    if (query_end(&reading) && access_admit_topic(exchange, removal->topic))
+        app_remove_history(app_of(exchange), &exchange->caller, removal, on_removed, exchange);
+}

@@ -1,0 +1,18 @@
+/* ended.h - finds jobs that have ended in the history; only the files of app/ include it. */
+#ifndef DUEPOST_APP_ENDED_H
+#define DUEPOST_APP_ENDED_H
+
+#include "app/app.h"
+#include "history/history.h"
+
+/* Converts a job of the history. The result borrows the same data. */
+struct app_job ended_job(const struct history_row *);
+
+/* Returns how a use case ends whose call of the history had this status. */
+enum app_end ended_end_of(enum status);
+
+/* Finds the job that ended last under this id. The verdict is DONE with job and lines, NOT_FOUND, or
+ * HISTORY_UNAVAILABLE. Without a history the verdict is NOT_FOUND at once. */
+void ended_find(struct app *, struct slice id, app_verdict_fn *, void *arg);
+
+#endif

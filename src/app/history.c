@@ -1,0 +1,198 @@
+#include "app/history.h"
+
+#include <assert.h>
+
+#include "app/audit.h"
+#include "app/cursor.h"
+#include "app/ended.h"
+#include "app/lists_private.h"
+#include "app/use_case.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX, "a page of the API is a page of the history");
+static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX, "the history counts as many steps");
+
+/* A call of the history and its use case. */
+struct history_call {
+    const struct app_caller *caller; /* of a removal */
+    struct slice filter;             /* of a removal */
+    int64_t began_ms;                /* when the list began */
+    app_job_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static struct history_call *history_call_new(app_verdict_fn *fn, void *arg)
+{
+    struct history_call *call = NEW(struct history_call);
+    *call = (struct history_call){.fn = fn, .arg = arg};
+    return call;
+}
+
+static void history_call_end(struct history_call *call, const struct app_verdict *verdict)
+{
+    call->fn(call->arg, verdict);
+    free(call);
+}
+
+static void history_call_fail(struct history_call *call, enum status status, const char *why)
+{
+    history_call_end(call, &(struct app_verdict){.end = ended_end_of(status), .why = slice_of(why)});
+}
+
+/* Returns true after ending the use case with NO_HISTORY. */
+static bool is_off(const struct app *app, app_verdict_fn *fn, void *arg)
+{
+    if (!app->history)
+        use_case_refuse(APP_NO_HISTORY, fn, arg);
+    return !app->history;
+}
+
+static struct history_filter filter_of(const struct app_list *list)
+{
+    return (struct history_filter){
+        .states = list->states,
+        .topic = list->topic,
+        .label = list->label,
+        .id_prefix = list->id_prefix,
+        .reasons = list->reasons,
+        .statuses = list->statuses,
+        .after_ms = list->after_ms,
+        .before_ms = list->before_ms,
+    };
+}
+
+/* ---- lists ---- */
+
+static void on_page(void *arg, enum status status, const struct history_page *page, const char *why)
+{
+    struct history_call *call = arg;
+    char room[CURSOR_TEXT_MAX + 1];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    if (status != STATUS_OK) {
+        history_call_fail(call, status, why);
+        return;
+    }
+    for (size_t i = 0; i < page->count; i++) {
+        struct app_job job = ended_job(&page->rows[i]);
+        call->each(call->arg, &job);
+    }
+    if (page->next.is_set)
+        cursor_write_history(&text, call->began_ms, page->next.ended_ms, page->next.row);
+    struct app_verdict verdict = {
+        .end = APP_DONE,
+        .page = {.cursor = buffer_slice(&text), .count = (int64_t)page->count, .is_of_history = true}};
+    history_call_end(call, &verdict);
+}
+
+/* Leaves out jobs that ended after the list began, so that every list ends. */
+void lists_page_history(struct app *app, const struct app_list *list, app_job_fn *each, app_verdict_fn *fn,
+                        void *arg)
+{
+    if (is_off(app, fn, arg))
+        return;
+    struct history_call *call = history_call_new(fn, arg);
+    const struct app_cursor *from = &list->from;
+    call->each = each;
+    call->began_ms = from->is_set ? from->began_ms : clock_wall_ms();
+    struct history_list page = {
+        .filter = filter_of(list),
+        .is_newest_first = list->is_newest_first,
+        .has_bodies = true,
+        .max = list->max,
+        .from = {from->is_set, from->ended_ms, from->number},
+    };
+    if (!page.filter.before_ms || page.filter.before_ms > call->began_ms)
+        page.filter.before_ms = call->began_ms + 1;
+    history_list(app->history, &page, on_page, call);
+}
+
+/* ---- counts ---- */
+
+static struct app_outcomes outcomes_of(const struct history_counts *counts)
+{
+    return (struct app_outcomes){counts->delivered, counts->cancelled, counts->dead};
+}
+
+static void on_count(void *arg, enum status status, const struct history_counts *counts, const char *why)
+{
+    struct history_call *call = arg;
+    if (status != STATUS_OK) {
+        history_call_fail(call, status, why);
+        return;
+    }
+    struct app_outcomes outcomes = outcomes_of(counts);
+    struct app_verdict verdict = {
+        .end = APP_DONE,
+        .outcomes = &outcomes,
+        .outcome_count = 1,
+        .page = {.count = outcomes.delivered + outcomes.cancelled + outcomes.dead,
+                 .is_partial = counts->is_partial,
+                 .is_of_history = true},
+    };
+    history_call_end(call, &verdict);
+}
+
+void lists_count_history(struct app *app, const struct app_list *list, app_verdict_fn *fn, void *arg)
+{
+    if (is_off(app, fn, arg))
+        return;
+    struct history_filter filter = filter_of(list);
+    history_count(app->history, &filter, on_count, history_call_new(fn, arg));
+}
+
+/* ---- statistics ---- */
+
+static void on_stats(void *arg, enum status status, const struct history_counts *steps, size_t count,
+                     const char *why)
+{
+    struct history_call *call = arg;
+    if (status != STATUS_OK) {
+        history_call_fail(call, status, why);
+        return;
+    }
+    struct app_outcomes *outcomes = NEW_ARRAY(struct app_outcomes, count + 1);
+    struct app_verdict verdict = {.end = APP_DONE, .outcomes = outcomes, .outcome_count = count};
+    for (size_t i = 0; i < count; i++) {
+        outcomes[i] = outcomes_of(&steps[i]);
+        verdict.page.is_partial = verdict.page.is_partial || steps[i].is_partial;
+    }
+    history_call_end(call, &verdict);
+    free(outcomes);
+}
+
+void app_stats(struct app *app, const struct app_stats *stats, app_verdict_fn *fn, void *arg)
+{
+    if (is_off(app, fn, arg))
+        return;
+    struct history_stats steps = {stats->topic, stats->from_ms, stats->to_ms, stats->step_ms};
+    history_stats(app->history, &steps, on_stats, history_call_new(fn, arg));
+}
+
+/* ---- removal ---- */
+
+static void on_deleted(void *arg, enum status status, size_t deleted, bool has_more, const char *why)
+{
+    struct history_call *call = arg;
+    audit_removal(call->caller, call->filter, status == STATUS_OK ? (int64_t)deleted : -1);
+    if (status != STATUS_OK) {
+        history_call_fail(call, status, why);
+        return;
+    }
+    history_call_end(call, &(struct app_verdict){.end = APP_DONE,
+                                                 .page = {.count = (int64_t)deleted, .has_more = has_more}});
+}
+
+void app_remove_history(struct app *app, const struct app_caller *caller, const struct app_removal *removal,
+                        app_verdict_fn *fn, void *arg)
+{
+    if (is_off(app, fn, arg))
+        return;
+    struct history_call *call = history_call_new(fn, arg);
+    struct history_filter filter = {
+        .states = removal->states, .topic = removal->topic, .before_ms = removal->before_ms};
+    call->caller = caller;
+    call->filter = removal->filter;
+    history_delete(app->history, &filter, on_deleted, call);
+}

@@ -1,0 +1,36 @@
+/* history.h - use cases about all jobs in the history: statistics, and removal.
+ *
+ * lists.h has the lists and counts of these jobs. All end with NO_HISTORY if the server keeps no history, and
+ * with HISTORY_UNAVAILABLE if the database cannot be asked. Jobs that ended within the last seconds may still
+ * be on their way from Redis to the history. */
+#ifndef DUEPOST_APP_HISTORY_H
+#define DUEPOST_APP_HISTORY_H
+
+#include "app/lists.h"
+
+enum { APP_STATS_STEPS_MAX = 10000 };
+
+/* The steps of statistics: step number n has the jobs that ended at from_ms + n * step_ms or later, and
+ * before the next step and to_ms. */
+struct app_stats {
+    struct slice topic; /* empty: all */
+    int64_t from_ms, to_ms, step_ms;
+};
+
+/* Counts the jobs that ended in each step. The verdict has the outcomes. */
+void app_stats(struct app *, const struct app_stats *, app_verdict_fn *, void *arg);
+
+struct app_removal {
+    unsigned states;     /* 1 << each of dead, delivered, cancelled; 0: all */
+    struct slice topic;  /* empty: all */
+    int64_t before_ms;   /* jobs that ended before; 0: no limit */
+    struct slice filter; /* the filter as the client wrote it, for the audit log */
+};
+
+/* Removes jobs from the history, the oldest first. page.count of the verdict is their number. If has_more is
+ * set, more jobs match. With HISTORY_UNAVAILABLE some jobs may have been removed; the call can be
+ * repeated. */
+void app_remove_history(struct app *, const struct app_caller *, const struct app_removal *, app_verdict_fn *,
+                        void *arg);
+
+#endif

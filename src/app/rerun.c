@@ -1,0 +1,141 @@
+#include "app/rerun.h"
+
+#include "app/audit.h"
+#include "app/ended.h"
+#include "app/record.h"
+#include "app/use_case.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+/* Steps:
+ *
+ * 1. kept      Redis may still have the job: as a kept job, or on its way to the history
+ * 2. history   otherwise the history has it
+ * 3. schedule  a new job with the members that the client sent
+ *
+ * Redis is read before the history, because a job is in the history before it leaves Redis. A job that was
+ * delivered or cancelled is sent again only if the caller asks for it. So a caller can repeat a run whose
+ * answer was lost, even if the job has been delivered meanwhile. If duepost stops after step 3, the new job
+ * exists, and the caller cannot tell; a repeated call then finds the new job. */
+struct rerun {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice id;
+    bool is_resend;
+    struct buffer record;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void rerun_end(struct rerun *rerun, const struct app_verdict *verdict)
+{
+    rerun->fn(rerun->arg, verdict);
+    buffer_fini(&rerun->record);
+    free(rerun);
+}
+
+static void rerun_fail(struct rerun *rerun, enum status status)
+{
+    use_case_end(rerun->app, rerun->id, status, NULL, rerun->fn, rerun->arg);
+    buffer_fini(&rerun->record);
+    free(rerun);
+}
+
+/* 3. schedule */
+
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *there)
+{
+    struct rerun *rerun = arg;
+    struct app_verdict verdict = {.job = {.id = rerun->id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}};
+    audit(rerun->caller, "job_run", "job", rerun->id, status);
+    if (status == STATUS_EXISTS) {
+        verdict.end = APP_EXISTS;
+        verdict.job = use_case_job(there);
+    }
+    if (status == STATUS_OK || status == STATUS_EXISTS)
+        rerun_end(rerun, &verdict);
+    else
+        rerun_fail(rerun, status);
+}
+
+/* Writes the record of the new job. It has nothing that the old job got from duepost. */
+static enum app_end write_record(struct rerun *rerun, struct job *job)
+{
+    if (job->lacks.size)
+        return APP_LACKING;
+    if (job->has_expires_at && job->expires_at_ms <= clock_wall_ms())
+        return APP_EXPIRED;
+    job->created_ms = 0;
+    job->attempts = job->uncounted = job->rounds = 0;
+    job->last_attempt = (struct attempt_result){.at_ms = 0};
+    job->wait_ms = 0;
+    job->reason = (struct slice){NULL, 0};
+    job_write(job, &rerun->record);
+    return rerun->record.failed ? APP_NO_MEMORY : APP_DONE;
+}
+
+static void rerun_job(struct rerun *rerun, const struct app_job *ended)
+{
+    struct job job;
+    struct app_job view = *ended;
+    enum app_end end;
+    view.id = rerun->id;
+    if (ended->state != JOB_STATE_DEAD && !rerun->is_resend)
+        end = APP_ENDED;
+    else if (app_job_lacks_body(ended))
+        end = APP_NO_BODY;
+    else if (!app_job_read(&view, &job))
+        end = APP_UNREADABLE;
+    else {
+        end = write_record(rerun, &job);
+        job_fini(&job);
+    }
+    if (end != APP_DONE) {
+        rerun_end(rerun, &(struct app_verdict){.end = end, .job = view});
+        return;
+    }
+    struct store_schedule call = {
+        .id = rerun->id, .when = {false, 0}, .record = buffer_slice(&rerun->record)};
+    store_schedule(rerun->app->store, &call, on_scheduled, rerun);
+}
+
+/* 2. history */
+
+static void on_found(void *arg, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_DONE)
+        rerun_job(arg, &verdict->job);
+    else
+        rerun_end(arg, verdict);
+}
+
+/* 1. kept */
+
+static void on_kept(void *arg, enum status status, const struct store_job *stored)
+{
+    struct rerun *rerun = arg;
+    if (status == STATUS_NOT_FOUND) {
+        ended_find(rerun->app, rerun->id, on_found, rerun);
+        return;
+    }
+    if (status == STATUS_OK && stored->state >= JOB_STATE_DEAD) {
+        struct app_job job = use_case_job(stored);
+        rerun_job(rerun, &job);
+        return;
+    }
+    if (status == STATUS_OK) { /* another client has scheduled it meanwhile */
+        rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = use_case_job(stored)});
+        return;
+    }
+    rerun_fail(rerun, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* nothing has changed */
+}
+
+void rerun(struct app *app, const struct app_caller *caller, struct slice id, bool is_resend,
+           app_verdict_fn *fn, void *arg)
+{
+    struct rerun *rerun = NEW(struct rerun);
+    *rerun =
+        (struct rerun){.app = app, .caller = caller, .id = id, .is_resend = is_resend, .fn = fn, .arg = arg};
+    buffer_init_fallible(&rerun->record, JOB_RECORD_MAX);
+    store_read_kept(app->store, id, on_kept, rerun);
+}

@@ -1,0 +1,35 @@
+/* fake_history.h - replaces the functions of history/history.h in a program that tests use cases.
+ *
+ * The history keeps the last call. The test then answers it with what the database would have answered. */
+#ifndef DUEPOST_TESTS_APP_FAKE_HISTORY_H
+#define DUEPOST_TESTS_APP_FAKE_HISTORY_H
+
+#include "history/history.h"
+
+/* The last call. Slices are those of the caller. */
+struct fake_history_call {
+    const char *name; /* of the function, without history_; NULL: there is no call */
+    struct slice id;
+    struct history_filter filter;
+    struct history_list list;
+    struct history_stats stats;
+    union {
+        history_found_fn *found;
+        history_page_fn *page;
+        history_counts_fn *counts;
+        history_stats_fn *stats;
+        history_deleted_fn *deleted;
+    } fn;
+    void *arg;
+};
+
+/* The history for struct app. It begins without a call. */
+struct history *fake_history(void);
+
+/* Takes the last call, which must be of this function. */
+struct fake_history_call fake_history_take(const char *name);
+
+/* Fails if a call waits for its answer. */
+void fake_history_expect_none(void);
+
+#endif

@@ -1,0 +1,486 @@
+/* Use cases that answer from the history. */
+#include "app/history.h"
+
+#include <stdio.h>
+
+#include "app/fake_history.h"
+#include "app/fake_store.h"
+#include "app/jobs.h"
+#include "app/why.h"
+#include "base/clock.h"
+#include "support/suite.h"
+
+#define ID SLICE("orders-1/a")
+#define RECORD                                                                                               \
+    "{\"createdAt\":1000,\"url\":\"http://127.0.0.1/"                                                        \
+    "x\",\"delay\":60,\"attempts\":3,\"reason\":\"gone\",\"body\":1}"
+#define NO_BODY "{\"createdAt\":1000,\"url\":\"http://127.0.0.1/x\",\"bodyLeftOut\":true}"
+#define LINES   "1 2000 10 503\n2 3000 34 200\n"
+
+static struct app *app;
+static struct history_row row;
+
+static void begin(void)
+{
+    app = fake_app();
+    app->history = fake_history();
+    row = (struct history_row){
+        .topic = SLICE("orders-1"),
+        .job_id = SLICE("a"),
+        .id = ID,
+        .state = JOB_STATE_DELIVERED,
+        .created_ms = 1000,
+        .ended_ms = 5000,
+        .record = SLICE(RECORD),
+        .lines = SLICE(LINES),
+    };
+}
+
+static void end(void)
+{
+    fake_history_expect_none();
+    fake_end();
+}
+
+/* ---- one job ---- */
+
+static void ask(void)
+{
+    fake_forget();
+    app_read(app, ID, fake_on_verdict, &fake_verdict);
+}
+
+static void miss(void)
+{
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_NOT_FOUND, NULL);
+}
+
+static void find(enum status status, const struct history_row *found)
+{
+    struct fake_history_call call = fake_history_take("find");
+    ck_assert(slice_equal(call.id, ID));
+    call.fn.found(call.arg, status, found, status == STATUS_OK ? "" : "it is down");
+}
+
+START_TEST(a_job_that_redis_has_is_not_looked_up)
+{
+    static const struct store_job stored = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY};
+    ask();
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_OK, &stored);
+    fake_expect(APP_DONE);
+}
+END_TEST
+
+START_TEST(a_job_that_redis_does_not_have_is_read_from_the_history)
+{
+    ask();
+    miss();
+    find(STATUS_OK, &row);
+    fake_expect(APP_DONE);
+    ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELIVERED);
+    ck_assert_int_eq(fake_verdict.at_ms, 5000);
+    ck_assert_str_eq(fake_verdict.record, RECORD);
+}
+END_TEST
+
+START_TEST(a_job_that_nobody_has_is_not_found)
+{
+    ask();
+    miss();
+    find(STATUS_OK, NULL);
+    fake_expect(APP_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(without_an_answer_of_the_database_nothing_is_known)
+{
+    ask();
+    miss();
+    find(STATUS_UNAVAILABLE, NULL);
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+    ck_assert_str_eq(fake_verdict.why, "it is down");
+    ask();
+    miss();
+    find(STATUS_FULL, NULL);
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(an_outage_of_redis_is_not_asked_of_the_history)
+{
+    ask();
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_UNAVAILABLE, NULL);
+    fake_expect(APP_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(attempts_are_read_from_the_history)
+{
+    fake_forget();
+    app_attempts(app, ID, fake_on_verdict, &fake_verdict);
+    struct fake_call *call = fake_take("attempts");
+    call->fn.attempts(call->arg, STATUS_NOT_FOUND, SLICE(""));
+    find(STATUS_OK, &row);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.lines, LINES);
+}
+END_TEST
+
+/* ---- why ---- */
+
+static struct app_finding finding;
+
+static void on_finding(void *arg, const struct app_finding *found)
+{
+    (void)arg;
+    finding = *found;
+}
+
+static void ask_why(void)
+{
+    fake_forget();
+    app_why(app, ID, on_finding, fake_on_verdict, &fake_verdict);
+    miss();
+    find(STATUS_OK, &row);
+    fake_expect(APP_DONE);
+}
+
+START_TEST(why_says_how_a_job_ended)
+{
+    ask_why();
+    ck_assert_int_eq(finding.why, APP_WHY_DELIVERED);
+    ck_assert_int_eq(finding.attempts, 2);
+    ck_assert_int_eq(finding.last_attempt.status, 200);
+    ck_assert_int_eq(finding.last_attempt.duration_ms, 34);
+    ck_assert_int_eq(finding.ended_ms, 5000);
+    ck_assert(finding.is_of_history && !finding.is_body_left_out);
+    row.state = JOB_STATE_CANCELLED;
+    row.lines = SLICE("");
+    ask_why();
+    ck_assert_int_eq(finding.why, APP_WHY_CANCELLED);
+    row.state = JOB_STATE_DEAD;
+    row.record = SLICE(NO_BODY);
+    ask_why();
+    ck_assert_int_eq(finding.why, APP_WHY_DEAD);
+    ck_assert(finding.is_body_left_out);
+}
+END_TEST
+
+/* ---- run ---- */
+
+static void run(bool is_resend)
+{
+    static struct app_run call;
+    call = (struct app_run){ID, is_resend};
+    fake_forget();
+    app_run(app, &fake_all, &call, fake_on_verdict, &fake_verdict);
+    struct fake_call *asked = fake_take("run");
+    asked->fn.run(asked->arg, STATUS_NOT_FOUND, 0);
+}
+
+static void run_from_history(bool is_resend)
+{
+    run(is_resend);
+    miss();
+    find(STATUS_OK, &row);
+}
+
+START_TEST(a_dead_job_of_the_history_is_scheduled_anew)
+{
+    row.state = JOB_STATE_DEAD;
+    run_from_history(false);
+    struct fake_call *call = fake_take("schedule");
+    ck_assert_str_eq(call->id, "orders-1/a");
+    ck_assert(!call->when.is_absolute && call->when.ms == 0);
+    ck_assert_ptr_nonnull(strstr(call->record, "\"url\":\"http://127.0.0.1/x\""));
+    ck_assert_ptr_nonnull(strstr(call->record, "\"body\":1"));
+    ck_assert_ptr_null(strstr(call->record, "attempts"));
+    ck_assert_ptr_null(strstr(call->record, "reason"));
+    ck_assert_ptr_null(strstr(call->record, "createdAt"));
+    call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
+    fake_expect(APP_DONE);
+    ck_assert_int_eq(fake_verdict.at_ms, 9000);
+    fake_expect_log("job_run who=ops");
+}
+END_TEST
+
+START_TEST(a_delivered_job_is_sent_again_only_on_request)
+{
+    run_from_history(false);
+    fake_expect(APP_ENDED);
+    ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELIVERED);
+    run_from_history(true);
+    struct fake_call *call = fake_take("schedule");
+    call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
+    fake_expect(APP_DONE);
+}
+END_TEST
+
+START_TEST(a_job_on_its_way_to_the_history_is_judged_as_redis_has_it)
+{
+    static const struct store_job delivered = {
+        .id = {"orders-1/a", 10}, .state = JOB_STATE_DELIVERED, .record = {RECORD, sizeof RECORD - 1}};
+    static const struct store_job waiting = {.id = {"orders-1/a", 10}, .state = JOB_STATE_DELAYED};
+    run(false);
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_OK, &delivered);
+    fake_expect(APP_ENDED);
+    run(true);
+    call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_OK, &waiting);
+    fake_expect(APP_EXISTS);
+    run(true);
+    call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_UNKNOWN, NULL);
+    fake_expect(APP_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(a_job_that_cannot_run_again_is_refused)
+{
+    static const struct {
+        const char *record;
+        enum app_end end;
+    } cases[] = {
+        {NO_BODY, APP_NO_BODY},
+        {"no record", APP_UNREADABLE},
+        {"{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"wings\"]}", APP_LACKING},
+        {"{\"createdAt\":1,\"url\":\"http://h/\",\"expiresAt\":\"2020-01-01T00:00:00.000Z\"}", APP_EXPIRED},
+    };
+    row.state = JOB_STATE_DEAD;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        row.record = slice_of(cases[i].record);
+        run_from_history(false);
+        fake_expect(cases[i].end);
+    }
+    row.record = SLICE(RECORD);
+    row.is_body_left_out = true;
+    run_from_history(false);
+    fake_expect(APP_NO_BODY);
+    run(false);
+    miss();
+    find(STATUS_OK, NULL);
+    fake_expect(APP_NOT_FOUND);
+    run(false);
+    miss();
+    find(STATUS_UNAVAILABLE, NULL);
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect_log("");
+}
+END_TEST
+
+START_TEST(a_new_run_ends_as_the_store_says)
+{
+    static const struct store_job there = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY, .at_ms = 7};
+    row.state = JOB_STATE_DEAD;
+    run_from_history(false);
+    struct fake_call *call = fake_take("schedule");
+    call->fn.scheduled(call->arg, STATUS_EXISTS, 0, &there);
+    fake_expect(APP_EXISTS);
+    ck_assert_int_eq(fake_verdict.state, JOB_STATE_READY);
+    run_from_history(false);
+    call = fake_take("schedule");
+    call->fn.scheduled(call->arg, STATUS_FULL, 0, NULL);
+    fake_expect(APP_FULL);
+    run_from_history(false);
+    call = fake_take("schedule");
+    call->fn.scheduled(call->arg, STATUS_UNKNOWN, 0, NULL);
+    fake_expect(APP_UNKNOWN);
+    fake_expect_log("outcome=unknown");
+}
+END_TEST
+
+/* ---- lists, counts, statistics, removal ---- */
+
+static size_t listed;
+
+static void on_job(void *arg, const struct app_job *job)
+{
+    (void)arg;
+    ck_assert(job->is_of_history);
+    ck_assert(slice_equal(job->last_lines, SLICE("2 3000 34 200\n")));
+    listed++;
+}
+
+static struct app_list list_of(const char *topic)
+{
+    return (struct app_list){.is_of_history = true,
+                             .states = 1U << JOB_STATE_DELIVERED,
+                             .topic = slice_of(topic),
+                             .label = SLICE("red"),
+                             .id_prefix = SLICE("x"),
+                             .reasons = SLICE("gone"),
+                             .statuses = SLICE("5xx"),
+                             .after_ms = 10,
+                             .max = 7};
+}
+
+START_TEST(a_list_of_the_history_goes_on_where_it_ended)
+{
+    struct app_list list = list_of("orders-1");
+    int64_t before_ms = clock_wall_ms();
+    struct history_page page = {.rows = &row, .count = 1, .next = {true, 5000, 42}};
+    fake_forget();
+    listed = 0;
+    app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
+    struct fake_history_call call = fake_history_take("list");
+    ck_assert(slice_equal(call.filter.topic, SLICE("orders-1")) &&
+              slice_equal(call.filter.label, SLICE("red")));
+    ck_assert(slice_equal(call.filter.id_prefix, SLICE("x")) &&
+              slice_equal(call.filter.reasons, SLICE("gone")));
+    ck_assert(slice_equal(call.filter.statuses, SLICE("5xx")) && call.filter.after_ms == 10);
+    ck_assert(call.list.has_bodies && call.list.max == 7 && !call.list.from.is_set);
+    ck_assert_int_ge(call.filter.before_ms, before_ms);
+    call.fn.page(call.arg, STATUS_OK, &page, "");
+    fake_expect(APP_DONE);
+    ck_assert_uint_eq(listed, 1);
+
+    char cursor[FAKE_TEXT_MAX];
+    snprintf(cursor, sizeof cursor, "%s", fake_verdict.cursor);
+    ck_assert(app_cursor_parse(app, slice_of(cursor), &list.from) && list.from.is_of_history);
+    fake_forget();
+    app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
+    struct fake_history_call next = fake_history_take("list");
+    ck_assert(next.list.from.is_set && next.list.from.ended_ms == 5000 && next.list.from.row == 42);
+    ck_assert_int_eq(next.filter.before_ms, call.filter.before_ms);
+    page = (struct history_page){.count = 0};
+    next.fn.page(next.arg, STATUS_OK, &page, "");
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+    app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
+    next = fake_history_take("list");
+    fake_forget();
+    next.fn.page(next.arg, STATUS_UNAVAILABLE, NULL, "it is down");
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(a_cursor_that_no_page_gave_is_refused)
+{
+    static const char *const bad[] = {"h.",       "h.1.2",   "h.1.2.3.4", "h.0.2.3",
+                                      "h.1.-2.3", "h.1.2.x", "x.1.2.3",   "h.1.2.9223372036854775808"};
+    struct app_cursor cursor = {.is_set = false};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!app_cursor_parse(app, slice_of(bad[i]), &cursor), "%s", bad[i]);
+    ck_assert(app_cursor_parse(app, SLICE("h.1.2.3"), &cursor));
+}
+END_TEST
+
+START_TEST(a_count_has_its_outcomes)
+{
+    struct app_list list = list_of("orders-1");
+    struct history_counts counts = {.dead = 1, .delivered = 20, .cancelled = 300, .is_partial = true};
+    fake_forget();
+    app_count(app, &list, fake_on_verdict, &fake_verdict);
+    struct fake_history_call call = fake_history_take("count");
+    call.fn.counts(call.arg, STATUS_OK, &counts, "");
+    fake_expect(APP_DONE);
+    ck_assert_int_eq(fake_verdict.number, 321);
+    ck_assert(fake_verdict.is_partial);
+    fake_forget();
+    app_count(app, &list, fake_on_verdict, &fake_verdict);
+    call = fake_history_take("count");
+    call.fn.counts(call.arg, STATUS_UNAVAILABLE, NULL, "it is down");
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(statistics_have_each_step)
+{
+    static const struct app_stats stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
+    struct history_counts steps[] = {{.delivered = 5}, {.dead = 2}};
+    fake_forget();
+    app_stats(app, &stats, fake_on_verdict, &fake_verdict);
+    struct fake_history_call call = fake_history_take("stats");
+    ck_assert(call.stats.from_ms == 1000 && call.stats.to_ms == 3000 && call.stats.step_ms == 1000);
+    call.fn.stats(call.arg, STATUS_OK, steps, 2, "");
+    fake_expect(APP_DONE);
+    fake_forget();
+    app_stats(app, &stats, fake_on_verdict, &fake_verdict);
+    call = fake_history_take("stats");
+    call.fn.stats(call.arg, STATUS_FULL, NULL, 0, "too many calls");
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+}
+END_TEST
+
+static void remove_jobs(enum status status, size_t deleted)
+{
+    struct app_removal removal = {
+        .topic = SLICE("orders-1"), .before_ms = 9, .filter = SLICE("topic=orders-1")};
+    fake_forget();
+    app_remove_history(app, &fake_all, &removal, fake_on_verdict, &fake_verdict);
+    struct fake_history_call call = fake_history_take("delete");
+    ck_assert(slice_equal(call.filter.topic, SLICE("orders-1")) && call.filter.before_ms == 9);
+    call.fn.deleted(call.arg, status, deleted, true, status == STATUS_OK ? "" : "it is down");
+}
+
+START_TEST(a_removal_is_audited)
+{
+    remove_jobs(STATUS_OK, 12);
+    fake_expect(APP_DONE);
+    ck_assert_int_eq(fake_verdict.number, 12);
+    fake_expect_log(
+        "history_removed who=ops from=192.0.2.7 filter=\"topic=orders-1\" removed=12 outcome=done");
+    remove_jobs(STATUS_OK, 0);
+    fake_expect_log("");
+    remove_jobs(STATUS_UNAVAILABLE, 0);
+    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect_log("outcome=unknown");
+}
+END_TEST
+
+START_TEST(a_server_without_a_history_says_so)
+{
+    static const struct app_stats stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
+    struct app_list list = list_of("orders-1");
+    struct app_removal removal = {.topic = SLICE("orders-1")};
+    app->history = NULL;
+    ask();
+    miss();
+    fake_expect(APP_NOT_FOUND);
+    run(false);
+    fake_expect(APP_NOT_FOUND);
+    fake_forget();
+    app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
+    fake_expect(APP_NO_HISTORY);
+    fake_forget();
+    app_count(app, &list, fake_on_verdict, &fake_verdict);
+    fake_expect(APP_NO_HISTORY);
+    fake_forget();
+    app_stats(app, &stats, fake_on_verdict, &fake_verdict);
+    fake_expect(APP_NO_HISTORY);
+    fake_forget();
+    app_remove_history(app, &fake_all, &removal, fake_on_verdict, &fake_verdict);
+    fake_expect(APP_NO_HISTORY);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("history");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, a_job_that_redis_has_is_not_looked_up);
+    tcase_add_test(tests, a_job_that_redis_does_not_have_is_read_from_the_history);
+    tcase_add_test(tests, a_job_that_nobody_has_is_not_found);
+    tcase_add_test(tests, without_an_answer_of_the_database_nothing_is_known);
+    tcase_add_test(tests, an_outage_of_redis_is_not_asked_of_the_history);
+    tcase_add_test(tests, attempts_are_read_from_the_history);
+    tcase_add_test(tests, why_says_how_a_job_ended);
+    tcase_add_test(tests, a_dead_job_of_the_history_is_scheduled_anew);
+    tcase_add_test(tests, a_delivered_job_is_sent_again_only_on_request);
+    tcase_add_test(tests, a_job_on_its_way_to_the_history_is_judged_as_redis_has_it);
+    tcase_add_test(tests, a_job_that_cannot_run_again_is_refused);
+    tcase_add_test(tests, a_new_run_ends_as_the_store_says);
+    tcase_add_test(tests, a_list_of_the_history_goes_on_where_it_ended);
+    tcase_add_test(tests, a_cursor_that_no_page_gave_is_refused);
+    tcase_add_test(tests, a_count_has_its_outcomes);
+    tcase_add_test(tests, statistics_have_each_step);
+    tcase_add_test(tests, a_removal_is_audited);
+    tcase_add_test(tests, a_server_without_a_history_says_so);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
