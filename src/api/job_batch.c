@@ -10,7 +10,9 @@
 #include <assert.h>
 
 #include "api/problem.h"
+#include "api/sends.h"
 #include "api/submission.h"
+#include "app/send.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/access.h"
@@ -24,6 +26,7 @@ enum {
     PIECE_BYTES = 64,                 /* the cost of a piece, in addition to its text */
     SENT_JOBS_MAX = 512,              /* jobs in the store: a call of 256 and the next call */
     SENT_BYTES_MAX = 4 * 1024 * 1024, /* texts of the jobs in the store */
+    GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
     OPEN_MAX = 16,                    /* open batches; other batches wait with their text */
     SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer, never reached because of the next two values */
     SAID_PLENTY = 4 * 1024 * 1024,    /* when the answer is longer than this, */
@@ -52,14 +55,16 @@ struct job_batch {
     size_t next;    /* job to be sent next */
     size_t pending; /* jobs that are sent and have no verdict yet */
     bool is_open;
-    struct buffer said; /* results, in the order of the verdicts */
+    struct trace_context trace; /* of the request, for the jobs that borrow it */
+    struct buffer said;         /* results, in the order of the verdicts */
 };
 
 /* A job that is sent and has no verdict yet. */
 struct batch_item {
     struct app_submission submission;
+    struct app_send *send; /* instead of the submission, for a job with a group */
     struct job_batch *batch;
-    size_t index, text_bytes;
+    size_t index, bytes;
 };
 
 /* ---- answer ---- */
@@ -120,25 +125,47 @@ static void wake(struct job_batches *batches)
         timer_start(batches->timer, 0);
 }
 
-static void free_item(struct batch_item *item)
+static struct batch_item *new_item(struct job_batch *batch, size_t index, size_t bytes)
 {
-    app_submission_fini(&item->submission);
+    struct batch_item *item = NEW(struct batch_item);
+    item->batch = batch;
+    item->index = index;
+    item->bytes = bytes;
+    batch->pending++;
+    batch->batches->sent_jobs++;
+    batch->batches->sent_bytes += bytes;
+    return item;
+}
+
+/* Notes the result of an item, and frees the item. */
+static void end_item(struct batch_item *item, unsigned status, struct slice members)
+{
+    struct job_batch *batch = item->batch;
+    batch->batches->sent_jobs--;
+    batch->batches->sent_bytes -= item->bytes;
+    batch->pending--;
+    note_result(batch, item->index, status, members);
     free(item);
+    wake(batch->batches);
+    answer_if_ended(batch);
 }
 
 static void on_submitted(void *arg, const struct app_verdict *verdict)
 {
     struct batch_item *item = arg;
-    struct job_batch *batch = item->batch;
-    struct buffer *members = exchange_members(batch->exchange);
-    unsigned status = submission_write(members, batch->exchange, &item->submission, verdict);
-    batch->batches->sent_jobs--;
-    batch->batches->sent_bytes -= item->text_bytes;
-    batch->pending--;
-    note_result(batch, item->index, status, buffer_slice(members));
-    free_item(item);
-    wake(batch->batches);
-    answer_if_ended(batch);
+    struct buffer *members = exchange_members(item->batch->exchange);
+    unsigned status = submission_write(members, item->batch->exchange, &item->submission, verdict);
+    app_submission_fini(&item->submission);
+    end_item(item, status, buffer_slice(members));
+}
+
+static void on_sent(void *arg, const struct app_verdict *verdict)
+{
+    struct batch_item *item = arg;
+    struct buffer *members = exchange_members(item->batch->exchange);
+    unsigned status = sends_write(members, item->batch->exchange, item->send, verdict, SENDS_WITHOUT_JOBS);
+    app_send_free(item->send);
+    end_item(item, status, buffer_slice(members));
 }
 
 static void note_unparsed(struct job_batch *batch, size_t index, enum status status,
@@ -157,35 +184,38 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
     enum status status = job_parse(batch->jobs[index].text, clock_wall_ms(), job, &errors);
-    if (status == STATUS_OK && job->group.size) {
-        job_fini(job);
-        job_errors_clear(&errors);
-        job_errors_add(&errors, "group", "is for one job: send each such job in a request of its own");
-        status = STATUS_INVALID;
-    }
     if (status != STATUS_OK)
         note_unparsed(batch, index, status, &errors);
     return status == STATUS_OK;
+}
+
+/* Sends a job to its group. The callback may be called during this call. */
+static void send_to_group(struct job_batch *batch, size_t index, struct job *job)
+{
+    struct exchange *exchange = batch->exchange;
+    struct batch_item *item = new_item(batch, index, GROUP_BYTES);
+    item->send = app_send_new(app_of(exchange), &exchange->caller, job);
+    if (!app_send_admit(item->send, on_sent, item))
+        return;
+    trace_context_take(exchange->request, &batch->trace, app_send_job(item->send));
+    app_send_start(item->send, SLICE(""), on_sent, item);
 }
 
 /* Sends a job. The callback may be called during this call. */
 static void send_job(struct job_batch *batch, size_t index)
 {
     struct exchange *exchange = batch->exchange;
-    struct trace_context trace;
     struct job job;
     if (!parse_job(batch, index, &job))
         return;
-    struct batch_item *item = NEW(struct batch_item);
-    item->batch = batch;
-    item->index = index;
-    item->text_bytes = batch->jobs[index].text.size;
-    batch->pending++;
-    batch->batches->sent_jobs++;
-    batch->batches->sent_bytes += item->text_bytes;
+    if (job.group.size) {
+        send_to_group(batch, index, &job);
+        return;
+    }
+    struct batch_item *item = new_item(batch, index, batch->jobs[index].text.size);
     app_submission_init(&item->submission, app_of(exchange), on_submitted, item);
-    if (app_submission_admit(&item->submission, &exchange->caller, &job, item->text_bytes)) {
-        trace_context_take(exchange->request, &trace, &job);
+    if (app_submission_admit(&item->submission, &exchange->caller, &job, item->bytes)) {
+        trace_context_take(exchange->request, &batch->trace, &job);
         app_submission_send(&item->submission, &job);
     }
     job_fini(&job);

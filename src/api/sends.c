@@ -43,26 +43,23 @@ static void add_first(struct json_writer *json, const struct app_verdict *verdic
                    verdict->sent[i].at_ms);
 }
 
-/* Answers with the jobs of a send. header: NULL for a send that is only read. */
-static void answer_sent(struct exchange *exchange, unsigned status, const struct http_header *header,
-                        const struct app_verdict *verdict)
+static void add_jobs(struct json_writer *json, const struct app_verdict *verdict)
 {
-    bool is_new = header != NULL;
     struct slice topic, job_id;
-    struct buffer *body = exchange_scratch(exchange);
-    struct json_writer json = json_writer_to(body);
     slice_cut(verdict->job.id, '/', &topic, &job_id);
-    json_put_object(&json);
-    json_add_text(&json, "jobId", job_id);
-    json_add_text(&json, "topic", topic);
-    if (is_new)
-        add_first(&json, verdict);
-    json_add_text(&json, "group", verdict->group);
-    json_add_array(&json, "jobs");
+    json_add_array(json, "jobs");
     for (size_t i = 0; i < verdict->sent_count; i++)
-        put_job(&json, job_id, &verdict->sent[i]);
-    json_end_array(&json);
-    json_end_object(&json);
+        put_job(json, job_id, &verdict->sent[i]);
+    json_end_array(json);
+}
+
+static void answer_members(struct exchange *exchange, unsigned status, const struct http_header *header,
+                           struct slice members)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    buffer_append_byte(body, '{');
+    buffer_append(body, members);
+    buffer_append_byte(body, '}');
     exchange_answer(exchange, status, header, header != NULL, buffer_slice(body));
 }
 
@@ -87,7 +84,8 @@ static void free_submission(void *arg)
     free(submission);
 }
 
-static void answer_new(struct exchange *exchange, unsigned status, const struct app_verdict *verdict)
+static void answer_new(struct exchange *exchange, unsigned status, const struct app_verdict *verdict,
+                       struct slice members)
 {
     char room[LOCATION_MAX + 1];
     struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
@@ -100,44 +98,66 @@ static void answer_new(struct exchange *exchange, unsigned status, const struct 
     buffer_append(&location, SLICE("?group="));
     buffer_append(&location, verdict->group);
     struct http_header header = {SLICE("Location"), buffer_slice(&location)};
-    answer_sent(exchange, status, &header, verdict);
+    answer_members(exchange, status, &header, members);
+}
+
+static void write_placed(struct buffer *members, const struct app_verdict *verdict, enum sends_detail detail)
+{
+    struct json_writer json = json_writer_to(members);
+    struct slice topic, job_id;
+    slice_cut(verdict->job.id, '/', &topic, &job_id);
+    json_add_text(&json, "jobId", job_id);
+    json_add_text(&json, "topic", topic);
+    add_first(&json, verdict);
+    json_add_text(&json, "group", verdict->group);
+    if (detail == SENDS_WITH_JOBS)
+        add_jobs(&json, verdict);
+}
+
+unsigned sends_write(struct buffer *members, const struct exchange *exchange, const struct app_send *send,
+                     const struct app_verdict *verdict, enum sends_detail detail)
+{
+    const char *consequence = exchange->once.size || !app_send_is_id_new(send)
+                                  ? "Repeating the same request is safe."
+                                  : "Repeating it without a jobId may schedule the jobs a second time.";
+    switch (verdict->end) {
+    case APP_DONE:
+    case APP_REPEATED:
+        write_placed(members, verdict, detail);
+        return 201;
+    case APP_SAME:
+        write_placed(members, verdict, detail);
+        return 200;
+    case APP_EXISTS:
+        problem_write(members, "Another job has the id %.*s; no job was scheduled.",
+                      SLICE_ARG(verdict->job.id));
+        return 409;
+    case APP_TOO_LARGE:
+        problem_write(members,
+                      "The jobs of all endpoints together are over 4194304 bytes; no job was scheduled.");
+        return 413;
+    case APP_UNREADABLE:
+        problem_write(members, "The group's text in Redis cannot be read; PUT /groups replaces it.");
+        return 409;
+    case APP_LACKING:
+        problem_write(members, "The group needs a later version of duepost than this process is: send the "
+                               "request to one of that version.");
+        return 409;
+    default:
+        return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});
+    }
 }
 
 static void on_sent(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     const struct submission *submission = exchange->state;
-    const char *consequence = exchange->once.size || !app_send_is_id_new(submission->send)
-                                  ? "Repeating the same request is safe."
-                                  : "Repeating it without a jobId may schedule the jobs a second time.";
-    switch (verdict->end) {
-    case APP_DONE:
-    case APP_REPEATED:
-        answer_new(exchange, 201, verdict);
-        break;
-    case APP_SAME:
-        answer_new(exchange, 200, verdict);
-        break;
-    case APP_EXISTS:
-        exchange_refuse(exchange, 409, "Another job has the id %.*s; no job was scheduled.",
-                        SLICE_ARG(verdict->job.id));
-        break;
-    case APP_TOO_LARGE:
-        exchange_refuse(exchange, 413,
-                        "The jobs of all endpoints together are over 4194304 bytes; no job was scheduled.");
-        break;
-    case APP_UNREADABLE:
-        exchange_refuse(exchange, 409, "The group's text in Redis cannot be read; PUT /groups replaces it.");
-        break;
-    case APP_LACKING:
-        exchange_refuse(
-            exchange, 409,
-            "The group needs a later version of duepost than this process is: send the request to "
-            "one of that version.");
-        break;
-    default:
-        problem_answer_verdict(exchange, verdict, &(struct problem_words){"job", consequence});
-    }
+    struct buffer *members = exchange_members(exchange);
+    unsigned status = sends_write(members, exchange, submission->send, verdict, SENDS_WITH_JOBS);
+    if (status < 400)
+        answer_new(exchange, status, verdict, buffer_slice(members));
+    else
+        problem_answer_members(exchange, status, buffer_slice(members));
 }
 
 void sends_submit(struct exchange *exchange, struct job *job)
@@ -179,10 +199,23 @@ static const struct sends_query *read_query(struct exchange *exchange)
     return query_end(&reading) ? query : NULL;
 }
 
+static void answer_seen(struct exchange *exchange, const struct app_verdict *verdict)
+{
+    struct buffer *members = exchange_members(exchange);
+    struct json_writer json = json_writer_to(members);
+    struct slice topic, job_id;
+    slice_cut(verdict->job.id, '/', &topic, &job_id);
+    json_add_text(&json, "jobId", job_id);
+    json_add_text(&json, "topic", topic);
+    json_add_text(&json, "group", verdict->group);
+    add_jobs(&json, verdict);
+    answer_members(exchange, 200, NULL, buffer_slice(members));
+}
+
 static void on_seen(void *arg, const struct app_verdict *verdict)
 {
     if (verdict->end == APP_DONE)
-        answer_sent(arg, 200, NULL, verdict);
+        answer_seen(arg, verdict);
     else if (verdict->end == APP_NOT_FOUND)
         refuse_absent(arg);
     else

@@ -5,7 +5,14 @@
 
 #include "api/handler.h"
 
+struct app_send;
 struct job;
+
+enum sends_detail { SENDS_WITH_JOBS, SENDS_WITHOUT_JOBS };
+
+/* Writes how a send ended, as members without the braces of the object, and returns the HTTP status. */
+unsigned sends_write(struct buffer *members, const struct exchange *, const struct app_send *,
+                     const struct app_verdict *, enum sends_detail);
 
 /* Sends a job whose member group is set, and answers. The job needs no fini after that. */
 void sends_submit(struct exchange *, struct job *);

@@ -216,11 +216,25 @@ def test_limits_of_a_send(server, receiver, topic):
     server.schedule(topic=topic, group=topic, delay=FAR)
 
 
+def test_many_jobs_may_have_groups(server, receiver, topic):
+    make(server, receiver, topic, "a", "b")
+    job = {"topic": topic, "group": topic, "delay": FAR}
+    jobs = [{**job, "jobId": "1"}, {"topic": topic, "url": receiver.url(), "delay": FAR}, {**job, "jobId": "1"},
+            {**job, "jobId": "1", "body": 1}, {**job, "group": "none"}, {**job, "body": "x" * 1_000_000}]
+    jobs += [{"topic": topic, "group": topic, "jobId": f"now-{number}"} for number in range(40)]
+    results = server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)["results"]
+    assert [result["status"] for result in results] == [201, 201, 200, 409, 400, 201] + 40 * [201]
+    assert (results[0]["group"], results[0]["state"], "jobs" in results[0]) == (topic, "delayed", False)
+    assert "1~a" in results[3]["detail"] and results[4]["errors"][0]["field"] == "group"
+    assert states(server, topic, "1", topic) == {"a": "delayed", "b": "delayed"}
+    until(lambda: receiver.count(topic) == 80, 10, "each endpoint has its jobs")
+    put(server, topic, {str(number): {"url": receiver.url()} for number in range(10)}).expect(200)
+    large = server.request("POST", "/jobs", json.dumps([{**job, "body": "x" * 500_000}, {**job, "jobId": "2"}]), JSON)
+    assert [result["status"] for result in large.expect(207)["results"]] == [413, 201]
+
+
 def test_where_a_group_is_not_taken(server, receiver, topic):
     make(server, receiver, topic, "a")
-    body = json.dumps([{"topic": topic, "group": topic}, {"topic": topic, "url": receiver.url(), "delay": FAR}])
-    results = server.request("POST", "/jobs", body, JSON).expect(207)["results"]
-    assert [result["status"] for result in results] == [400, 201] and results[0]["errors"][0]["field"] == "group"
     assert server.request("PUT", f"/jobs/{topic}/x", json.dumps({"group": topic}), JSON).fields() == ["group"]
     server.schedule(topic=topic, jobId="p", url=receiver.url(), delay=FAR)
     assert server.request("PATCH", f"/jobs/{topic}/p", json.dumps({"group": topic}), JSON).fields() == ["group"]
