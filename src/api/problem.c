@@ -201,6 +201,13 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
             "The job needs a later version of duepost than this process is: send the request to "
             "one of that version.",
             &verdict->job);
+    case APP_NOT_PULL:
+        problem_write(
+            members,
+            "Jobs of this topic are POSTed. PATCH /topics/%.*s with {\"delivery\":\"pull\"} lets workers "
+            "lease them.",
+            SLICE_ARG(exchange->topic));
+        return 409;
     case APP_KEY_REUSED:
         problem_write(members, "This Idempotency-Key was used for another request.");
         return 422;

@@ -14,6 +14,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle;
 exchange_fn stats_handle, history_delete_handle;
+exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
 
@@ -100,6 +101,42 @@ static const struct route routes[] = {
                      .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "CHANGE /topics/{topic}", topic_delete_handle, REACH_TOPIC, SCOPE_ADMIN,
                      .body = BODY_NONE}},
+    },
+    {
+        .path = "/topics/:/lease",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/lease", lease_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON_OR_NONE}},
+    },
+    {
+        .path = "/topics/:/complete",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/complete", complete_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON}},
+    },
+    {
+        .path = "/topics/:/retry",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/retry", retry_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON}},
+    },
+    {
+        .path = "/topics/:/bury",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/bury", bury_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON}},
+    },
+    {
+        .path = "/topics/:/extend",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/extend", extend_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON}},
+    },
+    {
+        .path = "/topics/:/release",
+        .names = route_names_schedules,
+        .methods = {{"POST", "POST /topics/{topic}/release", release_handle, REACH_TOPIC, SCOPE_LEASE,
+                     .body = BODY_JSON}},
     },
     {
         .path = "/groups",

@@ -15,6 +15,7 @@
 #include "job/job_state.h"
 #include "job/job_tag.h"
 
+struct app_leases;
 struct history;
 struct http_limits;
 struct metrics;
@@ -37,6 +38,7 @@ struct app {
     struct metrics_board *board;           /* the members from here on are for the exposition only */
     struct http_limits *limits;
     struct tally *tally;
+    struct app_leases *leases;
 };
 
 enum {
@@ -51,6 +53,8 @@ struct app_caller {
     struct slice groups; /* the same for groups; empty: all groups if topics is empty, too, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
+    /* Returns whether the client has closed its side of the connection. NULL: unknown. */
+    bool (*has_left)(const void *peer);
     const void *peer;
 };
 
@@ -106,6 +110,8 @@ enum app_end {
     APP_ENDED,      /* run: the job, which job has, was delivered or cancelled */
     APP_NO_BODY,    /* run: the history does not have the body of the job */
     APP_CONTENDED,  /* other processes change the job or the settings again and again */
+    APP_NOT_PULL,   /* jobs of the topic are POSTed */
+    APP_NOT_HELD,   /* the token does not hold the lease of the job */
     APP_TOO_LARGE,  /* send: the jobs of all endpoints are over 4 MiB */
     APP_FULL,       /* max_jobs, or the memory of Redis, is reached */
     APP_NO_MEMORY,

@@ -100,6 +100,10 @@ static void write_connections(struct buffer *text, struct http_limits *limits)
                   "# TYPE duepost_connections_refused_total counter\n"
                   "duepost_connections_refused_total %llu\n",
                   counts.connections, (unsigned long long)counts.refused);
+    buffer_printf(text,
+                  "# HELP duepost_waiting_leases Workers that wait for jobs of pull topics.\n"
+                  "# TYPE duepost_waiting_leases gauge\nduepost_waiting_leases %zu\n",
+                  counts.lingering);
 }
 
 static void write_durability(struct buffer *text, const struct store *store)

@@ -68,6 +68,8 @@ static enum app_end end_of(enum status status)
         return APP_EXPIRED;
     case STATUS_NO_URL:
         return APP_INVALID;
+    case STATUS_NOT_PULL:
+        return APP_NOT_PULL;
     case STATUS_UNREADABLE:
         return APP_UNREADABLE;
     case STATUS_LACKING:

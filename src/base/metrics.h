@@ -53,7 +53,9 @@ enum metrics_counter {
     METRICS_COUNTER_FIRES_MISSED,
     METRICS_COUNTER_FIRES_OVERLAPPED,
     METRICS_COUNTER_FIRES_REFUSED,
-    METRICS_COUNTER_FIRES_HELD, /* counted at each try */
+    METRICS_COUNTER_FIRES_HELD,      /* counted at each try */
+    METRICS_COUNTER_LEASED,          /* jobs leased by workers */
+    METRICS_COUNTER_LEASES_RETURNED, /* because the worker did not get the answer */
     METRICS_COUNTER_COUNT,
 };
 

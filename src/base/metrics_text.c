@@ -37,6 +37,8 @@ static const struct {
      "Times that a schedule made no job because another job had the id, or there was no url."},
     {"duepost_fires_held_total",
      "Times that a schedule could not fire yet: full pool, unknown time zone, unreadable definition."},
+    {"duepost_leased_total", "Jobs of pull topics that workers have leased."},
+    {"duepost_leases_returned_total", "Leases that ended at once because the worker did not get the answer."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)

@@ -35,10 +35,9 @@ bool new_token_print(int count, char *const *words, struct problem *problem)
     char text[TOKEN_TEXT_SIZE];
     struct buffer line;
     if (count < 2 || strcmp(words[0], "new") != 0 || strpbrk(words[1], " \t")) {
-        problem_set(
-            problem,
-            "expected: new NAME scopes=schedule,read,cancel,admin [topics=orders-*,mail] [groups=shops-*] "
-            "[rate=1000/s]");
+        problem_set(problem, "expected: new NAME scopes=schedule,read,cancel,admin,lease "
+                             "[topics=orders-*,mail] [groups=shops-*] "
+                             "[rate=1000/s]");
         return false;
     }
     random_fill(random, sizeof random);

@@ -18,8 +18,9 @@ typedef void exchange_fn(struct exchange *);
 
 /* The body that a method accepts. */
 enum body_kind {
-    BODY_NONE, /* the body is not read */
-    BODY_JSON, /* application/json, or or_media of the method */
+    BODY_NONE,         /* the body is not read */
+    BODY_JSON,         /* application/json, or or_media of the method */
+    BODY_JSON_OR_NONE, /* a request without a body needs no Content-Type */
     BODY_ANY,
 };
 

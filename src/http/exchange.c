@@ -13,6 +13,11 @@ const struct http_header exchange_retry_after = {{"Retry-After", 11}, {"1", 1}};
 
 static_assert((int)APP_FROM_SIZE >= (int)HTTP_FROM_SIZE, "an address fits");
 
+static bool has_left(const void *peer)
+{
+    return http_request_has_left(peer);
+}
+
 static void write_from(const void *peer, char text[APP_FROM_SIZE])
 {
     http_request_from(peer, text);
@@ -30,7 +35,8 @@ struct exchange *exchange_new(struct site *site, struct http_request *request)
     buffer_init(&exchange->seen, SEEN_MAX);
     buffer_init(&exchange->once, ONCE_MAX);
     list_init(&exchange->key_link);
-    exchange->caller = (struct app_caller){.name = "-", .write_from = write_from, .peer = request};
+    exchange->caller =
+        (struct app_caller){.name = "-", .write_from = write_from, .has_left = has_left, .peer = request};
     http_request_set_context(request, exchange);
     return exchange;
 }
@@ -116,6 +122,26 @@ void exchange_answer(struct exchange *exchange, unsigned status, const struct ht
     };
     if (is_whole(exchange))
         give_answer(exchange, &answer);
+}
+
+void exchange_answer_watched(struct exchange *exchange, struct slice body,
+                             void (*on_end)(void *arg, bool was_sent), void *arg)
+{
+    struct http_answer answer = {
+        .status = 200,
+        .content_type = SLICE("application/json"),
+        .body = body,
+        .on_end = on_end,
+        .arg = arg,
+    };
+    bool is_complete = !exchange->site->scratch.failed && !exchange->site->members.failed;
+    if (is_complete && http_request_take_room(exchange->request, body.size)) {
+        give_answer(exchange, &answer);
+        return;
+    }
+    on_end(arg, false);
+    if (is_whole(exchange))
+        exchange_refuse_over_limit(exchange);
 }
 
 void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)

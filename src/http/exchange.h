@@ -53,6 +53,11 @@ struct buffer *exchange_members(struct exchange *);
 void exchange_answer(struct exchange *, unsigned status, const struct http_header *headers, size_t count,
                      struct slice body);
 
+/* Answers 200 with application/json. on_end is called once: see http_answer. If there is no room for the
+ * answer, answers 503 instead, and the client has not got it. */
+void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end)(void *arg, bool was_sent),
+                             void *arg);
+
 /* Answers 200 with a text of this type. */
 void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 

@@ -32,6 +32,16 @@ static bool is_media(struct slice type, struct slice wanted)
            slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
 }
 
+/* Returns whether the request must have JSON. */
+static bool needs_json(const struct exchange *exchange)
+{
+    const struct http_request *request = exchange->request;
+    struct slice length = http_request_header(request, "Content-Length");
+    bool has_body = http_request_has_header(request, "Transfer-Encoding") ||
+                    (length.size > 0 && !slice_equal(length, SLICE("0")));
+    return exchange->method->body == BODY_JSON || (exchange->method->body == BODY_JSON_OR_NONE && has_body);
+}
+
 static bool check_media(struct exchange *exchange)
 {
     const struct http_request *request = exchange->request;
@@ -40,8 +50,7 @@ static bool check_media(struct exchange *exchange)
     exchange->is_other_media = other && is_media(type, slice_of(other));
     if (http_request_has_header(request, "Content-Encoding"))
         exchange_refuse(exchange, 415, "Content-Encoding is not supported: send the body as it is.");
-    else if (exchange->method->body == BODY_JSON && !exchange->is_other_media &&
-             !is_media(type, SLICE("application/json")))
+    else if (needs_json(exchange) && !exchange->is_other_media && !is_media(type, SLICE("application/json")))
         exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
                         other ? other : "");
     else

@@ -144,6 +144,26 @@ void http_limits_leave(struct http_limits *limits, struct http_place *place)
     *place = (struct http_place){0};
 }
 
+bool http_limits_linger(struct http_limits *limits, struct http_place *place)
+{
+    pthread_mutex_lock(&limits->lock);
+    bool has_room = limits->counts.lingering < limits->options.lingering;
+    limits->counts.lingering += has_room;
+    if (has_room && place->is_taken && place->is_counted) {
+        count_out(limits, place->address);
+        place->is_counted = false;
+    }
+    pthread_mutex_unlock(&limits->lock);
+    return has_room;
+}
+
+void http_limits_end_linger(struct http_limits *limits)
+{
+    pthread_mutex_lock(&limits->lock);
+    limits->counts.lingering--;
+    pthread_mutex_unlock(&limits->lock);
+}
+
 struct http_limits_counts http_limits_count(struct http_limits *limits)
 {
     pthread_mutex_lock(&limits->lock);

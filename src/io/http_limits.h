@@ -18,6 +18,7 @@ struct http_limits_options {
     size_t per_address;   /* of these; 0: no limit. An IPv6 /64 counts as one address. */
     bool spares_loopback; /* per_address does not apply to loopback */
     size_t body_bytes;    /* for bodies that exceed HTTP_BODY_FREE_BYTES */
+    size_t lingering;     /* requests that may wait long for their answers */
 };
 
 /* Bodies up to this size, the usual size of jobs, are not limited. */
@@ -39,8 +40,15 @@ struct http_place {
 enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_place *);
 void http_limits_leave(struct http_limits *, struct http_place *); /* may be called twice */
 
+/* Counts a request that may wait long for its answer. Returns false if the limit is reached. The connection
+ * of the request does not count for its address any more: many clients that wait behind one address are no
+ * attack. */
+bool http_limits_linger(struct http_limits *, struct http_place *);
+void http_limits_end_linger(struct http_limits *);
+
 struct http_limits_counts {
     size_t connections; /* now */
+    size_t lingering;   /* now: requests that may wait long */
     uint64_t refused;   /* since the start: refused connections */
 };
 struct http_limits_counts http_limits_count(struct http_limits *);

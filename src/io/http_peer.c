@@ -1,5 +1,8 @@
 #include "io/http_peer.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include "base/memory.h"
 
 void http_peers_init(struct http_peers *peers, struct http_deadlines *deadlines, struct http_limits *limits)
@@ -62,6 +65,25 @@ struct http_peer *http_peer_new(struct http_peers *peers, int fd, const struct s
     if (!has_room(peer, from))
         become_extra(peer);
     return peer;
+}
+
+static int state_of(const struct http_peer *peer)
+{
+    struct tcp_info info = {.tcpi_state = TCP_ESTABLISHED};
+    socklen_t size = sizeof info;
+    if (getsockopt(peer->deadline.fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return TCP_ESTABLISHED;
+    return info.tcpi_state;
+}
+
+bool http_peer_has_left(const struct http_peer *peer)
+{
+    return state_of(peer) != TCP_ESTABLISHED;
+}
+
+bool http_peer_is_broken(const struct http_peer *peer)
+{
+    return state_of(peer) == TCP_CLOSE;
 }
 
 void http_peer_free(struct http_peer *peer)

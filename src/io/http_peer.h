@@ -37,6 +37,12 @@ void http_peers_init(struct http_peers *, struct http_deadlines *, struct http_l
 /* Adds a new connection. The deadline of its first head begins. */
 struct http_peer *http_peer_new(struct http_peers *, int fd, const struct sockaddr *from);
 
+/* Returns whether the client has closed its side of the connection, or the connection is broken. */
+bool http_peer_has_left(const struct http_peer *);
+
+/* Returns whether the connection is broken: bytes that were sent last may be lost. */
+bool http_peer_is_broken(const struct http_peer *);
+
 /* Frees a peer. Call it before the descriptor of the connection is closed. */
 void http_peer_free(struct http_peer *);
 

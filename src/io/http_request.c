@@ -94,7 +94,9 @@ void http_request_from(const struct http_request *request, char text[HTTP_FROM_S
 
 bool http_request_is_over_limit(const struct http_request *request)
 {
-    return request->peer->is_extra || request->requests->suspended >= request->requests->handler.max_waiting;
+    const struct http_requests *requests = request->requests;
+    return request->peer->is_extra ||
+           requests->suspended >= requests->handler.max_waiting + requests->lingering;
 }
 
 void http_request_allow(struct http_request *request, size_t max_bytes)
@@ -111,6 +113,51 @@ void http_request_set_context(struct http_request *request, void *context)
 void *http_request_context(const struct http_request *request)
 {
     return request->context;
+}
+
+/* --- Requests that may wait long --- */
+
+bool http_request_has_left(const struct http_request *request)
+{
+    return http_peer_has_left(request->peer);
+}
+
+/* libmicrohttpd does not watch suspended connections. A client that has left makes its socket readable, and
+ * so does the next request of a client that does not wait for its answer; the watch ends then. */
+static void on_leaving(void *arg, bool readable, bool writable)
+{
+    struct http_request *request = arg;
+    (void)readable, (void)writable;
+    watch_free(request->leaving);
+    request->leaving = NULL;
+    if (http_request_has_left(request))
+        request->on_left(request->left_arg);
+}
+
+bool http_request_linger(struct http_request *request, void (*on_left)(void *arg), void *arg)
+{
+    struct http_requests *requests = request->requests;
+    assert(!request->is_lingering && !request->response);
+    if (!requests->handler.limits || !http_limits_linger(requests->handler.limits, &request->peer->place))
+        return false;
+    request->is_lingering = true;
+    requests->lingering++;
+    request->on_left = on_left;
+    request->left_arg = arg;
+    request->leaving = watch_new(requests->loop, request->peer->deadline.fd, on_leaving, request);
+    watch_set(request->leaving, true, false);
+    return true;
+}
+
+static void end_linger(struct http_request *request)
+{
+    if (!request->is_lingering)
+        return;
+    request->is_lingering = false;
+    request->requests->lingering--;
+    http_limits_end_linger(request->requests->handler.limits);
+    watch_free(request->leaving);
+    request->leaving = NULL;
 }
 
 /* --- Answers --- */
@@ -157,10 +204,22 @@ bool http_request_take_room(struct http_request *request, size_t bytes)
     return true;
 }
 
+/* Reports once whether the client got the answer. */
+static void end_answer(struct http_request *request, bool was_sent)
+{
+    void (*on_end)(void *, bool) = request->on_end;
+    request->on_end = NULL;
+    if (on_end)
+        on_end(request->end_arg, was_sent);
+}
+
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
     struct http_requests *requests = request->requests;
     assert(!request->response && request->state != REQUEST_SENT);
+    end_linger(request);
+    request->on_end = answer->on_end;
+    request->end_arg = answer->arg;
     if (counts_answer(request, answer->body.size)) {
         request->answer_bytes = answer->body.size;
         http_limits_add_bytes(requests->handler.limits, answer->body.size);
@@ -170,6 +229,7 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     if (!request->response) { /* large answers may fail; this one has only a status */
         request->response = make_response(&(struct http_answer){0});
         request->status = 503;
+        end_answer(request, false);
     }
     assert(request->response);
     if (request->is_called)
@@ -196,6 +256,8 @@ static void drop_body(struct http_request *request)
 static enum MHD_Result send_answer(struct http_request *request)
 {
     struct MHD_Response *response = request->response;
+    if (request->on_end && http_request_has_left(request))
+        return MHD_NO; /* closes the connection: the client would not read the answer */
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
@@ -389,7 +451,7 @@ enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *connectio
 void http_request_end(void *arg, struct MHD_Connection *connection, void **context,
                       enum MHD_RequestTerminationCode why)
 {
-    (void)connection, (void)why;
+    (void)connection;
     struct http_requests *requests = arg;
     struct http_request *request = *context;
     if (!request)
@@ -400,6 +462,11 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
         if (request->state != REQUEST_SENT && !request->response && requests->handler.on_gone)
             requests->handler.on_gone(requests->handler.arg, request);
     }
+    end_linger(request);
+    /* A client that reset the connection did not read the answer. A client that closed it may have read it.
+     */
+    end_answer(request, request->state == REQUEST_SENT && why == MHD_REQUEST_TERMINATED_COMPLETED_OK &&
+                            !http_peer_is_broken(request->peer));
     http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);
     list_remove(&request->link);
     requests->suspended -= request->is_suspended;

@@ -62,6 +62,15 @@ void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
  * Answer 503 unless the route is a health probe. This may become true between on_head and on_request. */
 bool http_request_is_over_limit(const struct http_request *);
 
+/* Marks a request that may wait long for its answer. It does not count as a waiting request, and its
+ * connection does not count for its address. on_left is called at most once before the answer, when the
+ * client has closed its side of the connection; the request must still be answered. Returns false if too many
+ * requests wait in this way. */
+bool http_request_linger(struct http_request *, void (*on_left)(void *arg), void *arg);
+
+/* Returns whether the client has closed its side of the connection. */
+bool http_request_has_left(const struct http_request *);
+
 /* Reserves memory for an answer of this size. Returns false if the limit is reached; a request that changed
  * nothing must then be answered 503. Other answers are sent although the limit is reached. */
 bool http_request_take_room(struct http_request *, size_t bytes);
@@ -80,6 +89,10 @@ struct http_answer {
     const struct http_header *headers; /* additional headers */
     size_t header_count;
     struct slice body; /* copied; left out for HEAD, with its length kept */
+    /* NULL, or called once when the answer has ended. was_sent: all bytes were passed to the network, and the
+     * client had not closed its side before. If false, the client has not got the whole answer. */
+    void (*on_end)(void *arg, bool was_sent);
+    void *arg;
 };
 
 /* Copies answer and frees the request. May be called in any callback of the loop. */

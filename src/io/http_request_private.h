@@ -22,6 +22,8 @@ struct http_requests {
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
     size_t suspended; /* waiting or answered */
+    size_t lingering; /* of the unanswered requests: those that may wait long */
+    struct loop *loop;
     bool is_quiesced;
     /* Called when answered gets another request: the loop must end a turn soon, even without other events. */
     loop_fn *on_answered;
@@ -57,6 +59,12 @@ struct http_request {
     unsigned status;
     struct MHD_Response *response; /* created and not yet queued */
     void *context;
+    bool is_lingering;
+    struct watch *leaving; /* while lingering; NULL when the client has sent more bytes */
+    void (*on_left)(void *arg);
+    void *left_arg;
+    void (*on_end)(void *arg, bool was_sent); /* of the answer */
+    void *end_arg;
 };
 
 /* Creates a request when the request line has arrived. */

@@ -198,6 +198,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->requests.handler = options->handler;
     server->requests.on_answered = on_answered;
     server->requests.arg = server;
+    server->requests.loop = loop;
     if (options->tls)
         http_tls_share(options->tls);
     http_bytes_init(&server->requests.bytes, options->tls != NULL);

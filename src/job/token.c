@@ -11,10 +11,9 @@ static const struct {
     struct slice word;
     unsigned scope;
 } scopes[] = {
-    {SLICE_INIT("schedule"), SCOPE_SCHEDULE},
-    {SLICE_INIT("read"), SCOPE_READ},
-    {SLICE_INIT("cancel"), SCOPE_CANCEL},
-    {SLICE_INIT("admin"), SCOPE_ADMIN},
+    {SLICE_INIT("schedule"), SCOPE_SCHEDULE}, {SLICE_INIT("read"), SCOPE_READ},
+    {SLICE_INIT("cancel"), SCOPE_CANCEL},     {SLICE_INIT("admin"), SCOPE_ADMIN},
+    {SLICE_INIT("lease"), SCOPE_LEASE},
 };
 
 enum { SCOPES = sizeof scopes / sizeof *scopes };
@@ -85,7 +84,7 @@ static enum status read_scopes(struct slice value, struct token *token, struct p
         while (i < SCOPES && !slice_equal(word, scopes[i].word))
             i++;
         if (i == SCOPES)
-            return bad(problem, "scopes= takes schedule, read, cancel and admin, with commas between");
+            return bad(problem, "scopes= takes schedule, read, cancel, admin and lease, with commas between");
         token->scopes |= scopes[i].scope;
     }
     return STATUS_OK;
@@ -165,7 +164,7 @@ static enum status read_line(struct slice line, struct token *token, struct prob
     while (status == STATUS_OK && (word = take_word(&rest)).size)
         status = read_field(word, &given, token, problem);
     if (status == STATUS_OK && token->scopes == 0)
-        return bad(problem, "scopes= is missing: some of schedule,read,cancel,admin");
+        return bad(problem, "scopes= is missing: some of schedule,read,cancel,admin,lease");
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* token.h - an access token: one line of the file of tokens.
  *
- *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin [topics=orders-*,mail] [groups=shops-*]
- *       [rate=1000/s]
+ *   NAME sha256:<64 hex digits> scopes=schedule,read,cancel,admin,lease [topics=orders-*,mail]
+ * [groups=shops-*] [rate=1000/s]
  *
  * The digest is the SHA-256 of the token's text as clients send it. Tokens are 256 random bits, which cannot
  * be guessed, so a slow hash with a salt would add nothing. */
@@ -18,6 +18,7 @@ enum scope {
     SCOPE_READ = 1 << 1,
     SCOPE_CANCEL = 1 << 2,
     SCOPE_ADMIN = 1 << 3,
+    SCOPE_LEASE = 1 << 4,
 };
 
 enum {
@@ -25,7 +26,7 @@ enum {
     TOKEN_RANDOM_BYTES = 32,
     TOKEN_TEXT_SIZE = 3 + 2 * TOKEN_RANDOM_BYTES,
     TOKEN_DIGEST_BYTES = 32,
-    TOKEN_SCOPES_SIZE = 40, /* "schedule,read,cancel,admin" and a NUL */
+    TOKEN_SCOPES_SIZE = 40, /* "schedule,read,cancel,admin,lease" and a NUL */
 };
 
 struct token {

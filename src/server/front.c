@@ -41,6 +41,7 @@ enum status front_open(const struct options *options, struct front **opened, str
         .per_address = (size_t)options->max_connections_per_address,
         .spares_loopback = options->spares_loopback,
         .body_bytes = (size_t)options->max_bodies_bytes,
+        .lingering = (size_t)options->max_waiting_leases,
     };
     front->limits = http_limits_new(&limits);
     enum status status = open_all(front, options, problem);

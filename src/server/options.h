@@ -48,6 +48,7 @@ enum option_id {
     OPTION_MAX_CONNECTIONS,
     OPTION_MAX_CONNECTIONS_PER_ADDRESS,
     OPTION_MAX_WAITING,
+    OPTION_MAX_WAITING_LEASES,
     OPTION_MAX_BODIES,
     OPTION_HEADER_TIMEOUT,
     OPTION_BODY_TIMEOUT,
@@ -127,6 +128,7 @@ struct options {
     int64_t max_connections_per_address; /* 0: no limit */
     bool spares_loopback;                /* by default the limit does not apply to loopback */
     int64_t max_waiting;
+    int64_t max_waiting_leases;
     int64_t max_bodies_bytes;
     int64_t header_timeout_ms, body_timeout_ms, answer_timeout_ms;
     int64_t idempotency_window_ms;

@@ -28,7 +28,7 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(tokens_file),
             .help = "file of access tokens; without it duepost listens on loopback only",
             .text =
-                "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin. Add\n"
+                "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin,lease. Add\n"
                 "topics=orders-*,mail to limit it to topics, groups=shops-* to give it groups, and\n"
                 "rate=1000/s (or /m, /h; per process) to limit its requests. Lines that begin with # are\n"
                 "comments. \"duepost token new NAME scopes=...\" prints a new token and its line. The file\n"
@@ -367,6 +367,19 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "4096",
             .help = "maximum number of requests that wait for Redis; beyond: 503",
             .text = "Each reactor gets an equal part.",
+        },
+    [OPTION_MAX_WAITING_LEASES] =
+        {
+            .name = "max-waiting-leases",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(max_waiting_leases),
+            .min = 1,
+            .max = 1000000,
+            .fallback = "10000",
+            .help = "maximum number of workers that wait for jobs of pull topics; beyond: 503",
+            .text = "A connection that has waited does not count for max-connections-per-address, so many\n"
+                    "workers may be behind one address. It counts for max-connections.",
         },
     [OPTION_MAX_BODIES] =
         {

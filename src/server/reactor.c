@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "app/app.h"
+#include "app/lease.h"
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -43,6 +44,7 @@ struct reactor {
     struct time_zones *zones;
     struct history *history; /* NULL: no history */
     struct app app;
+    struct app_leases *leases;
     struct site *site;
     struct api *api;
     struct http_server *server;
@@ -146,6 +148,7 @@ static void set_app(struct reactor *reactor)
         .board = reactor->options.board,
         .limits = reactor->options.limits,
         .tally = reactor->tally,
+        .leases = reactor->leases,
     };
 }
 
@@ -158,6 +161,8 @@ static void start_api(struct reactor *reactor)
         reactor->history = history_new(reactor->loop, reactor->options.history);
     reactor->tally = tally_new(reactor->loop, reactor->options.tally);
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
+    reactor->app.store = reactor->store;
+    reactor->leases = app_leases_new(reactor->loop, &reactor->app);
     set_app(reactor);
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
@@ -342,6 +347,7 @@ static void stop_accepting(void *arg)
 {
     struct reactor *reactor = arg;
     api_drain(reactor->api);
+    app_leases_drain(reactor->leases);
     reactor->is_closed = true;
     if (reactor->server)
         http_server_quiesce(reactor->server); /* the health server runs to the end */
@@ -422,6 +428,7 @@ void reactor_stop(struct reactor *reactor)
     loop_post(reactor->loop, stop, reactor);
     pthread_join(reactor->thread, NULL);
     store_free(reactor->store); /* first: its last callbacks use the rest */
+    reactor->app.store = NULL;
     consumer_free(reactor->consumer);
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         free_upkeep(&reactor->upkeeps[i]);
@@ -434,6 +441,7 @@ void reactor_stop(struct reactor *reactor)
     http_server_free(reactor->health_server);
     site_free(reactor->site);
     api_free(reactor->api);
+    app_leases_free(reactor->leases);
     tally_free(reactor->tally);
     time_zones_free(reactor->zones);
     history_free(reactor->history);

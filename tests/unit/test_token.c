@@ -136,8 +136,8 @@ END_TEST
 START_TEST(scopes_are_spelt_in_one_order)
 {
     char text[TOKEN_SCOPES_SIZE];
-    token_scopes_text(SCOPE_ADMIN | SCOPE_READ | SCOPE_CANCEL | SCOPE_SCHEDULE, text);
-    ck_assert_str_eq(text, "schedule,read,cancel,admin");
+    token_scopes_text(SCOPE_LEASE | SCOPE_ADMIN | SCOPE_READ | SCOPE_CANCEL | SCOPE_SCHEDULE, text);
+    ck_assert_str_eq(text, "schedule,read,cancel,admin,lease");
     token_scopes_text(SCOPE_CANCEL, text);
     ck_assert_str_eq(text, "cancel");
     token_scopes_text(0, text);

@@ -1,0 +1,143 @@
+/* leases.c - POST /topics/<topic>/lease: workers lease jobs, and may wait for the first one. */
+#include "api/handler.h"
+#include "api/problem.h"
+#include "app/lease.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "http/idempotency.h"
+#include "job/job_members.h"
+#include "job/lease_text.h"
+#include "job/members.h"
+#include "job/topic_defaults.h"
+
+static const struct problem_words words = {
+    "request", "Jobs that were leased nevertheless come back. Repeating the request is safe."};
+
+/* A request while it is not answered. */
+struct leasing {
+    struct exchange *exchange;
+    struct app_lease_wait *wait; /* NULL: it has ended */
+};
+
+static void free_leasing(void *arg)
+{
+    struct leasing *leasing = arg;
+    if (leasing->wait)
+        app_lease_drop(leasing->wait);
+    free(leasing);
+}
+
+/* ---- the answer ---- */
+
+static void add_labels(struct json_writer *json, const struct job *job)
+{
+    json_add_array(json, "labels");
+    for (size_t i = 0; i < job->labels.count; i++)
+        json_put_text(json, job->labels.items[i]);
+    json_end_array(json);
+}
+
+static void add_headers(struct json_writer *json, const struct app_leased_job *leased)
+{
+    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
+    struct topic_settings settings;
+    bool has_settings = leased->settings.size &&
+                        topic_settings_read_for(leased->job->topic, leased->settings, &settings) == STATUS_OK;
+    size_t count = topic_defaults_headers(has_settings ? &settings : NULL, leased->job, headers);
+    json_put_name(json, "headers");
+    headers_write(json_put(json), headers, count, false);
+    if (has_settings)
+        topic_settings_fini(&settings);
+}
+
+static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased)
+{
+    const struct job *job = leased->job;
+    json_put_object(json);
+    json_add_text(json, "topic", job->topic);
+    json_add_text(json, "jobId", job->job_id);
+    json_add_text(json, "token", token);
+    json_add_number(json, "attempt", job->attempts + 1);
+    json_add_time(json, "leaseUntil", leased->until_ms);
+    json_add_time(json, "createdAt", job->created_ms);
+    json_add_time(json, "dueAt", leased->due_ms);
+    if (job->has_ttl || job->has_expires_at)
+        json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
+    add_labels(json, job);
+    add_headers(json, leased);
+    members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
+    members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
+    json_end_object(json);
+}
+
+static void on_answered(void *arg, bool was_sent)
+{
+    app_grant_end(arg, was_sent);
+}
+
+static void on_leased(void *arg, const struct app_verdict *verdict, const struct app_leased *leased)
+{
+    struct leasing *leasing = arg;
+    struct exchange *exchange = leasing->exchange;
+    leasing->wait = NULL;
+    if (verdict->end != APP_DONE) {
+        problem_answer_verdict(exchange, verdict, &words);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_array(&json, "jobs");
+    for (size_t i = 0; i < leased->count; i++)
+        put_leased_job(&json, leased->token, &leased->jobs[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+    if (leased->count == 0)
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    else
+        exchange_answer_watched(exchange, buffer_slice(body), on_answered,
+                                app_grant_new(app_of(exchange), leased));
+}
+
+/* ---- the request ---- */
+
+static void on_left(void *arg)
+{
+    struct leasing *leasing = arg;
+    if (leasing->wait)
+        app_lease_leave(leasing->wait);
+}
+
+static void begin(struct exchange *exchange, const struct lease_request *request)
+{
+    struct leasing *leasing = NEW(struct leasing);
+    leasing->exchange = exchange;
+    exchange_keep(exchange, leasing, free_leasing);
+    if (request->wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
+        exchange_refuse(exchange, 503,
+                        "Too many requests wait for jobs (--max-waiting-leases); nothing was leased.");
+        return;
+    }
+    const struct app_lease lease = {
+        .caller = &exchange->caller,
+        .topic = exchange->topic,
+        .max = (size_t)request->max,
+        .lease_ms = request->lease_ms,
+        .wait_ms = request->wait_ms,
+        .once = buffer_slice(&exchange->once),
+    };
+    struct app_lease_wait *wait = app_lease(app_of(exchange), &lease, on_leased, leasing);
+    if (wait) /* otherwise leasing is freed */
+        leasing->wait = wait;
+}
+
+HANDLER(lease_handle)
+{
+    struct lease_request request;
+    struct job_errors errors;
+    enum status status = lease_request_parse(http_request_body(exchange->request), &request, &errors);
+    if (status != STATUS_OK)
+        problem_answer_unparsed(exchange, status, "request", &errors);
+    else if (idempotency_begin(exchange, exchange->topic))
+        begin(exchange, &request);
+}

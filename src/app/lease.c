@@ -1,0 +1,456 @@
+/* lease.c - requests of workers for jobs, topic by topic.
+ *
+ * The requests of a topic are a queue. A round asks the store for the first requests of the queue, and for
+ * more of them as long as there are more jobs. A round ends when all of its requests have an answer. When it
+ * found no more jobs, requests that do not wait end with an empty list, and the others wait for the next
+ * round. */
+#include "app/lease.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/use_case.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "io/loop.h"
+#include "store/pull.h"
+
+enum {
+    BUCKETS = 256,
+    WIDTH_MIN = 4, /* requests of the first round after an announcement */
+    WIDTH_MAX = 64,
+    ANNOUNCE_MS = 20 * 1000, /* how long the store announces jobs of a topic, see store_pull */
+    RENEW_MS = 5 * 1000,     /* topics with waiting requests are asked for again */
+};
+
+struct app_leases {
+    struct loop *loop;
+    struct app *app;
+    struct list buckets[BUCKETS]; /* topics with requests */
+    size_t topic_count;
+    struct list turn; /* topics that need a round */
+    struct hook *hook;
+    struct timer *renewal; /* runs while there are topics */
+    bool is_draining;
+};
+
+struct lease_topic {
+    struct list link, turn_link;
+    struct app_leases *leases;
+    struct list queue; /* requests, in their order */
+    struct timer *due; /* fires when the next job is due */
+    uint64_t round;    /* number of the round that has begun last */
+    size_t width;      /* requests of the next round */
+    size_t asking;     /* requests of this round without an answer */
+    bool has_more;     /* this round found that there are more jobs */
+    bool is_announced; /* the store announces jobs for the requests that wait */
+    int64_t announced_us;
+    struct slice name;
+};
+
+struct app_lease_wait {
+    struct list link;
+    struct lease_topic *topic;
+    struct app_lease what;
+    app_leased_fn *fn;
+    void *arg;
+    struct timer *end; /* of its wait; NULL: it does not wait */
+    uint64_t round;    /* the round during or after which it came */
+    int64_t asked_us;
+    bool was_asked;
+    bool is_asking;
+    bool is_over; /* it has waited long enough, or its worker has left */
+};
+
+/* ---- topics ---- */
+
+static struct lease_topic *find_topic(const struct app_leases *leases, struct slice name)
+{
+    const struct list *bucket = &leases->buckets[hash_of(name) % BUCKETS];
+    for (struct list *link = bucket->next; link != bucket; link = link->next) {
+        struct lease_topic *topic = LIST_ENTRY(link, struct lease_topic, link);
+        if (slice_equal(topic->name, name))
+            return topic;
+    }
+    return NULL;
+}
+
+/* Has a round begin at the end of this turn, or when the current round has ended. So requests that come in
+ * one turn are in one round. */
+static void ask_soon(struct lease_topic *topic)
+{
+    list_remove(&topic->turn_link);
+    list_append(&topic->leases->turn, &topic->turn_link);
+}
+
+static void on_due(void *arg)
+{
+    ask_soon(arg);
+}
+
+static struct lease_topic *new_topic(struct app_leases *leases, struct slice name)
+{
+    struct lease_topic *topic = memory_new(sizeof *topic + name.size);
+    char *copy = (char *)(topic + 1);
+    memcpy(copy, name.data, name.size);
+    topic->leases = leases;
+    topic->name = slice_from(copy, name.size);
+    topic->width = WIDTH_MIN;
+    topic->due = timer_new(leases->loop, on_due, topic);
+    list_init(&topic->queue);
+    list_init(&topic->turn_link);
+    list_append(&leases->buckets[hash_of(name) % BUCKETS], &topic->link);
+    if (leases->topic_count++ == 0)
+        timer_start(leases->renewal, RENEW_MS * 1000);
+    return topic;
+}
+
+static void free_if_idle(struct lease_topic *topic)
+{
+    struct app_leases *leases = topic->leases;
+    if (topic->asking > 0 || !list_is_empty(&topic->queue))
+        return;
+    list_remove(&topic->link);
+    list_remove(&topic->turn_link);
+    timer_free(topic->due);
+    free(topic);
+    if (--leases->topic_count == 0)
+        timer_stop(leases->renewal);
+}
+
+/* ---- the end of a request ---- */
+
+/* Takes a request from its queue. Its memory is still to be freed. */
+static void leave_queue(struct app_lease_wait *wait)
+{
+    list_remove(&wait->link);
+    timer_free(wait->end);
+    wait->end = NULL;
+}
+
+static void end_with(struct app_lease_wait *wait, const struct app_leased *leased)
+{
+    leave_queue(wait);
+    wait->fn(wait->arg, &(struct app_verdict){.end = APP_DONE}, leased);
+    free(wait);
+}
+
+static void end_empty(struct app_lease_wait *wait)
+{
+    end_with(wait, &(struct app_leased){.count = 0});
+}
+
+static void on_refusal(void *arg, const struct app_verdict *verdict)
+{
+    struct app_lease_wait *wait = arg;
+    wait->fn(wait->arg, verdict, NULL);
+}
+
+static void end_refused(struct app_lease_wait *wait, enum status status)
+{
+    leave_queue(wait);
+    use_case_end(wait->topic->leases->app, wait->topic->name, status, NULL, on_refusal, wait);
+    free(wait);
+}
+
+static bool has_left(const struct app_lease_wait *wait)
+{
+    const struct app_caller *caller = wait->what.caller;
+    return caller->has_left && caller->has_left(caller->peer);
+}
+
+/* ---- rounds ---- */
+
+static void give_back(struct app *app, const struct app_leased *leased)
+{
+    app_grant_end(app_grant_new(app, leased), false);
+}
+
+static void end_leased(struct app_lease_wait *wait, const struct store_pulled *pulled)
+{
+    struct app *app = wait->topic->leases->app;
+    struct app_leased_job jobs[APP_LEASE_JOBS_MAX];
+    struct app_leased leased = {pulled->token, jobs, pulled->count, wait->what.once.size > 0};
+    for (size_t i = 0; i < pulled->count; i++) {
+        const struct store_pulled_job *job = &pulled->jobs[i];
+        jobs[i] = (struct app_leased_job){job->job, job->id, job->settings, job->due_ms, job->until_ms};
+    }
+    if (has_left(wait)) {
+        give_back(app, &leased);
+        end_empty(wait);
+        return;
+    }
+    metrics_count(app->metrics, METRICS_COUNTER_LEASED, pulled->count);
+    end_with(wait, &leased);
+}
+
+static void start_due_timer(struct lease_topic *topic, const struct store_pulled *pulled)
+{
+    int64_t wait_ms = pulled->next_ms - pulled->now_ms;
+    if (pulled->next_ms < 0)
+        timer_stop(topic->due);
+    else
+        timer_start(topic->due, (wait_ms > 0 ? wait_ms : 0) * 1000 + 1000);
+}
+
+static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
+                        const struct store_pulled *pulled)
+{
+    topic->has_more |= pulled->has_more;
+    if (pulled->count == 0 && !pulled->has_more && wait->what.wait_ms > 0) {
+        topic->is_announced = true;
+        topic->announced_us = wait->asked_us;
+    }
+    start_due_timer(topic, pulled);
+}
+
+/* Ends the requests that do not wait. A request that came during the round must be asked for: its job may
+ * have come during the round, too. */
+static void end_round_without_more(struct lease_topic *topic)
+{
+    for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
+        struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
+        next = link->next;
+        if (wait->what.wait_ms == 0 && wait->round < topic->round)
+            end_empty(wait);
+        else if (wait->what.wait_ms == 0 || !topic->is_announced)
+            ask_soon(topic);
+    }
+}
+
+static void end_round(struct lease_topic *topic)
+{
+    if (topic->has_more) {
+        topic->width = topic->width * 2 < WIDTH_MAX ? topic->width * 2 : WIDTH_MAX;
+        ask_soon(topic);
+    } else {
+        topic->width = WIDTH_MIN;
+        end_round_without_more(topic);
+    }
+    free_if_idle(topic);
+}
+
+static void on_pulled(void *arg, enum status status, const struct store_pulled *pulled)
+{
+    struct app_lease_wait *wait = arg;
+    struct lease_topic *topic = wait->topic;
+    wait->is_asking = false;
+    topic->asking--;
+    if (status == STATUS_OK)
+        note_result(topic, wait, pulled);
+    else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
+        topic->has_more = true; /* so that the other requests get the same answer */
+    if (status != STATUS_OK)
+        end_refused(wait, status);
+    else if (pulled->count > 0)
+        end_leased(wait, pulled);
+    else if (wait->is_over || pulled->is_repeated)
+        end_empty(wait);
+    if (topic->asking == 0)
+        end_round(topic);
+}
+
+static void ask(struct lease_topic *topic, struct app_lease_wait *wait)
+{
+    const struct app_lease *what = &wait->what;
+    struct store_pull pull = {
+        .topic = what->topic,
+        .max = what->max,
+        .lease_ms = what->lease_ms,
+        .wait_ms = what->wait_ms > 0 ? ANNOUNCE_MS : 0,
+        .once = what->once,
+    };
+    wait->is_asking = wait->was_asked = true;
+    wait->asked_us = loop_now_us(topic->leases->loop);
+    topic->asking++;
+    store_pull(topic->leases->app->store, &pull, on_pulled, wait);
+}
+
+/* Asks for the first requests of the queue. A request with an idempotency key is asked for at once, because
+ * its jobs may be leased already. */
+static void ask_first(struct lease_topic *topic)
+{
+    size_t count = 0;
+    for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
+        struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
+        bool is_first = count < topic->width, has_key = wait->what.once.size && !wait->was_asked;
+        next = link->next;
+        if (!is_first && !has_key)
+            continue;
+        if (has_left(wait)) {
+            end_empty(wait);
+            continue;
+        }
+        ask(topic, wait);
+        count += is_first;
+    }
+}
+
+static void begin_round(struct lease_topic *topic)
+{
+    topic->has_more = false;
+    topic->round++;
+    ask_first(topic);
+    free_if_idle(topic);
+}
+
+/* Begins a round of each topic that needs one and has none under way. */
+static void leases_on_turn_end(void *arg)
+{
+    struct app_leases *leases = arg;
+    for (struct list *link = leases->turn.next, *next; link != &leases->turn; link = next) {
+        struct lease_topic *topic = LIST_ENTRY(link, struct lease_topic, turn_link);
+        next = link->next;
+        if (topic->asking > 0)
+            continue;
+        list_remove(link);
+        begin_round(topic);
+    }
+}
+
+/* ---- announcements and renewal ---- */
+
+static void for_each_topic(struct app_leases *leases, void (*fn)(struct lease_topic *))
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct list *bucket = &leases->buckets[i];
+        for (struct list *link = bucket->next, *next; link != bucket; link = next) {
+            next = link->next;
+            fn(LIST_ENTRY(link, struct lease_topic, link));
+        }
+    }
+}
+
+static void on_wake(void *arg, struct slice name)
+{
+    struct app_leases *leases = arg;
+    if (name.size == 0) {
+        for_each_topic(leases, ask_soon);
+        return;
+    }
+    struct lease_topic *topic = find_topic(leases, name);
+    if (topic)
+        ask_soon(topic);
+}
+
+static void on_renewal(void *arg)
+{
+    struct app_leases *leases = arg;
+    timer_start(leases->renewal, RENEW_MS * 1000);
+    for_each_topic(leases, ask_soon);
+}
+
+/* ---- a request ---- */
+
+static void on_wait_end(void *arg)
+{
+    struct app_lease_wait *wait = arg;
+    struct lease_topic *topic = wait->topic;
+    wait->is_over = true;
+    if (wait->is_asking)
+        return;
+    end_empty(wait);
+    free_if_idle(topic);
+}
+
+void app_lease_leave(struct app_lease_wait *wait)
+{
+    on_wait_end(wait);
+}
+
+void app_lease_drop(struct app_lease_wait *wait)
+{
+    struct lease_topic *topic = wait->topic;
+    leave_queue(wait);
+    free(wait);
+    free_if_idle(topic);
+}
+
+/* Returns whether the request only has to wait behind others. */
+static bool is_behind_others(const struct lease_topic *topic, const struct app_lease *what, int64_t now_us)
+{
+    return !list_is_empty(&topic->queue) && topic->is_announced && what->wait_ms > 0 && !what->once.size &&
+           now_us - topic->announced_us < (ANNOUNCE_MS - RENEW_MS) * INT64_C(1000);
+}
+
+static bool is_refused(struct app_leases *leases, struct app_lease_wait *wait)
+{
+    struct app *app = leases->app;
+    if (!use_case_is_sibling(wait->what.topic, on_refusal, wait) &&
+        !use_case_is_unready(app, wait->what.topic, on_refusal, wait))
+        return false;
+    free(wait);
+    return true;
+}
+
+struct app_lease_wait *app_lease(struct app *app, const struct app_lease *what, app_leased_fn *fn, void *arg)
+{
+    struct app_leases *leases = app->leases;
+    struct app_lease_wait *wait = NEW(struct app_lease_wait);
+    *wait = (struct app_lease_wait){.what = *what, .fn = fn, .arg = arg};
+    list_init(&wait->link);
+    if (is_refused(leases, wait))
+        return NULL;
+    if (leases->is_draining)
+        wait->what.wait_ms = 0;
+    struct lease_topic *topic = find_topic(leases, what->topic);
+    if (!topic)
+        topic = new_topic(leases, what->topic);
+    if (!is_behind_others(topic, &wait->what, loop_now_us(leases->loop)))
+        ask_soon(topic);
+    wait->topic = topic;
+    wait->round = topic->round;
+    list_append(&topic->queue, &wait->link);
+    if (wait->what.wait_ms > 0) {
+        wait->end = timer_new(leases->loop, on_wait_end, wait);
+        timer_start(wait->end, wait->what.wait_ms * 1000);
+    }
+    return wait;
+}
+
+/* ---- the leases of a reactor ---- */
+
+static void drain_topic(struct lease_topic *topic)
+{
+    for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
+        struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
+        next = link->next;
+        wait->is_over = true;
+        if (!wait->is_asking && wait->what.wait_ms > 0)
+            end_empty(wait);
+    }
+    free_if_idle(topic);
+}
+
+struct app_leases *app_leases_new(struct loop *loop, struct app *app)
+{
+    struct app_leases *leases = NEW(struct app_leases);
+    leases->loop = loop;
+    leases->app = app;
+    leases->renewal = timer_new(loop, on_renewal, leases);
+    for (size_t i = 0; i < BUCKETS; i++)
+        list_init(&leases->buckets[i]);
+    list_init(&leases->turn);
+    leases->hook = hook_new(loop, LOOP_PHASE_DECIDE, leases_on_turn_end, leases);
+    store_on_pull_wake(app->store, on_wake, leases);
+    return leases;
+}
+
+void app_leases_free(struct app_leases *leases)
+{
+    if (!leases)
+        return;
+    assert(leases->topic_count == 0);
+    hook_free(leases->hook);
+    timer_free(leases->renewal);
+    free(leases);
+}
+
+void app_leases_drain(struct app_leases *leases)
+{
+    leases->is_draining = true;
+    for_each_topic(leases, drain_topic);
+}

@@ -1,0 +1,106 @@
+/* lease.h - use cases of pull topics: workers lease jobs, wait for them, and end their leases.
+ *
+ * Requests of one topic are served in the order in which they came to this reactor. A request that finds no
+ * job may wait. Waiting requests cost nothing: one of them is asked for again when Redis announces a job,
+ * when the next job is due, and every few seconds in case an announcement was lost. A worker that has left
+ * leases nothing. */
+#ifndef DUEPOST_APP_LEASE_H
+#define DUEPOST_APP_LEASE_H
+
+#include "app/app.h"
+
+struct loop;
+struct app_leases; /* the waiting requests of one reactor */
+struct app_lease_wait;
+
+enum { APP_LEASE_JOBS_MAX = 100 };
+
+/* Borrows the app. */
+struct app_leases *app_leases_new(struct loop *, struct app *);
+
+/* Call it when no request waits any more, after the store is freed. NULL is ignored. */
+void app_leases_free(struct app_leases *);
+
+/* Ends the waiting requests with empty lists. From now on no request waits. */
+void app_leases_drain(struct app_leases *);
+
+/* ---- leasing ---- */
+
+struct app_lease {
+    const struct app_caller *caller;
+    struct slice topic;
+    size_t max;                /* 1 to APP_LEASE_JOBS_MAX */
+    int64_t lease_ms, wait_ms; /* wait_ms is 0 for a request that does not wait */
+    struct slice once;         /* the fingerprint and the idempotency key; empty: none */
+};
+
+struct app_leased_job {
+    const struct job *job; /* job->attempts + 1 is the number of the attempt that has begun */
+    struct slice id;
+    struct slice settings; /* of its topic; empty: none */
+    int64_t due_ms, until_ms;
+};
+
+struct app_leased {
+    struct slice token; /* of all jobs; empty without jobs */
+    const struct app_leased_job *jobs;
+    size_t count;
+    bool is_kept; /* the request can be repeated with its idempotency key, and gets the same leases */
+};
+
+/* The struct is NULL unless the end is DONE. A topic whose jobs are POSTed ends with NOT_PULL. */
+typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct app_leased *);
+
+/* Begins a request, and returns it while it is not ended. Returns NULL if the callback was called already. */
+struct app_lease_wait *app_lease(struct app *, const struct app_lease *, app_leased_fn *, void *arg);
+
+/* Ends a request whose worker has left, with an empty list. The callback may follow later. */
+void app_lease_leave(struct app_lease_wait *);
+
+/* Ends a request without a callback, when its server is freed. */
+void app_lease_drop(struct app_lease_wait *);
+
+/* ---- answers ---- */
+
+/* The jobs of an answer that is on its way to the worker. */
+struct app_grant;
+
+/* Notes the jobs of an answer. Copies what it needs. */
+struct app_grant *app_grant_new(struct app *, const struct app_leased *);
+
+/* Ends a grant. If the worker did not get the answer, gives the jobs back, without an attempt. */
+void app_grant_end(struct app_grant *, bool was_sent);
+
+/* ---- ends of leases ---- */
+
+enum app_lease_action {
+    APP_LEASE_COMPLETE,
+    APP_LEASE_RETRY,
+    APP_LEASE_BURY,
+    APP_LEASE_EXTEND,
+    APP_LEASE_RELEASE,
+};
+
+struct app_lease_end {
+    enum app_lease_action action;
+    struct slice id, token;
+    struct slice error; /* RETRY, BURY: the worker's text; empty: none */
+    bool has_delay;     /* RETRY */
+    int64_t delay_ms;
+    int64_t lease_ms; /* EXTEND */
+};
+
+struct app_lease_ended {
+    enum job_state state;
+    int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: when the job is due again */
+    struct slice reason; /* of a job that is dead now */
+    bool has_state;      /* NOT_HELD: the job exists, and state is its state */
+};
+
+/* The struct is NULL unless the end is DONE or NOT_HELD, with which nothing has changed. */
+typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
+
+void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,
+                   app_lease_ended_fn *, void *arg);
+
+#endif

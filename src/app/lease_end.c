@@ -1,0 +1,173 @@
+/* lease_end.c - the ends of leases, and jobs that go back because their worker did not get them. */
+#include <stdlib.h>
+
+#include "app/audit.h"
+#include "app/lease.h"
+#include "app/use_case.h"
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "job/job_id.h"
+#include "store/pull.h"
+
+/* ---- ends ---- */
+
+static const struct {
+    enum store_pull_action action;
+    const char *event; /* in the log */
+} actions[] = {
+    [APP_LEASE_COMPLETE] = {STORE_PULL_COMPLETE, "lease_completed"},
+    [APP_LEASE_RETRY] = {STORE_PULL_RETRY, "lease_retried"},
+    [APP_LEASE_BURY] = {STORE_PULL_BURY, "lease_buried"},
+    [APP_LEASE_EXTEND] = {STORE_PULL_EXTEND, "lease_extended"},
+    [APP_LEASE_RELEASE] = {STORE_PULL_RELEASE, "lease_released"},
+};
+
+struct lease_ending {
+    struct app *app;
+    const struct app_caller *caller;
+    struct app_lease_end what;
+    app_lease_ended_fn *fn;
+    void *arg;
+};
+
+static enum job_state state_after(enum app_lease_action action, const struct store_pull_ended *ended)
+{
+    switch (action) {
+    case APP_LEASE_COMPLETE:
+        return JOB_STATE_DELIVERED;
+    case APP_LEASE_RETRY:
+        return ended->is_dead                 ? JOB_STATE_DEAD
+               : ended->at_ms > ended->now_ms ? JOB_STATE_DELAYED
+                                              : JOB_STATE_READY;
+    case APP_LEASE_BURY:
+        return JOB_STATE_DEAD;
+    case APP_LEASE_EXTEND:
+        return JOB_STATE_LEASED;
+    case APP_LEASE_RELEASE:
+        break;
+    }
+    return JOB_STATE_READY;
+}
+
+static void on_refusal(void *arg, const struct app_verdict *verdict)
+{
+    struct lease_ending *ending = arg;
+    ending->fn(ending->arg, verdict, NULL);
+}
+
+static void on_pull_ended(void *arg, enum status status, const struct store_pull_ended *found)
+{
+    struct lease_ending *ending = arg;
+    struct app_verdict verdict = {.end = status == STATUS_OK ? APP_DONE : APP_NOT_HELD};
+    audit_one_of_many(ending->caller, actions[ending->what.action].event, ending->what.id, status);
+    if (status == STATUS_OK || status == STATUS_STALE) {
+        struct app_lease_ended ended = {
+            .state = status == STATUS_OK ? state_after(ending->what.action, found) : found->state,
+            .at_ms = found->at_ms,
+            .reason = found->reason,
+            .has_state = status == STATUS_OK || found->has_state,
+        };
+        ending->fn(ending->arg, &verdict, &ended);
+    } else {
+        use_case_end(ending->app, ending->what.id, status, NULL, on_refusal, ending);
+    }
+    free(ending);
+}
+
+void app_lease_end(struct app *app, const struct app_caller *caller, const struct app_lease_end *what,
+                   app_lease_ended_fn *fn, void *arg)
+{
+    struct lease_ending *ending = NEW(struct lease_ending);
+    *ending = (struct lease_ending){app, caller, *what, fn, arg};
+    if (use_case_is_unready(app, what->id, on_refusal, ending)) {
+        free(ending);
+        return;
+    }
+    struct store_pull_end end = {
+        .action = actions[what->action].action,
+        .id = what->id,
+        .token = what->token,
+        .error = what->error,
+        .has_delay = what->has_delay,
+        .delay_ms = what->delay_ms,
+        .lease_ms = what->lease_ms,
+        .schedule = app->schedule,
+    };
+    store_pull_end(app->store, &end, on_pull_ended, ending);
+}
+
+/* ---- answers ---- */
+
+enum { GRANT_IDS_MAX = APP_LEASE_JOBS_MAX * JOB_KEY_MAX };
+
+struct app_grant {
+    struct app *app;
+    struct buffer text; /* the token, then the ids */
+    size_t token_bytes;
+    size_t id_bytes[APP_LEASE_JOBS_MAX];
+    size_t count;
+    size_t pending; /* jobs on their way back */
+    bool is_kept;
+};
+
+static void grant_free(struct app_grant *grant)
+{
+    buffer_fini(&grant->text);
+    free(grant);
+}
+
+struct app_grant *app_grant_new(struct app *app, const struct app_leased *leased)
+{
+    struct app_grant *grant = NEW(struct app_grant);
+    grant->app = app;
+    grant->count = leased->count;
+    grant->is_kept = leased->is_kept;
+    grant->token_bytes = leased->token.size;
+    buffer_init(&grant->text, leased->token.size + GRANT_IDS_MAX);
+    buffer_append(&grant->text, leased->token);
+    for (size_t i = 0; i < leased->count; i++) {
+        grant->id_bytes[i] = leased->jobs[i].id.size;
+        buffer_append(&grant->text, leased->jobs[i].id);
+    }
+    return grant;
+}
+
+static void on_returned(void *arg, enum status status, const struct store_pull_ended *ended)
+{
+    struct app_grant *grant = arg;
+    (void)ended;
+    if (status == STATUS_OK)
+        metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
+    else
+        log_debug("lease_not_returned", LOG_NUMBER("status", status)); /* it runs out */
+    if (--grant->pending == 0)
+        grant_free(grant);
+}
+
+static void give_back(struct app_grant *grant)
+{
+    struct slice text = buffer_slice(&grant->text);
+    struct store_pull_end end = {.action = STORE_PULL_RELEASE,
+                                 .token = slice_from(text.data, grant->token_bytes)};
+    text = slice_skip(text, grant->token_bytes);
+    grant->pending = grant->count;
+    log_info("leases_returned", LOG_TEXT("why", "the worker did not get the answer"),
+             LOG_NUMBER("jobs", grant->count));
+    for (size_t i = 0; i < grant->count; i++) {
+        end.id = slice_from(text.data, grant->id_bytes[i]);
+        text = slice_skip(text, end.id.size);
+        store_pull_end(grant->app->store, &end, on_returned, grant);
+    }
+}
+
+void app_grant_end(struct app_grant *grant, bool was_sent)
+{
+    /* With an idempotency key, the worker can ask for the same leases again. Without a store, the process
+     * ends. */
+    if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store)
+        grant_free(grant);
+    else
+        give_back(grant);
+}

@@ -1,0 +1,162 @@
+#include "job/lease_text.h"
+
+#include <stdio.h>
+
+#include "job/job_id.h"
+#include "job/job_parse.h"
+#include "job/json.h"
+#include "job/members.h"
+
+/* ---- requests for jobs ---- */
+
+#define REQUEST(member) MEMBER_FIELD(struct lease_request, member)
+
+static const struct member request_rows[] = {
+    {MEMBER_NAMED("", "max"), MEMBER_INTEGER, .flags = MEMBER_SENT, REQUEST(max), .min = 1,
+     .max = LEASE_JOBS_MAX, .fallback = 1},
+    {MEMBER_NAMED("", "lease"), MEMBER_SECONDS, .flags = MEMBER_SENT, REQUEST(lease_ms), .min = LEASE_MIN_MS,
+     .max = LEASE_MAX_MS, .fallback = LEASE_DEFAULT_MS},
+    {MEMBER_NAMED("", "wait"), MEMBER_SECONDS, .flags = MEMBER_SENT, REQUEST(wait_ms),
+     .max = LEASE_WAIT_MAX_MS},
+};
+
+static const struct members request_members = {MEMBER_ROWS(request_rows), .noun = "field", .prefix = ""};
+
+/* Parses an object by its table. text receives unescaped strings. */
+static enum status parse_object(const struct members *table, struct slice text, void *of, struct buffer *room,
+                                struct job_errors *errors)
+{
+    struct member_parse parse = {.table = table, .of = of, .text = room, .errors = errors};
+    job_errors_clear(errors);
+    enum status status = job_parse_document(text, errors);
+    if (status == STATUS_OK)
+        members_parse(&parse, text);
+    if (room->failed)
+        return STATUS_NO_MEMORY;
+    return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
+}
+
+enum status lease_request_parse(struct slice text, struct lease_request *request, struct job_errors *errors)
+{
+    struct buffer room;
+    *request = (struct lease_request){.max = 0};
+    if (slice_trim(text).size == 0)
+        text = SLICE("{}");
+    buffer_init_fallible(&room, text.size);
+    enum status status = parse_object(&request_members, text, request, &room, errors);
+    buffer_fini(&room);
+    return status;
+}
+
+/* ---- ends ---- */
+
+static void check_job_id(struct member_parse *parse, const struct member *member)
+{
+    const struct lease_end_text *end = parse->of;
+    if (!job_id_is_valid(end->job_id))
+        job_errors_add(parse->errors, member->path,
+                       "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
+}
+
+static void check_token(struct member_parse *parse, const struct member *member)
+{
+    const struct lease_end_text *end = parse->of;
+    if (end->token.size == 0 || end->token.size > LEASE_TOKEN_MAX)
+        job_errors_add(parse->errors, member->path, "must be the token of a lease");
+}
+
+#define END(member) MEMBER_FIELD(struct lease_end_text, member)
+#define HAS(member) MEMBER_HAS(struct lease_end_text, member)
+#define JOB_ID_ROW                                                                                           \
+    {                                                                                                        \
+        MEMBER_NAMED("", "jobId"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_REQUIRED, END(job_id),         \
+                                                HAS(job_id.size), .check = check_job_id                      \
+    }
+#define TOKEN_ROW                                                                                            \
+    {                                                                                                        \
+        MEMBER_NAMED("", "token"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_REQUIRED, END(token),          \
+                                                HAS(token.size), .check = check_token                        \
+    }
+#define ERROR_ROW                                                                                            \
+    {                                                                                                        \
+        MEMBER_NAMED("", "error"), MEMBER_TEXT, .flags = MEMBER_SENT, END(error), HAS(error.size),           \
+                                                .max = LEASE_ERROR_MAX                                       \
+    }
+
+static const struct member name_rows[] = {JOB_ID_ROW, TOKEN_ROW};
+static const struct member retry_rows[] = {
+    JOB_ID_ROW,
+    TOKEN_ROW,
+    {MEMBER_NAMED("", "delay"), MEMBER_SECONDS, .flags = MEMBER_SENT, END(delay_ms), HAS(has_delay),
+     .max = JOB_WAIT_MAX_MS},
+    ERROR_ROW,
+};
+static const struct member bury_rows[] = {JOB_ID_ROW, TOKEN_ROW, ERROR_ROW};
+static const struct member extend_rows[] = {
+    JOB_ID_ROW,
+    TOKEN_ROW,
+    {MEMBER_NAMED("", "lease"), MEMBER_SECONDS, .flags = MEMBER_SENT, END(lease_ms), .min = LEASE_MIN_MS,
+     .max = LEASE_MAX_MS, .fallback = LEASE_DEFAULT_MS},
+};
+
+static const struct members ends[LEASE_END_COUNT] = {
+    [LEASE_END_COMPLETE] = {MEMBER_ROWS(name_rows), .noun = "field", .prefix = ""},
+    [LEASE_END_RETRY] = {MEMBER_ROWS(retry_rows), .noun = "field", .prefix = ""},
+    [LEASE_END_BURY] = {MEMBER_ROWS(bury_rows), .noun = "field", .prefix = ""},
+    [LEASE_END_EXTEND] = {MEMBER_ROWS(extend_rows), .noun = "field", .prefix = ""},
+    [LEASE_END_RELEASE] = {MEMBER_ROWS(name_rows), .noun = "field", .prefix = ""},
+};
+
+enum status lease_end_parse(enum lease_end_kind kind, struct slice text, struct lease_end_text *end,
+                            struct job_errors *errors)
+{
+    *end = (struct lease_end_text){.has_delay = false};
+    buffer_init_fallible(&end->text, text.size);
+    enum status status = parse_object(&ends[kind], text, end, &end->text, errors);
+    if (status != STATUS_OK)
+        lease_end_fini(end);
+    return status;
+}
+
+void lease_end_fini(struct lease_end_text *end)
+{
+    buffer_fini(&end->text);
+}
+
+/* ---- arrays ---- */
+
+bool lease_ends_are_many(struct slice text)
+{
+    struct json_cursor cursor;
+    return json_open(text, &cursor) && cursor.close == ']';
+}
+
+static enum status refuse_array(struct job_errors *errors, const char *detail)
+{
+    job_errors_add(errors, "", detail);
+    return STATUS_INVALID;
+}
+
+enum status lease_ends_cut(struct slice text, struct lease_end_items *items, struct job_errors *errors)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX + 1, JOB_MEMBERS_MAX};
+    struct json_fault fault;
+    struct json_cursor cursor;
+    struct slice item;
+    char detail[JOB_ERROR_TEXT_SIZE];
+    job_errors_clear(errors);
+    items->count = 0;
+    enum status status = json_check(text, &limits, &fault);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK) {
+        snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
+        return refuse_array(errors, detail);
+    }
+    for (bool is_open = json_open(text, &cursor); is_open && json_next_item(&cursor, &item);) {
+        if (items->count == LEASE_JOBS_MAX)
+            return refuse_array(errors, "must have at most 100 items");
+        items->items[items->count++] = item;
+    }
+    return items->count > 0 ? STATUS_OK : refuse_array(errors, "must have at least one item");
+}
