@@ -166,7 +166,7 @@ static struct slice copy_detail(struct slice error, char detail[ATTEMPT_DETAIL_M
 {
     size_t used = 0;
     while (error.size) {
-        size_t size = utf8_size((uint8_t)*error.data);
+        size_t size = (uint8_t)*error.data < 0x80 ? 1 : utf8_size((uint8_t)*error.data);
         if (size == 0 || size > error.size || used + size > ATTEMPT_DETAIL_MAX)
             break;
         memcpy(detail + used, error.data, size);
