@@ -188,8 +188,8 @@ static void begin_item(struct lease_item *item, struct slice text)
     app_lease_end(app_of(exchange), &exchange->caller, &end, on_ended, item);
 }
 
-static void begin(struct exchange *exchange, enum lease_end_kind kind, const struct lease_end_items *items,
-                  bool is_many)
+static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind,
+                             const struct lease_end_items *items, bool is_many)
 {
     struct lease_ends *ends = memory_new(sizeof *ends + items->count * sizeof *ends->items);
     ends->exchange = exchange;
@@ -220,7 +220,7 @@ static void handle(struct exchange *exchange, enum lease_end_kind kind)
         return;
     }
     access_charge(exchange, items.count);
-    begin(exchange, kind, &items, is_many);
+    lease_ends_begin(exchange, kind, &items, is_many);
 }
 
 HANDLER(complete_handle)

@@ -108,7 +108,7 @@ static void on_left(void *arg)
         app_lease_leave(leasing->wait);
 }
 
-static void begin(struct exchange *exchange, const struct lease_request *request)
+static void leasing_begin(struct exchange *exchange, const struct lease_request *request)
 {
     struct leasing *leasing = NEW(struct leasing);
     leasing->exchange = exchange;
@@ -139,5 +139,5 @@ HANDLER(lease_handle)
     if (status != STATUS_OK)
         problem_answer_unparsed(exchange, status, "request", &errors);
     else if (idempotency_begin(exchange, exchange->topic))
-        begin(exchange, &request);
+        leasing_begin(exchange, &request);
 }

@@ -253,7 +253,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
         end_round(topic);
 }
 
-static void ask(struct lease_topic *topic, struct app_lease_wait *wait)
+static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
 {
     const struct app_lease *what = &wait->what;
     struct store_pull pull = {
@@ -284,7 +284,7 @@ static void ask_first(struct lease_topic *topic)
             end_empty(wait);
             continue;
         }
-        ask(topic, wait);
+        lease_ask(topic, wait);
         count += is_first;
     }
 }

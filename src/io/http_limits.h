@@ -41,8 +41,7 @@ enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *fr
 void http_limits_leave(struct http_limits *, struct http_place *); /* may be called twice */
 
 /* Counts a request that may wait long for its answer. Returns false if the limit is reached. The connection
- * of the request does not count for its address any more: many clients that wait behind one address are no
- * attack. */
+ * of the request does not count for its address any more, because many workers may be behind one address. */
 bool http_limits_linger(struct http_limits *, struct http_place *);
 void http_limits_end_linger(struct http_limits *);
 

@@ -378,8 +378,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 1000000,
             .fallback = "10000",
             .help = "maximum number of workers that wait for jobs of pull topics; beyond: 503",
-            .text = "A connection that has waited does not count for max-connections-per-address, so many\n"
-                    "workers may be behind one address. It counts for max-connections.",
+            .text = "Many workers may be behind one address: a connection that has waited does not count\n"
+                    "for max-connections-per-address. It counts for max-connections.",
         },
     [OPTION_MAX_BODIES] =
         {

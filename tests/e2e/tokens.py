@@ -5,7 +5,7 @@ import itertools
 
 import scratch
 
-SCOPES = ["schedule", "read", "cancel", "admin"]
+SCOPES = ["schedule", "read", "cancel", "admin", "lease"]
 _numbers = itertools.count(1)
 
 
