@@ -5,6 +5,7 @@
 -- Returns {now_us, result ...}. A result is 1 if an attempt was running, 0 if no attempt was running,
 -- NOT_FOUND, AGAIN or NOT_AS_SEEN.
 -- uses: cancel check
+-- plain: take
 check(2, 2)
 
 local replies = {now_us}

@@ -8,7 +8,7 @@
 -- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are those
 -- of the jobs, and a few topics that were skipped because their settings cannot be read or require something
 -- that this process does not support.
--- uses: attempts crashes due expiry places probe settings weights
+-- uses: due expiry forget_lost places probe serve settings weights
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -17,33 +17,19 @@ local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
 
--- Topics that are not served here. A claim that finds no others waits for the next bell or second, as if there were none.
-local passed, is_passed = {}, {}
-local PASSED_MAX = 4
-local function may_serve(topic)
-  if not has(TOPICS) and not has(PATTERNS) then return true end
-  local owner = owner_of(topic)
-  if settings_of(owner) ~= UNREADABLE and knows_needs(owner) then return true end
-  if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end
-  is_passed[topic] = true
-  return false
-end
-
--- Returns how many of these jobs of a topic may be leased now.
+-- Returns how many of these jobs of a topic may be leased now, and the limit of its jobs in flight.
 local function most_of(topic, most)
-  local own = settings_of(topic)
-  if own.paused or own.delivery == 'pull' or not may_serve(topic) then return 0 end
+  if has_settings() then return most_by_settings(topic, most) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
-  most = math.min(most, limit_of(topic) - in_flight[topic])
-  if own.order == 'fifo' and has(LINES) and line_until(topic) then return 0 end
-  return own.rate and math.min(most, (tokens_of(topic))) or most
+  local limit = tonumber(ARGV[1])
+  return math.min(most, limit - in_flight[topic]), limit
 end
 
 -- When a topic is far behind, a quarter of its places go to the jobs that became due last, so that a new job does not wait for
 -- all retries before it. A topic that runs only a few jobs at once keeps its order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
-  local quarter = limit_of(turn.topic) < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
+  local quarter = turn.limit < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
   if quarter == 0 then return end
   local last = call('ZREVRANGEBYSCORE', bucket_of(turn.topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
   local kept = most - quarter
@@ -52,10 +38,12 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
+local NONE_HELD = {}
 -- Returns the first places of a topic's due jobs, up to a number. next: the score of the place after them, or false.
 local function plan_turn(topic, most, score, weight)
-  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, taken = 0, holders = {}, spending = 0, is_front = true}
-  most = most_of(topic, most)
+  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, dues = NONE_HELD, taken = 0, holders = {},
+    spending = 0, is_front = true}
+  most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
   while number < most and places[2 * number + 2] and is_due(places[2 * number + 2]) do
@@ -64,7 +52,7 @@ local function plan_turn(topic, most, score, weight)
   end
   turn.first, turn.next = places[2], places[2 * number + 2] or false
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
-  turn.dues = number > 0 and held_dues(topic, turn.ids) or {}
+  if number > 0 and has(HELD) then turn.dues = held_dues(topic, turn.ids) end
   return turn
 end
 
@@ -76,8 +64,7 @@ local function lease(turn, record)
   local id, due = turn.ids[at], turn.dues[at] or turn.scores[at]
   turn.taken = at
   if not record or #id < #turn.topic + 2 then
-    forget_crashes(id)
-    forget_attempts({id})
+    forget_lost(id)
     return true
   end
   bytes_left, left = bytes_left - #record, left - 1
@@ -88,7 +75,7 @@ local function lease(turn, record)
   replies[#replies + 1] = id
   replies[#replies + 1] = tonumber(due)
   replies[#replies + 1] = record
-  if settings_of(turn.topic).rate and not is_expired(record) then turn.spending = turn.spending + 1 end
+  if has_settings() and settings_of(turn.topic).rate and not is_expired(record) then turn.spending = turn.spending + 1 end
   return true
 end
 
@@ -161,12 +148,12 @@ local function take_turns()
   for i = 1, #found / 2 do topics[i], scores[i] = found[2 * i - 1], tonumber(found[2 * i]) end
   local is_alone = #topics == 1 -- no other topic waits for a turn
   local due_again = math.huge -- virtual time of the next turn of a topic with a weight
-  fetch_settings(topics)
+  if #topics > 1 and has_settings() then fetch_settings(topics) end
   look_at_holders(topics)
   for i = 1, #topics do
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
     rounds = rounds - 1
-    local weight = settings_of(topics[i]).weight or 1
+    local weight = has_settings() and settings_of(topics[i]).weight or 1
     local most = weight == 1 and share or share_before_next(i, weight, scores, turns, share)
     turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned), scores[i], weight)
     local number = #turns[i].ids
@@ -186,7 +173,7 @@ probe()
 while has_work() and take_turns() do end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
-write_held()
+if has(HELD) then write_held() end
 write_names()
 local is_idle, ready = #passed > 0 and #replies == HEAD, call('ZCARD', TURNS)
 if ready > 0 and not is_idle then ring() end
@@ -196,5 +183,5 @@ replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
 
-if has(TOPICS) or has(PATTERNS) then add_settings(replies, served) end
+if has_settings() then add_settings(replies, served) end
 return replies

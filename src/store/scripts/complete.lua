@@ -6,11 +6,11 @@
 -- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; of a worker's lease, the time when it began
 -- instead of 1, or 2 if this worker has completed the job before.
--- uses: check fence follow hour keep leases linger pull revive take
+-- uses: check fence follow hour keep late leases linger pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
-local may_keep = has(TOPICS) or has(PATTERNS)
+local may_keep = has_settings()
 local replies = {now_us}
 local gone, leased, pulled, by_topic = {}, {}, {}, {}
 
@@ -24,19 +24,18 @@ end
 local function complete(id, verdict, line, nonce, claim)
   local topic = topic_of(id)
   if not verdict then return is_pulled(nonce) and was_completed(id, nonce) and 2 or 0 end
-  if may_keep and retention_of(topic) and has_read_enough() then return RESULT_AGAIN end
+  if may_keep and keeps_ended(topic) and has_read_enough() then return RESULT_AGAIN end
   local its_worker = verdict == 'lease' and is_pulled(nonce)
   if its_worker then
     local result = note_pulled(id, nonce, claim, line)
     if result then return result end
-    if may_keep and line == '' and retention_of(topic) then line = line_of_completed(id, claim) end
+    if may_keep and line == '' and keeps_ended(topic) then line = line_of_completed(id, claim) end
   end
   if verdict == 'dead' then bring_back(id) end
   if may_keep then keep_job(id, 'delivered', line) end
   gone[#gone + 1] = id
   if verdict ~= 'lease' then
-    take(id)
-    count(topic, 'd', 1)
+    take_late(id)
   else
     by_topic[topic] = by_topic[topic] or {}
     table.insert(by_topic[topic], id)

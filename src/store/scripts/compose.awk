@@ -7,8 +7,9 @@
 # files that it uses itself. Of such a file a script carries the declarations that it reaches: a declaration is a "local" at
 # the start of a line, with the comment above it. Writes FOLDER/<script>.lua.
 #
-# A line "-- rare: <group>" above a helper says that most calls do not need it. The first call of a rare helper makes all of its
-# group, with the declarations that only the group reaches.
+# A line "-- rare: <group>" above a helper says that most calls do not need it. Such helpers cost one function a group, which makes
+# all of the group at its first call, with the declarations that only the group reaches. Where a helper is used by several groups,
+# and by nothing else, each has its own copy. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
 #
 # For each variable that a closure captures, Lua walks through all that are captured from the same function, the latest first;
 # what comes from further out, it copies. So the declarations stand in NESTED functions, one within the other.
@@ -35,6 +36,8 @@ FNR == 1 {
 }
 
 /^-- uses: / { uses[is_helper, file] = substr($0, 10) }
+
+/^-- plain: / { plain[file] = substr($0, 11) }
 
 !is_helper {
     text[file] = text[file] $0 "\n"
@@ -78,29 +81,36 @@ function declare(line,    names, i, count) {
             owner[names[i]] = part
 }
 
-# Marks the parts that a text reaches by their names. Parts of one group that only the group reaches are its own; users: how
-# many groups reach a part, and "" stands for the script itself.
-function reach(code, group,    words, count, i, found) {
+# Whether a part is rare in the script that is composed.
+function is_rare(part) { return part in rare && !(part in is_plain) }
+
+# Marks the parts that a text reaches by their names, and the groups. user: the group of the text, "" for the script itself.
+function reach(code, user,    words, count, i, found) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
     count = split(code, words, /[^A-Za-z0-9_]+/)
     for (i = 1; i <= count; i++) {
         found = owner[words[i]]
-        if (!found || (group, found) in is_reached)
+        if (!found || (user, found) in is_reached)
             continue
-        is_reached[group, found] = 1
-        if (found in rare) {
-            if (!(rare[found] in is_group)) {
-                is_group[rare[found]] = 1
-                groups[++group_count] = rare[found]
-            }
-            is_used[found] = 1
-        } else {
-            users[found]++
-            reached_by[found] = group
-            reach(body[found], group)
+        is_reached[user, found] = 1
+        if (!is_rare(found)) {
+            note_user(users, user, found)
+            reach(body[found], user)
+            continue
         }
+        if (rare[found] != user)
+            note_user(group_users, user, rare[found])
+        if (!is_used[found]++)
+            reach(body[found], rare[found])
     }
+}
+
+# Who uses a part or a group: names between blanks, " -" for the script itself.
+function note_user(all, user, used,    name) {
+    name = " " (user == "" ? "-" : user) " "
+    if (index(all[used], name) == 0)
+        all[used] = all[used] name
 }
 
 # Appends the used files to order, each behind those that it uses itself.
@@ -118,29 +128,72 @@ function put_in_order(names,    used, count, i) {
     }
 }
 
-# Where a part is: "" with all others, else in the function that makes its group.
-function home(part) {
-    if (part in rare)
-        return is_used[part] ? rare[part] : "-"
-    if (!users[part])
-        return "-"
-    return users[part] > 1 ? "" : reached_by[part]
+# Whether a part, or the function that makes a group, stands at this level: "" with all others, else within a group.
+function stands_at(level, its_users, may_be_copied,    names, count) {
+    count = split(its_users, names, " ")
+    if (count == 1)
+        return level == (names[1] == "-" ? "" : names[1])
+    if (may_be_copied && index(its_users, " - ") == 0)
+        return level != "" && index(its_users, " " level " ") > 0
+    return count > 1 && level == ""
 }
 
-# Rare functions that a script uses, behind the last of their group: at its first call, each makes all of them.
-function rare_group(group, parts_in_order, count,    i, its, makers, names, name) {
-    for (i = 1; i <= count; i++) {
-        if (home(parts_in_order[i]) != group)
-            continue
-        its = body[parts_in_order[i]]
-        if (parts_in_order[i] in rare) {
-            name = rare_name[parts_in_order[i]]
-            sub("local function " name, "function " name, its)
-            makers = makers "function " name "(...) make_" group "() return " name "(...) end\n"
+# A text with the rare helpers of other groups than its own asked from their groups.
+function with_groups(code, own,    done, word, part, before) {
+    while (match(code, /'[^'\n]*'|--[^\n]*|[A-Za-z0-9_]+/)) {
+        word = substr(code, RSTART, RLENGTH)
+        before = RSTART > 1 ? substr(code, RSTART - 1, 1) : ""
+        part = owner[word]
+        done = done substr(code, 1, RSTART - 1)
+        if (part && is_rare(part) && rare[part] != own && before != ".") {
+            if (done ~ /local (function )?$/) {
+                print "compose.awk: " word " is the name of a rare helper" > "/dev/stderr"
+                exit failed = 1
+            }
+            done = done "its_" rare[part] "()."
         }
-        names = names its
+        done = done word
+        code = substr(code, RSTART + RLENGTH)
     }
-    return "local function make_" group "()\n" names "end\n" makers
+    return done code
+}
+
+# The declarations of a level, in their order. A group is made behind the last of its rare helpers.
+function level_text(level,    i, part, whole, group, has_begun, made) {
+    for (i = 1; i <= total; i++) {
+        part = parts_in_order[i]
+        if (!is_rare(part)) {
+            if (!stands_at(level, users[part], body[part] ~ /(^|\n)local function /))
+                continue
+            whole = whole with_groups(body[part], level)
+            if (level == "" && (++emitted == NESTED[1] || emitted == NESTED[2])) {
+                whole = whole "return (function()\n"
+                level_ends = level_ends "end)()\n"
+            }
+        } else if (is_used[part] && rare[part] == level) {
+            made = body[part]
+            sub("local function " rare_name[part], "function " rare_name[part], made)
+            whole = whole with_groups(made, level)
+        } else if (is_used[part] && stands_at(level, group_users[rare[part]], 0)) {
+            group = rare[part]
+            if (!has_begun[group]++)
+                whole = whole "local its_" group "\n"
+            if (last[group] == i)
+                whole = whole group_text(group)
+        }
+    }
+    return whole
+}
+
+# The function that makes a group at its first call, and returns its rare helpers by name.
+function group_text(group,    names, count, i, list, fields) {
+    count = split(members[group], names, " ")
+    for (i = 1; i <= count; i++) {
+        list = list (i > 1 ? ", " : "") names[i]
+        fields = fields (i > 1 ? ", " : "") names[i] " = " names[i]
+    }
+    return "function its_" group "()\nlocal " list "\n" level_text(group) \
+        "local made = {" fields "}\nfunction its_" group "() return made end\nreturn made\nend\n"
 }
 
 function with_results(code,    done, word) {
@@ -156,58 +209,56 @@ function with_results(code,    done, word) {
     return done code
 }
 
-function compose(name,    flags, rest, whole, i, k, count, its, all, last, declared, emitted, ends) {
+# Notes the declarations of the used files in order, and what is rare of them.
+function put_parts_in_order(    i, k, its, part) {
+    total = 0
+    for (i = 1; i <= placed; i++) {
+        split(files[order[i]], its, " ")
+        for (k = 1; k in its; k++)
+            parts_in_order[++total] = its[k]
+    }
+    for (i = 1; i <= total; i++) {
+        part = parts_in_order[i]
+        if (!is_rare(part) || !is_used[part])
+            continue
+        last[rare[part]] = i
+        members[rare[part]] = members[rare[part]] " " rare_name[part]
+    }
+}
+
+function note_plain(name,    names, count, i) {
+    count = split(plain[name], names, " ")
+    for (i = 1; i <= count; i++) {
+        if (!(owner[names[i]] in rare)) {
+            print "compose.awk: no rare helper " names[i] > "/dev/stderr"
+            exit failed = 1
+        }
+        is_plain[owner[names[i]]] = 1
+    }
+}
+
+function compose(name,    flags, rest, whole) {
     split("", is_reached)
     split("", is_placed)
-    split("", is_group)
+    split("", is_plain)
     split("", is_used)
     split("", users)
-    split("", reached_by)
-    split("", all)
-    placed = group_count = count = 0
+    split("", group_users)
+    split("", last)
+    split("", members)
+    placed = emitted = 0
+    level_ends = ""
+    note_plain(name)
     put_in_order(uses[0, name])
     reach(text[name], "")
-    for (i = 1; i <= group_count; i++)
-        for (k in is_used)
-            if (rare[k] == groups[i])
-                reach(body[k], groups[i])
-    for (i = 1; i <= placed; i++) {
-        k = split(files[order[i]], its, " ")
-        for (k = 1; k in its; k++)
-            all[++count] = its[k]
-    }
-    for (i = 1; i <= count; i++) {
-        if (!(all[i] in rare) || !is_used[all[i]])
-            continue
-        last[rare[all[i]]] = i
-        declared[rare[all[i]]] = declared[rare[all[i]]] (declared[rare[all[i]]] ? ", " : "") rare_name[all[i]]
-    }
+    put_parts_in_order()
     rest = text[name]
     flags = "#!lua\n"
     if (match(rest, /^#![^\n]*\n/)) {
         flags = substr(rest, 1, RLENGTH)
         rest = substr(rest, RLENGTH + 1)
     }
-    whole = flags
-    for (i = 1; i <= count; i++) {
-        k = home(all[i])
-        if (k == "") {
-            whole = whole body[all[i]]
-            emitted++
-            if (emitted == NESTED[1] || emitted == NESTED[2]) {
-                whole = whole "return (function()\n"
-                ends = ends "end)()\n"
-            }
-        } else if (k != "-" && all[i] in rare) {
-            if (declared[k]) {
-                whole = whole "local " declared[k] "\n"
-                declared[k] = ""
-            }
-            if (last[k] == i)
-                whole = whole rare_group(k, all, count)
-        }
-    }
-    whole = whole rest ends
+    whole = flags level_text("") with_groups(rest, "") level_ends
     gsub(/@KNOWN_NEEDS@/, needs, whole)
     whole = with_results(whole)
     printf "%s", whole > (out "/" name ".lua")

@@ -92,12 +92,16 @@ end
 
 local function mend_held(id, topic)
   if call('ZSCORE', bucket_of(topic), id) then return end
+  is_there[HELD] = true
   unhold(topic, {id})
   mended('held ' .. id)
 end
 
 -- write_held dates the topic, or removes its entry.
-local function mend_held_topic(topic) held_topics[topic] = true end
+local function mend_held_topic(topic)
+  held_topics[topic] = true
+  is_there[HELD] = true
+end
 
 local function mend_attempts(id)
   if call('HEXISTS', JOBS, id) == 0 then

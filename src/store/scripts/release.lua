@@ -9,6 +9,7 @@
 --   receiver  whose circuit breaker holds the job, or -
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: again breaker check fence linger take
+-- plain: take
 check(2, 5, 3)
 for i = 5, #ARGV, 5 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end

@@ -26,7 +26,7 @@ for _, topic in ipairs(topics) do
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
     if dues[i] and places_now[i] and tonumber(dues[i]) < tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
-    if dues[i] and is_fifo(topic) then
+    if dues[i] and has_settings() and is_fifo(topic) then
       let_go(ids[i])
       touch(topic)
     end

@@ -7,6 +7,7 @@
 -- An attempt whose line has a 2xx status has not failed, and is not counted.
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: again attempts check fence follow hour linger revive take
+-- plain: take
 if has_follow_ups() then take_follow_ups(2, 5) end
 check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
@@ -24,7 +25,7 @@ for i = 2, #ARGV, 5 do
   if verdicts[number] then
     local wait = tonumber(ARGV[i + 2])
     local due = claims[number] and string.match(claims[number], '(%S+)$')
-    local keeps_place = is_fifo(topic_of(id))
+    local keeps_place = has_settings() and is_fifo(topic_of(id))
     local earliest = wait < 0 and not due and earliest_of(id)
     if keeps_place then due = due or call('ZSCORE', bucket_of(topic_of(id)), id) end
     if verdicts[number] == 'dead' then bring_back(id) end

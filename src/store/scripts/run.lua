@@ -35,7 +35,7 @@ local function run(id, when, tags, old, new)
   if old ~= '' then return RESULT_TAKEN end
   forget_crashes(id)
   if state == 'ready' then
-    if is_fifo(topic_of(id)) then
+    if has_settings() and is_fifo(topic_of(id)) then
       let_go(id)
       touch(topic_of(id))
     end

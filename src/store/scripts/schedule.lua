@@ -11,27 +11,17 @@
 -- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
 -- {state, due, record} of this job, or AGAIN. If the idempotency key is kept, the result is {'repeated', due,
 -- id} of the first answer, or REUSED.
--- uses: check idempotency locate places record url when
+-- uses: check existing idempotency places url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 local replies, scheduled = {now_us}, {}
 
--- A job that has the id. One of this very batch is in no bucket yet; one that is nowhere, the janitor
--- will make ready.
-local function existing(id)
-  local record = answer_record(id)
-  if not record then return RESULT_AGAIN end
-  local state, score = locate(id)
-  score = tonumber(score) or scheduled[id] or now
-  return {state or (score > now and 'delayed' or 'ready'), score, record}
-end
-
 local function add(id, when, record)
   if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
   if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
-    return existing(id)
+    return existing(id, scheduled[id])
   end
   room = room - 1
   scheduled[id] = put(id, at)

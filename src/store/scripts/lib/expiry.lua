@@ -12,6 +12,7 @@ end
 
 -- Returns whether the job has expired at this time, or now if it is absent. Reads only the members that job_record.c wrote; members further inside belong
 -- to the body. C decides; a record of another form counts as one that has not expired.
+-- rare: expiry
 local function is_expired(record, time)
   local match = string.match
   local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')

@@ -16,6 +16,10 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
+-- The same, if the lease is another's.
+-- rare: ended
+local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
+
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
 -- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process holds or has changed
 -- the job since, or only recovery holds it; 'dead' when the job died of that loss and was not changed
@@ -45,8 +49,8 @@ local function fence(first, size, keeps_lease)
       if claim then
         if string.match(claim, '^%S+') == nonce then
           verdict = 'lease'
-        elseif is_recovering(claim) then
-          verdict = late_verdict(id, nonce)
+        else
+          verdict = verdict_of_other(id, nonce, claim)
         end
       elseif has(CRASHES) or has(KEPT) then
         verdict = late_verdict(id, nonce)

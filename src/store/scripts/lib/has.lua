@@ -18,6 +18,10 @@ local KEPT = base .. 'kept' -- id -> see ended.lua
 -- has checked all of them and found no key.
 local is_there, has_rare_keys = {}, true
 local function has(key)
-  if is_there[key] == nil then is_there[key] = call('EXISTS', key) == 1 end
-  return is_there[key]
+  local there = is_there[key]
+  if there == nil then
+    there = has_rare_keys and call('EXISTS', key) == 1
+    is_there[key] = there
+  end
+  return there
 end

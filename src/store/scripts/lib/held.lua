@@ -8,6 +8,7 @@ local function held_of(topic) return base .. 'held:' .. topic end
 
 -- Topics whose held jobs this call has changed, and by how many there are more; written by write_held.
 local held_topics, held_change = {}, 0
+-- rare: held
 local function hold(topic, id, due)
   held_topics[topic] = true
   is_there[HELD] = true
@@ -15,8 +16,8 @@ local function hold(topic, id, due)
 end
 
 -- These ids leave their bucket.
+-- rare: held
 local function unhold(topic, ids)
-  if not has(HELD) then return end
   local number = call('ZREM', held_of(topic), unpack(ids))
   if number == 0 then return end
   held_topics[topic] = true
@@ -24,8 +25,11 @@ local function unhold(topic, ids)
 end
 
 -- When they were due, by their number; false for those that are not held.
+-- rare: held
 local function held_dues(topic, ids) return has(HELD) and call('ZMSCORE', held_of(topic), unpack(ids)) or {} end
 
+-- Does nothing where no job is held.
+-- rare: held
 local function write_held()
   for topic in pairs(held_topics) do
     local first = call('ZRANGE', held_of(topic), 0, 0, 'WITHSCORES')[2]

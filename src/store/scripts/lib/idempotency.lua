@@ -4,6 +4,7 @@
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 
 -- The answer that is kept for a key, as 'fingerprint due expiry id'; nothing if no answer is kept. once: see schedule.lua.
+-- rare: idempotency
 local function answered(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   local kept = call('HGET', IDEMPOTENCY, key)
@@ -13,6 +14,7 @@ local function answered(once)
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
+-- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   local expiry = integer(now + window)

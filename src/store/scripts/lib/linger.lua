@@ -19,6 +19,7 @@ local function take_cancelled(id)
 end
 
 -- The attempt of this claim is over; it may have lingered.
+-- rare: lingering
 local function end_lingering(id, nonce)
   local place = place_of(id, nonce)
   if not is_lingering(place) then return end

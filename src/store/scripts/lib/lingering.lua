@@ -9,12 +9,14 @@ local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end
 
+-- rare: lingering
 local function is_lingering(place)
   local key = lingering_of(place)
   return has(key) and call('ZSCORE', key, place) ~= false
 end
 
 -- The caller offers the topic.
+-- rare: lingering
 local function free_place(place)
   call('ZREM', lingering_of(place), place)
   call('HDEL', holders_of(topic_of(place)), place)

@@ -10,6 +10,7 @@ local function add_name(topic)
   names_added[#names_added + 1] = topic
 end
 
+-- rare: names
 local function doubt_name(topic)
   if not is_doubted[topic] then
     is_doubted[topic] = true
@@ -38,17 +39,21 @@ local function have_nothing(topics)
   return true
 end
 
--- Most topics that this call has emptied have nothing left: one query checks all of them. Returns the names that were removed.
-local function write_names()
+-- Most topics that this call has emptied have nothing left: one query checks all of them. Returns the names to remove.
+-- rare: names
+local function names_to_remove()
+  if have_nothing(names_doubted) then return names_doubted end
   local removed = {}
-  if #names_doubted > 0 and have_nothing(names_doubted) then
-    removed = names_doubted
-  else
-    for i = 1, #names_doubted do
-      local topic = names_doubted[i]
-      if #names_doubted > 1 and have_nothing({topic}) then removed[#removed + 1] = topic end
-    end
+  for i = 1, #names_doubted do
+    local topic = names_doubted[i]
+    if #names_doubted > 1 and have_nothing({topic}) then removed[#removed + 1] = topic end
   end
+  return removed
+end
+
+-- Returns the names that were removed.
+local function write_names()
+  local removed = #names_doubted > 0 and names_to_remove() or {}
   if #names_added > 0 then call('ZADD', NAMES, unpack(names_added)) end
   if #removed > 0 then call('ZREM', NAMES, unpack(removed)) end
   names_added, names_doubted, is_doubted = {}, {}, {}

@@ -4,26 +4,37 @@
 -- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
+-- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
+-- false for an empty bucket.
+local in_flight, first_scores = {}, {}
+
+-- rare: settings
 local function limit_of(topic)
   local own = settings_of(topic)
   return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
 end
 
--- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
--- false for an empty bucket.
-local in_flight, first_scores = {}, {}
-
--- Until when a topic whose first job is due may not be served: 'inf' while it is paused, its settings cannot be read or
--- its number in flight is at its limit, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
-local function held_until(topic, first_due)
+-- Until when a topic with settings may not be served; see held_until.
+-- rare: settings
+local function held_by_settings(topic, first_due)
   local own = settings_of(topic)
   if own.paused or own == UNREADABLE then return 'inf' end
   if (in_flight[topic] or call('HLEN', holders_of(topic))) >= limit_of(topic) then return 'inf' end
   local line_at = own.order == 'fifo' and line_until(topic)
   if line_at then return line_at end
-  if not own.rate then return end
-  local tokens, next_at = tokens_of(topic, first_due)
-  return tokens < 1 and integer(next_at) or nil
+  local tokens, next_at = math.huge, nil
+  if own.rate then tokens, next_at = tokens_of(topic, first_due) end
+  if tokens < 1 then return integer(next_at) end
+  if not is_pull(topic) then return end
+  call_waiters(topic)
+  return 'inf'
+end
+
+-- Until when a topic whose first job is due may not be in turns: 'inf' while it is paused, its settings cannot be read, its
+-- number in flight is at its limit or workers lease its jobs, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
+local function held_until(topic, first_due)
+  if has_settings() then return held_by_settings(topic, first_due) end
+  return (in_flight[topic] or call('HLEN', holders_of(topic))) >= tonumber(ARGV[1]) and 'inf' or nil
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
@@ -33,7 +44,7 @@ end
 -- is_new: the topic was in neither; is_kept: its bucket is as it was.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
-  local may_be_fifo = has_rare_keys and (has(TOPICS) or has(PATTERNS)) and (has(LINES) or has(HELD))
+  local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then first_scores[topic] = keep_line(topic) end
   local first = first_scores[topic]
   if first == nil then first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2] end
@@ -42,16 +53,12 @@ local function offer(topic, is_new, is_kept)
     if is_new or is_kept then return end
     due_removed[#due_removed + 1] = topic
     turns_removed[#turns_removed + 1] = topic
-    note_behind(topic, false)
+    if has(BEHIND) then note_behind(topic, false) end
     return
   end
   local is_ready, first_due = is_due(first), ms_of(first)
   local at = not is_ready and integer(first_due) or held_until(topic, first_due)
-  if not at and is_pull(topic) then
-    at = 'inf'
-    call_waiters(topic)
-  end
-  if not is_new or is_ready and at then note_behind(topic, is_ready and at) end
+  if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end
   if at then
     if at ~= 'inf' then note_due(at) end
     due_added[#due_added + 1] = at
@@ -91,5 +98,5 @@ local function write_offers(had_turn)
   if #due_added > 0 then call('ZADD', DUE, unpack(due_added)) end
   if #turns_added > 0 then add_turns(had_turn) end
   due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
-  write_behind()
+  if has(BEHIND) then write_behind() end
 end

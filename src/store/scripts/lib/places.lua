@@ -44,7 +44,7 @@ local function put_back(id, score)
   end
   list[#list + 1] = score
   list[#list + 1] = id
-  unhold(topic, {id}) -- it may have been waiting already
+  if has(HELD) then unhold(topic, {id}) end -- it may have been waiting already
 end
 
 -- Takes ids of a topic from its bucket; returns how many were there.
@@ -52,7 +52,7 @@ local function leave_bucket(topic, ids)
   local number = call('ZREM', bucket_of(topic), unpack(ids))
   waiting_change = waiting_change - number
   touch(topic, 'left')
-  unhold(topic, ids)
+  if has(HELD) then unhold(topic, ids) end
   return number
 end
 
@@ -65,7 +65,7 @@ local function leave_front(topic, ids, is_all)
     call('ZREMRANGEBYRANK', bucket_of(topic), '0', #ids - 1)
   end
   waiting_change = waiting_change - #ids
-  unhold(topic, ids)
+  if has(HELD) then unhold(topic, ids) end
 end
 
 local function delete_buckets()
@@ -103,6 +103,7 @@ local function last_score(topic, ms)
   return known[ms]
 end
 
+-- rare: ties
 local function is_full(topic, ms)
   local last = last_score(topic, ms)
   return last and last >= ms + (TIES - 1) / TIES
@@ -123,8 +124,11 @@ end
 -- Puts a job behind all others that are due in its ms, or a little later when that is full. Returns its ms.
 local function put(id, at)
   local topic, ms = topic_of(id), tonumber(at)
-  if is_full(topic, ms) then ms = next_ms(topic, ms) end
   local last = last_score(topic, ms)
+  if last and last >= ms + (TIES - 1) / TIES then
+    ms = next_ms(topic, ms)
+    last = last_score(topic, ms)
+  end
   local score = last and last + 1 / TIES or ms
   last_scores[topic][ms] = score
   put_back(id, score == ms and integer(ms) or score)
@@ -154,8 +158,8 @@ local function finish()
     if places[touched[i]] then write_places(touched[i], places[touched[i]]) end
   end
   write_waiting()
-  write_held()
-  fetch_settings(touched)
+  if has(HELD) then write_held() end
+  if #touched > 1 and has_settings() then fetch_settings(touched) end
   for i = 1, #touched do
     local topic = touched[i]
     if had_none[topic] and not places[topic] then first_scores[topic] = false end

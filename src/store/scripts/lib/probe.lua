@@ -12,10 +12,4 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 local function probe()
   has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, LINES, KEPT, PULLED,
     PULL_LINGERING, PULL_WAITERS) > 0
-  if has_rare_keys then return end
-  is_there = {
-    [TOPICS] = false, [PATTERNS] = false, [CRASHES] = false, [ATTEMPTS] = false,
-    [BEHIND] = false, [HELD] = false, [LINGERING] = false, [LINES] = false,
-    [KEPT] = false, [PULLED] = false, [PULL_LINGERING] = false, [PULL_WAITERS] = false,
-  }
 end

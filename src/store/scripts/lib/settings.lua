@@ -39,7 +39,7 @@ end
 
 -- The texts of topics and of patterns, and the pattern of each topic that has one.
 local pattern_of_topic, pattern_settings = {}, {}
--- rare: patterns
+-- rare: settings
 local function with_pattern(topic, own)
   local name = pattern_of(topic)
   if not name then return own end
@@ -59,29 +59,35 @@ local function with_pattern(topic, own)
   return merged
 end
 
+-- rare: settings
 local function note_settings(topic, text)
   local own = text and read_settings(text) or NO_SETTINGS
   settings_texts[topic] = text
   settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
 end
 
+-- Whether any topic has settings: most that depends on them is not even made otherwise.
+local function has_settings() return has(TOPICS) or has(PATTERNS) end
+
 -- The settings of a topic, with those of its patterns.
 local function settings_of(topic)
   if not settings[topic] then
-    local may_be_set = has(TOPICS)
-    if not may_be_set and not has(PATTERNS) then return NO_SETTINGS end
-    note_settings(topic, may_be_set and call('HGET', TOPICS, topic) or nil)
+    if not has_settings() then return NO_SETTINGS end
+    note_settings(topic, has(TOPICS) and call('HGET', TOPICS, topic) or nil)
   end
   return settings[topic]
 end
 
 -- Returns whether the topic is delivered in order, one job at a time, see line.lua.
+-- rare: settings
 local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 
 -- Returns whether workers lease the jobs of the topic, see lease.lua. They are not POSTed then.
+-- rare: settings
 local function is_pull(topic) return settings_of(topic).delivery == 'pull' end
 
 -- Reads the settings of many topics at once.
+-- rare: settings
 local function fetch_settings(topics)
   if #topics < 2 or not has(TOPICS) then return end
   local texts = call('HMGET', TOPICS, unpack(topics))
@@ -104,6 +110,7 @@ local function serving_text_of(topic) return settings_text_of(owner_of(topic)) e
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
 -- Appends topic, settings, ... of those topics that have some.
+-- rare: settings
 local function add_settings(replies, topics)
   for i = 1, #topics do
     local text = serving_text_of(topics[i])

@@ -2,6 +2,7 @@
 -- uses: places
 
 -- Takes an id from its only place, and returns which place this was.
+-- rare: take
 local function take(id)
   local topic = topic_of(id)
   touch(topic)

@@ -1,0 +1,9 @@
+-- late.lua - ends of jobs whose lease was lost.
+-- uses: hour take
+
+-- Takes a delivered job from the place where it waits for its next attempt.
+-- rare: late
+local function take_late(id)
+  take(id)
+  count(topic_of(id), 'd', 1)
+end
