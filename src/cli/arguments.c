@@ -49,6 +49,8 @@ static const struct {
     [ARGUMENT_GRACE] = {"--grace", NULL, false},
     [ARGUMENT_MISFIRE] = {"--misfire", NULL, false},
     [ARGUMENT_OVERLAP] = {"--overlap", NULL, false},
+    [ARGUMENT_PARALLEL] = {"--parallel", NULL, false},
+    [ARGUMENT_LEASE] = {"--lease", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -79,6 +81,10 @@ static bool read_switch(const char *word, struct arguments *arguments)
         arguments->is_removal = true;
     else if (strcmp(word, "--paused") == 0)
         arguments->is_paused = true;
+    else if (strcmp(word, "--once") == 0)
+        arguments->is_once = true;
+    else if (strcmp(word, "--until-empty") == 0)
+        arguments->until_empty = true;
     else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         arguments->wants_help = true;
     else
@@ -133,6 +139,10 @@ enum status arguments_parse(int argc, char *const *argv, int words_max, struct a
 {
     *arguments = (struct arguments){.word = NULL};
     for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            arguments->command = argv + i + 1;
+            break;
+        }
         bool is_option = argv[i][0] == '-' && argv[i][1];
         enum status status = is_option ? read_option(argc, argv, &i, arguments, problem)
                                        : read_word(argv[i], words_max, arguments, problem);

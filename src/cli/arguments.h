@@ -47,6 +47,8 @@ enum argument {
     ARGUMENT_GRACE,
     ARGUMENT_MISFIRE,
     ARGUMENT_OVERLAP,
+    ARGUMENT_PARALLEL,
+    ARGUMENT_LEASE,
     ARGUMENT_COUNT
 };
 
@@ -62,7 +64,8 @@ struct arguments {
     int header_count;
     const char *labels[ARGUMENT_LABELS_MAX]; /* from --label, without the first one */
     int label_count;
-    bool is_json, is_all, is_dry_run, is_removal, is_paused, wants_help;
+    char *const *command; /* the words after --; NULL: there is no -- */
+    bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, wants_help;
 };
 
 /* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */

@@ -14,6 +14,7 @@
 #include "cli/schedules.h"
 #include "cli/sign_test.h"
 #include "cli/topic.h"
+#include "cli/work.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -182,6 +183,16 @@ static const struct command {
      "  --grace 60s           a time is missed when it is later than this\n"
      "  --overlap skip        no job while the last one has not ended\n"
      "  --paused              makes no jobs until it is resumed\n" NEW_JOB_HELP},
+    {"work", "TOPIC -- COMMAND...", "runs a command for each job of a pull topic", work_run, 1,
+     "  --parallel N          runs at most N commands at once, 1 to 100; default: 1\n"
+     "  --lease 30s           the lease of a job, which is extended while its command runs; default: 30s\n"
+     "  --timeout 1h          kills a command that runs longer; default: never\n"
+     "  --grace 10s           after SIGTERM, kills the commands that run longer; default: 10s\n"
+     "  --once                exits after one job\n"
+     "  --until-empty         exits when there is no job to lease\n"
+     "The command gets the body on standard input, and DUEPOST_TOPIC, DUEPOST_JOB_ID, DUEPOST_ATTEMPT,\n"
+     "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_LABELS and DUEPOST_HEADER_... in its\n"
+     "environment. Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
@@ -273,6 +284,11 @@ int cli_run(int argc, char *const *argv)
                                                                              : EXIT_USAGE;
     if (arguments_parse(argc - 2, argv + 2, command->words_max, &call.arguments, &call.problem) !=
         STATUS_OK) {
+        cli_fail(command->name, &call.problem);
+        return EXIT_USAGE;
+    }
+    if (call.arguments.command && command->run != work_run) {
+        problem_set(&call.problem, "--: unknown option; see duepost %s -h", command->name);
         cli_fail(command->name, &call.problem);
         return EXIT_USAGE;
     }

@@ -75,10 +75,16 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
     return code;
 }
 
-/* Sets the problem to the answer's detail and errors, or to the status if the answer has neither. */
-static void tell_refusal(long status, const struct buffer *answer, struct problem *problem)
+struct remote_options remote_options(const struct remote *remote)
 {
-    json_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);
+    struct remote_options options = remote->options;
+    options.server = remote->server;
+    return options;
+}
+
+void remote_explain(long status, struct slice answer, struct problem *problem)
+{
+    json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
     const char *detail = json_string_value(json_object_get(json, "detail"));
     json_t *first = json_array_get(json_object_get(json, "errors"), 0);
     const char *field = json_string_value(json_object_get(first, "field"));
@@ -108,7 +114,7 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
     }
     if (status / 100 == 2)
         return STATUS_OK;
-    tell_refusal(status, answer, problem);
+    remote_explain(status, buffer_slice(answer), problem);
     return STATUS_FAILED;
 }
 

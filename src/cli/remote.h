@@ -35,4 +35,11 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
                         const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
 
+/* Returns the options of remote_new, with the default server. The strings are borrowed. */
+struct remote_options remote_options(const struct remote *);
+
+/* Sets the problem to the reason of an answer whose status is not 2xx: its detail and first error, or its
+ * status if it has neither. */
+void remote_explain(long status, struct slice answer, struct problem *);
+
 #endif

@@ -1,0 +1,45 @@
+/* command_process.h - a command that runs for one job: a process group with the job's body as standard input.
+ *
+ * Standard input is a file in memory, so the command gets the whole body or nothing, even if this process
+ * dies. Standard output is that of this process. Standard error is copied to that of this process, and its
+ * last line is kept. The command is killed when this process dies. */
+#ifndef DUEPOST_CLI_COMMAND_PROCESS_H
+#define DUEPOST_CLI_COMMAND_PROCESS_H
+
+#include <sys/types.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+
+enum { COMMAND_LINE_MAX = 256 }; /* bytes that are kept of the last line */
+
+struct command_process {
+    pid_t pid;                   /* 0: not running */
+    int errors;                  /* reads its standard error; -1: closed */
+    int status;                  /* as waitpid returns it, when it has ended */
+    char line[COMMAND_LINE_MAX]; /* the current line of standard error, if it is not empty */
+    char last[COMMAND_LINE_MAX]; /* the last line before it that is not empty */
+    size_t line_size, last_size;
+};
+
+/* Starts argv with these variables. The process needs a fini in any case. INVALID: there is no such command,
+ * or it may not be run. FAILED: there is no room for a process or a descriptor now. */
+enum status command_process_start(struct command_process *, char *const *argv, char *const *environment,
+                                  struct slice input, struct problem *) MUST_USE;
+
+/* Copies what the command has written to its standard error. */
+void command_process_read(struct command_process *);
+
+/* Returns whether the command has ended since it was started. Reads the rest of its standard error. */
+bool command_process_has_ended(struct command_process *);
+
+/* Sends a signal to all processes of its group, if it has not ended. */
+void command_process_signal(const struct command_process *, int signal);
+
+/* Returns the last line of standard error, which may be any bytes. It is empty if there is none. */
+struct slice command_process_last_line(const struct command_process *);
+
+/* Kills the command if it has not ended. */
+void command_process_fini(struct command_process *);
+
+#endif

@@ -1,0 +1,352 @@
+#include "cli/work.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "cli/work_job.h"
+
+enum {
+    KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
+    REQUEST_MAX = 1024,
+    WAIT_S = 20,         /* of a long poll */
+    ANSWER_EXTRA_S = 10, /* what its answer may take beyond that */
+    STEP_MAX_MS = 60 * 1000,
+};
+#define LEASE_MIN_MS     INT64_C(1000)
+#define LEASE_MAX_MS     (INT64_C(12) * 3600 * 1000)
+#define LEASE_DEFAULT_MS INT64_C(30000)
+#define GRACE_DEFAULT_MS INT64_C(10000)
+#define TIME_MAX_MS      (INT64_C(365) * 24 * 3600 * 1000)
+#define AWAY_MAX_US      (INT64_C(60) * 1000 * 1000) /* with --once and --until-empty */
+
+struct work {
+    struct work_settings settings;
+    struct problem *problem; /* why the worker fails; empty: it does not */
+    struct work_job *jobs;
+    size_t parallel;
+    bool is_once, until_empty;
+    bool is_draining; /* takes no more jobs */
+    int signals;      /* how many came */
+    int signal_fd;
+
+    /* The request for jobs. It is repeated with its key until it is answered: if the answer was lost, the
+     * next answer has the same leases. */
+    struct remote_call *call;
+    char key[KEY_SIZE]; /* empty: the next request is a new one */
+    struct buffer request;
+    bool was_idle;    /* no job was running when it was sent first */
+    int64_t asked_us; /* when it was sent */
+    int64_t next_us;  /* not before that */
+    int64_t away_us;  /* since when the server is away; 0: it is there */
+    int failures;
+};
+
+/* ---- jobs ---- */
+
+static size_t count_free(const struct work *work)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < work->parallel; i++)
+        count += work->jobs[i].state == WORK_JOB_FREE;
+    return count;
+}
+
+static struct work_job *find_free(struct work *work)
+{
+    for (size_t i = 0; i < work->parallel; i++)
+        if (work->jobs[i].state == WORK_JOB_FREE)
+            return &work->jobs[i];
+    return NULL;
+}
+
+static void drain(struct work *work, const struct problem *problem)
+{
+    work->is_draining = true;
+    if (problem && !work->problem->text[0])
+        *work->problem = *problem;
+}
+
+static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
+{
+    struct problem problem;
+    struct work_job *free_job = find_free(work);
+    if (!free_job) { /* the server gave more jobs than it was asked for; their leases run out */
+        leased_job_fini(job);
+        return;
+    }
+    switch (work_job_begin(free_job, job, work->asked_us, now_us, &problem)) {
+    case STATUS_OK:
+        break;
+    case STATUS_INVALID:
+        drain(work, &problem);
+        break;
+    default: /* no room for a process now */
+        work_print("%s", problem.text);
+        work->next_us = work_backoff_us(now_us, ++work->failures);
+        break;
+    }
+}
+
+/* ---- the request for jobs ---- */
+
+static void on_leased(struct work *work, struct slice answer, int64_t now_us)
+{
+    struct json_cursor jobs;
+    struct leased_job job;
+    struct problem problem;
+    size_t count = 0;
+    if (work->away_us)
+        work_print("the server is back");
+    work->key[0] = '\0';
+    work->away_us = 0;
+    work->failures = 0;
+    if (!leased_jobs_open(answer, &jobs)) {
+        problem_set(&problem, "the answer has no jobs; is it a duepost server?");
+        drain(work, &problem);
+        return;
+    }
+    for (; leased_job_next(&jobs, &job) == STATUS_OK; count++)
+        begin_job(work, &job, now_us);
+    if (count && work->is_once)
+        drain(work, NULL);
+    if (!count && work->until_empty && work->was_idle)
+        drain(work, NULL);
+    if (!count && now_us - work->asked_us < 1000000) /* too early for a long poll */
+        work->next_us = work_backoff_us(now_us, 3);
+}
+
+/* The server is away, or has no room for requests. */
+static void on_away(struct work *work, const struct problem *problem, int64_t now_us)
+{
+    if (!work->away_us) {
+        work->away_us = now_us;
+        work_print("%s; trying again", problem->text);
+    }
+    work->next_us = work_backoff_us(now_us, work->failures++);
+    if ((work->is_once || work->until_empty) && now_us - work->away_us > AWAY_MAX_US)
+        drain(work, problem);
+}
+
+static void on_answer(void *arg, long status, struct slice text)
+{
+    struct work *work = arg;
+    struct problem problem;
+    int64_t now_us = clock_boot_us();
+    work->call = NULL;
+    if (status / 100 == 2) {
+        on_leased(work, text, now_us);
+        return;
+    }
+    if (status)
+        remote_explain(status, text, &problem);
+    else
+        problem_set(&problem, "%.*s; check the server (--server URL or DUEPOST_SERVER)", SLICE_ARG(text));
+    bool is_under_way = status == 409 && strstr(problem.text, "Idempotency-Key");
+    if (status == 0 || status == 408 || status == 429 || status >= 500 || is_under_way)
+        on_away(work, &problem, now_us);
+    else
+        drain(work, &problem);
+}
+
+static void make_request(struct work *work, size_t count)
+{
+    uint64_t random[2];
+    random_fill(random, sizeof random);
+    snprintf(work->key, sizeof work->key, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+    buffer_clear(&work->request);
+    struct json_writer json = json_writer_to(&work->request);
+    json_put_object(&json);
+    json_add_number(&json, "max", work->is_once ? 1 : (int64_t)count);
+    json_add_seconds(&json, "lease", work->settings.lease_us / 1000);
+    json_add_number(&json, "wait", work->until_empty ? 0 : WAIT_S);
+    json_end_object(&json);
+    work->was_idle = count == work->parallel;
+}
+
+/* Asks for as many jobs as can be started now. */
+static void ask_for_jobs(struct work *work, int64_t now_us)
+{
+    size_t count = count_free(work);
+    struct buffer target;
+    if (work->is_draining || work->call || count == 0 || now_us < work->next_us)
+        return;
+    if (!work->key[0])
+        make_request(work, count);
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/topics/");
+    call_add_encoded(&target, work->settings.topic);
+    buffer_printf(&target, "/lease");
+    struct remote_request request = {buffer_text(&target), buffer_slice(&work->request), work->key,
+                                     (WAIT_S + ANSWER_EXTRA_S) * 1000L};
+    work->asked_us = now_us;
+    work->call = remote_call_start(work->settings.calls, &request, on_answer, work);
+    buffer_fini(&target);
+}
+
+/* ---- signals ---- */
+
+/* Blocks the signals that the loop reads from a descriptor. */
+static bool open_signals(struct work *work)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* a parent may have left it ignored: then nobody can wait for a child */
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (work->signal_fd < 0)
+        problem_set(work->problem, "signalfd: %s", strerror(errno));
+    return work->signal_fd >= 0;
+}
+
+static void stop(struct work *work)
+{
+    int64_t now_us = clock_boot_us();
+    remote_calls_step(work->settings.calls); /* jobs whose answer is here already are given back */
+    drain(work, NULL);
+    if (work->call)
+        remote_call_cancel(work->call);
+    work->call = NULL;
+    for (size_t i = 0; i < work->parallel; i++)
+        work_job_stop(&work->jobs[i], now_us, work->signals > 1);
+}
+
+static void read_signals(struct work *work)
+{
+    struct signalfd_siginfo info;
+    while (read(work->signal_fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            continue;
+        work->signals++;
+        stop(work);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void wait_for_events(struct work *work, int64_t until_us)
+{
+    int descriptors[REMOTE_CALLS_WAIT_MAX];
+    size_t count = 0;
+    int64_t wait_ms = (until_us - clock_boot_us() + 999) / 1000;
+    descriptors[count++] = work->signal_fd;
+    for (size_t i = 0; i < work->parallel; i++)
+        if (work->jobs[i].process.errors >= 0)
+            descriptors[count++] = work->jobs[i].process.errors;
+    if (wait_ms > 0)
+        remote_calls_wait(work->settings.calls, descriptors, count,
+                          (int)(wait_ms < STEP_MAX_MS ? wait_ms : STEP_MAX_MS));
+}
+
+static void work_loop(struct work *work)
+{
+    for (;;) {
+        int64_t next_us = INT64_MAX / 2;
+        read_signals(work);
+        remote_calls_step(work->settings.calls);
+        for (size_t i = 0; i < work->parallel; i++) {
+            int64_t job_us = work_job_step(&work->jobs[i], clock_boot_us());
+            next_us = job_us < next_us ? job_us : next_us;
+        }
+        ask_for_jobs(work, clock_boot_us());
+        if (work->is_draining && count_free(work) == work->parallel)
+            return;
+        if (!work->is_draining && !work->call && count_free(work) && work->next_us < next_us)
+            next_us = work->next_us;
+        wait_for_events(work, next_us);
+    }
+}
+
+/* ---- the command ---- */
+
+static bool read_duration(struct call *call, enum argument argument, const char *name, int64_t max_ms,
+                          int64_t *us)
+{
+    const char *value = call->arguments.values[argument];
+    int64_t ms;
+    if (!value)
+        return true;
+    if (!duration_parse(slice_of(value), max_ms, &ms)) {
+        problem_set(&call->problem, "%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
+        return false;
+    }
+    *us = ms * 1000;
+    return true;
+}
+
+static bool read_parallel(struct call *call, size_t *parallel)
+{
+    const char *value = call->arguments.values[ARGUMENT_PARALLEL];
+    uint64_t number;
+    if (!value)
+        return true;
+    if (!slice_to_number(slice_of(value), LEASED_JOBS_MAX, &number) || number == 0) {
+        problem_set(&call->problem, "--parallel is %s: expected 1 to %d", value, LEASED_JOBS_MAX);
+        return false;
+    }
+    *parallel = (size_t)number;
+    return true;
+}
+
+static bool read_options(struct work *work, struct call *call)
+{
+    struct work_settings *settings = &work->settings;
+    work->is_once = call->arguments.is_once;
+    work->until_empty = call->arguments.until_empty;
+    settings->topic = call->arguments.word;
+    settings->command = call->arguments.command;
+    if (!settings->topic || !settings->command || !settings->command[0]) {
+        problem_set(&call->problem, "expected TOPIC -- COMMAND, such as: duepost work mail -- ./send-mail");
+        return false;
+    }
+    if (!read_parallel(call, &work->parallel) ||
+        !read_duration(call, ARGUMENT_LEASE, "--lease", LEASE_MAX_MS, &settings->lease_us) ||
+        !read_duration(call, ARGUMENT_GRACE, "--grace", TIME_MAX_MS, &settings->grace_us) ||
+        !read_duration(call, ARGUMENT_TIMEOUT, "--timeout", TIME_MAX_MS, &settings->timeout_us))
+        return false;
+    if (settings->lease_us < LEASE_MIN_MS * 1000) {
+        problem_set(&call->problem, "--lease is %s: expected 1s to 12h",
+                    call->arguments.values[ARGUMENT_LEASE]);
+        return false;
+    }
+    return true;
+}
+
+bool work_run(struct call *call)
+{
+    struct work work = {.problem = &call->problem, .parallel = 1, .signal_fd = -1};
+    work.settings.lease_us = LEASE_DEFAULT_MS * 1000;
+    work.settings.grace_us = GRACE_DEFAULT_MS * 1000;
+    if (!read_options(&work, call) || !open_signals(&work))
+        return false;
+    work.settings.calls = remote_calls_new(call->remote);
+    work.jobs = NEW_ARRAY(struct work_job, work.parallel);
+    buffer_init(&work.request, REQUEST_MAX);
+    for (size_t i = 0; i < work.parallel; i++)
+        work_job_init(&work.jobs[i], &work.settings);
+    work_loop(&work);
+    for (size_t i = 0; i < work.parallel; i++)
+        work_job_fini(&work.jobs[i]);
+    if (work.call)
+        remote_call_cancel(work.call);
+    buffer_fini(&work.request);
+    free(work.jobs);
+    remote_calls_free(work.settings.calls);
+    close(work.signal_fd);
+    return !call->problem.text[0];
+}

@@ -1,0 +1,303 @@
+#include "cli/work_job.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "cli/call.h"
+
+enum {
+    EXIT_BURY = 100, /* exit status */
+    ERROR_MAX = 256, /* bytes that the API takes */
+    REQUEST_MAX = 64 * 1024,
+    BACKOFF_FIRST_US = 100 * 1000,
+    BACKOFF_DOUBLINGS = 7, /* 12.8 s, of which a part is random */
+    EXTEND_TIMEOUT_MS = 10 * 1000,
+    END_TIMEOUT_MS = 30 * 1000,
+    END_EXTRA_US = 60 * 1000 * 1000,    /* longer than the lease: Redis may have been away, too */
+    END_STOPPING_US = 10 * 1000 * 1000, /* while the worker stops */
+};
+
+void work_print(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    fputs("duepost work: ", stderr);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+}
+
+int64_t work_backoff_us(int64_t now_us, int failures)
+{
+    uint32_t random;
+    random_fill(&random, sizeof random);
+    int64_t wait_us = (int64_t)BACKOFF_FIRST_US
+                      << (failures < BACKOFF_DOUBLINGS ? failures : BACKOFF_DOUBLINGS);
+    return now_us + wait_us / 2 + (int64_t)(random % (uint32_t)(wait_us / 2));
+}
+
+void work_job_init(struct work_job *work, const struct work_settings *settings)
+{
+    *work = (struct work_job){.settings = settings, .process = {.errors = -1}};
+    buffer_init(&work->request, REQUEST_MAX);
+}
+
+void work_job_fini(struct work_job *work)
+{
+    if (work->call)
+        remote_call_cancel(work->call);
+    command_process_fini(&work->process);
+    leased_job_fini(&work->job);
+    buffer_fini(&work->request);
+}
+
+static void work_job_free(struct work_job *work)
+{
+    const struct work_settings *settings = work->settings;
+    work_job_fini(work);
+    work_job_init(work, settings);
+}
+
+static bool is_passing(long status)
+{
+    return status == 0 || status == 408 || status == 429 || status >= 500;
+}
+
+/* Sends an action on the job's lease. */
+static void job_send(struct work_job *work, const char *action, struct slice body, long timeout_ms,
+                     int64_t now_us, remote_call_fn *done)
+{
+    struct buffer target;
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/topics/");
+    call_add_encoded(&target, work->settings->topic);
+    buffer_printf(&target, "/%s", action);
+    struct remote_request request = {buffer_text(&target), body, NULL, timeout_ms};
+    work->call = remote_call_start(work->settings->calls, &request, done, work);
+    work->call_us = now_us;
+    buffer_fini(&target);
+}
+
+static struct json_writer begin_request(struct work_job *work)
+{
+    buffer_clear(&work->request);
+    struct json_writer json = json_writer_to(&work->request);
+    json_put_object(&json);
+    json_add_text(&json, "jobId", slice_of(work->job.id));
+    json_add_text(&json, "token", slice_of(work->job.token));
+    return json;
+}
+
+/* ---- ending ---- */
+
+static void on_ended(void *arg, long status, struct slice text)
+{
+    struct work_job *work = arg;
+    struct problem problem;
+    int64_t now_us = clock_boot_us();
+    work->call = NULL;
+    if (is_passing(status) && now_us < work->until_us) {
+        work->next_us = work_backoff_us(now_us, work->failures++);
+        return;
+    }
+    if (status == 0)
+        problem_set(&problem, "%.*s", SLICE_ARG(text));
+    else if (status / 100 != 2)
+        remote_explain(status, text, &problem);
+    if (status / 100 != 2)
+        work_print("%s/%s: %s was not recorded: %s", work->settings->topic, work->job.id, work->action,
+                   problem.text);
+    work_job_free(work);
+}
+
+static void send_end(struct work_job *work, int64_t now_us)
+{
+    job_send(work, work->action, buffer_slice(&work->request), END_TIMEOUT_MS, now_us, on_ended);
+}
+
+/* Begins to send the outcome. error is NULL for an action without one. */
+static void job_end(struct work_job *work, const char *action, const char *error, int64_t now_us)
+{
+    int64_t extra_us = work->is_stopping ? END_STOPPING_US : work->settings->lease_us + END_EXTRA_US;
+    if (work->call) /* an extension, which is not needed any more */
+        remote_call_cancel(work->call);
+    struct json_writer json = begin_request(work);
+    if (error && *error)
+        json_add_text(&json, "error", slice_of(error));
+    json_end_object(&json);
+    work->state = WORK_JOB_ENDING;
+    work->action = action;
+    work->until_us = now_us + extra_us;
+    if (error)
+        work_print("%s/%s: attempt %ld: %s: %s", work->settings->topic, work->job.id, work->job.attempt,
+                   action, error);
+    send_end(work, now_us);
+}
+
+/* ---- the outcome of the command ---- */
+
+/* Writes text as UTF-8 without control characters, at most ERROR_MAX bytes. '?' replaces other bytes. */
+static void write_error(struct buffer *out, struct slice text)
+{
+    const uint8_t *at = (const uint8_t *)text.data;
+    for (size_t i = 0, step; i < text.size; i += step) {
+        step = at[i] < 0x80 ? 1 : utf8_size(at[i]);
+        bool is_sound = step && step <= text.size - i && utf8_is_text(text.data + i, step);
+        struct slice character = is_sound ? slice_from(text.data + i, step) : SLICE("?");
+        step = is_sound ? step : 1;
+        if (out->size + character.size > ERROR_MAX)
+            return;
+        buffer_append(out, character);
+    }
+}
+
+/* Writes what went wrong: the last line of standard error, else how the command ended. */
+static void describe(struct work_job *work, struct buffer *error)
+{
+    int status = work->process.status;
+    struct slice line = command_process_last_line(&work->process);
+    if (work->is_timed_out)
+        buffer_printf(error, "killed after %lld s (--timeout)",
+                      (long long)(work->settings->timeout_us / 1000000));
+    else if (line.size)
+        write_error(error, line);
+    else if (WIFSIGNALED(status))
+        buffer_printf(error, "ended by signal %d", WTERMSIG(status));
+    else
+        buffer_printf(error, "exit status %d", WEXITSTATUS(status));
+}
+
+static void on_command_ended(struct work_job *work, int64_t now_us)
+{
+    int status = work->process.status;
+    int code = WIFEXITED(status) && !work->is_timed_out ? WEXITSTATUS(status) : EXIT_FAILURE;
+    struct buffer error;
+    buffer_init(&error, ERROR_MAX);
+    describe(work, &error);
+    if (code == EXIT_SUCCESS)
+        job_end(work, "complete", NULL, now_us);
+    else if (code == EXIT_BURY)
+        job_end(work, "bury", buffer_text(&error), now_us);
+    else if (work->is_stopping)
+        job_end(work, "release", NULL, now_us);
+    else
+        job_end(work, "retry", buffer_text(&error), now_us);
+    buffer_fini(&error);
+}
+
+/* ---- the lease ---- */
+
+/* Returns when a lease that begins at begin_us is lost: a little earlier, because another worker may have the
+ * job from then on. */
+static int64_t lost_us(const struct work_job *work, int64_t begin_us)
+{
+    return begin_us + work->settings->lease_us - work->settings->lease_us / 10;
+}
+
+static void lose(struct work_job *work, const char *reason)
+{
+    work_print("%s/%s: the lease is lost, the command is killed: %s", work->settings->topic, work->job.id,
+               reason);
+    work_job_free(work);
+}
+
+static void on_extended(void *arg, long status, struct slice text)
+{
+    struct work_job *work = arg;
+    struct problem problem;
+    work->call = NULL;
+    if (status / 100 == 2) {
+        work->until_us = lost_us(work, work->call_us);
+        work->next_us = work->call_us + work->settings->lease_us / 3;
+    } else if (status == 404 || status == 409) {
+        remote_explain(status, text, &problem);
+        lose(work, problem.text);
+    } else {
+        int64_t wait_us = work->settings->lease_us / 20;
+        work->next_us = clock_boot_us() + (wait_us < 1000000 ? wait_us : 1000000);
+    }
+}
+
+static void extend(struct work_job *work, int64_t now_us)
+{
+    int64_t third_ms = work->settings->lease_us / 3000;
+    struct json_writer json = begin_request(work);
+    json_add_seconds(&json, "lease", work->settings->lease_us / 1000);
+    json_end_object(&json);
+    job_send(work, "extend", buffer_slice(&work->request),
+             (long)(third_ms < EXTEND_TIMEOUT_MS ? third_ms : EXTEND_TIMEOUT_MS), now_us, on_extended);
+}
+
+/* ---- running ---- */
+
+enum status work_job_begin(struct work_job *work, struct leased_job *job, int64_t asked_us, int64_t now_us,
+                           struct problem *problem)
+{
+    const struct work_settings *settings = work->settings;
+    bool may_be_old = now_us - asked_us > settings->lease_us / 3;
+    work->job = *job;
+    *job = (struct leased_job){.id = NULL};
+    work->until_us = lost_us(work, now_us);
+    work->next_us = may_be_old ? now_us : now_us + settings->lease_us / 3;
+    work->timeout_us = settings->timeout_us ? now_us + settings->timeout_us : INT64_MAX;
+    work->kill_us = INT64_MAX;
+    work->state = WORK_JOB_RUNNING;
+    enum status status = command_process_start(&work->process, settings->command, work->job.environment,
+                                               buffer_slice(&work->job.body), problem);
+    if (status != STATUS_OK)
+        job_end(work, "release", NULL, now_us);
+    return status;
+}
+
+static void step_running(struct work_job *work, int64_t now_us)
+{
+    command_process_read(&work->process);
+    if (command_process_has_ended(&work->process)) {
+        on_command_ended(work, now_us);
+    } else if (now_us >= work->until_us) {
+        lose(work, "it could not be extended in time");
+    } else if (now_us >= work->timeout_us || now_us >= work->kill_us) {
+        work->is_timed_out = work->is_timed_out || now_us >= work->timeout_us;
+        work->timeout_us = work->kill_us = INT64_MAX;
+        command_process_signal(&work->process, SIGKILL);
+    } else if (now_us >= work->next_us && !work->call) {
+        extend(work, now_us);
+    }
+}
+
+static int64_t earlier(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+int64_t work_job_step(struct work_job *work, int64_t now_us)
+{
+    if (work->state == WORK_JOB_RUNNING)
+        step_running(work, now_us);
+    else if (work->state == WORK_JOB_ENDING && !work->call && now_us >= work->next_us)
+        send_end(work, now_us);
+    int64_t next_us = work->call ? INT64_MAX : work->next_us;
+    if (work->state == WORK_JOB_FREE)
+        return INT64_MAX;
+    if (work->state == WORK_JOB_ENDING)
+        return next_us;
+    return earlier(earlier(next_us, work->until_us), earlier(work->timeout_us, work->kill_us));
+}
+
+void work_job_stop(struct work_job *work, int64_t now_us, bool at_once)
+{
+    work->is_stopping = true;
+    work->until_us =
+        work->state == WORK_JOB_ENDING ? earlier(work->until_us, now_us + END_STOPPING_US) : work->until_us;
+    if (work->state != WORK_JOB_RUNNING)
+        return;
+    work->kill_us = at_once ? now_us : earlier(work->kill_us, now_us + work->settings->grace_us);
+    command_process_signal(&work->process, at_once ? SIGKILL : SIGTERM);
+}

@@ -1,0 +1,69 @@
+/* work_job.h - one job of `duepost work`: from its lease until its end is recorded.
+ *
+ *     free ──▶ running ──▶ ending ──▶ free
+ *
+ * running: the command runs, and the lease is extended after each third of it. If the lease is lost, the
+ *          command is killed, because another worker may get the job, and nothing is recorded.
+ * ending:  the outcome is sent to the server. It is sent again, with growing waits, until the server answers,
+ *          but not for longer than the lease and a minute.
+ *
+ * The outcome of a command: exit status 0 completes the job and 100 buries it. Everything else is a failed
+ * attempt, except while the worker stops: then the job is released, and no attempt is counted. */
+#ifndef DUEPOST_CLI_WORK_JOB_H
+#define DUEPOST_CLI_WORK_JOB_H
+
+#include "cli/command_process.h"
+#include "cli/leased_job.h"
+#include "cli/remote_calls.h"
+
+/* What all jobs of a worker share. Everything is borrowed. */
+struct work_settings {
+    const char *topic;
+    char *const *command;
+    struct remote_calls *calls;
+    int64_t lease_us;
+    int64_t timeout_us; /* of a command; 0: none */
+    int64_t grace_us;   /* from SIGTERM to SIGKILL, when the worker stops */
+};
+
+enum work_job_state { WORK_JOB_FREE, WORK_JOB_RUNNING, WORK_JOB_ENDING };
+
+struct work_job {
+    const struct work_settings *settings;
+    enum work_job_state state;
+    struct leased_job job;
+    struct command_process process;
+    struct remote_call *call; /* the request under way; NULL: none */
+    int64_t call_us;          /* when it was sent */
+    int64_t until_us;         /* RUNNING: the lease is lost; ENDING: the outcome is no longer sent */
+    int64_t next_us;          /* when to extend the lease, or to send the outcome again */
+    int64_t timeout_us;       /* when the command is killed; INT64_MAX: never */
+    int64_t kill_us;          /* when it is killed after SIGTERM; INT64_MAX: it was not asked to end */
+    bool is_timed_out, is_stopping;
+    const char *action;    /* ENDING: complete, retry, bury or release */
+    struct buffer request; /* ENDING: the body of the request */
+    int failures;          /* ENDING: of the request */
+};
+
+void work_job_init(struct work_job *, const struct work_settings *);
+void work_job_fini(struct work_job *); /* kills the command */
+
+/* Takes a job and runs the command for it. The lease was given at some time between asked_us and now_us. If
+ * the command cannot be run, returns INVALID or FAILED as command_process_start does, and the job is
+ * released. */
+enum status work_job_begin(struct work_job *, struct leased_job *, int64_t asked_us, int64_t now_us,
+                           struct problem *);
+
+/* Does what is due now. Returns the time at which to step again at the latest. */
+int64_t work_job_step(struct work_job *, int64_t now_us);
+
+/* Asks the command to end, with SIGTERM, or kills it. */
+void work_job_stop(struct work_job *, int64_t now_us, bool at_once);
+
+/* Returns the time after the given number of failures: now, and a random wait that grows to 10 s. */
+int64_t work_backoff_us(int64_t now_us, int failures);
+
+/* Prints a line for people. */
+void work_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
