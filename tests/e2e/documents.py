@@ -6,8 +6,8 @@ How a page is written, so that it can be run:
 - A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
   signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
 - A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
-- A command that prints "duepost listening on http://…", "receiver on http://…", or what redis-server and PHP print then, is a
-  server and goes on running: duepost and Redis to the end of the page, receivers to the end of their section, or of the page
+- A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", or what redis-server and PHP print then, is a
+  server and goes on running: duepost and Redis to the end of the page, the others to the end of their section, or of the page
   when no `##` came before them.
 - `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
 - `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
@@ -37,7 +37,7 @@ PATIENCE = 20  # seconds
 PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
-IS_SERVER = re.compile(r"(?:duepost listening|receiver) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
+IS_SERVER = re.compile(r"(?:duepost listening|receiver|worker) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
 ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers)\b|curl -s http|sleep )")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
