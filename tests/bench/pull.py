@@ -1,0 +1,134 @@
+"""Workers that lease jobs in batches and complete them: of duepost, and of beanstalkd."""
+
+import json
+import socket
+import subprocess
+import threading
+import time
+
+from parts import await_condition, cpu_seconds
+
+BATCH, WORKERS = 32, 8
+
+
+class Link:
+    """A kept-alive connection that does no more than is needed."""
+
+    def __init__(self, port):
+        self._link = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._in = self._link.makefile("rb")
+
+    def ask(self, method, target, document):
+        body = json.dumps(document).encode()
+        self._link.sendall(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                           f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        status, size = int(self._in.readline().split()[1]), 0
+        while (line := self._in.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        answer = json.loads(self._in.read(size))
+        if status not in (200, 207):
+            raise SystemExit(f"{target}: {answer}")
+        return answer
+
+    def close(self):
+        self._in.close()
+        self._link.close()
+
+
+def make_pull_topic(port, topic):
+    link = Link(port)
+    link.ask("PATCH", f"/topics/{topic}", {"delivery": "pull"})
+    link.close()
+
+
+class _Count:
+    """The workers' common result."""
+
+    def __init__(self, jobs):
+        self.jobs, self.ids, self.done, self.lock = jobs, set(), 0, threading.Lock()
+
+    def take(self, leased, results):
+        with self.lock:
+            self.ids.update(job["jobId"] for job in leased)
+            self.done += sum(result["status"] == 200 for result in results)
+
+    @property
+    def is_over(self):
+        return self.done >= self.jobs
+
+
+def _work(port, topic, count, deadline):
+    link = Link(port)
+    while not count.is_over and time.monotonic() < deadline:
+        leased = link.ask("POST", f"/topics/{topic}/lease", {"max": BATCH, "lease": 60})["jobs"]
+        if leased:
+            ends = [{"jobId": job["jobId"], "token": job["token"]} for job in leased]
+            count.take(leased, link.ask("POST", f"/topics/{topic}/complete", ends)["results"])
+    link.close()
+
+
+def work(port, topic, jobs, seconds=300):
+    """Leases and completes all jobs of the topic."""
+    count, begin = _Count(jobs), time.monotonic()
+    workers = [threading.Thread(target=_work, args=(port, topic, count, begin + seconds)) for _ in range(WORKERS)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    if not count.is_over:
+        raise SystemExit(f"only {count.done} of {jobs} jobs were completed within {seconds} s")
+    return {"rate": jobs / (time.monotonic() - begin), "twice": count.done - len(count.ids)}
+
+
+# ---- beanstalkd ----
+
+def _lines(stream, count, is_job):
+    ids = []
+    for _ in range(count):
+        words = stream.readline().split()
+        if is_job:
+            if words[0] != b"RESERVED":
+                raise SystemExit(f"beanstalkd: {words}")
+            ids.append(words[1])
+            stream.read(int(words[2]) + 2)
+        elif words[0] not in (b"INSERTED", b"DELETED"):
+            raise SystemExit(f"beanstalkd: {words}")
+    return ids
+
+
+def _in_pipeline(link, stream, commands, is_job=False):
+    link.sendall(b"".join(commands))
+    return _lines(stream, len(commands), is_job)
+
+
+def beanstalkd(folder, jobs, body, sync):
+    """CPU us a job of reserve and delete. sync: its options for its log."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    process = subprocess.Popen(["beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-b", folder, *sync], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        link = await_condition(lambda: _connect(port), 10, "beanstalkd")
+        stream = link.makefile("rb")
+        put = b"put 0 0 60 %d\r\n%s\r\n" % (body, b"x" * body)
+        for first in range(0, jobs, BATCH):
+            _in_pipeline(link, stream, [put] * min(BATCH, jobs - first))
+        before, begin = cpu_seconds(process.pid), time.monotonic()
+        for first in range(0, jobs, BATCH):
+            ids = _in_pipeline(link, stream, [b"reserve\r\n"] * min(BATCH, jobs - first), is_job=True)
+            _in_pipeline(link, stream, [b"delete %s\r\n" % number for number in ids])
+        used, seconds = cpu_seconds(process.pid) - before, time.monotonic() - begin
+        stream.close()
+        link.close()
+        return {"cpu": used / jobs * 1e6, "rate": jobs / seconds}
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _connect(port):
+    try:
+        return socket.create_connection(("127.0.0.1", port), timeout=60)
+    except OSError:
+        return None
