@@ -43,8 +43,8 @@ static void reset_signals(void)
 }
 
 /* Runs the command in the child. Writes errno to failure if that is not possible. */
-static _Noreturn void become(char *const *argv, char *const *environment, const int *descriptors,
-                             pid_t parent)
+static _Noreturn void command_become(char *const *argv, char *const *environment, const int *descriptors,
+                                     pid_t parent)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -103,7 +103,7 @@ enum status command_process_start(struct command_process *process, char *const *
         error = errno;
         process->pid = 0;
     } else if (process->pid == 0) {
-        become(argv, environment, descriptors, parent);
+        command_become(argv, environment, descriptors, parent);
     } else {
         setpgid(process->pid, process->pid); /* as the child does: it must be done before a signal is sent */
         close_one(&descriptors[FAILURE + 1]);
@@ -140,7 +140,7 @@ static void keep_line(struct command_process *process, struct slice text)
             process->line[process->line_size++] = text.data[i];
 }
 
-/* Copies text to our standard error. What cannot be written is lost. */
+/* Copies text to our standard error. Text that cannot be written is lost. */
 static void copy_out(struct slice text)
 {
     while (text.size) {

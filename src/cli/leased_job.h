@@ -8,8 +8,8 @@
  *     DUEPOST_LABELS                  one label on each line
  *     DUEPOST_HEADER_CONTENT_TYPE     a header; letters are upper case, and other characters are '_'
  *
- * Of the worker's own variables, the command does not get those that begin with DUEPOST_, except
- * DUEPOST_SERVER: they may hold the token, or belong to a job of another worker. */
+ * The command inherits the worker's own variables, but of those that begin with DUEPOST_ only DUEPOST_SERVER.
+ * The others may hold the token, or belong to a job of another worker. */
 #ifndef DUEPOST_CLI_LEASED_JOB_H
 #define DUEPOST_CLI_LEASED_JOB_H
 

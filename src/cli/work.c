@@ -70,7 +70,7 @@ static struct work_job *find_free(struct work *work)
     return NULL;
 }
 
-static void drain(struct work *work, const struct problem *problem)
+static void work_drain(struct work *work, const struct problem *problem)
 {
     work->is_draining = true;
     if (problem && !work->problem->text[0])
@@ -89,7 +89,7 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
     case STATUS_OK:
         break;
     case STATUS_INVALID:
-        drain(work, &problem);
+        work_drain(work, &problem);
         break;
     default: /* no room for a process now */
         work_print("%s", problem.text);
@@ -113,15 +113,15 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
     work->failures = 0;
     if (!leased_jobs_open(answer, &jobs)) {
         problem_set(&problem, "the answer has no jobs; is it a duepost server?");
-        drain(work, &problem);
+        work_drain(work, &problem);
         return;
     }
     for (; leased_job_next(&jobs, &job) == STATUS_OK; count++)
         begin_job(work, &job, now_us);
     if (count && work->is_once)
-        drain(work, NULL);
+        work_drain(work, NULL);
     if (!count && work->until_empty && work->was_idle)
-        drain(work, NULL);
+        work_drain(work, NULL);
     if (!count && now_us - work->asked_us < 1000000) /* too early for a long poll */
         work->next_us = work_backoff_us(now_us, 3);
 }
@@ -135,7 +135,7 @@ static void on_away(struct work *work, const struct problem *problem, int64_t no
     }
     work->next_us = work_backoff_us(now_us, work->failures++);
     if ((work->is_once || work->until_empty) && now_us - work->away_us > AWAY_MAX_US)
-        drain(work, problem);
+        work_drain(work, problem);
 }
 
 static void on_answer(void *arg, long status, struct slice text)
@@ -156,7 +156,7 @@ static void on_answer(void *arg, long status, struct slice text)
     if (status == 0 || status == 408 || status == 429 || status >= 500 || is_under_way)
         on_away(work, &problem, now_us);
     else
-        drain(work, &problem);
+        work_drain(work, &problem);
 }
 
 static void make_request(struct work *work, size_t count)
@@ -205,7 +205,7 @@ static bool open_signals(struct work *work)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* a parent may have left it ignored: then nobody can wait for a child */
+    signal(SIGCHLD, SIG_DFL); /* an ignored SIGCHLD, inherited from a parent, would make waitpid fail */
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -214,11 +214,11 @@ static bool open_signals(struct work *work)
     return work->signal_fd >= 0;
 }
 
-static void stop(struct work *work)
+static void work_stop(struct work *work)
 {
     int64_t now_us = clock_boot_us();
     remote_calls_step(work->settings.calls); /* jobs whose answer is here already are given back */
-    drain(work, NULL);
+    work_drain(work, NULL);
     if (work->call)
         remote_call_cancel(work->call);
     work->call = NULL;
@@ -233,7 +233,7 @@ static void read_signals(struct work *work)
         if (info.ssi_signo == SIGCHLD)
             continue;
         work->signals++;
-        stop(work);
+        work_stop(work);
     }
 }
 

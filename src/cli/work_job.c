@@ -159,7 +159,7 @@ static void write_error(struct buffer *out, struct slice text)
 }
 
 /* Writes what went wrong: the last line of standard error, else how the command ended. */
-static void describe(struct work_job *work, struct buffer *error)
+static void describe_end(struct work_job *work, struct buffer *error)
 {
     int status = work->process.status;
     struct slice line = command_process_last_line(&work->process);
@@ -180,7 +180,7 @@ static void on_command_ended(struct work_job *work, int64_t now_us)
     int code = WIFEXITED(status) && !work->is_timed_out ? WEXITSTATUS(status) : EXIT_FAILURE;
     struct buffer error;
     buffer_init(&error, ERROR_MAX);
-    describe(work, &error);
+    describe_end(work, &error);
     if (code == EXIT_SUCCESS)
         job_end(work, "complete", NULL, now_us);
     else if (code == EXIT_BURY)
@@ -272,7 +272,7 @@ static void step_running(struct work_job *work, int64_t now_us)
     }
 }
 
-static int64_t earlier(int64_t one, int64_t other)
+static int64_t job_earlier(int64_t one, int64_t other)
 {
     return one < other ? one : other;
 }
@@ -288,16 +288,16 @@ int64_t work_job_step(struct work_job *work, int64_t now_us)
         return INT64_MAX;
     if (work->state == WORK_JOB_ENDING)
         return next_us;
-    return earlier(earlier(next_us, work->until_us), earlier(work->timeout_us, work->kill_us));
+    return job_earlier(job_earlier(next_us, work->until_us), job_earlier(work->timeout_us, work->kill_us));
 }
 
 void work_job_stop(struct work_job *work, int64_t now_us, bool at_once)
 {
     work->is_stopping = true;
-    work->until_us =
-        work->state == WORK_JOB_ENDING ? earlier(work->until_us, now_us + END_STOPPING_US) : work->until_us;
+    work->until_us = work->state == WORK_JOB_ENDING ? job_earlier(work->until_us, now_us + END_STOPPING_US)
+                                                    : work->until_us;
     if (work->state != WORK_JOB_RUNNING)
         return;
-    work->kill_us = at_once ? now_us : earlier(work->kill_us, now_us + work->settings->grace_us);
+    work->kill_us = at_once ? now_us : job_earlier(work->kill_us, now_us + work->settings->grace_us);
     command_process_signal(&work->process, at_once ? SIGKILL : SIGTERM);
 }
