@@ -13,14 +13,23 @@
 enum { DETAIL_MAX = 2048 };
 
 static const char *const why_words[] = {
-    [APP_WHY_NOT_DUE] = "not_due",     [APP_WHY_RETRY] = "waits_for_retry",
-    [APP_WHY_NOT_YET] = "not_yet",     [APP_WHY_LATER_VERSION] = "later_version",
-    [APP_WHY_IN_TURN] = "in_turn",     [APP_WHY_SETTINGS] = "settings",
-    [APP_WHY_PAUSED] = "paused",       [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
-    [APP_WHY_RATE] = "rate",           [APP_WHY_ORDER] = "order",
-    [APP_WHY_BREAKER] = "breaker",     [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
-    [APP_WHY_UNDER_WAY] = "under_way", [APP_WHY_DEAD] = "dead",
-    [APP_WHY_DELIVERED] = "delivered", [APP_WHY_CANCELLED] = "cancelled",
+    [APP_WHY_NOT_DUE] = "not_due",
+    [APP_WHY_RETRY] = "waits_for_retry",
+    [APP_WHY_NOT_YET] = "not_yet",
+    [APP_WHY_LATER_VERSION] = "later_version",
+    [APP_WHY_IN_TURN] = "in_turn",
+    [APP_WHY_SETTINGS] = "settings",
+    [APP_WHY_PAUSED] = "paused",
+    [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
+    [APP_WHY_RATE] = "rate",
+    [APP_WHY_ORDER] = "order",
+    [APP_WHY_BREAKER] = "breaker",
+    [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
+    [APP_WHY_WAITS_FOR_WORKER] = "waits_for_worker",
+    [APP_WHY_UNDER_WAY] = "under_way",
+    [APP_WHY_DEAD] = "dead",
+    [APP_WHY_DELIVERED] = "delivered",
+    [APP_WHY_CANCELLED] = "cancelled",
 };
 
 /* Writes why the job waits and how to change it. */
@@ -54,6 +63,23 @@ static void tell_round(const struct telling *telling)
         "The receiver said not yet: it answered %d and asked for the job again. The next round, number "
         "%d, begins at %s. POST .../run makes it due now.",
         finding->last_attempt.status, finding->rounds + 1, next);
+}
+
+static void tell_attempt(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    char until[TIMESTAMP_SIZE];
+    if (!finding->is_pull) {
+        buffer_append(telling->text,
+                      SLICE("An attempt is under way. Should its process be lost, another one takes "
+                            "over once the lease ends."));
+        return;
+    }
+    timestamp_format(finding->next_ms, until);
+    buffer_printf(telling->text,
+                  "A worker has leased it until %s. If the worker neither ends nor extends the lease, the "
+                  "attempt has failed then.",
+                  until);
 }
 
 /* Returns how to bring a dead job back. Running it again without a change does not always help. */
@@ -219,10 +245,13 @@ static void tell_finding(const struct telling *telling)
             "that version deliver it.",
             telling->finding->is_record ? "its record" : "the settings of its topic");
         break;
+    case APP_WHY_WAITS_FOR_WORKER:
+        buffer_printf(telling->text,
+                      "It is due, and waits for a worker that leases it: POST /topics/%.*s/lease.",
+                      SLICE_ARG(telling->topic));
+        break;
     case APP_WHY_UNDER_WAY:
-        buffer_append(telling->text,
-                      SLICE("An attempt is under way. Should its process be lost, another one takes "
-                            "over once the lease ends."));
+        tell_attempt(telling);
         break;
     case APP_WHY_DEAD:
         tell_death(telling);

@@ -25,6 +25,7 @@ struct why {
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
     int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
     bool lacks;                                /* the job needs a later version */
+    int64_t max_in_flight;                     /* of its topic; 0: not set */
     bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
@@ -42,6 +43,13 @@ static bool needs_later_version(const struct why *why, const struct store_topic 
            (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
 }
 
+/* Returns whether nothing holds the jobs of a pull topic: they wait for a worker. */
+static bool waits_for_worker(const struct why *why, const struct store_topic *topic)
+{
+    bool is_full = why->max_in_flight > 0 && topic->leased >= why->max_in_flight;
+    return why->finding.is_pull && topic->held_ms == STORE_TOPIC_HELD && !is_full;
+}
+
 /* Finds what holds a job of a fifo topic. head is the job that holds the line. */
 static enum app_why find_line(struct why *why, const struct store_topic *topic)
 {
@@ -49,6 +57,8 @@ static enum app_why find_line(struct why *why, const struct store_topic *topic)
     struct slice name, job_id;
     if (topic->held_ms > 0)
         finding->next_ms = topic->held_ms;
+    if (slice_equal(topic->head, why->id) && waits_for_worker(why, topic) && topic->leased == 0)
+        return APP_WHY_WAITS_FOR_WORKER;
     if (slice_equal(topic->head, why->id) && topic->held_ms != STORE_TOPIC_HELD) {
         why->is_head_waiting = true;
         why->at_ms = topic->held_ms;
@@ -75,6 +85,8 @@ static enum app_why find_hold(struct why *why, const struct store_topic *topic)
         return APP_WHY_PAUSED;
     if (topic->head.size)
         return find_line(why, topic);
+    if (waits_for_worker(why, topic))
+        return APP_WHY_WAITS_FOR_WORKER;
     if (topic->held_ms == STORE_TOPIC_HELD)
         return APP_WHY_MAX_IN_FLIGHT;
     why->finding.next_ms = topic->held_ms;
@@ -157,7 +169,7 @@ static bool may_be_held(const struct why *why, const struct topic_settings *sett
                    why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
     bool is_in_turn =
         state == JOB_STATE_READY && (why->finding.why == APP_WHY_IN_TURN || why->is_head_waiting);
-    return is_breaker_on && why->receiver[0] && (is_late || is_in_turn);
+    return is_breaker_on && !why->finding.is_pull && why->receiver[0] && (is_late || is_in_turn);
 }
 
 static void find_receiver(struct why *why, const struct app_receiver *receiver)
@@ -230,9 +242,11 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         why_free(why);
         return;
     }
-    find_cause(why, topic);
     if (topic_settings_read(topic->settings, &settings) != STATUS_OK)
         settings = (struct topic_settings){.is_paused = false};
+    why->finding.is_pull = topic_settings_are_pull(&settings);
+    why->max_in_flight = settings.max_in_flight;
+    find_cause(why, topic);
     snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
     name_receiver(why, settings.url);
     bool may_be = may_be_held(why, &settings);

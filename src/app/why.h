@@ -20,6 +20,7 @@ enum app_why {
     APP_WHY_ORDER, /* another job holds the line of its fifo topic */
     APP_WHY_BREAKER,
     APP_WHY_RECEIVER_LIMIT,
+    APP_WHY_WAITS_FOR_WORKER, /* the job is due, and no worker has leased it */
     APP_WHY_UNDER_WAY,
     APP_WHY_DEAD,
     APP_WHY_DELIVERED,
@@ -38,6 +39,7 @@ struct app_finding {
     bool is_of_history;                  /* the job is in the history and no longer in Redis */
     bool is_body_left_out;               /* see app_job */
     bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */
+    bool is_pull;                        /* workers lease the jobs of its topic */
     bool is_topic_paused;                /* the pause also holds the job, once it is due */
     int64_t ready, leased;               /* jobs of its topic */
     struct slice head;                   /* ORDER: jobId of the job that holds the line */

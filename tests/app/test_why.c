@@ -119,6 +119,9 @@ START_TEST(a_due_job_is_held_by_its_topic)
         {{"{\"maxInFlight\":1}", 17}, STORE_TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
         {{NULL, 0}, NOW_MS + 700, APP_WHY_RATE},
         {{"{\"needs\":[\"wings\"]}", 19}, STORE_TOPIC_HELD, APP_WHY_LATER_VERSION},
+        {{"{\"delivery\":\"pull\"}", 19}, STORE_TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
+        {{"{\"maxInFlight\":3,\"delivery\":\"pull\"}", 35}, STORE_TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
+        {{"{\"maxInFlight\":2,\"delivery\":\"pull\"}", 35}, STORE_TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         topic.settings = cases[i].settings;
