@@ -117,7 +117,7 @@ static void write_end(struct lease_item *item, const struct app_lease_ended *end
     json_add_text(&json, "state", slice_of(job_state_word(ended->state)));
     if (kind == LEASE_END_EXTEND)
         json_add_time(&json, "leaseUntil", ended->at_ms);
-    if (kind == LEASE_END_RETRY && ended->state != JOB_STATE_DEAD)
+    if (kind == LEASE_END_RETRY && ended->state == JOB_STATE_DELAYED)
         json_add_time(&json, "dueAt", ended->at_ms);
     if (ended->reason.size)
         json_add_text(&json, "reason", ended->reason);
