@@ -39,10 +39,19 @@ END_TEST
 START_TEST(a_line_ends_with_its_job)
 {
     CHECK_EXAMPLES( //
+        /* The last job that waits. */
+        {"bucket:t: t/a@now-9\njobs: t/a={a}\nlines: t=now-1,now-9,t/a\n" FIFO AT_ONE,
+         "claim 10 n5 5000 2 1000", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
+         "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "cancel t/a ''", "0",
          "bucket:t: t/b@now-5\njobs: t/b={b}\nready: t\n" FIFO AT_ONE},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/a 0 '' '' ''", "now-9",
-         WAITS JOBS "ready: t\n" FIFO AT_ONE},
+         WAITS JOBS "lines: t=0,now-9,t/a\nready: t\n" FIFO AT_ONE},
+        /* It still is the head where the clock has stepped back, and a job with an earlier time has come. */
+        {"bucket:t: t/b@now-20 t/a@now-9\ndue: t@now-1\n" JOBS "lines: t=0,now-9,t/a\n" FIFO,
+         "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0",
+         "bucket:t: t/a@now-21.9995 t/b@now-20\ncarry: at=now beat=1 owner=me\n" JOBS
+         "lines: t=0,now-21.9995,t/a\nready: t\n" FIFO AT_ONE},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/b 0 '' '' ''", "now-5",
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "settings t {\"order\":\"fifo\"} ''", "1",

@@ -1172,6 +1172,7 @@ CONTROLS = {
         ("lib/line", "  if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end", "  if true then return first end")],
     "a topic that is no longer fifo keeps its line": [("settings", "  leave_line(topic)\n", "")],
     "a head that runs again waits for its line": [("run", "      let_go(id)\n", "")],
+    "an emptied fifo topic stays in due": [("claim", "if has_settings() and is_fifo(topic) then turn.is_front = false end", "")],
     "a line without its job stays": [("lib/line", "    call('HDEL', LINES, topic)\n    return first[2] or false", "    return first[2] or false")],
     "held back for less": [("release", "wait >= 0 and soonest + wait)", "wait >= 0 and soonest + wait - 500)")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],

@@ -124,7 +124,7 @@ class Pool:
         topic = topic_of(job_id)
         if self.is_fifo(topic):
             if topic in self.line and self.line[topic][2] == job_id:
-                del self.line[topic]
+                self.line[topic] = (0, *self.line[topic][1:])
             self.touched[topic] = True
 
     def keep_line(self, topic):

@@ -45,6 +45,7 @@ local function plan_turn(topic, most, score, weight)
     spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
+  if has_settings() and is_fifo(topic) then turn.is_front = false end -- so that offer sees the bucket as it is then
   local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
   while number < most and places[2 * number + 2] and is_due(places[2 * number + 2]) do
     number = number + 1
