@@ -30,6 +30,9 @@
  * With -DONE_PLACE, and one in flight, the attempt of a cancelled job keeps its place, and no two are ever at receivers.
  * Without it a cancel frees the place, which changes nothing for the jobs.
  *
+ * With -DFIFO (and two jobs, one in flight, ONE_PLACE) the topic is delivered in order: no claim passes a job whose
+ * attempts have begun, or one that comes before it.
+ *
  * With -DLIVE faults (and runs) are counted, and time passes only when nobody has anything to do, or for a
  * fault. Then no execution may be infinite (pan -l), and none may be stuck: each job is delivered, cancelled
  * or dead in the end.
@@ -97,6 +100,9 @@ typedef job_in_redis {
   unsigned failures : 2; /* recorded */
   unsigned delivered : 3; /* sets of lives */
   unsigned cancelled : 3;
+#ifdef FIFO
+  bit has_begun;
+#endif
 };
 #define WAITING 1
 #define AT_LIMIT 2
@@ -107,6 +113,12 @@ typedef redis {
 #ifdef ONE_PLACE
   unsigned lingers : 2;     /* nonce of the attempt of a cancelled job that keeps the place; 0: none */
   unsigned linger_left : 2; /* ticks until the place expires, or FAR */
+#endif
+#ifdef FIFO
+  unsigned line : 2;      /* the job that holds the line, from 1; 0: none */
+  unsigned line_left : 2; /* ticks until it may go */
+  bit first;              /* which of the jobs has the lower score */
+  bit first_due;          /* from here on: what only the model knows; the same, as due times and arrival have it */
 #endif
 };
 redis primary, replica;
@@ -190,6 +202,12 @@ inline confirm(id)
 #define LINGER_COUNTS(server) 0
 #define IS_PLACE_LOST 0
 #define LINGERS(c) 0
+#endif
+#ifdef FIFO
+#define HEAD (R(0).in_bucket && R(1).in_bucket -> primary.first : R(1).in_bucket)
+#define LINE_HOLDS (primary.line == HEAD + 1 && primary.line_left > 0)
+#else
+#define LINE_HOLDS false
 #endif
 #define IN_FLIGHT ((R(0).holder != 0) + (JOBS > 1 && R(JOBS - 1).holder != 0) + LINGERING(primary))
 #define ANY_WAITING (R(0).in_bucket || R(JOBS - 1).in_bucket)
@@ -301,16 +319,45 @@ inline replicate()
 
 /* ---- parts of the scripts: lib ---- */
 
+#ifdef BUG_FIFO_TWO
+#define HAS_ROOM true
+#else
+#define HAS_ROOM (IN_FLIGHT < LIMIT)
+#endif
 inline offer()
 {
+  keep_line();
   primary.in_turns = 0;
   primary.in_due = 0;
   if
   :: !ANY_WAITING
-  :: ANY_WAITING && !ANY_DUE -> primary.in_due = WAITING
-  :: ANY_DUE && IN_FLIGHT >= LIMIT -> primary.in_due = AT_LIMIT
-  :: ANY_DUE && IN_FLIGHT < LIMIT -> primary.in_turns = 1
+  :: ANY_WAITING && (!ANY_DUE || HAS_ROOM && LINE_HOLDS) -> primary.in_due = WAITING
+  :: ANY_DUE && !HAS_ROOM -> primary.in_due = AT_LIMIT
+  :: ANY_DUE && HAS_ROOM && !LINE_HOLDS -> primary.in_turns = 1
   fi
+}
+
+/* The head stays the first, also where a job with an earlier time comes after it. A line without its job goes. */
+inline keep_line()
+{
+#ifdef FIFO
+  if
+  :: primary.line > 0 && !R(primary.line - 1).in_bucket -> primary.line = 0; primary.line_left = 0
+  :: primary.line > 0 && R(primary.line - 1).in_bucket ->
+#ifndef BUG_HEAD_IS_PASSED
+    primary.first = primary.line - 1
+#else
+    skip
+#endif
+  :: else
+  fi;
+  if
+  :: R(0).in_jobs && R(1).in_jobs
+  :: else -> primary.first = 0; primary.first_due = 0
+  fi
+#else
+  skip
+#endif
 }
 
 /* With -DREPLICATION: the replica is at most LAG writes behind. */
@@ -343,10 +390,60 @@ inline take(id)
   R(id).holder_due = 0
 }
 
-inline put(id, at)
+inline put_back(id, at)
 {
   R(id).in_bucket = 1;
   R(id).due = at
+}
+
+/* Behind those of the same time. */
+inline put(id, at)
+{
+#ifdef FIFO
+  if
+  :: R(1 - id).in_jobs && (R(1 - id).in_bucket -> R(1 - id).due : R(1 - id).holder_due) <= at ->
+    primary.first = 1 - id
+  :: else -> primary.first = id
+  fi;
+  primary.first_due = primary.first;
+  if
+  :: primary.line == id + 1 -> primary.line = 0; primary.line_left = 0
+  :: else
+  fi;
+#endif
+  put_back(id, at)
+}
+
+/* It is the head, and may go at once. */
+inline let_go(id)
+{
+#ifdef BUG_LET_GO_IS_PASSED
+  primary.line = 0;
+#endif
+  primary.line_left = 0
+}
+
+/* For its next attempt: at its due time, which the claim noted, or after a wait. In a fifo topic, it keeps its place and holds
+ * the line. */
+inline again(id, at, wait)
+{
+#ifdef FIFO
+#ifdef BUG_HEAD_LOSES_PLACE
+  put(id, wait);
+#else
+  put_back(id, at);
+  primary.line = id + 1;
+  primary.line_left = (at > wait -> at : wait);
+#endif
+#ifdef BUG_LINE_HOLDS_NOTHING
+  primary.line_left = 0;
+#endif
+#else
+  if
+  :: at > wait -> put_back(id, at)
+  :: else -> put_back(id, wait)
+  fi
+#endif
 }
 
 inline forget_crashes(id)
@@ -360,7 +457,18 @@ inline forget_job(id)
   R(id).in_jobs = 0;
   R(id).attempts = 0;
   R(id).failures = 0;
-  R(id).not_before = 0
+  R(id).not_before = 0;
+  not_begun(id)
+}
+
+/* The owner has moved it, or it has ended. */
+inline not_begun(id)
+{
+#ifdef FIFO
+  R(id).has_begun = 0
+#else
+  skip
+#endif
 }
 
 #define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
@@ -544,6 +652,11 @@ inline claim(c, id)
 {
   assert(R(id).not_before == 0);                            /* never early */
   assert(!HAS(promise[id].cancelled, R(id).life));           /* no attempt begins after a confirmed cancel */
+#ifdef FIFO
+  assert(!R(1 - id).has_begun);                              /* no attempt passes the head */
+  assert(R(id).has_begun || !R(1 - id).in_jobs || primary.first_due == id); /* in order of due time and arrival */
+  R(id).has_begun = 1;
+#endif
   ME.state = CLAIMED;
   ME.job = id;
   ME.attempts = R(id).attempts;
@@ -575,17 +688,29 @@ inline retry(c, wait)
 {
   if
   :: FENCE(c) ->
+#ifdef FIFO
+    has_place = R(ME.job).in_jobs;
+    again_due = (R(ME.job).in_bucket -> R(ME.job).due : R(ME.job).holder_due);
+#endif
     bring_back_if_dead(c);
     take(ME.job);
     forget_crashes(ME.job);
     R(ME.job).attempts = ME.attempts + 1;
     R(ME.job).failures++;
     R(ME.job).not_before = wait;
-#ifdef BUG_RETRY_OFFERS_NOT
-    put(ME.job, wait);
-    written()
+#ifdef FIFO
+    if
+    :: has_place -> again(ME.job, again_due, wait)
+    :: else -> put(ME.job, wait)
+    fi;
+    has_place = 0;
+    again_due = 0;
 #else
     put(ME.job, wait);
+#endif
+#ifdef BUG_RETRY_OFFERS_NOT
+    written()
+#else
     finish()
 #endif
   :: else -> check_refused(c); end_lingering(c)
@@ -607,14 +732,19 @@ inline bury(c)
   fi
 }
 
+#ifdef FIFO
+bit has_place;
+byte again_due;
+#endif
+
 /* wait: a job that is held back. */
 inline release(c, wait)
 {
   if
   :: HAS_LEASE(c) ->
-    release_due = (R(ME.job).holder_due > wait -> R(ME.job).holder_due : wait);
+    release_due = R(ME.job).holder_due;
     take(ME.job);
-    put(ME.job, release_due);
+    again(ME.job, release_due, wait);
     release_due = 0;
     finish()
   :: else -> end_lingering(c)
@@ -629,9 +759,9 @@ inline abandon(id)
   abandon_due = R(id).holder_due;
   take(id);
 #ifdef BUG_ABANDON_EARLY
-  put(id, 0);
+  put_back(id, 0);
 #else
-  put(id, abandon_due);
+  again(id, abandon_due, 0);
 #endif
   abandon_due = 0;
   finish()
@@ -698,13 +828,13 @@ inline recover(id, wait)
 #endif
   :: R(id).losses < LOSSES && R(id).losses > 1 && recover_due < wait ->
     take(id);
-    put(id, wait)
+    again(id, recover_due, wait)
   :: else ->
     take(id);
 #ifdef BUG_RECOVER_EARLY
-    put(id, 0)
+    put_back(id, 0)
 #else
-    put(id, recover_due)
+    again(id, recover_due, 0)
 #endif
   fi;
   recover_due = 0;
@@ -753,6 +883,7 @@ inline change(id, wait)
 {
   take(id);
   forget_crashes(id);
+  not_begun(id);
   R(id).not_before = wait;
   put(id, wait);
   finish()
@@ -766,6 +897,7 @@ inline run_(id)
   fi;
   take(id);
   forget_crashes(id);
+  not_begun(id);
   R(id).not_before = 0;
   put(id, 0);
   finish()
@@ -782,11 +914,15 @@ inline bury_doomed(id)
   finish()
 }
 
+#ifdef FIFO
+#define CAN_CLAIM(id) (primary.in_turns && HEAD == id && IS_DUE(id) && HAS_ROOM && !LINE_HOLDS)
+#else
 #define CAN_CLAIM(id) (primary.in_turns && IS_DUE(id) && IN_FLIGHT < LIMIT)
+#endif
 #ifdef BUG_NO_CARRY
 #define CAN_CARRY false
 #else
-#define CAN_CARRY (primary.in_due == WAITING && ANY_DUE || primary.in_turns && !ANY_DUE)
+#define CAN_CARRY (primary.in_due == WAITING && ANY_DUE && !LINE_HOLDS || primary.in_turns && !ANY_DUE)
 #endif
 #ifdef BUG_NO_QUIET
 #define CAN_RECOVER(id) IS_LOST(id)
@@ -873,6 +1009,10 @@ end:
   :: atomic { CAN_RUN(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */
+#ifdef FIFO
+  :: atomic { IS_DUE(id) && primary.line == id + 1 && primary.line_left > 0 ->
+      R(id).not_before = 0; let_go(id); finish() }
+#endif
   od
 }
 
@@ -925,6 +1065,9 @@ inline tick_in(server)
   :: else
   fi
 #endif
+#ifdef FIFO
+  COUNT_DOWN(server.line_left)
+#endif
 }
 
 inline tick()
@@ -948,10 +1091,15 @@ inline tick()
 }
 
 #define COUNTS(job_) (job_.due > 0 || job_.left > 0 && job_.left < FAR || job_.holder_due > 0)
+#ifdef FIFO
+#define LINE_COUNTS (primary.line_left > 0)
+#else
+#define LINE_COUNTS false
+#endif
 #define IS_AGING(c) (consumer[c].state != IDLE && consumer[c].age < LEASE)
 #define TIME_MATTERS \
   (quiet > 0 || IS_AGING(0) || IS_AGING(1) || COUNTS(primary.job[0]) || COUNTS(primary.job[JOBS - 1]) || \
-   COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]) || LINGER_COUNTS(primary) || LINGER_COUNTS(replica))
+   COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]) || LINGER_COUNTS(primary) || LINGER_COUNTS(replica) || LINE_COUNTS)
 
 /* Somebody can do something at once. */
 #define ANY_IDLE (consumer[0].state == IDLE || consumer[1].state == IDLE)
@@ -990,6 +1138,9 @@ inline clock_jumps(server, due_, left_)
   }
 #ifdef ONE_PLACE
   server.linger_left = (server.lingers -> left_ : 0);
+#endif
+#ifdef FIFO
+  server.line_left = (server.line -> due_ : 0);
 #endif
   k = 0
 }
