@@ -132,12 +132,16 @@ struct postgres_server *postgres_server_new(void)
     return server;
 }
 
+/* The server may be a child of the process that forked this one, so its end shows in its files, too. */
 void postgres_server_kill(struct postgres_server *server)
 {
-    /* The processes of connections are in the group of the server, each as leader of a group of its own only
-     * after setsid; so they are killed by their parent's death at the latest. */
-    kill(server->pid, SIGQUIT);
+    char lock[PATH_BYTES + 32];
+    int64_t deadline_us = clock_boot_us() + DEADLINE_S * INT64_C(1000000);
+    snprintf(lock, sizeof lock, "%s/postmaster.pid", server->data);
+    kill(server->pid, SIGQUIT); /* ends at once, without a checkpoint */
     waitpid(server->pid, NULL, 0);
+    while (access(lock, F_OK) == 0 && clock_boot_us() < deadline_us)
+        usleep(LOOK_AGAIN_US);
 }
 
 static void signal_backends(const struct postgres_server *server, int number)
