@@ -70,11 +70,22 @@ static bool split_text(struct slice text, struct text_parts *parts)
     return true;
 }
 
+/* Returns whether eight bytes are ASCII other than NUL. */
+static bool is_plain_word(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return ((word | (word - UINT64_C(0x0101010101010101))) & UINT64_C(0x8080808080808080)) == 0;
+}
+
 /* Databases refuse other text. */
 static bool is_utf8_without_nul(struct slice text)
 {
     const uint8_t *at = (const uint8_t *)text.data;
     for (size_t i = 0, step; i < text.size; i += step) {
+        step = 8;
+        if (text.size - i >= 8 && is_plain_word(at + i))
+            continue;
         step = at[i] < 0x80 ? at[i] != 0 : utf8_size(at[i]);
         if (!step || step > text.size - i || (step > 1 && !utf8_is_sound(at + i, step)))
             return false;

@@ -47,12 +47,13 @@ struct driver_kind {
 
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
 
-    /* Adds rows, all or none: begin, add for each row, end. The rows are on disk after the next sync.
-     * INVALID: the database refuses the data; nothing was added. */
+    /* Adds rows: begin, append for each row, end. The rows are on disk after the next sync. After a failure,
+     * no row since the last sync is there. INVALID: the database refuses the data; nothing was added.
+     * append_end may be NULL. */
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
-    bool syncs_each_append; /* sync has nothing to do */
+    /* NULL if each append_end syncs. */
     enum status (*sync)(struct driver *, struct problem *);
 
     /* Removes the rows with these ids. */

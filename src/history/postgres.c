@@ -463,7 +463,6 @@ static const struct driver_kind postgres_kind = {
     .append_begin = postgres_append_begin,
     .append = postgres_append,
     .append_end = postgres_append_end,
-    .syncs_each_append = true,
     .remove = postgres_remove,
     .is_one_of_ids = "id = ANY($1::bigint[])",
     .write_ids = postgres_write_ids,

@@ -1,7 +1,8 @@
 /* sqlite.c - the history in a file of SQLite, in WAL mode.
  *
- * A commit is not synced. sync() syncs the WAL, so that one sync confirms all commits of a second. The file
- * is checkpointed and vacuumed in steps by tidy(), never within a commit. */
+ * The appends of a second are one transaction, because each commit writes all pages that it has changed.
+ * sync() commits it and syncs the WAL. The file is checkpointed and vacuumed in steps by tidy(), never within
+ * a commit. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,7 @@ struct sqlite {
     sqlite3 *db; /* NULL: closed */
     struct statement statements[STATEMENTS_MAX];
     int64_t calls;
+    bool is_in_transaction;
     int wal_frames;
     int vacuum_pages; /* of the next step */
     dev_t device;     /* of the file that is open */
@@ -85,7 +87,8 @@ static enum status sqlite_failed(const struct sqlite *sqlite, const char *what, 
 {
     problem_set(problem, "%.200s: SQLite: %s: %.200s", sqlite->path, what,
                 sqlite->db ? sqlite3_errmsg(sqlite->db) : "out of memory");
-    return STATUS_UNAVAILABLE;
+    int code = sqlite->db ? sqlite3_errcode(sqlite->db) & 0xff : SQLITE_NOMEM;
+    return code == SQLITE_BUSY ? STATUS_LEASED : STATUS_UNAVAILABLE;
 }
 
 /* ---- statements ---- */
@@ -230,6 +233,7 @@ static void sqlite_close(struct driver *driver)
     sqlite3_close(sqlite->db);
     sqlite->db = NULL;
     sqlite->wal_frames = 0;
+    sqlite->is_in_transaction = false;
 }
 
 static enum status sqlite_open(struct driver *driver, struct problem *problem)
@@ -294,7 +298,12 @@ static enum status sqlite_prepare(struct driver *driver, struct problem *problem
 
 static enum status sqlite_append_begin(struct driver *driver, struct problem *problem)
 {
-    return run_text(of_driver(driver), "BEGIN IMMEDIATE", problem);
+    struct sqlite *sqlite = of_driver(driver);
+    if (sqlite->is_in_transaction)
+        return STATUS_OK;
+    enum status status = run_text(sqlite, "BEGIN IMMEDIATE", problem);
+    sqlite->is_in_transaction = status == STATUS_OK;
+    return status;
 }
 
 static void on_row_id(void *arg, const struct sql_value *columns, size_t count)
@@ -331,16 +340,14 @@ static enum status sqlite_append(struct driver *driver, const struct history_par
     return status == STATUS_OK && id ? append_labels(sqlite, parse, id, problem) : status;
 }
 
-static enum status sqlite_append_end(struct driver *driver, struct problem *problem)
-{
-    return run_text(of_driver(driver), "COMMIT", problem);
-}
-
 static enum status sqlite_sync(struct driver *driver, struct problem *problem)
 {
     struct sqlite *sqlite = of_driver(driver);
     sqlite3_file *wal = NULL;
     struct stat file;
+    if (sqlite->is_in_transaction && run_text(sqlite, "COMMIT", problem) != STATUS_OK)
+        return STATUS_UNAVAILABLE;
+    sqlite->is_in_transaction = false;
     int code = sqlite3_file_control(sqlite->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
     if (code == SQLITE_OK && wal && wal->pMethods)
         code = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL);
@@ -425,6 +432,8 @@ static enum status sqlite_tidy(struct driver *driver, bool *has_more, struct pro
     struct sqlite *sqlite = of_driver(driver);
     int64_t all = 0, unused = 0;
     *has_more = false;
+    if (sqlite->is_in_transaction)
+        return STATUS_OK;
     if (sqlite->wal_frames >= CHECKPOINT_FRAMES) {
         sqlite->wal_frames = 0;
         int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -449,7 +458,6 @@ static const struct driver_kind sqlite_kind = {
     .query = sqlite_query,
     .append_begin = sqlite_append_begin,
     .append = sqlite_append,
-    .append_end = sqlite_append_end,
     .sync = sqlite_sync,
     .remove = sqlite_remove,
     .is_one_of_ids = IS_ONE_OF_IDS,
@@ -461,6 +469,8 @@ static const struct driver_kind sqlite_kind = {
 struct driver *sqlite_new(const char *path)
 {
     struct sqlite *sqlite = NEW(struct sqlite);
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS,
+                         0); /* a mutex less for each allocation; only the first call counts */
     sqlite->driver.kind = &sqlite_kind;
     sqlite->path = slice_dup(slice_of(path));
     sqlite->vacuum_pages = VACUUM_PAGES;

@@ -14,7 +14,9 @@
 #define SECOND_US     INT64_C(1000000)
 #define SYNC_US       SECOND_US
 #define TIDY_US       SECOND_US
-#define TIDY_PAUSE_US INT64_C(20000) /* between steps of upkeep */
+#define TIDY_PAUSE_US INT64_C(20000)   /* between steps of upkeep */
+#define APPENDER_US   (10 * SECOND_US) /* the process that adds rows also removes them */
+#define PRUNE_US      (60 * SECOND_US)
 #define STEP_US       INT64_C(20000) /* that a step of removing rows should take */
 #define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
@@ -43,6 +45,8 @@ struct history_thread {
     int64_t retry_us, wait_us; /* when to connect, and the wait before the next try */
     struct list unsynced;      /* appends whose rows are committed */
     int64_t synced_us;         /* when the last sync began */
+    int64_t appended_us;       /* when rows were last added */
+    int64_t prune_us;          /* when to remove old rows although another process adds the new ones */
     int64_t tidy_us;           /* when to do the next step of upkeep */
     bool appends_next;         /* whose turn it is */
     size_t remove_max;         /* rows of a step */
@@ -224,7 +228,8 @@ static enum status append_all(struct history_thread *thread, const struct histor
         else
             log_error("history_job_dropped", LOG_TEXT("why", "its id is not topic/jobId"));
     }
-    return status == STATUS_OK ? driver->kind->append_end(driver, problem) : status;
+    return status == STATUS_OK && driver->kind->append_end ? driver->kind->append_end(driver, problem)
+                                                           : status;
 }
 
 /* Appends the entries. If the database refuses the data, appends each half, to find the entry that is
@@ -251,9 +256,11 @@ static void run_append(struct history_thread *thread, struct history_call *call)
     enum status status = append_parts(thread, call->entries, call->entry_count, &call->problem);
     if (status == STATUS_OK) {
         list_append(&thread->unsynced, &call->link);
+        thread->appended_us = clock_steady_us();
         return;
     }
-    thread_fail(thread, &call->problem);
+    if (status != STATUS_LEASED)
+        thread_fail(thread, &call->problem);
     finish_call(thread, call, STATUS_UNAVAILABLE);
 }
 
@@ -268,6 +275,7 @@ static void sync_appends(struct history_thread *thread)
         return;
     }
     thread->wait_us = 0;
+    thread->tidy_us = thread->synced_us; /* no transaction is open now */
     answer_unsynced(thread, STATUS_OK, &problem);
 }
 
@@ -349,7 +357,7 @@ static void run_call(struct history_thread *thread, struct history_call *call)
         thread_fail(thread, &call->problem);
     else
         thread->wait_us = 0;
-    finish_call(thread, call, status);
+    finish_call(thread, call, status == STATUS_LEASED ? STATUS_UNAVAILABLE : status);
 }
 
 /* ---- upkeep ---- */
@@ -383,12 +391,17 @@ static void tidy(struct history_thread *thread)
     struct driver *driver = thread->driver;
     struct problem problem;
     bool has_more = false, has_more_to_tidy = false;
-    driver->deadline_us = clock_steady_us() + READ_US;
-    enum status status = prune(thread, &has_more, &problem);
+    int64_t now_us = clock_steady_us();
+    enum status status = STATUS_OK;
+    driver->deadline_us = now_us + READ_US;
+    if (now_us >= thread->prune_us || now_us < thread->appended_us + APPENDER_US) {
+        status = prune(thread, &has_more, &problem);
+        thread->prune_us = has_more ? now_us : now_us + PRUNE_US;
+    }
     if (status == STATUS_OK && driver->kind->tidy)
         status = driver->kind->tidy(driver, &has_more_to_tidy, &problem);
     thread->tidy_us = clock_steady_us() + (has_more || has_more_to_tidy ? TIDY_PAUSE_US : TIDY_US);
-    if (status != STATUS_OK)
+    if (status == STATUS_UNAVAILABLE)
         thread_fail(thread, &problem);
 }
 
@@ -431,7 +444,7 @@ static void *thread_run(void *arg)
         if (call)
             run_call(thread, call);
         if (thread->is_open && !list_is_empty(&thread->unsynced) &&
-            (thread->driver->kind->syncs_each_append || clock_steady_us() >= thread->synced_us + SYNC_US))
+            (!thread->driver->kind->sync || clock_steady_us() >= thread->synced_us + SYNC_US))
             sync_appends(thread);
         if (thread->is_open && clock_steady_us() >= thread->tidy_us)
             tidy(thread);
