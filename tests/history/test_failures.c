@@ -1,5 +1,5 @@
-/* Databases that are away, slow, full, damaged or of another version. What was confirmed stays, calls are
- * answered in time, and the history recovers by itself. */
+/* The history while its database is unavailable, slow, full, damaged or of another version. Confirmed jobs
+ * stay, calls are answered in time, and the history recovers by itself. */
 #include <libpq-fe.h>
 #include <signal.h>
 #include <sqlite3.h>
