@@ -23,6 +23,25 @@ static void write_lateness(struct buffer *text, const struct store_counts *count
         counts->due_age_ms);
 }
 
+static void write_outbox(struct buffer *text, const struct store_counts *counts)
+{
+    buffer_printf(text,
+                  "# HELP duepost_outbox_jobs Ended jobs that are not in the history yet.\n"
+                  "# TYPE duepost_outbox_jobs gauge\nduepost_outbox_jobs %lld\n",
+                  (long long)counts->outbox);
+    buffer_printf(text,
+                  "# HELP duepost_outbox_bytes Size of these jobs in Redis.\n"
+                  "# TYPE duepost_outbox_bytes gauge\nduepost_outbox_bytes %lld\n",
+                  (long long)counts->outbox_bytes);
+    buffer_printf(text,
+                  "# HELP duepost_outbox_dropped_total Ended jobs that the history does not get, because the "
+                  "outbox was full.\n"
+                  "# TYPE duepost_outbox_dropped_total counter\nduepost_outbox_dropped_total %lld\n",
+                  (long long)counts->outbox_dropped);
+    write_seconds(text, "duepost_outbox_oldest_seconds",
+                  "How long ago the first job of the outbox ended; 0 if it is empty.", counts->outbox_age_ms);
+}
+
 static void write_jobs(struct buffer *text, const struct store_counts *counts)
 {
     buffer_append(text, SLICE("# HELP duepost_jobs Jobs of all processes, by state.\n"
@@ -40,6 +59,7 @@ static void write_jobs(struct buffer *text, const struct store_counts *counts)
                   "# HELP duepost_kept_jobs Delivered and cancelled jobs that can still be read.\n"
                   "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
                   (long long)(counts->kept - counts->dead));
+    write_outbox(text, counts);
     write_lateness(text, counts);
 }
 

@@ -56,6 +56,7 @@ enum metrics_counter {
     METRICS_COUNTER_FIRES_HELD,      /* counted at each try */
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
     METRICS_COUNTER_LEASES_RETURNED, /* because the worker did not get the answer */
+    METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
     METRICS_COUNTER_COUNT,
 };
 

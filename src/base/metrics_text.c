@@ -39,6 +39,7 @@ static const struct {
      "Times that a schedule could not fire yet: full pool, unknown time zone, unreadable definition."},
     {"duepost_leased_total", "Jobs of pull topics that workers have leased."},
     {"duepost_leases_returned_total", "Leases that ended at once because the worker did not get the answer."},
+    {"duepost_archived_total", "Ended jobs that were moved to the history."},
 };
 
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)

@@ -94,7 +94,7 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
         decide_round(ending, job, facts);
     } else if (attempt_result_is_success(result)) {
         ending->verdict = ENDING_COMPLETE;
-        ending->has_line = facts->settings && facts->settings->retention_ms;
+        ending->has_line = facts->has_history || (facts->settings && facts->settings->retention_ms);
     } else {
         ending->has_line = true;
         decide_failure(ending, job, facts);

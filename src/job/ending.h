@@ -45,6 +45,7 @@ struct ending_facts {
     int64_t due_ms;                        /* when the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
     const struct retry_schedule *schedule; /* for jobs and topics without their own */
+    bool has_history;                      /* ended jobs go to a history, with their attempts */
     uint32_t random;                       /* any 32 bits; used with the setting jitter */
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */

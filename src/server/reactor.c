@@ -12,12 +12,14 @@
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "history/history.h"
 #include "http/site.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/time_zones.h"
 #include "server/listener.h"
 #include "store/shard.h"
+#include "worker/archiver.h"
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
@@ -31,6 +33,7 @@ struct upkeep {
     size_t shard;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
+    struct archiver *archiver;
     struct carry_worker *carry_worker;
 };
 
@@ -173,13 +176,15 @@ static void start_api(struct reactor *reactor)
         start_health_server(reactor);
 }
 
-static struct attempt_policy attempt_policy(const struct options *options)
+static struct attempt_policy attempt_policy(const struct reactor *reactor)
 {
+    const struct options *options = reactor->options.options;
     return (struct attempt_policy){
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .keys = &options->signing_keys,
         .is_breaker_on = options->is_breaker_on,
+        .has_history = reactor->history,
     };
 }
 
@@ -195,7 +200,7 @@ static void start_consumer(struct reactor *reactor)
     struct consumer_options consumer = {
         .store = reactor->store,
         .client = reactor->client,
-        .policy = attempt_policy(options),
+        .policy = attempt_policy(reactor),
         .max_in_flight = max_in_flight(reactor),
         .metrics = reactor->metrics,
     };
@@ -216,12 +221,19 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->shard = number;
     upkeep->janitor = janitor_new(reactor->loop, shard, reactor->metrics);
     upkeep->pattern_keeper = pattern_keeper_new(reactor->loop, reactor->store, shard);
+    struct archiver_options archiver = {
+        .shard = shard,
+        .metrics = reactor->metrics,
+        .history = reactor->history,
+    };
+    upkeep->archiver = archiver_new(reactor->loop, &archiver);
     struct carry_worker_options carry_worker = {
         .shard = shard,
         .metrics = reactor->metrics,
         .janitor = upkeep->janitor,
         .pattern_keeper = upkeep->pattern_keeper,
         .schedule = &reactor->options.options->retry_schedule,
+        .archiver = upkeep->archiver,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
         .arg = upkeep,
@@ -326,7 +338,7 @@ static void reload(void *arg)
         http_server_set_tls(reactor->server, options->tls);
     if (options->tls && reactor->health_server)
         http_server_set_tls(reactor->health_server, options->tls);
-    struct attempt_policy policy = attempt_policy(options);
+    struct attempt_policy policy = attempt_policy(reactor);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         carry_worker_set_schedule(reactor->upkeeps[i].carry_worker, &options->retry_schedule);
@@ -382,8 +394,10 @@ static void drain(void *arg)
         stop_accepting(reactor);
     else if (reactor->health_server)
         http_server_quiesce(reactor->health_server); /* probes should reach the process that stays */
-    for (size_t i = 0; i < reactor->upkeep_count; i++)
+    for (size_t i = 0; i < reactor->upkeep_count; i++) {
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
+        archiver_stop(reactor->upkeeps[i].archiver);
+    }
     consumer_drain(reactor->consumer, on_consumer_drained, reactor);
 }
 
@@ -421,6 +435,7 @@ static void free_upkeep(struct upkeep *upkeep)
     carry_worker_free(upkeep->carry_worker);
     janitor_free(upkeep->janitor);
     pattern_keeper_free(upkeep->pattern_keeper);
+    archiver_free(upkeep->archiver);
 }
 
 void reactor_stop(struct reactor *reactor)

@@ -360,6 +360,9 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     return STATUS_OK;
 }
 
+static const char *const history_bodies[] = {
+    [HISTORY_BODIES_ON] = "on", [HISTORY_BODIES_ERRORS] = "errors", [HISTORY_BODIES_OFF] = "off"};
+
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
@@ -386,6 +389,8 @@ static enum status open_all(struct server *server, struct problem *problem)
         .dead_max_age_ms = options->dead_max_age_ms,
         .idempotency_window_ms = options->idempotency_window_ms,
         .breaker_wait_ms = options->breaker_wait_ms,
+        .history_backlog_bytes = options_have_history(options) ? options->history_backlog_bytes : 0,
+        .history_bodies = history_bodies[options->history_bodies],
         .durability = options->durability,
         .is_durability_set = options->is_durability_set,
         .metrics = metrics_of(server->board, 0), /* until reactors run */

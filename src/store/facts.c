@@ -145,6 +145,8 @@ static void open_data(struct facts *facts)
     script_call_number(open, STORE_FORMAT);
     script_call_number(open, (int64_t)facts->options->shards);
     script_call_number(open, facts->may_lay_out && !facts->next_refusal[0]);
+    script_call_number(open, store_options_part(facts->options, facts->options->history_backlog_bytes));
+    script_call_text(open, slice_of(facts->options->history_bodies ? facts->options->history_bodies : "on"));
     script_call_send(open, facts->link, on_opened, facts);
 }
 

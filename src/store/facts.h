@@ -47,4 +47,11 @@ bool facts_is_laid_out(const struct facts *);
  * borrowed. */
 const char *facts_refusal(const struct facts *);
 
+/* Returns the part of a limit for all shards that one shard has. */
+static inline int64_t store_options_part(const struct store_options *options, int64_t bound)
+{
+    int64_t shards = (int64_t)options->shards;
+    return (bound + shards - 1) / shards;
+}
+
 #endif

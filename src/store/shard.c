@@ -27,8 +27,7 @@ struct script_call *shard_call(struct shard *shard, enum script_id script)
 
 int64_t shard_part(const struct shard *shard, int64_t bound)
 {
-    int64_t shards = (int64_t)shard->options->shards;
-    return (bound + shards - 1) / shards;
+    return store_options_part(shard->options, bound);
 }
 
 void shard_add_max_jobs(const struct shard *shard, struct script_call *call)

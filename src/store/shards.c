@@ -315,6 +315,11 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
         sum->counts.due_age_ms = counts->due_age_ms;
     sum->counts.histories += counts->histories;
     sum->counts.kept += counts->kept;
+    sum->counts.outbox += counts->outbox;
+    sum->counts.outbox_bytes += counts->outbox_bytes;
+    sum->counts.outbox_dropped += counts->outbox_dropped;
+    if (counts->outbox_age_ms > sum->counts.outbox_age_ms)
+        sum->counts.outbox_age_ms = counts->outbox_age_ms;
     if (--sum->awaited > 0)
         return;
     sum->fn(sum->arg, sum->status, &sum->counts);

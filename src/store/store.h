@@ -52,6 +52,8 @@ struct store_options {
     int64_t dead_max_age_ms;           /* maximum age of a dead job; 0: no limit */
     int64_t idempotency_window_ms;     /* time that an idempotency key is kept */
     int64_t breaker_wait_ms;           /* first wait of an open breaker; doubles with each failed probe */
+    int64_t history_backlog_bytes;     /* of ended jobs that wait for the history; 0: there is no history */
+    const char *history_bodies;        /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability;      /* required of a confirmed change */
     bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
     struct metrics *metrics; /* borrowed */
@@ -505,7 +507,11 @@ struct store_counts {
     int64_t due_age_ms; /* time since ready and late_ms were counted; -1: not counted yet */
     int64_t histories;  /* jobs with known attempts */
     int64_t kept;       /* ended jobs that can still be read, including the dead; not in jobs */
-    /* The last two are for a single shard. */
+    int64_t outbox, outbox_bytes; /* ended jobs that the history does not have yet */
+    int64_t outbox_dropped;       /* by the limit of the outbox, since the data began */
+    int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
+    /* The last three are for a single shard. */
+    int64_t outbox_listed;  /* at least outbox, if the data is intact */
     int64_t kept_with_time; /* kept jobs with a time: all but the dead ones, if the data is intact */
     bool takes_survey;      /* more topics may have due jobs than one call counts: see shard_survey */
 };

@@ -157,6 +157,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     facts.due_ms = attempt->claimed_ms - attempt->late_ms;
     facts.settings = attempt->settings;
     facts.schedule = attempt->context->policy->schedule;
+    facts.has_history = attempt->context->policy->has_history;
     if (facts.cause == ENDING_CAUSE_RESULT)
         permit_end(&attempt->permit, facts.result);
     else

@@ -11,6 +11,7 @@ struct attempt_policy {
     const struct retry_schedule *schedule; /* for jobs and topics without a schedule of their own */
     const struct signing_keys *keys;       /* for topics without keys of their own; may be empty */
     bool is_breaker_on;                    /* for topics without this setting */
+    bool has_history;                      /* the last attempt of a delivered job is kept, too */
 };
 
 #endif

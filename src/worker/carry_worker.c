@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "worker/archiver.h"
 #include "worker/firing.h"
 #include "worker/forgetter.h"
 #include "worker/janitor.h"
@@ -154,6 +155,8 @@ static void become(struct carry_worker *worker, bool is_owner)
     if (worker->is_owner == is_owner)
         return;
     worker->is_owner = is_owner;
+    if (is_owner)
+        archiver_tick(worker->options.archiver);
     log_info(is_owner ? "carry_lock_taken" : "carry_lock_lost",
              LOG_NUMBER("shard", shard_number(worker->options.shard)), LOG_TEXT("me", worker->me));
 }
@@ -273,6 +276,7 @@ static void on_tick(void *arg)
     if (worker->is_owner) {
         janitor_tick(worker->options.janitor);
         pattern_keeper_tick(worker->options.pattern_keeper);
+        archiver_tick(worker->options.archiver);
     }
 }
 

@@ -20,6 +20,7 @@
 
 #include "store/shard.h"
 
+struct archiver;
 struct carry_worker;
 struct janitor;
 struct pattern_keeper;
@@ -33,6 +34,7 @@ struct carry_worker_options {
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
     const struct retry_schedule *schedule; /* for jobs and topics without their own */
+    struct archiver *archiver;
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
     /* Called when a topic has due jobs. The consumer of this reactor may claim them in the same turn. */

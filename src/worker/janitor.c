@@ -15,12 +15,12 @@ static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;
 } walks[] = {
-    {{"jobs", 4}, false, true},   {{"some_jobs", 9}, true, false},  {{"leases", 6}, true, true},
-    {{"pulled", 6}, true, true},  {{"attempts", 8}, true, true},    {{"kept", 4}, false, true},
-    {{"dead", 4}, true, true},    {{"kept_until", 10}, true, true}, {{"dead_due", 8}, true, true},
-    {{"due", 3}, true, true},     {{"turns", 5}, true, true},       {{"held", 4}, true, true},
-    {{"lines", 5}, true, true},   {{"names", 5}, true, true},       {{"topics", 6}, true, true},
-    {{"waiting", 7}, true, true},
+    {{"jobs", 4}, false, true},    {{"some_jobs", 9}, true, false}, {{"leases", 6}, true, true},
+    {{"pulled", 6}, true, true},   {{"attempts", 8}, true, true},   {{"kept", 4}, false, true},
+    {{"dead", 4}, true, true},     {{"ended", 5}, false, true},     {{"kept_until", 10}, true, true},
+    {{"dead_due", 8}, true, true}, {{"due", 3}, true, true},        {{"turns", 5}, true, true},
+    {{"held", 4}, true, true},     {{"lines", 5}, true, true},      {{"names", 5}, true, true},
+    {{"topics", 6}, true, true},   {{"waiting", 7}, true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 
@@ -94,7 +94,9 @@ static void start_mending(struct janitor *janitor)
               LOG_NUMBER("jobs", janitor->counts.jobs), LOG_NUMBER("waiting", janitor->counts.waiting),
               LOG_NUMBER("leased", janitor->counts.leased), LOG_NUMBER("dead", janitor->counts.dead),
               LOG_NUMBER("histories", janitor->counts.histories), LOG_NUMBER("kept", janitor->counts.kept),
-              LOG_NUMBER("kept_with_time", janitor->counts.kept_with_time));
+              LOG_NUMBER("kept_with_time", janitor->counts.kept_with_time),
+              LOG_NUMBER("outbox", janitor->counts.outbox),
+              LOG_NUMBER("outbox_listed", janitor->counts.outbox_listed));
     janitor->is_mending = true;
     begin_walk(janitor);
     janitor_step(janitor);
@@ -103,7 +105,7 @@ static void start_mending(struct janitor *janitor)
 static bool are_off(const struct store_counts *counts)
 {
     return counts->jobs != counts->waiting + counts->leased || counts->histories > counts->jobs ||
-           counts->kept != counts->dead + counts->kept_with_time;
+           counts->kept != counts->dead + counts->kept_with_time || counts->outbox > counts->outbox_listed;
 }
 
 static void on_audited(void *arg, enum status status, const struct store_counts *counts)

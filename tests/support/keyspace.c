@@ -53,7 +53,8 @@ static bool is_one_of(struct slice name, const char *const *names)
 
 static bool is_hash(struct slice name)
 {
-    return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("sends")) ||
+    return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ||
+           slice_equal(name, SLICE("history")) || slice_equal(name, SLICE("sends")) ||
            is_one_of(name, (const char *const[]){
                                "jobs",        "holders:",   "crashes", "attempts", "carry",     "meta",
                                "topics",      "patterns",   "rates",   "begun:",   "hour:",     "receivers",
@@ -61,27 +62,35 @@ static bool is_hash(struct slice name)
                                "lines",       "completed:", NULL});
 }
 
+static bool is_list(struct slice name)
+{
+    return is_one_of(name, (const char *const[]){"ready", "ended_ids", "ended_read", NULL});
+}
+
 static bool has_words(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
+    return slice_equal(name, SLICE("ended")) ||
+           is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                                  "lines", NULL});
 }
 
-/* In kept, the first commas end fields; a record follows, which may contain commas. */
+/* In kept and ended, the first commas end fields; a record follows, which may contain commas. */
 static int blanks_of(struct slice name)
 {
-    return slice_equal(name, SLICE("kept")) ? KEPT_WORDS : INT_MAX;
+    return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ? KEPT_WORDS : INT_MAX;
 }
 
 static bool has_lines(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"attempts", "kept", "idempotency", NULL});
+    return is_one_of(name, (const char *const[]){"attempts", "kept", "ended", "idempotency", NULL});
 }
 
-/* Their members are places: an id, a newline, a nonce. */
+/* Their members are places, an id, a newline and a nonce; or fields of the outbox, an id, a newline and a
+ * number. */
 static bool has_places(struct slice name)
 {
-    return slice_starts_with(name, SLICE("holders:")) || slice_ends_with(name, SLICE("lingering"));
+    return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
+           slice_ends_with(name, SLICE("lingering"));
 }
 
 /* Replaces the first most occurrences. */
@@ -99,7 +108,9 @@ static void swap(struct slice text, char from, char to, int most)
 static void load_entry(redisContext *redis, struct slice name, struct slice entry)
 {
     struct slice field, value;
-    if (slice_equal(name, SLICE("ready"))) {
+    if (is_list(name)) {
+        if (has_places(name))
+            swap(entry, '|', '\n', INT_MAX);
         redis_do(redis, "RPUSH " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
     } else if (is_hash(name)) {
         ck_assert(slice_cut(entry, '=', &field, &value));
@@ -145,6 +156,8 @@ static const char derive[] =
     "  local first = redis.call('ZRANGE', base .. 'bucket:' .. due[i], 0, 0, 'WITHSCORES')[2]\n"
     "  if first and tonumber(first) < tonumber(due[i + 1]) then behind[#behind + 1] = due[i] end\n"
     "end\n"
+    "local ended, outbox = redis.call('HGETALL', base .. 'ended'), 0\n"
+    "for i = 1, #ended, 2 do outbox = outbox + 2 * #ended[i] + #ended[i + 1] end\n"
     "local function is_index(key, topics)\n"
     "  local is_right = #topics == redis.call('ZCARD', key)\n"
     "  for _, topic in ipairs(topics) do is_right = is_right and redis.call('ZSCORE', key, topic) == '0' "
@@ -157,13 +170,17 @@ static const char derive[] =
     "end\n"
     "if not writes then\n"
     "  local is_right = tonumber(redis.call('HGET', base .. 'numbers', 'waiting') or 0) == waiting and\n"
-    "    tonumber(redis.call('HGET', base .. 'numbers', 'held') or 0) == held\n"
+    "    tonumber(redis.call('HGET', base .. 'numbers', 'held') or 0) == held and\n"
+    "    tonumber(redis.call('HGET', base .. 'numbers', 'outbox_bytes') or 0) == outbox and\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'outbox_dropped') == 0 and\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'outbox_moved') == 0\n"
     "  return {is_index(base .. 'behind', behind), is_index(base .. 'names', names), is_right and 1 or 0}\n"
     "end\n"
     "write(base .. 'behind', behind)\n"
     "write(base .. 'names', names)\n"
     "if waiting > 0 then redis.call('HSETNX', base .. 'numbers', 'waiting', waiting) end\n"
     "if held > 0 then redis.call('HSETNX', base .. 'numbers', 'held', held) end\n"
+    "if outbox > 0 then redis.call('HSETNX', base .. 'numbers', 'outbox_bytes', outbox) end\n"
     "return {}\n";
 
 /* In the order of derive's answer. */
@@ -233,10 +250,12 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
     const char *name = key + strlen(KEYSPACE_PREFIX);
     redisReply *entries;
     buffer_printf(text, "%s:", name);
-    if (strcmp(name, "ready") == 0) {
+    if (is_list(slice_of(name))) {
         entries = redis_command(redis, "LRANGE %s 0 -1", key);
-        for (size_t i = 0; i < entries->elements; i++)
+        for (size_t i = 0; i < entries->elements; i++) {
+            swap(slice_from(entries->element[i]->str, entries->element[i]->len), '\n', '|', INT_MAX);
             buffer_printf(text, " %s", entries->element[i]->str);
+        }
     } else if (is_hash(slice_of(name))) {
         entries = redis_command(redis, "HGETALL %s", key);
         sort(entries, 2);

@@ -47,7 +47,7 @@ static void on_turn_end(void *arg)
 static void setup(void)
 {
     world_begin();
-    policy = (struct attempt_policy){no_targets, &schedule, &no_keys, true};
+    policy = (struct attempt_policy){no_targets, &schedule, &no_keys, true, false};
     unserved = (struct unserved){.row_us = 0};
     context = (struct attempt_context){.shard = world_shard(0),
                                        .policy = &policy,

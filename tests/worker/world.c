@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/random.h"
 
 #define BEGIN_US INT64_C(1000000000)
@@ -509,6 +510,47 @@ void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
     add_call(WORLD_FORGET, shard, arg)->fn.forget = fn;
 }
 
+void outbox_read(struct shard *shard, size_t in_hand, outbox_read_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_OUTBOX_READ, shard, arg);
+    call->fn.outbox_read = fn;
+    call->max = in_hand;
+}
+
+struct outbox_batch *outbox_batch_new(const struct outbox_read *read)
+{
+    struct outbox_batch *batch = NEW(struct outbox_batch);
+    batch->count = read->count;
+    return batch;
+}
+
+void outbox_batch_free(struct outbox_batch *batch)
+{
+    free(batch);
+}
+
+struct slice outbox_id(const struct outbox_text *text)
+{
+    return text->field;
+}
+
+void outbox_remove(struct shard *shard, const struct outbox_batch *batch, outbox_removed_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_OUTBOX_REMOVE, shard, arg);
+    call->fn.outbox_removed = fn;
+    call->max = batch->count;
+}
+
+void history_append(struct history *history, const struct history_entry *entries, size_t count,
+                    history_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_APPEND, world_shard(0), arg);
+    (void)history;
+    call->fn.append = fn;
+    call->max = count;
+    copy(call->id, sizeof call->id, entries[0].id);
+}
+
 void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
 {
     add_call(WORLD_SWEEP, shard, arg)->fn.sweep = fn;
@@ -617,6 +659,24 @@ void world_answer_forget(enum status status, bool is_full)
 {
     const struct world_call *call = take_call(WORLD_FORGET);
     call->fn.forget(call->arg, status, is_full);
+}
+
+void world_answer_outbox_read(enum status status, const struct outbox_read *read)
+{
+    const struct world_call *call = take_call(WORLD_OUTBOX_READ);
+    call->fn.outbox_read(call->arg, status, read);
+}
+
+void world_answer_outbox_remove(enum status status, size_t removed)
+{
+    const struct world_call *call = take_call(WORLD_OUTBOX_REMOVE);
+    call->fn.outbox_removed(call->arg, status, removed);
+}
+
+void world_answer_append(enum status status, const char *why)
+{
+    const struct world_call *call = take_call(WORLD_APPEND);
+    call->fn.append(call->arg, status, why);
 }
 
 void world_answer_sweep(enum status status, struct shard_swept swept)

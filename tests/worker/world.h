@@ -8,7 +8,9 @@
 #define DUEPOST_TESTS_WORKER_WORLD_H
 
 #include "base/metrics.h"
+#include "history/history.h"
 #include "io/http_client.h"
+#include "store/outbox.h"
 #include "store/recurring.h"
 #include "store/shard.h"
 
@@ -57,6 +59,9 @@ enum world_kind {
     WORLD_MEND_PATTERNS,
     WORLD_AUDIT,
     WORLD_MEND,
+    WORLD_OUTBOX_READ,
+    WORLD_OUTBOX_REMOVE,
+    WORLD_APPEND, /* to the history, which belongs to the shard 0 */
     WORLD_KINDS,
 };
 
@@ -66,7 +71,7 @@ struct world_call {
     size_t shard;
     int64_t at_us;
     /* By kind. Texts are copies, for as long as the world is not begun anew. */
-    size_t max;
+    size_t max; /* outbox: texts in hand, texts of the batch; append: entries */
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
     char receiver[256]; /* release, resume */
@@ -88,6 +93,9 @@ struct world_call {
         store_mend_patterns_fn *mend_patterns;
         store_audit_fn *audit;
         shard_mend_fn *mend;
+        outbox_read_fn *outbox_read;
+        outbox_removed_fn *outbox_removed;
+        history_done_fn *append;
     } fn;
     void *arg;
 };
@@ -115,6 +123,9 @@ void world_answer_mend_patterns(enum status, size_t count);
 void world_answer_survey(enum status, const char *cursor);
 void world_answer_audit(enum status, struct store_counts);
 void world_answer_mend(enum status, const char *cursor, size_t mended);
+void world_answer_outbox_read(enum status, const struct outbox_read *);
+void world_answer_outbox_remove(enum status, size_t removed);
+void world_answer_append(enum status, const char *why);
 
 /* Events of a shard. */
 void world_come_up(size_t shard);

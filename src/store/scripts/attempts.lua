@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- attempts.lua - returns the last attempts of a job, or of a job that has ended and is kept.
+-- attempts.lua - returns the last attempts of a job, or of a job that has ended and is kept or in the outbox.
 --
 -- ARGV[2] id
 -- Returns {now_us, lines as in attempt_line.h}, or {now_us} if there is no such job.
--- uses: attempts clock kept
+-- uses: attempts clock kept outbox
 local id = ARGV[2]
 if call('HEXISTS', JOBS, id) == 1 then return {now_us, call('HGET', ATTEMPTS, id) or ''} end
-local state, _, _, _, lines = kept_job(id)
+local state, _, _, _, lines = kept_job(id, ENDED)
 return state and {now_us, lines} or {now_us}

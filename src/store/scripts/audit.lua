@@ -6,11 +6,13 @@
 --      whole survey
 -- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a
 -- time, due time of the first due job or -1, age of this time and of ready, ms, or -1 if they are unknown, 1
--- if counting them takes a survey, held jobs, see held.lua}.
+-- if counting them takes a survey, held jobs, see held.lua}. If there is or
+-- was an outbox, then also its texts, the texts that its lists have, its bytes, the texts dropped so far, and the time since the
+-- first text was written, ms.
 -- ready is the number of waiting jobs whose time has come. histories is the number of jobs with attempts.
 -- kept is the number of jobs that have ended and are kept; the dead ones have no time. In intact data, jobs =
--- waiting + leased >= histories, and kept = dead + kept with a time.
--- uses: attempts held kept survey
+-- waiting + leased >= histories, and kept = dead + kept with a time, and the lists of the outbox have all its texts.
+-- uses: attempts held kept outbox survey
 local most = tonumber(ARGV[2])
 local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)
 local takes_survey, age = due + turns + behind > most, 0
@@ -22,11 +24,23 @@ else
     for _, topic in ipairs(call('ZRANGE', key, 0, -1)) do survey(topic) end
   end
 end
+local function outbox_age()
+  local first = call('LRANGE', ENDED_READ, 0, 0)[1] or call('LRANGE', ENDED_IDS, 0, 0)[1]
+  local at = first and string.match(call('HGET', ENDED, first) or '', '^%a+ (%d+) ')
+  return at and math.max(now - tonumber(at), 0) or 0
+end
+
 local held = call('ZRANGE', HELD, 0, 0, 'WITHSCORES')[2]
 local first_held = held and ms_of(held)
 if first_held and (oldest_due < 0 or first_held < oldest_due) then oldest_due = first_held end
-return {
-  now_us, call('HLEN', JOBS), tonumber(call('HGET', NUMBERS, 'waiting') or 0), call('ZCARD', LEASES) + call('ZCARD', PULLED), call('ZCARD', DEAD),
+local numbers = call('HMGET', NUMBERS, 'waiting', 'held', 'outbox_bytes', 'outbox_dropped')
+local replies = {
+  now_us, call('HLEN', JOBS), tonumber(numbers[1] or 0), call('ZCARD', LEASES) + call('ZCARD', PULLED), call('ZCARD', DEAD),
   call('ZCARD', DUE) + turns, due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
-  oldest_due, age, takes_survey and 1 or 0, tonumber(call('HGET', NUMBERS, 'held')) or 0,
+  oldest_due, age, takes_survey and 1 or 0, tonumber(numbers[2]) or 0,
 }
+if numbers[3] or numbers[4] or call('EXISTS', ENDED) == 1 then
+  replies[15], replies[16] = call('HLEN', ENDED), call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ)
+  replies[17], replies[18], replies[19] = tonumber(numbers[3]) or 0, tonumber(numbers[4]) or 0, outbox_age()
+end
+return replies

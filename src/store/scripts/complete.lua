@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
 -- complete.lua - removes delivered jobs from the pool.
 --
--- ARGV from 2: id, nonce, the attempt's line if the topic had a retention, or '', ...; then the follow-ups,
+-- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', ...; then the follow-ups,
 --      see follow.lua
 -- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; of a worker's lease, the time when it began
 -- instead of 1, or 2 if this worker has completed the job before.
--- uses: check fence follow hour keep late leases linger pull revive
+-- uses: check fence follow hour keep late leases linger outbox pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
-local may_keep = has_settings()
+local is_archived = has_history()
+local may_keep = is_archived or has_settings()
 local replies = {now_us}
 local gone, leased, pulled, by_topic = {}, {}, {}, {}
 
@@ -45,6 +46,13 @@ local function complete(id, verdict, line, nonce, claim)
   return its_worker and tonumber(string.match(claim, '^%S+ (%d+)')) or 1
 end
 
+if is_archived then
+  local ids = {}
+  for i = 2, #ARGV, 3 do
+    if verdicts[(i + 1) / 3] then ids[#ids + 1] = ARGV[i] end
+  end
+  read_ahead(ids)
+end
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
   replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2], ARGV[i + 1], claims[number])

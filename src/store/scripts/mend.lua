@@ -2,7 +2,7 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'waiting', or 'some_jobs', a random choice
+--      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', or 'some_jobs', a random choice
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   - an id without a place becomes ready, because a late delivery is better than a lost job; an id in a
@@ -16,9 +16,10 @@
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic gets an entry that it lacks, and a name without a topic is removed
 --   - a dead job of format 1, which is still in the pool, leaves the pool
+--   - if the lists of the outbox lack a text, they are made anew; the archiver removes what they have too much
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
 -- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
--- uses: again attempts crashes ended leases lingering locate places probe
+-- uses: again attempts crashes ended leases lingering locate outbox places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -161,6 +162,21 @@ local function scan_hash(key)
   return fields
 end
 
+-- Jobs that end during this walk may be listed twice, which does no harm.
+local function mend_outbox()
+  if cursor == '0' then
+    if call('HLEN', ENDED) <= call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ) then return end
+    call('UNLINK', ENDED_IDS, ENDED_READ)
+    call('HDEL', NUMBERS, 'outbox_bytes')
+    mended('lists of the outbox')
+  end
+  local fields = scan_hash(ENDED)
+  for i = 1, #fields, 2 do
+    call('RPUSH', ENDED_IDS, fields[i])
+    call('HINCRBY', NUMBERS, 'outbox_bytes', outbox_size(fields[i], fields[i + 1]))
+  end
+end
+
 -- Walks the topics of key, a sorted set, and of each topic the sorted set that entries_of names. The cursor is the rank of a
 -- topic, then a cursor within its entries. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
 local function walk_topics(key, entries_of, mend_entry, mend_topic)
@@ -216,6 +232,8 @@ elseif walk == 'lines' then
     touch(fields[i], 'all')
     leave_line(fields[i])
   end
+elseif walk == 'ended' then
+  mend_outbox()
 elseif walk == 'waiting' then
   local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', PULLED)
   if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then

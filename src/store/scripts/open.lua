@@ -4,13 +4,18 @@
 -- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: data without a layout gets the
 --      caller's, and data of an older format gets the caller's format. The janitor then moves data whose
 --      place differs between the formats
+-- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. With [4],
+--      the history is turned on if it is off, so that no job ends unseen before the first archive.lua
 -- Returns {now_us, format, shards} of the data. They are 0 if the data has no layout.
--- uses: clock probe
+-- uses: clock has probe
 probe()
 if ARGV[4] == '1' then
   call('HSETNX', META, 'format', ARGV[2])
   call('HSETNX', META, 'shards', ARGV[3])
   if tonumber(call('HGET', META, 'format')) < tonumber(ARGV[2]) then call('HSET', META, 'format', ARGV[2]) end
+end
+if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
+  call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])
 end
 local meta = call('HMGET', META, 'format', 'shards')
 return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0)}

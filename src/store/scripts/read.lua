@@ -3,17 +3,18 @@
 --
 -- ARGV from 2: id, ...
 -- Returns {now_us, result ...}. A result is {} if there is no such job; {state, time, record, lost consumers,
--- settings of its topic or ''} for a job of the pool; the same with two more members for a kept job: time
+-- settings of its topic or ''} for a job of the pool; the same with two more members for a job that is kept or in the outbox: time
 -- until which its retention keeps it or 0, and line of its last attempt or ''; or AGAIN. The time is when the
 -- job is due, when its lease ends, or when it ended.
--- uses: crashes locate until
+-- uses: crashes kept locate outbox until
 local replies = {now_us}
 
 local function read_kept(id)
-  if call('HEXISTS', KEPT, id) == 0 then return {} end
+  local is_kept = call('HEXISTS', KEPT, id) == 1
+  if not is_kept and call('HEXISTS', ENDED, id) == 0 then return {} end
   if has_read_enough() then return RESULT_AGAIN end
-  local state, at, losses, record, lines = kept_job(id)
-  return {state, at, record, losses, serving_text_of(topic_of(id)), kept_until(id, state, at), last_line(lines)}
+  local state, at, losses, record, lines = kept_job(id, ENDED)
+  return {state, at, record, losses, serving_text_of(topic_of(id)), is_kept and kept_until(id, state, at) or 0, last_line(lines)}
 end
 
 for i = 2, #ARGV do

@@ -1,13 +1,17 @@
 -- cancel.lua - removes one job because its owner requests it.
--- uses: attempts crashes keep linger seen
+-- uses: attempts crashes keep linger outbox seen
 
 local function cancel_dead(id)
-  if not retention_of(topic_of(id)) then
-    drop_kept(id)
-  else
+  local is_kept = retention_of(topic_of(id))
+  if is_kept or has_history() then
     local _, _, losses, record, lines = kept_job(id)
-    keep(id, 'cancelled', now, losses, record, lines)
+    if is_kept then
+      keep(id, 'cancelled', now, losses, record, lines)
+      return 0
+    end
+    if record then archive(id, 'cancelled', now, losses, record, lines) end
   end
+  drop_kept(id)
   return 0
 end
 

@@ -3,7 +3,7 @@
 -- The data of an ended job is in kept, and its time is in the index of its state and topic. A dead job is
 -- also in dead, which has the times of the dead jobs of all topics. A delivered or cancelled job is also in
 -- kept_until, with the time when the job is removed.
--- uses: clock kept names retention topic
+-- uses: clock has kept names outbox retention topic
 
 -- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
 -- has none. So another retention acts on all of them by this one entry.
@@ -27,9 +27,10 @@ local function touch_dead(topic)
   end
 end
 
--- The end of every script that changes what is kept.
+-- The end of every script that ends jobs or changes what is kept.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
+  if #outbox_ids > 0 then write_outbox() end
   write_names()
 end
 
@@ -47,9 +48,10 @@ end
 
 -- Keeps what can be read of a job that has ended: 'state time losses size', a blank, as many bytes of record, then the lines
 -- of its attempts. losses of one that died with its consumer end in '/' and that one's nonce, see fence. An earlier one of
--- its id goes.
+-- its id goes. With a history, the job also goes to the outbox.
 local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
+  if has_history() then archive(id, state, at, losses, record, lines) end
   if call('HEXISTS', KEPT, id) == 1 then drop_kept(id) end
   record_bytes_left = record_bytes_left - #record - #lines
   is_there[KEPT] = true

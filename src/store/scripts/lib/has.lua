@@ -13,6 +13,7 @@ local PULLED = base .. 'pulled' -- id -> deadline, see pull.lua
 local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
 local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
+local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; absent without a history, see outbox.lua
 
 -- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe
 -- has checked all of them and found no key.
@@ -24,4 +25,10 @@ local function has(key)
     is_there[key] = there
   end
   return there
+end
+
+-- Whether a history is on. probe does not look at this key: where it was the only one, has would ask for each of the others.
+local function has_history()
+  if is_there[HISTORY] == nil then is_there[HISTORY] = call('EXISTS', HISTORY) == 1 end
+  return is_there[HISTORY]
 end

@@ -1,13 +1,28 @@
--- keep.lua - keeps jobs that leave the pool, if their topic has a retention.
--- uses: attempts crashes ended
+-- keep.lua - keeps jobs that leave the pool, if their topic has a retention, and puts them into the outbox if
+-- there is a history.
+-- uses: attempts crashes ended outbox
 
--- Returns whether a job of the topic is kept when it has ended.
+-- Returns whether a job of the topic is kept, or put into the outbox, when it has ended.
 -- rare: ended
-local function keeps_ended(topic) return retention_of(topic) ~= nil end
+local function keeps_ended(topic) return has_history() or retention_of(topic) ~= nil end
 
 -- rare: ended
 local function keep_job(id, state, line)
-  local record = retention_of(topic_of(id)) and call('HGET', JOBS, id)
+  local is_kept, is_archived = retention_of(topic_of(id)), has_history()
+  if not is_kept and not is_archived then return end
+  local record, lines
+  if is_archived then
+    record, lines = read_job(id)
+  else
+    record, lines = call('HGET', JOBS, id), lines_of(id)
+  end
   if not record then return end
-  keep(id, state, now, has(CRASHES) and losses_of(id) or 0, record, with_attempt(lines_of(id), line or ''))
+  local losses = has(CRASHES) and losses_of(id) or 0
+  lines = with_attempt(lines, line or '')
+  if is_kept then
+    keep(id, state, now, losses, record, lines)
+  else
+    record_bytes_left = record_bytes_left - #record - #lines
+    archive(id, state, now, losses, record, lines)
+  end
 end

@@ -1,0 +1,63 @@
+/* outbox.h - the outbox of a shard: jobs that have ended and are on their way to the history.
+ *
+ * The scripts that end jobs write the texts, see scripts/lib/outbox.lua. The archiver reads them, adds them
+ * to the database, and then removes exactly the texts that it has read. A text that is not removed is read
+ * again by the next archiver, so no text is lost if a process dies between any two steps. */
+#ifndef DUEPOST_STORE_OUTBOX_H
+#define DUEPOST_STORE_OUTBOX_H
+
+#include "base/buffer.h"
+#include "store/shard.h"
+
+enum {
+    OUTBOX_READ_MAX = 500,               /* texts of one call */
+    OUTBOX_READ_BYTES = 2 * 1024 * 1024, /* the text that exceeds this limit is still included */
+    OUTBOX_TAG_MAX = 48,                 /* as TAG_SIZE in scripts/lib/outbox.lua */
+};
+
+/* A text of the outbox. Borrowed until the callback returns. */
+struct outbox_text {
+    struct slice field; /* topic/jobId, or with a newline and a number for an earlier end of this id */
+    struct slice
+        text; /* as in the hash kept, see scripts/lib/ended.lua; empty: the field has no text any more */
+};
+
+/* Returns topic/jobId. */
+struct slice outbox_id(const struct outbox_text *);
+
+/* Returns when the job ended, in ms; 0 if duepost did not write the text. */
+int64_t outbox_ended_ms(const struct outbox_text *);
+
+struct outbox_read {
+    const struct outbox_text *texts;
+    size_t count;
+    bool is_full; /* there may be more */
+    int64_t entries, bytes,
+        dropped; /* texts in the outbox, their size, and texts dropped since the data began */
+};
+
+/* Turns the history of this shard on or off, as the store's options say, and reads the next texts. in_hand is
+ * the number of texts that the caller has read and whose removal it has not sent. Without a history no texts
+ * are read. */
+typedef void outbox_read_fn(void *arg, enum status, const struct outbox_read *);
+void outbox_read(struct shard *, size_t in_hand, outbox_read_fn *, void *arg);
+
+/* The texts of one outbox_read, which are to be removed. */
+struct outbox_batch {
+    size_t count;
+    struct buffer text; /* fields and tags */
+    struct {
+        size_t field, field_size, tag, tag_size, text_size;
+    } items[OUTBOX_READ_MAX];
+};
+
+/* Copies what identifies the texts. */
+struct outbox_batch *outbox_batch_new(const struct outbox_read *);
+void outbox_batch_free(struct outbox_batch *); /* NULL is ignored */
+
+/* Removes the texts of the batch, except those that have changed since. Borrows the batch until the callback.
+ * removed is the number of texts that were there. */
+typedef void outbox_removed_fn(void *arg, enum status, size_t removed);
+void outbox_remove(struct shard *, const struct outbox_batch *, outbox_removed_fn *, void *arg);
+
+#endif

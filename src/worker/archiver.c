@@ -1,0 +1,253 @@
+#include "worker/archiver.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "worker/pace.h"
+
+#define TICKS_US    INT64_C(2500000) /* without a tick for this time, the lock may be lost */
+#define WAIT_MIN_US INT64_C(250000)  /* between a failure and the next try */
+#define WAIT_MAX_US INT64_C(5000000)
+#define OFF_US      INT64_C(10000000) /* between two calls that turn the history off */
+#define TOLD_US     INT64_C(10000000) /* between two warnings of dropped texts */
+
+enum {
+    BATCHES_MAX = 16, /* in hand */
+    BYTES_MAX = 8 * 1024 * 1024,
+};
+
+struct archiver {
+    struct archiver_options options;
+    struct pace *pace;
+    struct timer *wait; /* runs after a failure, until the next try */
+    struct list batches;
+    size_t batch_count;
+    size_t bytes;      /* of the batches */
+    size_t in_hand;    /* texts of the batches whose removal was not sent yet */
+    bool is_disturbed; /* texts may be listed as read that are not in hand: begin again without batches */
+    bool is_stopping;
+    bool is_failing; /* the last append failed: one batch at a time */
+    int64_t wait_us; /* before the next try */
+    int64_t ticked_us, off_us;
+    bool has_told_left; /* that the outbox has texts, but there is no history */
+    bool knows_dropped;
+    int64_t dropped_told, told_us; /* the last warning */
+};
+
+/* A batch in hand, from its append to the answer of its removal. */
+struct archive_batch {
+    struct list link;
+    struct archiver *archiver;
+    struct outbox_batch *outbox;
+    size_t bytes;
+    size_t expected; /* texts that the outbox should still have */
+};
+
+static int64_t shard_of(const struct archiver *archiver)
+{
+    return (int64_t)shard_number(archiver->options.shard);
+}
+
+static void batch_free(struct archive_batch *batch)
+{
+    struct archiver *archiver = batch->archiver;
+    list_remove(&batch->link);
+    archiver->batch_count--;
+    archiver->bytes -= batch->bytes;
+    outbox_batch_free(batch->outbox);
+    free(batch);
+}
+
+/* ---- the log ---- */
+
+static void tell_dropped(struct archiver *archiver, int64_t dropped)
+{
+    if (!archiver->knows_dropped || dropped < archiver->dropped_told)
+        archiver->dropped_told = dropped;
+    archiver->knows_dropped = true;
+    if (dropped == archiver->dropped_told || clock_boot_us() - archiver->told_us < TOLD_US)
+        return;
+    log_error("history_dropped", LOG_NUMBER("shard", shard_of(archiver)),
+              LOG_NUMBER("jobs", dropped - archiver->dropped_told),
+              LOG_TEXT("why", "the outbox is larger than --history-backlog"));
+    archiver->dropped_told = dropped;
+    archiver->told_us = clock_boot_us();
+}
+
+static void tell_left(struct archiver *archiver, int64_t entries)
+{
+    if (entries > 0 && !archiver->has_told_left)
+        log_warning("history_is_off", LOG_NUMBER("shard", shard_of(archiver)),
+                    LOG_NUMBER("jobs_in_outbox", entries),
+                    LOG_TEXT("do", "these ended jobs stay in Redis until a history is configured again"));
+    archiver->has_told_left = entries > 0;
+}
+
+/* ---- a batch: append, remove ---- */
+
+/* Begins again at the first text when all batches have come back. */
+static void disturb(struct archiver *archiver, bool is_failure)
+{
+    archiver->is_disturbed = true;
+    if (!is_failure)
+        return;
+    archiver->wait_us = archiver->wait_us ? 2 * archiver->wait_us : WAIT_MIN_US;
+    if (archiver->wait_us > WAIT_MAX_US)
+        archiver->wait_us = WAIT_MAX_US;
+    timer_start(archiver->wait, archiver->wait_us);
+}
+
+static void go_on(struct archiver *archiver)
+{
+    if (archiver->is_disturbed && archiver->batch_count == 0 && !timer_is_running(archiver->wait))
+        pace_run(archiver->pace);
+}
+
+static void archiver_on_removed(void *arg, enum status status, size_t removed)
+{
+    struct archive_batch *batch = arg;
+    struct archiver *archiver = batch->archiver;
+    metrics_count(archiver->options.metrics, METRICS_COUNTER_ARCHIVED, removed);
+    if (status != STATUS_OK || removed < batch->expected)
+        disturb(archiver, false);
+    batch_free(batch);
+    go_on(archiver);
+}
+
+static void archiver_on_appended(void *arg, enum status status, const char *why)
+{
+    struct archive_batch *batch = arg;
+    struct archiver *archiver = batch->archiver;
+    archiver->in_hand -= batch->outbox->count;
+    if (status == STATUS_OK) {
+        archiver->is_failing = false;
+        archiver->wait_us = 0;
+        outbox_remove(archiver->options.shard, batch->outbox, archiver_on_removed, batch);
+        return;
+    }
+    (void)why; /* the history logs it */
+    archiver->is_failing = true;
+    disturb(archiver, true);
+    batch_free(batch);
+}
+
+static void append(struct archiver *archiver, const struct outbox_read *read)
+{
+    struct history_entry entries[OUTBOX_READ_MAX];
+    struct archive_batch *batch = NEW(struct archive_batch);
+    batch->archiver = archiver;
+    batch->outbox = outbox_batch_new(read);
+    for (size_t i = 0; i < read->count; i++) {
+        batch->bytes += read->texts[i].text.size;
+        if (read->texts[i].text.size)
+            entries[batch->expected++] =
+                (struct history_entry){outbox_id(&read->texts[i]), read->texts[i].text};
+    }
+    list_append(&archiver->batches, &batch->link);
+    archiver->batch_count++;
+    archiver->bytes += batch->bytes;
+    archiver->in_hand += read->count;
+    if (batch->expected)
+        history_append(archiver->options.history, entries, batch->expected, archiver_on_appended, batch);
+    else
+        archiver_on_appended(batch, STATUS_OK, "");
+}
+
+/* ---- reading ---- */
+
+static bool may_read(const struct archiver *archiver)
+{
+    return !archiver->is_stopping && archiver->options.history && !timer_is_running(archiver->wait) &&
+           clock_boot_us() - archiver->ticked_us < TICKS_US && archiver->batch_count < BATCHES_MAX &&
+           archiver->bytes < BYTES_MAX &&
+           !((archiver->is_disturbed || archiver->is_failing) && archiver->batch_count > 0);
+}
+
+static int64_t late_ms(const struct outbox_read *read)
+{
+    return read->entries > 2 * OUTBOX_READ_MAX ? PACE_LATE_MS : 0;
+}
+
+static void archiver_on_read(void *arg, enum status status, const struct outbox_read *read)
+{
+    struct archiver *archiver = arg;
+    if (status != STATUS_OK) {
+        disturb(archiver, false);
+        pace_end(archiver->pace);
+        return;
+    }
+    if (!archiver->options.history) {
+        tell_left(archiver, read->entries);
+        pace_end(archiver->pace);
+        return;
+    }
+    tell_dropped(archiver, read->dropped);
+    if (read->count)
+        append(archiver, read);
+    if (read->is_full)
+        pace_again(archiver->pace, late_ms(read));
+    else
+        pace_end(archiver->pace);
+}
+
+static void archiver_step(void *arg)
+{
+    struct archiver *archiver = arg;
+    if (archiver->options.history && !may_read(archiver)) {
+        pace_end(archiver->pace);
+        return;
+    }
+    if (archiver->batch_count == 0)
+        archiver->is_disturbed = false;
+    outbox_read(archiver->options.shard, archiver->in_hand, archiver_on_read, archiver);
+}
+
+static void archiver_on_waited(void *arg)
+{
+    go_on(arg);
+}
+
+/* ---- */
+
+struct archiver *archiver_new(struct loop *loop, const struct archiver_options *options)
+{
+    struct archiver *archiver = NEW(struct archiver);
+    archiver->options = *options;
+    archiver->pace = pace_new(loop, archiver_step, archiver);
+    archiver->wait = timer_new(loop, archiver_on_waited, archiver);
+    archiver->off_us = -OFF_US;
+    archiver->told_us = -TOLD_US;
+    list_init(&archiver->batches);
+    return archiver;
+}
+
+void archiver_tick(struct archiver *archiver)
+{
+    if (!archiver || archiver->is_stopping)
+        return;
+    archiver->ticked_us = clock_boot_us();
+    if (!archiver->options.history) {
+        if (archiver->ticked_us - archiver->off_us < OFF_US)
+            return;
+        archiver->off_us = archiver->ticked_us;
+    }
+    pace_run(archiver->pace);
+}
+
+void archiver_stop(struct archiver *archiver)
+{
+    if (archiver)
+        archiver->is_stopping = true;
+}
+
+void archiver_free(struct archiver *archiver)
+{
+    if (!archiver)
+        return;
+    while (!list_is_empty(&archiver->batches))
+        batch_free(LIST_ENTRY(archiver->batches.next, struct archive_batch, link));
+    pace_free(archiver->pace);
+    timer_free(archiver->wait);
+    free(archiver);
+}

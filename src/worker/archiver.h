@@ -1,0 +1,39 @@
+/* archiver.h - moves the jobs that have ended in one shard from the outbox to the history.
+ *
+ * The owner of the carry lock runs it. It reads the outbox in bounded steps (pace.h), adds each batch to the
+ * history, and removes the batch from the outbox when the history has it on disk:
+ *
+ *     read ──▶ append ──▶ remove        batches follow one another without waiting, within limits
+ *       ▲         │ failed, or another archiver was at work, or Redis lost an answer
+ *       └─ wait ──┴── all batches in hand have come back
+ *
+ * If the process dies at any point, the next archiver reads the same texts again, and the history replaces
+ * rows that it has. The archiver has no copy of the texts, so its memory is bounded while the database is
+ * away; the outbox is bounded by its backlog. */
+#ifndef DUEPOST_WORKER_ARCHIVER_H
+#define DUEPOST_WORKER_ARCHIVER_H
+
+#include "history/history.h"
+#include "store/outbox.h"
+
+struct archiver;
+
+struct archiver_options {
+    struct shard *shard;
+    struct metrics *metrics;
+    struct history *history; /* NULL: there is no history, and the archiver turns it off in this shard */
+};
+
+/* Borrows the pointers. */
+struct archiver *archiver_new(struct loop *, const struct archiver_options *);
+
+/* Called each second by the owner of the carry lock. NULL is ignored. */
+void archiver_tick(struct archiver *);
+
+/* Begins nothing new. Texts that are read and not removed stay in the outbox. NULL is ignored. */
+void archiver_stop(struct archiver *);
+
+/* Call it when the store is freed and the loop has stopped. NULL is ignored. */
+void archiver_free(struct archiver *);
+
+#endif

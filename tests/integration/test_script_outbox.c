@@ -1,0 +1,164 @@
+/* The outbox of the history: which ends reach it, how it is read, and that nothing else leaves it. */
+#include "support/script_examples.h"
+#include "support/suite.h"
+
+#define ON            "history: backlog=1000000 bodies=on\n"
+#define KEEPS         "topics: t={\"retention\":10}\n"
+#define ONE           "attempts: t/a=1|\n"
+#define ENDED(text)   "ended: t/a=" text "\nended_ids: t/a\n"
+#define BODY          "{\"createdAt\":1,\"headers\":{\"body\":\"x\\\"{\"},\"body\":{\"a\":[1]}}"
+#define LEFT          "{\"createdAt\":1,\"headers\":{\"body\":\"x\\\"{\"},\"bodyLeftOut\":true}"
+#define HOLDS(record) "holders:t: t/a=n1,now-1000\njobs: t/a=" record "\nleases: t/a@now+3000\n"
+
+START_TEST(each_end_reaches_the_outbox)
+{
+    CHECK_EXAMPLES( //
+        {LEASED ON, "complete t/a n1 2", "1", ENDED("delivered,now,0,3,{r}2|") ON},
+        {ONE LEASED ON, "complete t/a n1 2", "1", ENDED("delivered,now,0,3,{r}1|2|") ON},
+        {ONE LEASED ON, "complete t/a n1 ''", "1", ENDED("delivered,now,0,3,{r}1|") ON},
+        {LOST ON, "complete t/a n1 2", "1", BELL ENDED("delivered,now,1,3,{r}2|") ON},
+        {DEAD_BY_LOSSES ON, "complete t/a n1 2", "1", ENDED("delivered,now,0,3,{r}2|") ON},
+        {LEASED ON, "complete t/a nx 2", "0", NULL},
+        {ONE LEASED ON, "bury t/a n1 {d} 2", "1",
+         DIED("now", "0,3,{d}1|2|") ENDED("dead,now,0,3,{d}1|2|") ON},
+        {ONE DELAYED ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}1|") ON},
+        {LEASED ON, "cancel t/a ''", "1", LINGERING ENDED("cancelled,now,0,3,{r}") ON},
+        {DELAYED ON, "cancel t/a no", "-4", NULL}, {ON, "cancel t/a ''", "-1", NULL},
+        /* A dead job that is cancelled or changed ends once more. */
+        {DEAD ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}") ON},
+        {DEAD ON, "change t/a * - {n}", "0",
+         DIED("now-5000", "0,3,{n}") ENDED("dead,now-5000,0,3,{n}") ON}, );
+}
+END_TEST
+
+START_TEST(a_job_that_a_retention_keeps_reaches_it_too)
+{
+    CHECK_EXAMPLES( //
+        {LEASED KEEPS ON, "complete t/a n1 2", "1",
+         "delivered:t: t/a@now\nkept: t/a=delivered,now,0,3,{r}2|\nkept_until: t/a@now+10000\n" KEEPS ENDED(
+             "delivered,now,0,3,{r}2|") ON}, );
+}
+END_TEST
+
+START_TEST(jobs_that_do_not_end_leave_it_alone)
+{
+    CHECK_EXAMPLES( //
+        {LEASED ON, "retry t/a n1 5000 {e} 2", "1 wake now+5001",
+         "attempts: t/a=2|\nbucket:t: t/a@now+5001\ndue: t@now+5001\njobs: t/a={e}\n" ON},
+        {DEAD ON, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}") ON},
+        {DELAYED ON, "replace 0 t/a 60000 \"x\":1} ''", "(now+60001 now+1 1)",
+         "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n" ON}, );
+}
+END_TEST
+
+START_TEST(without_a_history_nothing_does)
+{
+    CHECK_EXAMPLES( //
+        {ONE LEASED, "complete t/a n1 2", "1", ABSENT}, {DELAYED, "cancel t/a ''", "0", ABSENT},
+        {DEAD, "cancel t/a ''", "0", ABSENT}, {LEASED, "bury t/a n1 {d} 2", "1", DIED("now", "0,3,{d}2|")}, );
+}
+END_TEST
+
+START_TEST(many_ends_of_one_call_keep_their_order)
+{
+    CHECK_EXAMPLES( //
+        {"attempts: t/b=1|\nholders:t: t/a=n1,now-9 t/b=n1,now-8 t/c=n1,now-7\njobs: t/a={r} t/b={s} "
+         "t/c={t}\n"
+         "leases: t/a@now+9 t/b@now+9 t/c@now+9\n" ON,
+         "complete t/b n1 2 t/c nx 3 t/a n1 4", "1 0 1",
+         "ended: t/a=delivered,now,0,3,{r}4| t/b=delivered,now,0,3,{s}1|2|\nended_ids: t/b t/a\n"
+         "holders:t: t/c=n1,now-7\njobs: t/c={t}\nleases: t/c@now+9\n" ON},
+        {"bucket:t: t/a@now+5\ndead: t/b@now-5\ndead:t: t/b@now-5\ndead_due: t@inf\ndue: t@now+5\n"
+         "jobs: t/a={1}\nkept: t/b=dead,now-5,0,3,{2}\n" ON,
+         "cancel t/a '' t/b '' t/a ''", "0 0 -1",
+         "ended: t/a=cancelled,now,0,3,{1} t/b=cancelled,now,0,3,{2}\nended_ids: t/a t/b\n" ON}, );
+}
+END_TEST
+
+START_TEST(bodies_are_left_out_as_the_settings_say)
+{
+#define WITH(bodies) "history: backlog=1000000 bodies=" bodies "\n"
+    CHECK_EXAMPLES( //
+        {HOLDS(BODY) WITH("on"), "complete t/a n1 ''", "1", ENDED("delivered,now,0,58," BODY) WITH("on")},
+        {HOLDS(BODY) WITH("off"), "complete t/a n1 ''", "1", ENDED("delivered,now,0,60," LEFT) WITH("off")},
+        {HOLDS(BODY) WITH("errors"), "complete t/a n1 ''", "1",
+         ENDED("delivered,now,0,60," LEFT) WITH("errors")},
+        {HOLDS(BODY) WITH("errors"), "cancel t/a ''", "1",
+         LINGERING ENDED("cancelled,now,0,58," BODY) WITH("errors")},
+        {HOLDS("{\"createdAt\":1,\"bodyBase64\":\"eA==\"}") WITH("off"), "complete t/a n1 ''", "1",
+         ENDED("delivered,now,0,34,{\"createdAt\":1,\"bodyLeftOut\":true}") WITH("off")},
+        /* No body, and a text that is not a record. */
+        {HOLDS("{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off"), "complete t/a n1 ''", "1",
+         ENDED("delivered,now,0,38,{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off")},
+        {HOLDS("\"x\\") WITH("off"), "complete t/a n1 ''", "1",
+         ENDED("delivered,now,0,3,\"x\\") WITH("off")}, );
+}
+END_TEST
+
+START_TEST(an_earlier_end_of_the_id_moves)
+{
+#define URL(n) "{\"createdAt\":1,\"url\":\"http://a/" n "\"}"
+    CHECK_EXAMPLES( //
+        {ENDED("dead,now-9,0,3,{o}") LEASED ON, "complete t/a n1 2", "1",
+         "ended: t/a=delivered,now,0,3,{r}2| t/a|1=dead,now-9,0,3,{o}\nended_ids: t/a t/a|1\n" ON
+         "numbers: hours=5666666 outbox_bytes=75 outbox_moved=1\n"},
+        /* The archiver may have read a text with the same tag as the new one, which then is in both fields.
+         */
+        {DIED("now-5000", "0,34," URL("1")) ENDED("dead,now-5000,0,34," URL("1")) ON,
+         "change t/a * - " URL("2"), "0",
+         DIED("now-5000", "0,34," URL("2")) "ended: t/a=dead,now-5000,0,34," URL(
+             "2") " t/a|1=dead,now-5000,0,34," URL("2") "\nended_ids: t/a t/a|1\n" ON
+                                                        "numbers: outbox_bytes=132 outbox_moved=1\n"}, );
+}
+END_TEST
+
+START_TEST(beyond_the_backlog_the_oldest_are_dropped_and_counted)
+{
+#define SMALL "history: backlog=80 bodies=on\n"
+    CHECK_EXAMPLES( //
+        {"ended: t/x=dead,now-9,0,3,{o} t/y=dead,now-8,0,3,{o} t/z=dead,now-7,0,3,{o}\n"
+         "ended_ids: t/x t/y\nended_read: t/z\n" LEASED SMALL,
+         "complete t/a n1 2", "1",
+         "ended: t/a=delivered,now,0,3,{r}2| t/z=dead,now-7,0,3,{o}\nended_ids: t/a\nended_read: t/z\n"
+         "numbers: hours=5666666 outbox_bytes=71 outbox_dropped=2\n" SMALL}, );
+}
+END_TEST
+
+START_TEST(the_archiver_reads_and_removes_what_it_has_read)
+{
+#define TWO "ended: t/a=dead,now-9,0,3,{o} t/b=dead,now-8,0,3,{o}\n"
+    CHECK_EXAMPLES( //
+        {ABSENT, "archive 1000 on 500 9999 0", "0 0 0", "history: backlog=1000 bodies=on\n"},
+        {ON, "archive 0 on 500 9999 0", "0 0 0", ABSENT},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 0 on 500 9999 0", "2 64 0", TWO "ended_ids: t/a t/b\n"},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 500 9999 0",
+         "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 1 9999 0", "2 64 0 t/a dead now-9 0 3 {o}",
+         TWO "ended_ids: t/b\nended_read: t/a\n" ON},
+        /* Texts that were read before come first, but not those that the caller has in hand. */
+        {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 0",
+         "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
+        {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 1",
+         "2 64 0 t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
+        /* A field without a text. */
+        {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 t/c ''", "ended_read: t/c\n" ON},
+        {"ended_read: t/c\n" ON, "archived t/c '' 0", "0", ON}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_outbox");
+    TCase *tests = examples_case("outbox");
+    tcase_add_test(tests, each_end_reaches_the_outbox);
+    tcase_add_test(tests, a_job_that_a_retention_keeps_reaches_it_too);
+    tcase_add_test(tests, jobs_that_do_not_end_leave_it_alone);
+    tcase_add_test(tests, without_a_history_nothing_does);
+    tcase_add_test(tests, many_ends_of_one_call_keep_their_order);
+    tcase_add_test(tests, bodies_are_left_out_as_the_settings_say);
+    tcase_add_test(tests, an_earlier_end_of_the_id_moves);
+    tcase_add_test(tests, beyond_the_backlog_the_oldest_are_dropped_and_counted);
+    tcase_add_test(tests, the_archiver_reads_and_removes_what_it_has_read);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
