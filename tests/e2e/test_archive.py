@@ -1,47 +1,249 @@
 """Ended jobs reach the history exactly once, whatever fails on the way."""
 
+import contextlib
 import pathlib
+import re
 import sqlite3
+import time
+
+import pytest
 
 from duepost import Duepost
 from patience import until
+from postgres_server import PostgresServer
+from redis_server import RedisServer
 import scratch
 
-
-def rows(path):
-    """(topic, jobId, outcome, status of the last attempt, createdAt) of all rows; nothing while there is no table."""
-    if not pathlib.Path(path).exists():
-        return []
-    link = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
-    try:
-        return link.execute("SELECT topic, job_id, outcome, status, created_at FROM duepost_jobs").fetchall()
-    except sqlite3.OperationalError as error:
-        assert "no such table" in str(error), error
-        return []
-    finally:
-        link.close()
+COLUMNS = "topic, job_id, outcome, status, created_at"
+BATCH = 200
 
 
-def outcomes(path):
-    return sorted((topic, job_id, outcome) for topic, job_id, outcome, *_ in rows(path))
+class File:
+    """A history in a file of SQLite. While it is locked, duepost cannot write."""
+
+    def __init__(self):
+        self.path = scratch.file("history.sqlite")
+        self.option = f"sqlite:{self.path}"
+
+    def rows(self):
+        if not pathlib.Path(self.path).exists():
+            return []
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as link:
+            try:
+                return link.execute(f"SELECT {COLUMNS} FROM duepost_jobs").fetchall()
+            except sqlite3.OperationalError as error:
+                assert "no such table" in str(error) or "locked" in str(error), error
+                return []
+
+    @contextlib.contextmanager
+    def away(self):
+        until(lambda: self.path.exists() and self.is_made(), 10, "the tables")
+        with contextlib.closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as link:
+            link.execute("BEGIN IMMEDIATE")
+            yield
+            link.execute("ROLLBACK")
+
+    def is_made(self):
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as link:
+            return link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'duepost_jobs'").fetchone()[0] == 1
+
+    def stop(self):
+        pass
 
 
-def die(server, receiver, topic, job_id):
-    receiver.script(topic, 410, job_id=job_id)
-    server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retry=0)
-    server.wait_for_state(topic, job_id, "dead")
+class Server:
+    """A history in PostgreSQL. how: killed, or frozen with its connections open."""
+
+    def __init__(self, how):
+        self.how = how
+        self.postgres = PostgresServer()
+        self.option = self.postgres.url
+
+    def rows(self):
+        return self.postgres.rows(f"SELECT {COLUMNS} FROM duepost_jobs") or []
+
+    @contextlib.contextmanager
+    def away(self):
+        if self.how == "killed":
+            self.postgres.kill()
+        else:
+            self.postgres.freeze()
+        yield
+        if self.how == "killed":
+            self.postgres.start()
+        else:
+            self.postgres.thaw()
+
+    def stop(self):
+        self.postgres.stop()
+
+
+@pytest.fixture
+def redis():
+    server = RedisServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["locked file", "killed server", "frozen server"])
+def history(request):
+    made = File() if request.param == "locked file" else Server(request.param.split()[0])
+    yield made
+    made.stop()
+
+
+def start(redis, history, *options):
+    return Duepost("--history", history.option, *options, redis=redis)
+
+
+def outcomes(history):
+    return sorted((topic, job_id, outcome) for topic, job_id, outcome, *_ in history.rows())
+
+
+def expected(topic, job_ids, outcome="delivered"):
+    return sorted((topic, job_id, outcome) for job_id in job_ids)
+
+
+def schedule(server, receiver, topic, first, number=BATCH, **members):
+    """Schedules jobs in one request; their ids."""
+    ids = [f"j{n}" for n in range(first, first + number)]
+    jobs = "[" + ",".join(f'{{"topic":"{topic}","jobId":"{name}","url":"{receiver.url()}","body":{{"n":1}}}}' for name in ids) + "]"
+    reply = server.request("POST", "/jobs", jobs, {"Content-Type": "application/json"})
+    assert reply.status in (200, 201, 207), reply.body
+    return ids
+
+
+def counter(server, name):
+    return int(re.search(rf"^{re.escape(name)} (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
+
+
+def until_archived(history, topic, ids, seconds=30):
+    """Each of these jobs exactly once, and no other."""
+    wanted = expected(topic, ids)
+    until(lambda: len(history.rows()) >= len(wanted), seconds, lambda: f"{len(history.rows())} of {len(wanted)} rows")
+    assert outcomes(history) == wanted
 
 
 def test_each_way_to_end_brings_a_row(receiver, topic):
-    path = scratch.file("history.sqlite")
-    server = Duepost("--history", f"sqlite:{path}")
+    history = File()
+    server = Duepost("--history", history.option)
     try:
         server.schedule(topic=topic, jobId="delivered", url=receiver.url(), body={"n": 1})
-        die(server, receiver, topic, "dead")
+        receiver.script(topic, 410, job_id="dead")
+        server.schedule(topic=topic, jobId="dead", url=receiver.url())
         server.schedule(topic=topic, jobId="cancelled", url=receiver.url(), delay=3600)
         server.cancel(topic, "cancelled").expect(200)
-        expected = sorted((topic, name, name) for name in ("delivered", "dead", "cancelled"))
-        until(lambda: outcomes(path) == expected, 3, lambda: f"{outcomes(path)}\n{server.log()}")
-        assert {status for _, name, _, status, _ in rows(path) if name == "delivered"} == {200}
+        wanted = sorted((topic, name, name) for name in ("delivered", "dead", "cancelled"))
+        until(lambda: outcomes(history) == wanted, 10, lambda: f"{outcomes(history)}\n{server.log()}")
+        assert {name: status for _, name, _, status, _ in history.rows()} == {"delivered": 200, "dead": 410, "cancelled": None}
+        until(lambda: counter(server, "duepost_outbox_jobs") == 0, 10, "an empty outbox")
+    finally:
+        server.stop()
+
+
+def test_a_job_that_ended_can_be_read_while_the_database_is_away(receiver, redis, topic):
+    history = File()
+    server = start(redis, history)
+    try:
+        with history.away():
+            schedule(server, receiver, topic, 0, 1)
+            server.wait_for_state(topic, "j0", "delivered")
+            assert [attempt["status"] for attempt in server.get(f"/jobs/{topic}/j0/attempts").expect(200)["attempts"]] == [200]
+        until_archived(history, topic, ["j0"])
+    finally:
+        server.stop()
+
+
+def test_a_database_that_is_away_delays_rows_and_no_delivery(receiver, redis, history, topic):
+    server = start(redis, history)
+    try:
+        ids = schedule(server, receiver, topic, 0)
+        until_archived(history, topic, ids)
+        with history.away():
+            ids += schedule(server, receiver, topic, BATCH)
+            until(lambda: receiver.count(topic) == len(ids), 20, "all deliveries")
+            until(lambda: counter(server, "duepost_outbox_jobs") == BATCH, 10, "they wait")
+            time.sleep(1)  # so that the archiver tries
+        until_archived(history, topic, ids, 60)
+        until(lambda: counter(server, "duepost_outbox_jobs") == 0, 20, "an empty outbox")
+        assert counter(server, "duepost_outbox_bytes") == 0 and counter(server, "duepost_outbox_dropped_total") == 0
+    finally:
+        server.stop()
+
+
+def test_killed_processes_lose_and_double_no_row(receiver, redis, history, topic):
+    """The database goes away, comes back, and meanwhile duepost is killed again and again."""
+    ids = []
+    server = start(redis, history)
+    try:
+        for turn in range(4):
+            ids += schedule(server, receiver, topic, turn * BATCH)
+            until(lambda: receiver.count(topic) >= len(ids), 30, "all deliveries")
+            if turn % 2:
+                with history.away():
+                    server.kill()
+                    server.stop()
+                    server = start(redis, history)
+            else:
+                server.kill()
+                server.stop()
+                server = start(redis, history)
+        until(lambda: {row[1] for row in history.rows()} == set(ids), 60, lambda: f"{len(history.rows())} of {len(ids)}")
+        assert outcomes(history) == expected(topic, ids)
+    finally:
+        server.stop()
+
+
+def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
+    history = File()
+    server = start(redis, history)
+    try:
+        ids = schedule(server, receiver, topic, 0)
+        with history.away():
+            until(lambda: receiver.count(topic) >= len(ids), 30, "all deliveries")
+            until(lambda: counter(server, "duepost_outbox_jobs") >= 1, 10, "they wait")
+            redis.kill()
+            redis.start()
+            until(lambda: server.get("/readyz").status == 200, 20, "ready")
+        until(lambda: {row[1] for row in history.rows()} == set(ids), 60, lambda: f"{len(history.rows())} of {len(ids)}")
+        assert outcomes(history) == expected(topic, ids)
+    finally:
+        server.stop()
+
+
+def test_beyond_the_backlog_exactly_as_many_are_missing_as_are_counted(receiver, redis, topic):
+    history = File()
+    server = start(redis, history, "--history-backlog", "65536")
+    try:
+        with history.away():
+            ids = schedule(server, receiver, topic, 0, 1000)
+            until(lambda: receiver.count(topic) == len(ids), 60, "all deliveries")
+            until(lambda: counter(server, 'duepost_jobs{state="leased"}') == 0, 20, "all ends")
+        until(lambda: counter(server, "duepost_outbox_jobs") == 0, 60, "an empty outbox")
+        dropped = counter(server, "duepost_outbox_dropped_total")
+        assert dropped > 0
+        assert len(history.rows()) + dropped == len(ids) and set(outcomes(history)) < set(expected(topic, ids))
+        assert counter(server, "duepost_outbox_bytes") == 0
+    finally:
+        server.stop()
+
+
+def test_a_history_that_is_switched_off_leaves_the_outbox_for_the_next_one(receiver, redis, topic):
+    history = File()
+    server = start(redis, history)
+    try:
+        with history.away():
+            ids = schedule(server, receiver, topic, 0, 5)
+            until(lambda: counter(server, "duepost_outbox_jobs") == 5, 20, "they wait")
+            server.kill()
+            server.stop()
+        server = Duepost(redis=redis)
+        until(lambda: "event=history_is_off" in server.log(), 10, "a line in the log")
+        until(lambda: redis.command("EXISTS", "duepost:{0}:history") == b":0\r\n", 10, "the history is off")
+        schedule(server, receiver, topic, 5, 5)
+        until(lambda: receiver.count(topic) == 10, 10, "all deliveries")
+        server.stop()
+        server = start(redis, history)
+        until_archived(history, topic, ids)
     finally:
         server.stop()

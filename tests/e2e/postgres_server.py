@@ -1,0 +1,69 @@
+"""A private PostgreSQL, on a unix socket in a folder of its own."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from patience import SLOW, until
+import processes
+
+
+def _user():
+    """PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("postgres")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class PostgresServer:
+    """Started at once. stop() and start() keep its data."""
+
+    def __init__(self):
+        self.programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-test-"))
+        if "user" in _user():
+            os.chown(self.directory, _user()["user"], _user()["group"])
+        self.data = self.directory / "data"
+        subprocess.run([self.programs / "initdb", "--pgdata", self.data, "--username=postgres", "--auth=trust", "--no-sync",
+                        "--encoding=UTF8", "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd="/", **_user())
+        self.process = None
+        self.start()
+
+    @property
+    def url(self):
+        return f"postgresql://postgres@/postgres?host={self.directory}"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [self.programs / "postgres", "-D", self.data, "-k", self.directory, "-c", "listen_addresses=", "-c", "shared_buffers=16MB",
+             "-c", "max_connections=20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True, **_user())
+        until(lambda: self._ask("SELECT 1").returncode == 0, 30, "PostgreSQL answers")
+
+    def _ask(self, sql):
+        return subprocess.run([self.programs / "psql", "-h", self.directory, "-U", "postgres", "-At", "-F", "\t", "-c", sql],
+                              capture_output=True, text=True, timeout=20 * SLOW, check=False)
+
+    def rows(self, sql):
+        asked = self._ask(sql)
+        return None if asked.returncode else [tuple(line.split("\t")) for line in asked.stdout.splitlines()]
+
+    def kill(self):
+        """The whole of it, at once."""
+        for pid in processes.members_of(self.process.pid):
+            processes.end(pid)
+        self.process.wait()
+
+    def freeze(self):
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.killpg(self.process.pid, signal.SIGCONT)
+
+    def stop(self):
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
