@@ -204,3 +204,33 @@ class Load:
         if self._process.returncode != 0:
             raise SystemExit("the load generator failed")
         return json.loads(out)
+
+
+class Postgres:
+    """Debian's PostgreSQL with its default settings, on a unix socket. As root it runs as the user postgres, as it insists on."""
+
+    def __init__(self, scratch):
+        programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
+        if not programs:
+            raise SystemExit("PostgreSQL is not installed: script/bootstrap")
+        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="duepost-bench-", dir=scratch))
+        self._as_user = []
+        if os.geteuid() == 0:
+            shutil.chown(self._folder, "postgres", "postgres")
+            self._as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"]
+        data = self._folder / "data"
+        subprocess.run([*self._as_user, programs[-1] / "initdb", "--pgdata", data, "--username", "postgres", "--auth", "trust",
+                        "--encoding", "UTF8", "--locale", "C"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+        self._process = subprocess.Popen([*self._as_user, programs[-1] / "postgres", "-D", data, "-k", self._folder, "-c", "listen_addresses="],
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+        self.url = f"postgresql://postgres@/postgres?host={self._folder}"
+
+    def __enter__(self):
+        ready = next(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pg_isready"))
+        await_condition(lambda: subprocess.run([ready, "--quiet", "--host", self._folder], check=False).returncode == 0, 30, "PostgreSQL")
+        return self
+
+    def __exit__(self, *_):
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
+        shutil.rmtree(self._folder, ignore_errors=True)
