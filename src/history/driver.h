@@ -26,8 +26,8 @@ struct sql {
     size_t count;
 };
 
-/* Called for each row of the result. Its texts are borrowed until it returns. */
-typedef void sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
+/* Called for each row of the result, until it returns false. Its texts are borrowed until it returns. */
+typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
 
 struct driver;
 

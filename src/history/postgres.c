@@ -237,7 +237,7 @@ static enum status take_result(const struct postgres *postgres, PGresult **resul
     return STATUS_OK;
 }
 
-static void give_row(const PGresult *result, int row, sql_row_fn *fn, void *arg)
+static bool give_row(const PGresult *result, int row, sql_row_fn *fn, void *arg)
 {
     struct sql_value columns[COLUMNS_MAX];
     int count = PQnfields(result);
@@ -252,7 +252,7 @@ static void give_row(const PGresult *result, int row, sql_row_fn *fn, void *arg)
         else
             columns[i] = SQL_TEXT_OF(slice_from(text, (size_t)PQgetlength(result, row, i)));
     }
-    fn(arg, columns, (size_t)count);
+    return fn(arg, columns, (size_t)count);
 }
 
 /* Sets the problem without the details, which may contain data of jobs. Returns INVALID if the data of the
@@ -284,8 +284,9 @@ static enum status take_results(const struct postgres *postgres, sql_row_fn *fn,
         ExecStatusType kind = PQresultStatus(result);
         if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK && status == STATUS_OK)
             status = result_failed(postgres, result, problem);
-        for (int row = 0; fn && status == STATUS_OK && row < PQntuples(result); row++)
-            give_row(result, row, fn, arg);
+        bool wants_rows = fn && status == STATUS_OK;
+        for (int row = 0; wants_rows && row < PQntuples(result); row++)
+            wants_rows = give_row(result, row, fn, arg);
         PQclear(result);
     }
 }
@@ -347,11 +348,12 @@ static enum status postgres_open(struct driver *driver, struct problem *problem)
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-static void on_number(void *arg, const struct sql_value *columns, size_t count)
+static bool on_number(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *number = arg;
     (void)count;
     *number = columns[0].number;
+    return true;
 }
 
 /* Tables of this version need no right to create any. */

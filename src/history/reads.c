@@ -9,7 +9,7 @@
 #include "job/job_id.h"
 
 enum {
-    LOOK_MAX = 10000,    /* rows that a list examines */
+    LOOK_MAX = 5000,     /* rows that a list examines */
     COUNT_MAX = 1000000, /* rows of an outcome that a count reads */
     PAGE_BYTES = 4 * 1024 * 1024,
     SAME_ID_MAX = 20, /* rows with the same id that are compared */
@@ -25,7 +25,7 @@ void read_rows_fini(struct read_rows *rows)
     *rows = (struct read_rows){.count = 0};
 }
 
-static void add_row(void *arg, const struct sql_value *values, size_t count)
+static bool add_row(void *arg, const struct sql_value *values, size_t count)
 {
     struct read_rows *rows = arg;
     struct history_columns columns;
@@ -36,6 +36,7 @@ static void add_row(void *arg, const struct sql_value *values, size_t count)
     }
     schema_read(values, &columns);
     history_row_from(&rows->items[rows->count++], &columns);
+    return true;
 }
 
 enum status read_one(struct driver *driver, struct slice id, struct read_rows *rows, struct problem *problem)
@@ -69,7 +70,7 @@ struct positions {
     struct history_cursor last; /* the last row that counts as examined */
 };
 
-static void on_position(void *arg, const struct sql_value *columns, size_t count)
+static bool on_position(void *arg, const struct sql_value *columns, size_t count)
 {
     struct positions *at = arg;
     bool is_match = columns[3].number;
@@ -78,19 +79,21 @@ static void on_position(void *arg, const struct sql_value *columns, size_t count
     if (is_match && (at->count == at->max || (at->count && at->bytes + columns[2].number > at->max_bytes)))
         at->is_full = true;
     if (at->is_full)
-        return;
+        return false;
     at->last = (struct history_cursor){true, columns[1].number, columns[0].number};
     if (!is_match)
-        return;
+        return true;
     at->ids[at->count++] = columns[0].number;
     at->bytes += columns[2].number;
+    return true;
 }
 
-static void on_count(void *arg, const struct sql_value *columns, size_t count)
+static bool on_count(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *number = arg;
     (void)count;
     *number = columns[0].number;
+    return true;
 }
 
 static enum status refuse_filter(struct problem *problem)
@@ -116,12 +119,24 @@ static enum status look_at_prefix(struct driver *driver, struct window *window, 
     return status;
 }
 
+/* Returns how many rows of the window are examined. Nearly all of a label's entries are rows that match. */
+static int64_t rows_to_look_at(const struct window *window, size_t max)
+{
+    struct history_filter rest = window->filter;
+    rest.label.size = 0;
+    const struct window without_label = {.filter = rest, .is_by_prefix = window->is_by_prefix};
+    if (window_is_covered(window))
+        return (int64_t)max + 1;
+    bool is_label_only = window_is_covered(&without_label) && !rest.topic.size && !rest.states;
+    return is_label_only ? 2 * (int64_t)max + 1 : LOOK_MAX;
+}
+
 static enum status read_positions(struct driver *driver, struct window *window, struct positions *at,
                                   struct problem *problem)
 {
     struct window_sql sql;
     enum status status = look_at_prefix(driver, window, problem);
-    window->look = window_is_covered(window) ? (int64_t)at->max + 1 : LOOK_MAX;
+    window->look = rows_to_look_at(window, at->max);
     if (status != STATUS_OK || window_states(&window->filter) == 0)
         return status;
     window_sql_init(&sql);
@@ -202,7 +217,7 @@ struct counting {
     int64_t seen, most; /* rows: of all outcomes, and of the outcome with most of them */
 };
 
-static void on_outcome(void *arg, const struct sql_value *columns, size_t count)
+static bool on_outcome(void *arg, const struct sql_value *columns, size_t count)
 {
     struct counting *counting = arg;
     (void)count;
@@ -210,6 +225,7 @@ static void on_outcome(void *arg, const struct sql_value *columns, size_t count)
     counting->seen += columns[2].number;
     if (columns[2].number > counting->most)
         counting->most = columns[2].number;
+    return true;
 }
 
 enum status read_counts(struct driver *driver, const struct history_filter *filter,
@@ -242,13 +258,14 @@ struct plotting {
     size_t count;
 };
 
-static void on_step(void *arg, const struct sql_value *columns, size_t count)
+static bool on_step(void *arg, const struct sql_value *columns, size_t count)
 {
     struct plotting *plotting = arg;
     int64_t step = columns[1].number;
     (void)count;
     if (step >= 0 && (size_t)step < plotting->count)
         *count_of(&plotting->steps[step], columns[0].text) += columns[2].number;
+    return true;
 }
 
 enum status read_stats(struct driver *driver, const struct history_stats *stats, struct history_counts *steps,

@@ -81,11 +81,12 @@ void schema_read(const struct sql_value *at, struct history_columns *columns)
 
 /* ---- versions ---- */
 
-static void on_version(void *arg, const struct sql_value *columns, size_t count)
+static bool on_version(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *version = arg;
     (void)count;
     *version = columns[0].number;
+    return true;
 }
 
 static enum status run_text(struct driver *driver, struct slice text, struct problem *problem)

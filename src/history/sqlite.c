@@ -146,7 +146,7 @@ static int bind_value(sqlite3_stmt *stmt, int place, const struct sql_value *val
 
 enum { COLUMNS_MAX = 32 };
 
-static void give_row(sqlite3_stmt *stmt, sql_row_fn *fn, void *arg)
+static bool give_row(sqlite3_stmt *stmt, sql_row_fn *fn, void *arg)
 {
     struct sql_value columns[COLUMNS_MAX];
     int count = sqlite3_column_count(stmt);
@@ -165,8 +165,7 @@ static void give_row(sqlite3_stmt *stmt, sql_row_fn *fn, void *arg)
             columns[i].text.size = (size_t)sqlite3_column_bytes(stmt, i);
         }
     }
-    if (fn)
-        fn(arg, columns, (size_t)count);
+    return !fn || fn(arg, columns, (size_t)count);
 }
 
 static enum status sqlite_run(struct sqlite *sqlite, const struct sql *sql, sql_row_fn *fn, void *arg,
@@ -179,9 +178,10 @@ static enum status sqlite_run(struct sqlite *sqlite, const struct sql *sql, sql_
     for (size_t i = 0; i < sql->count && code == SQLITE_OK; i++)
         code = bind_value(stmt, (int)i + 1, &sql->values[i]);
     if (code == SQLITE_OK)
-        while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
-            give_row(stmt, fn, arg);
-    enum status status = code == SQLITE_DONE ? STATUS_OK : sqlite_failed(sqlite, "run", problem);
+        while ((code = sqlite3_step(stmt)) == SQLITE_ROW && give_row(stmt, fn, arg))
+            ;
+    enum status status =
+        code == SQLITE_DONE || code == SQLITE_ROW ? STATUS_OK : sqlite_failed(sqlite, "run", problem);
     sqlite3_reset(stmt);
     return status;
 }
@@ -306,11 +306,12 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     return status;
 }
 
-static void on_row_id(void *arg, const struct sql_value *columns, size_t count)
+static bool on_row_id(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *id = arg;
     (void)count;
     *id = columns[0].number;
+    return true;
 }
 
 /* A label of an earlier end of the row stays, and is ignored because its ended_at is another one. */
