@@ -27,6 +27,8 @@ CONTROLS = {
                   ("lib/cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
     # Each lease seems lost, at once.
     "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
+    # Each worker's lease seems to have run out, at once.
+    "leases of workers": [("lapsed", "local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "local ids = call('ZRANGE', PULLED, 0, 99)")],
     # A lease lasts as long as an attempt may take.
     "short leases": [("lib/lost", "if #lost > 0 then return lost end", "if true then return lost end"),
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
