@@ -63,6 +63,11 @@ struct fake_call *fake_take(const char *name)
     return &fake.calls[fake.taken++];
 }
 
+bool fake_has_call(void)
+{
+    return fake.taken < fake.count;
+}
+
 void fake_expect_none(void)
 {
     ck_assert_msg(fake.taken == fake.count, "%s was called", fake.calls[fake.taken].name);
@@ -323,6 +328,47 @@ void store_audit(struct store *store, store_audit_fn *fn, void *arg)
 {
     (void)store;
     add_call("audit", SLICE(""), arg)->fn.audited = fn;
+}
+
+/* ---- pull.h ---- */
+
+static store_pull_wake_fn *on_wake;
+static void *on_wake_arg;
+
+void store_on_pull_wake(struct store *store, store_pull_wake_fn *fn, void *arg)
+{
+    (void)store;
+    on_wake = fn;
+    on_wake_arg = arg;
+}
+
+void fake_wake(struct slice topic)
+{
+    on_wake(on_wake_arg, topic);
+}
+
+void store_pull(struct store *store, const struct store_pull *pull, store_pull_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("pull", pull->topic, arg);
+    (void)store;
+    copy(kept->once, pull->once);
+    kept->max = pull->max;
+    kept->lease_ms = pull->lease_ms;
+    kept->wait_ms = pull->wait_ms;
+    kept->fn.pulled = fn;
+}
+
+/* tags: the token. record: the error. */
+void store_pull_end(struct store *store, const struct store_pull_end *end, store_pull_end_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("pull_end", end->id, arg);
+    (void)store;
+    copy(kept->tags, end->token);
+    copy(kept->record, end->error);
+    kept->action = end->action;
+    kept->lease_ms = end->lease_ms;
+    kept->wait_ms = end->has_delay ? end->delay_ms : -1;
+    kept->fn.pull_ended = fn;
 }
 
 /* ---- the world ---- */

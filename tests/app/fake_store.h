@@ -6,6 +6,7 @@
 #define DUEPOST_TESTS_APP_FAKE_STORE_H
 
 #include "app/app.h"
+#include "store/pull.h"
 #include "store/store.h"
 
 enum { FAKE_TEXT_MAX = 2048 };
@@ -19,6 +20,8 @@ struct fake_call {
     bool is_moved;
     struct store_list list;
     size_t max, shard;
+    int64_t lease_ms, wait_ms;
+    enum store_pull_action action;
     union {
         store_scheduled_fn *scheduled;
         store_replaced_fn *replaced;
@@ -38,6 +41,8 @@ struct fake_call {
         store_receivers_fn *receivers;
         store_close_fn *closed;
         store_audit_fn *audited;
+        store_pull_fn *pulled;
+        store_pull_end_fn *pull_ended;
     } fn;
     void *arg;
 };
@@ -47,8 +52,14 @@ void fake_begin(void);
 void fake_set_ready(bool);
 void fake_set_shards(size_t);
 
+/* Announces jobs of the topic. */
+void fake_wake(struct slice topic);
+
 /* Returns the oldest call, which must be of this function. It lives until fake_begin. */
 struct fake_call *fake_take(const char *name);
+
+/* Returns whether a call waits for its answer. */
+bool fake_has_call(void);
 
 /* Fails if a call waits for its answer. */
 void fake_expect_none(void);
