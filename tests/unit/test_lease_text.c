@@ -1,4 +1,4 @@
-/* What workers send: requests for jobs, and ends of leases. */
+/* Requests of workers for jobs, and ends of leases. */
 #include "job/lease_text.h"
 
 #include <stdio.h>
