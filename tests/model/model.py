@@ -11,7 +11,6 @@ are scripts with a bug put in: the test has to find each of them.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -19,7 +18,7 @@ import re
 import sys
 import time
 
-from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, topic_of
+from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, settings_json, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
@@ -658,7 +657,8 @@ class World:
         else:
             next_ms = self.chance.choice(("-", "=", *(str(self.pool.now + more) for more in (0, 300, 2000))))
             self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms)])
-        self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
+        if self.chance.random() < 0.5:
+            self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
     def step_fire(self):
         """A process fires what it has listed, perhaps long ago, or what a client asks for."""
@@ -671,6 +671,9 @@ class World:
             name, at, self.pool.schedules[name], " ".join(map(str, self.pool.fired[name]))))])
         some = due if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]  # also those to come
         listed = [(name, self.pool.fired[name][0], at) for at, name in some]
+        if listed and self.chance.random() < 0.15:  # its definition changes before it is fired, and keeps its time
+            name, tag, _ = self.chance.choice(listed)
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=")])
         items = []
         for name, tag, at in self.chance.choice((listed, listed, self.listed)) + self.chance.choice(([], listed)):
             kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
@@ -925,7 +928,7 @@ class World:
     def set(self, topic, settings):
         old = self.pool.settings.get(topic)
         is_stale = self.chance.random() < 0.1
-        texts = [json.dumps(text) if text else "" for text in (old, settings)]
+        texts = [settings_json(text) if text else "" for text in (old, settings)]
         answer = self.call("settings", topic, "stale" if is_stale else texts[0], texts[1])
         if not is_stale:
             self.pool.set(topic, settings)
@@ -955,10 +958,10 @@ class World:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
-                 {"order": "fifo", "rate": rate}, {"retention": 60}, {"retention": 1.5},
+                 {"order": "fifo", "rate": rate}, {"order": "fifo", "onHeadDead": "pause"}, {"paused": False, "onHeadDead": "pause", "order": "fifo"}, {"onHeadDead": "pause"}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
-            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice([one for one in kinds if "order" not in one]))
+            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
         else:
             self.set(self.chance.choice(OWNERS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
@@ -1172,6 +1175,9 @@ CONTROLS = {
         ("lib/line", "  if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end", "  if true then return first end")],
     "a topic that is no longer fifo keeps its line": [("settings", "  leave_line(topic)\n", "")],
     "a head that runs again waits for its line": [("run", "      let_go(id)\n", "")],
+    "a dead head pauses nothing": [("bury", "pause_after(id)", "local _ = 0")],
+    "a topic that is no longer fifo by its pattern keeps its line": [
+        ("lib/reoffer", "    for i = 1, #topics do leave_line(topics[i]) end\n", "")],
     "an emptied fifo topic stays in due": [("claim", "if has_settings() and is_fifo(topic) then turn.is_front = false end", "")],
     "a line without its job stays": [("lib/line", "    call('HDEL', LINES, topic)\n    return first[2] or false", "    return first[2] or false")],
     "held back for less": [("release", "wait >= 0 and soonest + wait)", "wait >= 0 and soonest + wait - 500)")],

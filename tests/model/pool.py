@@ -38,6 +38,11 @@ def is_recovering(nonce):
     return nonce.startswith("!")
 
 
+def settings_json(settings):
+    """As C writes it."""
+    return json.dumps(settings, separators=(",", ":"))
+
+
 def is_expired(record, now):
     found = re.match(r'{"createdAt":(\d+),"url":"h","ttl":([\d.]+)', record)
     return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
@@ -721,7 +726,7 @@ class Pool:
 
     def pattern_text(self, name):
         """As Redis has it: with what comes from shorter ones."""
-        return json.dumps(self.with_patterns(name[:-1], {}))
+        return settings_json(self.with_patterns(name[:-1], {}))
 
     def set_patterns(self, name, settings):
         """Here one step offers all topics again. Those that are held now leave turns before others join it, by name."""
@@ -731,13 +736,16 @@ class Pool:
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
         self.redates = True  # by the next sweep: here one step of it is enough
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
-        self.touched.update(dict.fromkeys((*self.turns, *behind), True))
+        offered = (*self.turns, *behind)
+        self.touched.update(dict.fromkeys(offered, True))
+        for topic in (*behind, *offered):
+            self.leave_line(topic)
         self.finish()
 
     def told_settings(self, topic):
         """As a consumer gets them: the topic's own, then those of its longest pattern; of a sibling, its owner's."""
         own, names = self.settings.get(owner_of(topic)), self.patterns_of(owner_of(topic))
-        text = json.dumps(own) if own else ""
+        text = settings_json(own) if own else ""
         if not names:
             return text
         return f"[{text},{self.pattern_text(names[-1])}]" if text else self.pattern_text(names[-1])
@@ -920,7 +928,16 @@ class Pool:
             losses, last = self.crashes.get(job_id, (0, ""))
             self.take(job_id)
             self.die(job_id, record, f"{losses}/{last}" if is_recovering(nonce) else 0, line)
+            self.pause_after(job_id)
         return self.end(items, finish_item)
+
+    def pause_after(self, job_id):
+        """The head of a fifo topic is dead."""
+        topic = topic_of(job_id)
+        merged = self.settings_of(topic)
+        if merged.get("order") == "fifo" and merged.get("onHeadDead") == "pause" and not merged.get("paused"):
+            rest = {member: value for member, value in self.settings.get(topic, {}).items() if member != "paused"}
+            self.settings[topic] = {"paused": True, "pauseReason": f"job {job_id.split('/')[1]} is dead", **rest}
 
     def release(self, items):
         unsent = collections.Counter()
