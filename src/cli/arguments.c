@@ -51,6 +51,14 @@ static const struct {
     [ARGUMENT_OVERLAP] = {"--overlap", NULL, false},
     [ARGUMENT_PARALLEL] = {"--parallel", NULL, false},
     [ARGUMENT_LEASE] = {"--lease", NULL, false},
+    [ARGUMENT_SOURCE] = {"--source", "source", false},
+    [ARGUMENT_ENDED_AFTER] = {"--ended-after", "endedAfter", true},
+    [ARGUMENT_ENDED_BEFORE] = {"--ended-before", "endedBefore", true},
+    [ARGUMENT_BEFORE] = {"--before", "before", true},
+    [ARGUMENT_FROM] = {"--from", "from", true},
+    [ARGUMENT_TO] = {"--to", "to", true},
+    [ARGUMENT_STEP] = {"--step", "step", false},
+    [ARGUMENT_FORMAT] = {"--format", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -85,6 +93,8 @@ static bool read_switch(const char *word, struct arguments *arguments)
         arguments->is_once = true;
     else if (strcmp(word, "--until-empty") == 0)
         arguments->until_empty = true;
+    else if (strcmp(word, "--resend") == 0)
+        arguments->is_resend = true;
     else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         arguments->wants_help = true;
     else

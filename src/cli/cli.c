@@ -7,6 +7,7 @@
 #include "cli/ask.h"
 #include "cli/bearer.h"
 #include "cli/group.h"
+#include "cli/history.h"
 #include "cli/list.h"
 #include "cli/many_jobs.h"
 #include "cli/new_token.h"
@@ -105,6 +106,9 @@ static bool help_run(struct call *);
     "  --reason WORD         only jobs that died for this reason, such as gone; or a comma list\n"           \
     "  --died-after TIME     only jobs that died at TIME or later: RFC 3339, now, -1h or +15m\n"             \
     "  --died-before TIME    only jobs that died before TIME\n"
+#define ENDED_HELP                                                                                           \
+    "  --ended-after TIME    only jobs that ended at TIME or later: RFC 3339, now or -1h\n"                  \
+    "  --ended-before TIME   only jobs that ended before TIME\n"
 #define FILTER_HELP                                                                                          \
     DEAD_FILTER_HELP                                                                                         \
     "  --due-after TIME      only delayed and ready jobs due at TIME or later\n"                             \
@@ -137,13 +141,15 @@ static const struct command {
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" NEW_JOB_HELP},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
-     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP},
+     "  --state STATE         delayed, ready, leased or dead; delivered, cancelled or any: from the history\n"
+     "  --source history      dead jobs from the history, too\n" FILTER_HELP ENDED_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
     {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1,
      "  --group GROUP         the jobs that were sent to this group under ID\n"},
-    {"why", "TOPIC/ID", "explains why a job is not delivered yet", one_job_why, 1, NULL},
+    {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
     {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead ones start over", run_run, 1,
+     "  --resend              with TOPIC/ID: sends a delivered or cancelled job of the history again\n"
      "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_HELP},
     {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
      "  --state STATE         delayed, ready or dead\n"
@@ -156,6 +162,19 @@ static const struct command {
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
      DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
+    {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
+     1,
+     "Options of export, which writes one job per line:\n"
+     "  --format csv          ndjson (default) or csv\n"
+     "  --state STATE         delivered, cancelled, dead or any (default)\n" DEAD_FILTER_HELP ENDED_HELP
+     "Options of stats:\n"
+     "  --from TIME --to TIME the span, default the last hour: RFC 3339, now or -1h\n"
+     "  --step 5m             length of a step, default 1m\n"
+     "  --topic TOPIC         only jobs of this topic\n"
+     "Options of delete:\n"
+     "  --topic TOPIC         only jobs of this topic\n"
+     "  --before TIME         only jobs that ended before TIME: RFC 3339, now or -30d\n"
+     "  --state STATE         delivered, cancelled, dead or any (default)\n"},
     {"topics", "", "lists patterns and topics, their jobs and their settings", topics_run, 0,
      "  --limit N             at most N topics\n"},
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set,

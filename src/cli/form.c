@@ -19,17 +19,26 @@ static void add_result(struct table *table, const json_t *attempt)
         table_add(table, call_text(attempt, "error"));
 }
 
+/* Returns when the job is due, or when it ended. */
+static const char *time_of(const json_t *job)
+{
+    static const char *const names[] = {"dueAt", "deadAt", "deliveredAt", "cancelledAt"};
+    const char *time = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !time; i++)
+        time = call_text(job, names[i]);
+    return time;
+}
+
 static void add_jobs(struct table *table, const json_t *page)
 {
     size_t i;
     json_t *job;
     json_array_foreach(json_object_get(page, "jobs"), i, job)
     {
-        const char *due = call_text(job, "dueAt");
         table_add(table, call_text(job, "topic"));
         table_add(table, call_text(job, "jobId"));
         table_add(table, call_text(job, "state"));
-        table_add(table, due ? due : call_text(job, "deadAt"));
+        table_add(table, time_of(job));
         table_add_number(table, call_number(job, "attempts"));
         add_result(table, json_object_get(job, "lastAttempt"));
         table_add(table, call_text(job, "reason"));

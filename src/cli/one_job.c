@@ -28,7 +28,7 @@ bool one_job_show(struct call *call)
 
 bool one_job_run(struct call *call)
 {
-    return ask_job(call, "POST", "/run", "dueAt");
+    return ask_job(call, "POST", call->arguments.is_resend ? "/run?resend=true" : "/run", "dueAt");
 }
 
 bool one_job_cancel(struct call *call)

@@ -36,7 +36,22 @@ class PostgresServer:
 
     @property
     def url(self):
-        return f"postgresql://postgres@/postgres?host={self.directory}"
+        return self._url_of("postgres")
+
+    def _url_of(self, database):
+        return f"postgresql://postgres@/{database}?host={self.directory}"
+
+    def create(self, database):
+        """Makes a database and returns its url."""
+        self.psql(f'CREATE DATABASE "{database}"', "postgres")
+        return self._url_of(database)
+
+    def psql(self, sql, database):
+        """Returns the rows as text, with | between the columns."""
+        asked = subprocess.run([self.programs / "psql", "--no-psqlrc", "-qtA", "-v", "ON_ERROR_STOP=1", self._url_of(database), "-c", sql],
+                               capture_output=True, text=True, timeout=20 * SLOW, check=False)
+        assert asked.returncode == 0, asked.stderr
+        return asked.stdout
 
     def start(self):
         self.process = subprocess.Popen(

@@ -1,0 +1,244 @@
+#include "cli/export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "job/json.h"
+
+enum { PAGE_BYTES_MAX = 80 * 1024 * 1024, LINE_BYTES_MAX = 160 * 1024 * 1024 };
+
+/* ---- lines ---- */
+
+bool export_write_ndjson(struct buffer *line, struct slice job)
+{
+    size_t start = line->size;
+    buffer_append(line, job);
+    for (size_t i = start; !line->failed && i < line->size; i++)
+        if (line->data[i] == '\n' || line->data[i] == '\r')
+            line->data[i] = ' '; /* strings have no line breaks, so this is white space */
+    buffer_append_byte(line, '\n');
+    return !line->failed;
+}
+
+/* The columns. Times of the end have one column, and members of the last attempt have their own. */
+static const struct column {
+    const char *name, *members[3];
+    bool is_of_attempt;
+} columns[] = {
+    {"topic", {"topic"}, false},
+    {"jobId", {"jobId"}, false},
+    {"state", {"state"}, false},
+    {"createdAt", {"createdAt"}, false},
+    {"endedAt", {"deliveredAt", "cancelledAt", "deadAt"}, false},
+    {"reason", {"reason"}, false},
+    {"attempts", {"attempts"}, false},
+    {"lastAttemptAt", {"at"}, true},
+    {"durationMs", {"durationMs"}, true},
+    {"status", {"status"}, true},
+    {"error", {"error"}, true},
+    {"method", {"method"}, false},
+    {"url", {"url"}, false},
+    {"labels", {"labels"}, false},
+    {"body", {"body"}, false},
+    {"bodyBase64", {"bodyBase64"}, false},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+const char export_csv_head[] = "topic,jobId,state,createdAt,endedAt,reason,attempts,lastAttemptAt,durationMs,"
+                               "status,error,method,url,labels,body,bodyBase64\r\n";
+
+static bool has_name(struct slice key, const char *name)
+{
+    return key.size == strlen(name) + 2 && memcmp(key.data + 1, name, key.size - 2) == 0;
+}
+
+static struct slice find_member(struct slice object, const char *name)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    if (json_open(object, &cursor))
+        while (json_next_member(&cursor, &key, &value))
+            if (has_name(key, name))
+                return value;
+    return (struct slice){NULL, 0};
+}
+
+static void add_field(struct buffer *line, struct slice text)
+{
+    bool needs_quotes = false;
+    for (size_t i = 0; i < text.size && !needs_quotes; i++)
+        needs_quotes = memchr(",\"\r\n", text.data[i], 4) != NULL;
+    if (!needs_quotes) {
+        buffer_append(line, text);
+        return;
+    }
+    buffer_append_byte(line, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '"')
+            buffer_append_byte(line, '"');
+        buffer_append_byte(line, text.data[i]);
+    }
+    buffer_append_byte(line, '"');
+}
+
+static bool add_value(struct buffer *line, struct slice value)
+{
+    struct buffer scratch;
+    if (!json_is_text(value)) {
+        add_field(line, value);
+        return true;
+    }
+    buffer_init_fallible(&scratch, value.size + 1);
+    add_field(line, json_text(value, &scratch));
+    bool is_done = !scratch.failed;
+    buffer_fini(&scratch);
+    return is_done;
+}
+
+bool export_write_csv(struct buffer *line, struct slice job)
+{
+    struct slice last_attempt = find_member(job, "lastAttempt");
+    bool is_done = true;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        struct slice value = {NULL, 0};
+        for (size_t n = 0; n < 3 && column->members[n] && value.size == 0; n++)
+            value = find_member(column->is_of_attempt ? last_attempt : job, column->members[n]);
+        if (i)
+            buffer_append_byte(line, ',');
+        is_done = add_value(line, value) && is_done;
+    }
+    buffer_append(line, SLICE("\r\n"));
+    return is_done && !line->failed;
+}
+
+/* ---- pages ---- */
+
+struct export
+{
+    struct call *call;
+    export_write_fn *write;
+    struct buffer target, page, line;
+    struct progress progress;
+    long long done;
+    char cursor[1100]; /* of the next page; empty at the end */
+};
+
+static bool fail_output(struct export *export)
+{
+    problem_set(&export->call->problem, "standard output cannot be written: %s", strerror(errno));
+    return false;
+}
+
+static bool write_job(struct export *export, struct slice job)
+{
+    buffer_clear(&export->line);
+    if (!export->write(&export->line, job)) {
+        problem_set(&export->call->problem, "there is no memory for a job of %zu bytes", job.size);
+        return false;
+    }
+    if (fwrite(export->line.data, 1, export->line.size, stdout) != export->line.size)
+        return fail_output(export);
+    return true;
+}
+
+/* Writes the jobs of the page, at most as many as --limit still allows. */
+static bool write_jobs(struct export *export, struct slice jobs)
+{
+    struct json_cursor cursor;
+    struct slice job;
+    if (!json_open(jobs, &cursor)) {
+        problem_set(&export->call->problem, "the answer has no jobs; is the server a duepost?");
+        return false;
+    }
+    while (export->call->left > 0 && json_next_item(&cursor, &job)) {
+        if (!write_job(export, job))
+            return false;
+        export->done++;
+        call_took(export->call, 1);
+        progress_show(&export->progress, export->done);
+    }
+    return true;
+}
+
+static bool export_page(struct export *export)
+{
+    struct call *call = export->call;
+    buffer_clear(&export->page);
+    call_make_target(call, &export->target, "/jobs", export->cursor[0] ? export->cursor : NULL);
+    if (call->left >= CALL_PAGE_MAX && call->arguments.values[ARGUMENT_LIMIT] == NULL)
+        buffer_printf(&export->target, "&limit=%d", CALL_PAGE_MAX);
+    if (remote_ask(call->remote, "GET", buffer_text(&export->target), NULL, &export->page, &call->problem) !=
+        STATUS_OK)
+        return false;
+    struct slice page = buffer_slice(&export->page);
+    struct slice cursor = find_member(page, "cursor"); /* with its quotes, without escapes */
+    snprintf(export->cursor, sizeof export->cursor, "%.*s", cursor.size > 2 ? (int)cursor.size - 2 : 0,
+             cursor.size > 2 ? cursor.data + 1 : "");
+    return write_jobs(export, find_member(page, "jobs"));
+}
+
+/* Counts the jobs for the bar. An error is ignored here, because the first page reports it. */
+static void count_jobs(struct export *export)
+{
+    struct call *call = export->call;
+    struct problem ignored;
+    if (!export->progress.is_shown)
+        return;
+    call_make_target(call, &export->target, "/jobs/count", NULL);
+    json_t *count = remote_ask_json(call->remote, "GET", buffer_text(&export->target), NULL, &ignored);
+    long long total = call_number(count, "count");
+    export->progress.total = json_is_true(json_object_get(count, "partial")) ? 0
+                             : total < call->left                            ? total
+                                                                             : call->left;
+    json_decref(count);
+}
+
+static bool choose_format(struct export *export)
+{
+    const char *format = export->call->arguments.values[ARGUMENT_FORMAT];
+    bool is_csv = format && strcmp(format, "csv") == 0;
+    if (format && !is_csv && strcmp(format, "ndjson") != 0) {
+        problem_set(&export->call->problem, "--format is %s: expected ndjson or csv", format);
+        return false;
+    }
+    export->write = is_csv ? export_write_csv : export_write_ndjson;
+    return true;
+}
+
+static bool export_pages(struct export *export)
+{
+    bool is_done = true;
+    count_jobs(export);
+    if (export->write == export_write_csv)
+        fputs(export_csv_head, stdout);
+    do
+        is_done = export_page(export);
+    while (is_done && export->cursor[0] && export->call->left > 0);
+    progress_end(&export->progress);
+    if (is_done && fflush(stdout) != 0)
+        is_done = fail_output(export);
+    return is_done;
+}
+
+bool export_run(struct call *call)
+{
+    struct export export = {.call = call};
+    const char **state = &call->arguments.values[ARGUMENT_STATE];
+    if (!choose_format(&export))
+        return false;
+    if (!*state)
+        *state = "any";
+    call->arguments.values[ARGUMENT_SOURCE] = "history";
+    progress_begin(&export.progress);
+    buffer_init(&export.target, CALL_TARGET_MAX);
+    buffer_init_fallible(&export.page, PAGE_BYTES_MAX);
+    buffer_init_fallible(&export.line, LINE_BYTES_MAX);
+    bool is_done = export_pages(&export);
+    buffer_fini(&export.target);
+    buffer_fini(&export.page);
+    buffer_fini(&export.line);
+    return is_done;
+}

@@ -1,0 +1,29 @@
+/* progress.h - a progress bar on standard error, for commands that run for long. */
+#ifndef DUEPOST_CLI_PROGRESS_H
+#define DUEPOST_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+struct progress {
+    bool is_shown;    /* standard error is a terminal, and standard output is not */
+    long long total;  /* expected items; 0: unknown */
+    int64_t began_ms; /* of clock_wall_ms */
+    int64_t drawn_ms; /* when the bar was drawn last; 0: never */
+};
+
+/* Begins without a bar if there is no terminal for it. */
+void progress_begin(struct progress *);
+
+/* Draws the bar, at most ten times a second. */
+void progress_show(struct progress *, long long done);
+
+/* Removes the bar. */
+void progress_end(struct progress *);
+
+/* Writes the text of the bar. */
+void progress_write(struct buffer *, long long done, long long total, int64_t elapsed_ms);
+
+#endif
