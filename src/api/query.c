@@ -446,7 +446,8 @@ bool query_read_list(struct exchange *exchange)
     read_parameters(&reading, exchange, LIST_PARAMETERS);
     list = &list_query(exchange)->bulk.list;
     choose_source(&reading);
-    if (!list->is_of_history && !(reading.given & 1U << PARAMETER_TOPIC) && list->states & KEPT_STATES)
+    if (!list->is_of_history && !list_query(exchange)->is_any && !(reading.given & 1U << PARAMETER_TOPIC) &&
+        list->states & KEPT_STATES)
         query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
         check_times(&reading);

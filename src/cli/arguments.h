@@ -73,8 +73,7 @@ struct arguments {
     const char *labels[ARGUMENT_LABELS_MAX]; /* from --label, without the first one */
     int label_count;
     char *const *command; /* the words after --; NULL: there is no -- */
-    bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend,
-        wants_help;
+    bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, wants_help;
 };
 
 /* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */

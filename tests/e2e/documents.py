@@ -38,7 +38,7 @@ PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
 IS_SERVER = re.compile(r"(?:duepost listening|receiver|worker) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
-ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers)\b|curl -s http|sleep )")
+ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers|history export)\b|curl -s http|sleep )")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "<time>"),

@@ -1,4 +1,4 @@
-"""What people see of jobs that have ended, with each database that can keep them."""
+"""Reads, lists, counts, runs and removals of jobs that have ended, with each database that can keep them."""
 
 import itertools
 import json
@@ -277,7 +277,7 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
             assert answer.expect(503)["detail"].startswith("The history cannot be asked now:") and answer.headers["Retry-After"]
         server.run(topic, "a").expect(503)
         server.request("DELETE", f"/history?topic={topic}").expect(503)
-        # What Redis has is answered, and jobs are delivered.
+        # Jobs that Redis has can be read, and jobs are delivered.
         server.schedule(topic=topic, jobId="b", url=receiver.url())
         until(lambda: server.get(f"/jobs/{topic}/b").expect(200)["state"] == "delivered", 15, "b is delivered")
         assert server.get(f"/jobs/{topic}/b/why").expect(200)["why"] == "delivered"
