@@ -58,13 +58,14 @@ def helps():
 
 
 # script/test, script/receiver, apt-get, and an option of duepost that its help leaves out.
+TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # of the history
 OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference"}
 
 
 def test_commands_options_and_metrics_that_are_named_exist(server):
     commands, text = helps()
     options = set(re.findall(r"--[a-z][a-z-]+", text)) | OTHER_OPTIONS
-    metrics = set(re.findall(r"^# TYPE (\w+)", server.get("/metrics").body.decode(), re.M))
+    metrics = set(re.findall(r"^# TYPE (\w+)", server.get("/metrics").body.decode(), re.M)) | TABLES
     for path in PAGES:
         prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
         for code in re.findall(r"`([^`]+)`", prose):
@@ -124,7 +125,7 @@ def test_each_output_that_a_page_shows_is_compared(path):
         if block.language in ("text", "json"):
             is_output = before and before.language == "sh" and before.section == block.section and not before.directive
             assert is_output or block.directive.startswith("output of "), f"{path.name}:{block.line}"
-        assert block.language in {"sh", "text", "json", "http", *documents.COMMANDS}, f"{path.name}:{block.line}"
+        assert block.language in {"sh", "text", "json", "http", "sql", *documents.COMMANDS}, f"{path.name}:{block.line}"
         before = block
 
 

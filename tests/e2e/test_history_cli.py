@@ -62,11 +62,10 @@ def test_ended_jobs_are_shown_and_listed(keeper, receiver, topic):
 
 def test_jobs_are_exported_byte_for_byte(keeper, receiver, topic):
     text = '{ "order":1.10,\n "big":12345678901234567890, "name":"ä,\\"x\\"\\nb"}'
+    fill(keeper, receiver, topic, delivered=[("z", {}), ("y", {"bodyBase64": "AP8="})])
     request = f'{{"topic":"{topic}","jobId":"a","url":"{receiver.url()}","labels":["eu","b,c"],"body":{text}}}'
     keeper.request("POST", "/jobs", request, {"Content-Type": "application/json"}).expect(201)
-    fill(keeper, receiver, topic, delivered=[("z", {}), ("y", {"bodyBase64": "AP8="})])
-    fill_all = lambda: keeper.get(f"/jobs/count?state=any&topic={topic}").expect(200)["count"] == 3
-    until(fill_all, 15, "all are in the history")
+    until(lambda: keeper.get(f"/jobs/count?state=any&topic={topic}").expect(200)["count"] == 3, 15, "all are in the history")
     lines = ask(keeper, "history", "export", "--topic", topic, "--id-prefix", "a").splitlines()
     assert len(lines) == 1 and f'"body":{text}'.replace("\n", " ") in lines[0]
     assert json.loads(lines[0])["jobId"] == "a"
