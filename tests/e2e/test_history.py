@@ -267,10 +267,11 @@ def test_a_server_without_a_history_says_so(server, topic):
 
 def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
     url = postgres.create(f"lost{next(_databases)}")
-    server = Duepost("--breaker", "off", "--history", url)
+    server, is_there = Duepost("--breaker", "off", "--history", url), True
     try:
         deliver(server, receiver, topic, "a")
         postgres.kill()
+        is_there = False
         until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 30, "the history cannot be asked")
         for path in f"/jobs/{topic}/a/why", f"/jobs/{topic}/a/attempts", "/jobs?state=any", "/jobs/count?state=any", "/stats":
             answer = server.get(path)
@@ -282,11 +283,12 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
         until(lambda: server.get(f"/jobs/{topic}/b").expect(200)["state"] == "delivered", 15, "b is delivered")
         assert server.get(f"/jobs/{topic}/b/why").expect(200)["why"] == "delivered"
         postgres.start()
+        is_there = True
         until(lambda: ids(server, state="any", topic=topic) == ["a", "b"] if server.get("/jobs?state=any").status == 200 else False, 60,
               "both are in the history")
     finally:
         server.stop()
-        if not postgres.process:
+        if not is_there:
             postgres.start()
 
 
