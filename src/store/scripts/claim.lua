@@ -34,22 +34,28 @@ local function take_newest(turn, most)
   local last = call('ZREVRANGEBYSCORE', bucket_of(turn.topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
   local kept = most - quarter
   if kept > 0 and tonumber(last[#last]) <= tonumber(turn.scores[kept]) then return end
-  for i = 1, #last / 2 do turn.ids[kept + i], turn.scores[kept + i] = last[2 * i - 1], last[2 * i] end
+  for i = 1, #last / 2 do
+    turn.ids[kept + i], turn.scores[kept + i], turn.times[kept + i] = last[2 * i - 1], last[2 * i], tonumber(last[2 * i])
+  end
   turn.is_front = false
 end
 
 local NONE_HELD = {}
 -- Returns the first places of a topic's due jobs, up to a number. next: the score of the place after them, or false.
 local function plan_turn(topic, most, score, weight)
-  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, dues = NONE_HELD, taken = 0, holders = {},
+  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, holders = {},
     spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if has_settings() and is_fifo(topic) then turn.is_front = false end -- so that offer sees the bucket as it is then
   local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
-  while number < most and places[2 * number + 2] and is_due(places[2 * number + 2]) do
+  local ids, scores, times = turn.ids, turn.scores, turn.times
+  while number < most and places[2 * number + 2] do
+    local score = places[2 * number + 2]
+    local time = tonumber(score)
+    if time >= DUE_BEFORE then break end
     number = number + 1
-    turn.ids[number], turn.scores[number] = places[2 * number - 1], places[2 * number]
+    ids[number], scores[number], times[number] = places[2 * number - 1], score, time
   end
   turn.first, turn.next = places[2], places[2 * number + 2] or false
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
@@ -62,7 +68,7 @@ end
 local function lease(turn, record)
   if record and #record > bytes_left and #replies > HEAD then return false end
   local at = turn.taken + 1
-  local id, due = turn.ids[at], turn.dues[at] or turn.scores[at]
+  local id, held_due = turn.ids[at], turn.dues[at]
   turn.taken = at
   if not record or #id < #turn.topic + 2 then
     forget_lost(id)
@@ -72,9 +78,9 @@ local function lease(turn, record)
   leases[#leases + 1] = deadline
   leases[#leases + 1] = id
   turn.holders[#turn.holders + 1] = id
-  turn.holders[#turn.holders + 1] = nonce .. ' ' .. due
+  turn.holders[#turn.holders + 1] = nonce .. ' ' .. (held_due or turn.scores[at])
   replies[#replies + 1] = id
-  replies[#replies + 1] = tonumber(due)
+  replies[#replies + 1] = held_due and tonumber(held_due) or turn.times[at]
   replies[#replies + 1] = record
   if has_settings() and settings_of(turn.topic).rate and not is_expired(record) then turn.spending = turn.spending + 1 end
   return true

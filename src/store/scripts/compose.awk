@@ -9,7 +9,7 @@
 #
 # A line "-- rare: <group>" above a helper says that most calls do not need it. Such helpers cost one function a group, which makes
 # all of the group at its first call, with the declarations that only the group reaches. Where a helper is used by several groups,
-# and by nothing else, each has its own copy. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
+# and by nothing else, each has its own copy; so it is with constants. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
 #
 # For each variable that a closure captures, Lua walks through all that are captured from the same function, the latest first;
 # what comes from further out, it copies. So the declarations stand in NESTED functions, one within the other.
@@ -163,7 +163,7 @@ function level_text(level,    i, part, whole, group, has_begun, made) {
     for (i = 1; i <= total; i++) {
         part = parts_in_order[i]
         if (!is_rare(part)) {
-            if (!stands_at(level, users[part], body[part] ~ /(^|\n)local function /))
+            if (!stands_at(level, users[part], body[part] ~ /(^|\n)local (function |[A-Z][A-Z_, ]* = [^{]*$)/))
                 continue
             whole = whole with_groups(body[part], level)
             if (level == "" && (++emitted == NESTED[1] || emitted == NESTED[2])) {

@@ -8,8 +8,10 @@
 -- not written yet.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
--- The same for a script that looks at most of the rarely used keys: where none exists, has does not ask for each.
+-- The same for a script that looks at most of the rarely used keys, those of has: where none exists, has does not ask for each.
+-- Their names are not captured, so that a script declares only those that it needs.
 local function probe()
-  has_rare_keys = call('EXISTS', base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, LINGERING, LINES, KEPT, PULLED,
-    PULL_LINGERING, PULL_WAITERS) > 0
+  has_rare_keys = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
+    base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
+    base .. 'pull_waiters') > 0
 end
