@@ -27,7 +27,7 @@ local function has(key)
   return there
 end
 
--- Whether a history is on. probe does not look at this key: where it was the only one, has would ask for each of the others.
+-- Whether a history is on. Where it has the only one of these keys, has does not ask for each of the others: see probe.
 local function has_history()
   if is_there[HISTORY] == nil then is_there[HISTORY] = call('EXISTS', HISTORY) == 1 end
   return is_there[HISTORY]
