@@ -257,8 +257,8 @@ struct shard {
     size_t ups;
     loop_fn *on_bell_up, *on_receivers, *on_lock_left;
     void *bell_up_arg, *receivers_arg, *lock_left_arg;
-    shard_wake_fn *on_wake;
-    void *wake_arg;
+    shard_wake_fn *on_wake, *on_fire_wake;
+    void *wake_arg, *fire_wake_arg;
 };
 
 static struct shard shards[SHARDS_MAX];
@@ -340,6 +340,11 @@ void world_come_up(size_t number)
 void world_wake(size_t number, int64_t due_ms)
 {
     shards[number].on_wake(shards[number].wake_arg, due_ms);
+}
+
+void world_wake_fire(size_t number, int64_t next_ms)
+{
+    shards[number].on_fire_wake(shards[number].fire_wake_arg, next_ms);
 }
 
 void world_leave_lock(size_t number)
@@ -596,19 +601,28 @@ void shard_mend(struct shard *shard, struct slice walk, struct slice cursor, sha
 
 void shard_on_fire_wake(struct shard *shard, shard_wake_fn *fn, void *arg)
 {
-    (void)shard, (void)fn, (void)arg;
+    shard->on_fire_wake = fn, shard->fire_wake_arg = arg;
 }
 
 void shard_fires(struct shard *shard, size_t max, shard_fires_fn *fn, void *arg)
 {
-    (void)shard, (void)max, (void)fn, (void)arg;
-    ck_abort_msg("there are no schedules in this world");
+    struct world_call *call = add_call(WORLD_FIRES, shard, arg);
+    call->max = max;
+    call->fn.fires = fn;
 }
 
 void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_fn *fn, void *arg)
 {
-    (void)shard, (void)fire, (void)fn, (void)arg;
-    ck_abort_msg("there are no schedules in this world");
+    struct world_call *call = add_call(WORLD_FIRE, shard, arg);
+    copy(call->id, sizeof call->id, fire->id);
+    copy(call->job, sizeof call->job, fire->job);
+    copy(call->record, sizeof call->record, fire->record);
+    call->fire = *fire;
+    call->fire.id = slice_of(call->id);
+    call->fire.job = slice_of(call->job);
+    call->fire.record = slice_of(call->record);
+    call->fire.tag = (struct slice){0};
+    call->fn.fire = fn;
 }
 
 void world_answer(enum world_kind kind, enum status status)
@@ -689,6 +703,19 @@ void world_answer_reoffer(enum status status, size_t count, bool is_full)
 {
     const struct world_call *call = take_call(WORLD_REOFFER);
     call->fn.reoffer(call->arg, status, count, is_full);
+}
+
+void world_answer_fires(enum status status, struct shard_fires fires)
+{
+    const struct world_call *call = take_call(WORLD_FIRES);
+    fires.now_ms = world_redis_ms();
+    call->fn.fires(call->arg, status, &fires);
+}
+
+void world_answer_fire(enum status status)
+{
+    const struct world_call *call = take_call(WORLD_FIRE);
+    call->fn.fire(call->arg, status, call->fire.due_ms);
 }
 
 void world_answer_mend_patterns(enum status status, size_t count)

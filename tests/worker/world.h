@@ -56,6 +56,8 @@ enum world_kind {
     WORLD_SWEEP,
     WORLD_SURVEY,
     WORLD_REOFFER,
+    WORLD_FIRES,
+    WORLD_FIRE,
     WORLD_MEND_PATTERNS,
     WORLD_AUDIT,
     WORLD_MEND,
@@ -79,6 +81,8 @@ struct world_call {
     char follow_id[128], follow_record[1024]; /* of the last job that follows from an ending; empty: none */
     char me[64], stuck_owner[64];
     struct shard_carry carry;
+    struct store_fire fire; /* its slices are copies */
+    char job[128];
     union {
         shard_claim_fn *claim;
         shard_resume_fn *resume;
@@ -90,6 +94,8 @@ struct world_call {
         shard_sweep_fn *sweep;
         shard_survey_fn *survey;
         shard_reoffer_fn *reoffer;
+        shard_fires_fn *fires;
+        store_fire_fn *fire;
         store_mend_patterns_fn *mend_patterns;
         store_audit_fn *audit;
         shard_mend_fn *mend;
@@ -119,6 +125,8 @@ void world_answer_lapsed(enum status, struct shard_lapsed);
 void world_answer_forget(enum status, bool is_full);
 void world_answer_sweep(enum status, struct shard_swept);
 void world_answer_reoffer(enum status, size_t count, bool is_full);
+void world_answer_fires(enum status, struct shard_fires); /* now_ms is filled in */
+void world_answer_fire(enum status);
 void world_answer_mend_patterns(enum status, size_t count);
 void world_answer_survey(enum status, const char *cursor);
 void world_answer_audit(enum status, struct store_counts);
@@ -131,6 +139,7 @@ void world_answer_append(enum status, const char *why);
 void world_come_up(size_t shard);
 void world_wake(size_t shard, int64_t due_ms);
 void world_leave_lock(size_t shard);
+void world_wake_fire(size_t shard, int64_t next_ms);
 
 /* A job as a claim brings it: due now, of topic t. It lasts until world_begin. */
 struct shard_claimed world_job(const char *id, const char *record, const char *settings);

@@ -1,0 +1,208 @@
+/* The role that fires schedules: when it looks, what it sends, and what it leaves to the owner. */
+#include "worker/firing.h"
+
+#include "support/suite.h"
+#include "worker/pace.h"
+#include "worker/world.h"
+
+#define EACH_MINUTE                                                                                          \
+    "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"
+#define MINUTE_MS INT64_C(60000)
+#define TIMER_US  INT64_C(1000) /* more than the timer adds */
+
+static struct firing *firing;
+static int64_t next_ms; /* the first time of the schedule */
+
+static void set_up(void)
+{
+    world_begin();
+    firing = firing_new(NULL, world_shard(0), NULL);
+    next_ms = world_redis_ms() - (world_redis_ms() - 1000) % MINUTE_MS + MINUTE_MS;
+}
+
+static void tear_down(void)
+{
+    firing_free(firing);
+}
+
+static void note(int64_t at_ms, bool is_owner)
+{
+    firing_note(firing, at_ms, world_redis_ms() * 1000, is_owner);
+}
+
+static void pass_to(int64_t at_ms)
+{
+    world_pass((at_ms - world_redis_ms()) * 1000 + TIMER_US);
+}
+
+static struct store_recurring each_minute(const char *record)
+{
+    return (struct store_recurring){.id = SLICE("t/s"),
+                                    .record = slice_of(record),
+                                    .next_ms = next_ms,
+                                    .now_ms = world_redis_ms(),
+                                    .tag = SLICE("tag")};
+}
+
+static void answer_with(struct store_recurring schedule)
+{
+    world_answer_fires(STATUS_OK,
+                       (struct shard_fires){.due = 1, .later_ms = -1, .schedules = &schedule, .count = 1});
+}
+
+static void answer_none(int64_t later_ms)
+{
+    world_answer_fires(STATUS_OK, (struct shard_fires){.later_ms = later_ms});
+}
+
+START_TEST(the_owner_fires_when_the_time_has_come)
+{
+    note(next_ms, true);
+    world_pass((next_ms - world_redis_ms()) * 1000 - TIMER_US);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 0);
+    pass_to(next_ms);
+    ck_assert_uint_gt(world_call(WORLD_FIRES)->max, 0);
+    answer_with(each_minute(EACH_MINUTE));
+    const struct world_call *call = world_call(WORLD_FIRE);
+    ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);
+    ck_assert_int_eq(call->fire.expected_ms, next_ms);
+    ck_assert_int_eq(call->fire.time_ms, next_ms);
+    ck_assert_int_eq(call->fire.next_ms, next_ms + MINUTE_MS);
+    ck_assert(!call->fire.is_missed);
+    ck_assert_str_eq(call->id, "t/s");
+    ck_assert_int_eq(strncmp(call->job, "t/s~", 4), 0);
+    ck_assert_str_eq(call->record, "\"url\":\"http://h/\"}");
+    world_answer_fire(STATUS_OK);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 1);
+    /* Another step, until nothing is due; then it waits for the next time. */
+    world_pass(PACE_LATE_MS * INT64_C(1000));
+    answer_none(next_ms + MINUTE_MS);
+    pass_to(next_ms + MINUTE_MS);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRES), 1);
+    answer_none(-1);
+    world_pass(10 * MINUTE_MS * 1000);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 3);
+}
+END_TEST
+
+START_TEST(missed_times_are_made_one_after_the_other)
+{
+    note(next_ms, true);
+    pass_to(next_ms + 3 * MINUTE_MS);
+    answer_with(each_minute(EACH_MINUTE));
+    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 4);
+    for (int i = 0; i < 4; i++) {
+        const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
+        ck_assert_int_eq(fire->expected_ms, next_ms + i * MINUTE_MS);
+        ck_assert_int_eq(fire->time_ms, fire->expected_ms);
+        ck_assert_int_eq(fire->next_ms, fire->expected_ms + MINUTE_MS);
+        ck_assert_uint_eq(world_under_way(WORLD_FIRES), 0);
+        world_answer_fire(i == 1 ? STATUS_STALE : STATUS_OK); /* another process has made this one */
+    }
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 3);
+}
+END_TEST
+
+START_TEST(a_standby_fires_only_what_the_owner_leaves)
+{
+    struct store_recurring schedule;
+    note(next_ms, false);
+    pass_to(next_ms);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 0);
+    pass_to(next_ms + FIRING_PATIENCE_MS);
+    ck_assert_uint_eq(world_call(WORLD_FIRES)->max, 0); /* only the number */
+    world_answer_fires(STATUS_OK, (struct shard_fires){.due = 5, .later_ms = -1});
+    pass_to(next_ms + 2 * FIRING_PATIENCE_MS + 1);
+    world_answer_fires(STATUS_OK, (struct shard_fires){.due = 4, .later_ms = -1}); /* the owner fires */
+    pass_to(next_ms + 3 * FIRING_PATIENCE_MS + 2);
+    world_answer_fires(STATUS_OK, (struct shard_fires){.due = 4, .later_ms = -1}); /* and has stopped */
+    world_pass(PACE_LATE_MS * INT64_C(1000));
+    ck_assert_uint_gt(world_call(WORLD_FIRES)->max, 0);
+    schedule = each_minute(EACH_MINUTE);
+    answer_with(schedule);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 1);
+    world_answer_fire(STATUS_OK);
+}
+END_TEST
+
+START_TEST(an_earlier_time_wakes_it)
+{
+    note(next_ms + MINUTE_MS, true);
+    world_wake_fire(0, next_ms);
+    world_wake_fire(0, next_ms + 10); /* is later */
+    pass_to(next_ms);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRES), 1);
+    answer_none(-1);
+}
+END_TEST
+
+START_TEST(a_schedule_that_cannot_be_read_is_held)
+{
+    static const char *const cases[][2] = {
+        {"{", "schedule_unreadable"},
+        {"{\"createdAt\":1000,\"needs\":[\"flight\"],\"every\":60,\"job\":{}}", "schedule_unserved"},
+        {"{\"createdAt\":1000,\"cron\":\"@daily\",\"timezone\":\"No/Where\",\"job\":{\"url\":\"http://h/\"}}",
+         "schedule_zone_unknown"},
+    };
+    note(next_ms, true);
+    pass_to(next_ms);
+    answer_with(each_minute(cases[_i][0]));
+    const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
+    ck_assert_int_eq(fire->kind, STORE_FIRED_HELD);
+    ck_assert_int_eq(fire->expected_ms, next_ms);
+    ck_assert_int_eq(fire->time_ms, next_ms);
+    ck_assert_int_eq(fire->next_ms, world_redis_ms() + FIRING_HOLD_MS);
+    world_answer_fire(STATUS_OK);
+    ck_assert_uint_eq(world_logged(cases[_i][1]), 1);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRES_HELD), 1);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 0);
+}
+END_TEST
+
+/* The pool is full, or Redis does not answer. */
+START_TEST(a_step_without_progress_is_tried_again_a_second_later)
+{
+    static const enum status statuses[] = {STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
+    note(next_ms, true);
+    pass_to(next_ms);
+    answer_with(each_minute(EACH_MINUTE));
+    world_answer_fire(statuses[_i]);
+    world_pass(900000);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRES), 0);
+    world_pass(200000);
+    world_answer_fires(STATUS_UNAVAILABLE, (struct shard_fires){.later_ms = -1});
+    world_pass(1100000);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRES), 1);
+    answer_none(-1);
+}
+END_TEST
+
+START_TEST(nothing_is_fired_after_stop)
+{
+    note(next_ms, true);
+    pass_to(next_ms);
+    firing_stop(firing);
+    answer_with(each_minute(EACH_MINUTE));
+    note(next_ms + 1, false);
+    world_wake_fire(0, next_ms + 1);
+    world_pass(10 * MINUTE_MS * 1000);
+    ck_assert_uint_eq(world_made(WORLD_FIRE), 0);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("firing");
+    TCase *tests = tcase_create("firing");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, the_owner_fires_when_the_time_has_come);
+    tcase_add_test(tests, missed_times_are_made_one_after_the_other);
+    tcase_add_test(tests, a_standby_fires_only_what_the_owner_leaves);
+    tcase_add_test(tests, an_earlier_time_wakes_it);
+    tcase_add_loop_test(tests, a_schedule_that_cannot_be_read_is_held, 0, 3);
+    tcase_add_loop_test(tests, a_step_without_progress_is_tried_again_a_second_later, 0, 3);
+    tcase_add_test(tests, nothing_is_fired_after_stop);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
