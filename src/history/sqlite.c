@@ -208,20 +208,20 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Creates the file so that other users cannot read it; SQLite gives its other files the same mode. */
+/* Creates the file so that other users cannot read it; SQLite gives its other files the same mode. A file
+ * that is there is not opened: closing it again would end the locks that SQLite has on it in this process. */
 static enum status create_file(struct sqlite *sqlite, struct problem *problem)
 {
     struct stat file;
-    int fd = open(sqlite->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || fstat(fd, &file) != 0) {
+    int fd = open(sqlite->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    if ((fd < 0 && errno != EEXIST) || stat(sqlite->path, &file) != 0) {
         problem_set(problem, "%.200s: cannot open the file: %s", sqlite->path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
         return STATUS_UNAVAILABLE;
     }
     sqlite->device = file.st_dev;
     sqlite->inode = file.st_ino;
-    close(fd);
     return STATUS_OK;
 }
 
