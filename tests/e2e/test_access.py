@@ -21,7 +21,8 @@ TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "all"]
 
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
-           "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60"}
+           "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60",
+           "readStats": "step=1m", "deleteHistory": "before=2020-01-01T00:00:00Z"}
 SCHEDULE = {"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}
 LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
@@ -79,7 +80,7 @@ class Place:
             self.tokens.add(f"only-{operation.name}", operation.scopes)
             self.tokens.add(f"slow-{operation.name}", rate="1/h")
         self.tokens.add("bound", topics="mine-*,my.mail", groups="mine-*")
-        self.server = Duepost("--tokens", str(self.tokens.path), token=self.root)
+        self.server = Duepost("--tokens", str(self.tokens.path), "--history", f"sqlite:{scratch.file('history.sqlite')}", token=self.root)
         for topic in MINE, THEIRS:
             self.make_group(topic)
             self.server.schedule(topic=topic, jobId="there", url="http://127.0.0.1:9/", delay=3600)
