@@ -75,13 +75,28 @@ static void on_answered(void *arg, bool was_sent)
     app_grant_end(arg, was_sent);
 }
 
+static void refuse_lease(struct exchange *exchange, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_UNREADABLE)
+        exchange_refuse(exchange, 409,
+                        "The settings of the topic in Redis cannot be read. PUT /topics/%.*s replaces them.",
+                        SLICE_ARG(exchange->topic));
+    else if (verdict->end == APP_LACKING)
+        exchange_refuse(
+            exchange, 409,
+            "The topic needs a later version of duepost than this process is: send the request to "
+            "one of that version.");
+    else
+        problem_answer_verdict(exchange, verdict, &words);
+}
+
 static void on_leased(void *arg, const struct app_verdict *verdict, const struct app_leased *leased)
 {
     struct leasing *leasing = arg;
     struct exchange *exchange = leasing->exchange;
     leasing->wait = NULL;
     if (verdict->end != APP_DONE) {
-        problem_answer_verdict(exchange, verdict, &words);
+        refuse_lease(exchange, verdict);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
