@@ -18,7 +18,7 @@ import re
 import sys
 import time
 
-from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_recovering, settings_json, topic_of
+from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
 from redis_link import Redis, RedisError, script_texts
 
 KEY = "model:{0}:jobs"
@@ -73,6 +73,15 @@ class Consumer:
         self.lost_nonce = None  # of a claim whose reply never came
 
 
+class Pulled:
+    """A lease, as its worker knows it."""
+
+    def __init__(self, job_id, nonce, life, record):
+        self.id, self.nonce, self.life, self.record = job_id, nonce, life, record
+        self.changes = life.changes
+        self.is_over = False  # by its end, as far as the worker knows
+
+
 class CarryWorker:
     """As src/worker/carry_worker.c."""
 
@@ -118,6 +127,8 @@ class World:
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
+        self.pulled = []  # leases of workers, also those that are over
+        self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
         self.begun = {}  # topic -> nonce -> (us, number): its claims since its rate was set or the clock stepped
         self.chance = random.Random(0)
         link("FLUSHALL")
@@ -193,8 +204,11 @@ class World:
         commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters")]
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
+        pulled, pull_lingering, awaited = replies[-3:]
+        del replies[-3:]
         jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
         buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 7 - len(TOPICS), len(TOPICS)))
         held, (held_topics, held_number, waiting, behind, names, lines) = replies[-7 - len(TOPICS):-7], replies[-7:-1]
@@ -213,9 +227,12 @@ class World:
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
-            "holders": {name: (claim[0], float(claim[1])) for part in holders
+            "pulled": scores(pulled), "awaited": scores(awaited),
+            "pull notes": {name: (int(claim[1]), claim[2]) for part in holders for name, claim in notes(part).items() if len(claim) == 4},
+            "holders": {name: (claim[0], float(claim[-1])) for part in holders
                         for name, claim in notes(part).items() if "\n" not in name},
-            "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering).items()},
+            "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering | pull_lingering).items()},
+            "pull lingering": {tuple(name.split("\n")) for name in pull_lingering},
             "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
@@ -238,9 +255,10 @@ class World:
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
-                                          "schedules", "fired", "fires", "schedule_names")]
+                                          "schedules", "fired", "fires", "schedule_names",
+                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
-        foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker):.*", key)} - set(names)
+        foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker|completed):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
         self.listen()
         for worker in self.workers:
@@ -250,13 +268,16 @@ class World:
                        worker.armed_ms, "but", first, "is due, after", after)
 
     def check_invariants(self, found, after):
-        jobs, bucket, leases = (found[name] for name in ("jobs", "bucket", "leases"))
+        jobs, bucket, leases = found["jobs"], found["bucket"], found["leases"] | found["pulled"]
+        expect(len(leases) == len(found["leases"]) + len(found["pulled"]), "two leases of a job after", after)
         for job_id in jobs:
             places = [job_id in place for place in (bucket, leases)]
             expect(sum(places) == 1, job_id, "is in", places, "after", after)
         expect(len(jobs) == found["places"] + len(leases), "places without a job after", after)
         expect(set(found["holders"]) == set(leases), "holders", found["holders"], "leases", leases)
         lingering = set(found["lingering"])
+        expect(found["pull lingering"] == {place for place in lingering if is_pulled(place[1])}, "lingering", lingering)
+        expect(set(found["pull notes"]) == set(found["pulled"]), "notes", found["pull notes"], "of", found["pulled"])
         expect(found["lingering holders"] == lingering, "holders", found["lingering holders"], "lingering", lingering)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
@@ -282,14 +303,19 @@ class World:
             expect(sum(calendar) == bool(times), topic, "is in due, turns:", calendar, "after", after)
             at = found["due"].get(topic)
             in_flight = sum(topic_of(job_id) == topic for job_id in [*leases, *(job_id for job_id, _ in lingering)])
-            expect(in_flight <= LIMIT, topic, "has", in_flight, "in flight after", after)
-            is_held = self.pool.settings_of(topic) or in_flight == LIMIT
+            pushed = sum(topic_of(job_id) == topic for job_id in [*found["leases"], *(job_id for job_id, nonce in lingering if not is_pulled(nonce))])
+            expect(pushed <= LIMIT, topic, "has", pushed, "in flight after", after)
+            is_held = self.pool.settings_of(topic) or in_flight >= LIMIT
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
         """Published messages reach the carry workers."""
         self.listener.send("PING")
+        called = set()
         while (message := self.listener.receive())[0] == "message":
+            if message[2].startswith("pull "):
+                called.add(message[2][len("pull "):])
+                continue
             for worker in self.workers:
                 if worker.is_frozen:
                     continue
@@ -297,6 +323,8 @@ class World:
                     worker.tick_at_us = 0
                 elif not message[2].startswith("fire "):
                     worker.armed_ms = min(worker.armed_ms, int(message[2]))
+        expect(called == set(self.pool.calls), "waiting processes of", called, "were called instead of", self.pool.calls)
+        self.pool.calls = []
 
     # ---- upkeep ----
 
@@ -329,7 +357,7 @@ class World:
             worker.disturbed_us = self.boot_us
         next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends()), *self.next_fire()])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends() or self.pool.has_old_keys()), *self.next_fire()])
         if offered < most:
             self.check_calendar()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
@@ -337,6 +365,7 @@ class World:
             if self.chance.random() < 0.1:
                 self.step_clock()  # between the two calls
             self.recover(expected, self.chance.choice((1, MANY)))
+            self.lapse(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
         """Behind a carry: in turns exactly the topics with a due job and a place in flight; one that its rate holds
@@ -346,7 +375,7 @@ class World:
             if waiting and self.pool.is_due(waiting[0][0]):
                 # A topic that a rate holds goes on in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
-                expect(topic in self.pool.turns or self.pool.held_until(topic) or comes, topic, "is stuck")
+                expect(topic in self.pool.turns or self.pool.held_until(topic) or comes or self.pool.is_pull(topic), topic, "is stuck")
 
     def recover(self, expected, most):
         self.nonces += 1
@@ -359,6 +388,139 @@ class World:
             self.doomed += [(job_id, nonce, record) for job_id, record in zip(listed[::2], listed[1::2])]
         if self.chance.random() < 0.7:
             self.step_bury()
+
+    def lapse(self, expected, most):
+        """Leases of workers that ran out are failed attempts, unless the process that has listed them dies first."""
+        answer = self.call("lapsed", most, expected)
+        self.check("lapsed", (most, expected), answer, self.pool.lapsed(most, expected))
+        count = answer[1] if len(answer) > 1 else 0
+        listed = [tuple(answer[2 + 5 * i:7 + 5 * i]) for i in range(count)]
+        if self.chance.random() < 0.2:
+            return
+        if self.chance.random() < 0.2:
+            self.step_pull_end()  # a worker that is late, but not too late
+        for script in ("retry", "bury"):
+            chosen = [job for job in listed if (len(job[4]) % 2 == 0) == (script == "bury")]
+            more = {"retry": (self.chance.choice((0, 700)), "lapsed", "1 1 2 lease_expired"), "bury": ("lapsed", "")}[script]
+            items = [(job_id, nonce, *more) for job_id, nonce, *_ in chosen]
+            for (job_id, nonce, *_), is_done in zip(items, self.call_items(script, (), items) if items else ()):
+                if is_done:
+                    self.end_pulled(script, job_id, more)
+
+    def end_pulled(self, script, job_id, more):
+        life = self.lives[job_id]
+        life.changes += 1
+        if script == "complete":
+            life.ended = "delivered"
+            del self.lives[job_id]
+        elif script == "bury":
+            self.die(job_id)
+        elif script == "retry":
+            life.due = self.pool.soonest + more[0]
+
+    # ---- workers that pull ----
+
+    def step_lease(self):
+        """Requests of one turn. A process may die before it has the reply, and another request may repeat a key."""
+        if self.is_away:
+            return
+        items = []
+        for _ in range(self.chance.choice((1, 1, 2))):
+            self.nonces += 1
+            topic = self.chance.choice([topic for topic in OWNERS if self.pool.is_pull(topic)] * 5 + list(OWNERS))
+            once = "-" if self.chance.random() < 0.7 else f"{self.chance.choice('ffg')} {topic}/{self.chance.randrange(3)}"
+            items.append((topic, self.chance.choice((1, 2, 9)), f"p{self.nonces:x}", self.chance.choice((1000, 4000, 20000)),
+                          self.chance.choice((0, 0, 3000)), once))
+        loses_reply = self.chance.random() < 0.15
+        before = {job_id: at for job_id, at in self.pool.pulled.items() if at > self.pool.now}
+        answer = self.call_items("lease", (), items)
+        for (topic, _, nonce, lease_ms, _, once), result in zip(items, answer):
+            if isinstance(result, int):
+                continue
+            if not result[1]:
+                jobs = [(result[i], result[i + 4]) for i in range(5, len(result), 5)]
+                self.check_rate(topic, nonce, sum(not is_expired(record, self.pool.now) for _, record in jobs))
+            for i in range(5, len(result), 5):
+                self.note_pulled(result[i:i + 5], result[0], result[1], before, loses_reply)
+            if loses_reply and once == "-":
+                self.lost_pulls.append((nonce, lease_ms, self.boot_us))
+
+    def note_pulled(self, job, nonce, is_repeated, before, is_lost):
+        job_id, due, _, _, record = job
+        life = self.lives.get(job_id)
+        expect(life, job_id, "was leased after its end")
+        expect(is_repeated or job_id not in before, job_id, "was leased twice within a lease")
+        expect(life.due <= self.pool.now, job_id, "was leased early:", life.due, self.pool.now)
+        life.due = min(life.due, due)
+        self.past.append((job_id, nonce))
+        if not is_lost and not is_repeated:
+            self.pulled.append(Pulled(job_id, nonce, life, record))
+
+    def step_pull_end(self):
+        """Workers end what they hold, some of them late, again or with a token of another lease."""
+        if self.is_away or not self.pulled:
+            return
+        held = [lease for lease in self.pulled[-30:] if self.pool.verdict(lease.id, lease.nonce) == "lease"]
+        leases = [self.chance.choice(held if held and self.chance.random() < 0.8 else self.pulled[-30:]) for _ in range(self.chance.choice((1, 2)))]
+        script = self.chance.choice(("complete", "complete", "retry", "bury", "extend", "release", "pulled"))
+        if script == "pulled":
+            items = [(lease.id, lease.nonce) for lease in leases]
+            self.check("pulled", items, self.call("pulled", *[word for item in items for word in item]), self.pool.read_pulled(items))
+            return
+        more = {"complete": ("",), "retry": (self.chance.choice((0, 500, 4000)), '{"p":1}', "1 1 2 worker"), "bury": ('{"p":2}', ""),
+                "extend": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-")}[script]
+        if script == "complete":
+            self.complete_pulled(leases)
+            return
+        items = [(lease.id, lease.nonce, *more) for lease in leases]
+        held = dict(self.pool.pulled)
+        for lease, is_done in zip(leases, self.call_items(script, (), items)):
+            if is_done and script in ("retry", "bury"):
+                self.end_pulled(script, lease.id, more)
+            if script == "extend":
+                continue
+            is_first = lease.id in held
+            expect(bool(is_done) <= is_first, lease.id, script, "ended a lease that was over")
+
+    def complete_pulled(self, leases):
+        """A job with callbacks is read first."""
+        items = []
+        if not leases:
+            return
+        for lease in {lease.id: lease for lease in leases}.values():
+            holds = self.pool.verdict(lease.id, lease.nonce) == "lease"
+            has_callbacks = holds and self.pool.pull_notes[lease.id][1] == "+"
+            if has_callbacks and self.chance.random() < 0.3:
+                answer = self.call("complete", lease.id, lease.nonce, "")
+                expect(answer == [-34], lease.id, "with callbacks is completed unread:", answer)
+                self.check_keyspace("a complete that was refused")
+            items.append((lease.id, lease.nonce, "1 1 2 200" if has_callbacks else ""))
+        remembered = [(job_id, nonce) for job_id, nonce, _ in items if self.link("HEXISTS", f"{BASE}completed:{nonce}", job_id)]
+        follow = [entry for entry in self.some_follow(items) if items[entry[0] - 1][2]]
+        flat = [word for item in items for word in item] + [word for entry in follow for word in entry] + ([f"+{len(follow)}"] if follow else [])
+        answer = self.call("complete", *flat)
+        self.pool.follow = follow
+        self.check("complete", flat, answer, self.pool.complete(items, remembered))
+        self.pool.follow = ()
+        for (job_id, *_), result in zip(items, answer):
+            if result > 2:
+                self.end_pulled("complete", job_id, ())
+        done = [item for item, result in zip(items, answer) if result > 2]
+        if done and self.chance.random() < 0.2:
+            words = [word for job_id, nonce, _ in done for word in (job_id, nonce, "")]
+            expect(self.call("complete", *words) == [2] * len(done), done, "is completed again in vain")
+        for number, job_id, when, _ in follow:
+            if answer[number - 1] > 2:
+                self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
+
+    def step_abandon_pulled(self):
+        """Gives back the jobs that a call without a reply has leased."""
+        if self.is_away or not self.lost_pulls:
+            return
+        nonce, lease_ms, sent_us = self.lost_pulls.pop(0)
+        most, age_ms = self.chance.choice((1, MANY)), (self.boot_us - sent_us) // 1000 + 1000
+        self.check("abandon", (nonce, most), self.call("abandon", nonce, most, lease_ms, age_ms),
+                   self.pool.abandon_pulled(nonce, most, lease_ms, age_ms))
 
     def step_bury(self):
         """The jobs that recovery has listed die, unless something else came first."""
@@ -630,7 +792,7 @@ class World:
         self.check("sent", (send_id, group), self.call("sent", send_id, group), self.pool.sent(send_id, group))
         if self.chance.random() < 0.5:
             most = self.chance.choice((1, 9))
-            self.check("forget", (most,), self.call("forget", 9, most), [0, self.pool.forget_sends(most)])
+            self.check("forget", (most,), self.call("forget", 9, most), [self.pool.forget_keys(9), self.pool.forget_sends(most)])
             return
         result, = self.call_items("unsend", (), [(send_id, group)])
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
@@ -709,8 +871,14 @@ class World:
     def find_leased(self, topic, behind):
         """Ids behind this one, in order."""
         answer = self.call("leased", topic, behind, 0, 100)
-        found = sorted(set(answer[1:]))
-        self.check("leased", (topic, behind), found, [job_id for job_id in sorted(self.pool.leases)
+        found = answer[1:]
+        expect(answer[0] == ("p0" if self.pool.pulled else "0"), "the walk through leases goes on at", answer[0])
+        if answer[0] != "0":
+            answer = self.call("leased", topic, behind, answer[0], 100)
+            expect(answer[0] == "0", "the walk through leases does not end")
+            found += answer[1:]
+        found = sorted(set(found))
+        self.check("leased", (topic, behind), found, [job_id for job_id in sorted(self.pool.leases | self.pool.pulled)
                                                       if topic_of(job_id) == topic and job_id > behind])
         return found
 
@@ -730,7 +898,7 @@ class World:
             self.check("list", (state, topic, score, last), answer[3:], expected)
             score, last = answer[:2] if state != "leased" else ("0", ids[-1] if ids else "")
         pool = self.pool
-        counts = [len(pool.jobs), len(pool.bucket), len(pool.leases), len(pool.dead),
+        counts = [len(pool.jobs), len(pool.bucket), len(pool.leases) + len(pool.pulled), len(pool.dead),
                   len(pool.due) + len(pool.turns), sum(map(pool.is_due, pool.bucket.values())), len(pool.attempts),
                   len(pool.kept), len(pool.kept_until)]
         oldest = min((int(at) for at in pool.bucket.values() if pool.is_due(at)), default=-1)
@@ -768,7 +936,7 @@ class World:
         if self.is_away or not owner:
             return
         self.carry(owner, True, 256)
-        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "lines", "names",
+        for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "lines", "names", "pulled",
                      "topics", "some_jobs", "waiting"):
             cursor = None
             while cursor != "0":
@@ -825,7 +993,7 @@ class World:
 
     def step_stray(self):
         """Outcomes that come when they count no more."""
-        strays = [claim for claim in self.past[-20:] if not self.pool.verdict(*claim) and claim not in self.pool.lingering]
+        strays = [claim for claim in self.past[-20:] if not is_pulled(claim[1]) and not self.pool.verdict(*claim) and claim not in self.pool.lingering]
         self.chance.shuffle(strays)
         if strays and not self.is_away:
             more = {"complete": ("stray",), "retry": (0, "stray", "stray"), "bury": ("stray", "stray")}
@@ -864,7 +1032,7 @@ class World:
 
     def step_lose(self):
         """As if four consumers of a leased job had been lost before: the next loss is its last."""
-        leased = sorted(job_id for job_id, (nonce, _) in self.pool.holders.items() if not is_recovering(nonce))
+        leased = sorted(job_id for job_id, (nonce, _) in self.pool.holders.items() if not is_recovering(nonce) and not is_pulled(nonce))
         if leased and not self.is_away:
             job_id = self.chance.choice(leased)
             self.pool.crashes[job_id] = (LOSSES_MAX - 1, "earlier")
@@ -959,7 +1127,9 @@ class World:
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
                  {"order": "fifo", "rate": rate}, {"order": "fifo", "onHeadDead": "pause"}, {"paused": False, "onHeadDead": "pause", "order": "fifo"}, {"onHeadDead": "pause"}, {"retention": 60}, {"retention": 1.5},
-                 {"retention": 1.5}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
+                 {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
+                 {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
+                 {"delivery": "push"}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
             self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
         else:
@@ -991,7 +1161,7 @@ class World:
     STEPS = {
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
-        "bury": 2, "lose": 3,
+        "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -1030,6 +1200,8 @@ class World:
                 for attempt in consumer.attempts:
                     attempt.outcome = attempt.outcome or ("complete", ("",))
             self.step_bury()
+            # After a step of the clock, a worker's lease may last for an hour. Its worker ends it.
+            self.complete_pulled([Pulled(job_id, self.pool.holders[job_id][0], self.lives[job_id], "") for job_id in self.pool.pulled])
             for kind in ("complete", "retry", "bury"):
                 known = [attempt for consumer in self.consumers for attempt in consumer.attempts
                          if attempt.outcome[0] == kind]
@@ -1195,6 +1367,33 @@ CONTROLS = {
     "a topic with kept jobs has no name": [("lib/names", "if has_rare_keys or is_there[KEPT] then", "if false then")],
     "a topic with settings has no name": [("lib/names", "    if text then return false end\n", "")],
     "a held topic is not behind": [("lib/offer", "if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end", "")],
+    "a pull topic is in turns": [("lib/offer", "  if not is_pull(topic) then return end\n", "  if true then return end\n")],
+    "a process that waits for jobs is not called": [("lib/offer", "  call_waiters(topic)\n", "")],
+    "a process is called that waits no more": [("lib/pull_waiters", "tonumber(until_ms) > now then", "true then")],
+    "a lease has no holder": [("lease", "    call('HSET', holders_of(topic), unpack(holders))\n", "")],
+    "a lease leaves the job in its bucket": [("lease", "  leave_bucket(topic, {unpack(ids, 1, #records)})\n", "  touch(topic)\n")],
+    "a lease ignores the limit": [("lease", "limit_of(topic) - call('HLEN', holders_of(topic))", "most")],
+    "a lease ignores the pause": [("lease", "  if own.paused then return 0, -1 end\n", "")],
+    "a lease ignores the rate": [("lease", "return math.min(most, tokens), next_at", "return most, next_at")],
+    "a lease spends no rate": [("lease", "  if spending > 0 then spend_tokens(topic, spending, tonumber(scores[1])) end\n", "")],
+    "a lease ignores the line": [("lease", "  if line_at then return 0, tonumber(line_at) end\n", "")],
+    "a job is leased early": [("lease", "    if not is_due(found[2 * i]) then break end\n", "")],
+    "a key returns what others hold": [("lease", "string.match(claim, '^%S+') == nonce and tonumber(deadline) > now", "true")],
+    "a key is used for two requests": [("lease", "  if kept == RESULT_REUSED then return kept end\n", "")],
+    "a lease that ran out is extended": [("extend", "if deadline and tonumber(deadline) > now then", "if deadline then")],
+    "a token extends the lease of another": [("extend", "verdicts[number] == 'lease' and is_pulled", "is_pulled")],
+    "a completed job keeps its lease": [("complete", "  call('ZREM', PULLED, unpack(pulled))\n", "")],
+    "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), unpack(list))\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
+    "a job is completed without its callbacks": [("complete", "then return RESULT_NO_RECORD end", "then local _ = 0 end")],
+    "a kept job that a worker has completed has no attempt": [("lib/pull", "return string.format('%s %.0f %.0f 200', name, started, math.max(0, now - started))", "return ''")],
+    "a living lease is a failed attempt": [("lapsed", "lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "call('ZRANGE', PULLED, 0, ARGV[2] - 1)")],
+    "a lease that ran out after a step of the clock": [("lapsed", "> STEP_MS then", "> STEP_MS * 1e9 then")],
+    "no carry sees that a worker's lease runs out": [("carry", "for _, key in ipairs({PULLED, PULL_LINGERING}) do", "for _, key in ipairs({}) do")],
+    "a worker's lease ends and stays": [("lib/take", " or has(PULLED) and call('ZREM', PULLED, id) == 1", "")],
+    "an owner does not see the lease of a worker": [("lib/leases", " or has(PULLED) and call('ZSCORE', PULLED, id)", "")],
+    "the audit forgets the leases of workers": [("audit", " + call('ZCARD', PULLED)", "")],
+    "a worker's cancelled job keeps its place": [("recover", "if #lingering == 0 and has(PULL_LINGERING) then", "if false then")],
+    "the walk through leases leaves those of workers out": [("leased", "elseif not is_pulled and at == '0' and has(PULLED) then", "elseif false then")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end", "")],

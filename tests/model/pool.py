@@ -11,6 +11,8 @@ import math
 import re
 
 LEASE_MS = 5000
+PULL_LEASE_MAX_MS = 43_200_000
+COMPLETED_MS = 60_000
 A_JOB = 1048576  # virtual time of a job of a topic with weight 1
 BEHIND_MS, NEWEST_LIMIT = 500, 8
 TIES = 2048
@@ -43,6 +45,11 @@ def settings_json(settings):
     return json.dumps(settings, separators=(",", ":"))
 
 
+def is_pulled(nonce):
+    """It is the token of a worker's lease."""
+    return nonce.startswith("p")
+
+
 def is_expired(record, now):
     found = re.match(r'{"createdAt":(\d+),"url":"h","ttl":([\d.]+)', record)
     return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
@@ -53,7 +60,11 @@ class Pool:
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
-        self.bucket, self.leases = {}, {}  # id -> ms; in the bucket with a fraction, see put
+        self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms; in the bucket with a fraction, see put
+        self.pull_notes = {}  # id -> (when the worker's lease began, whether it may have callbacks: + or -)
+        self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
+        self.awaited = {}  # pull topic -> until when a process waits for its jobs, ms
+        self.calls = []  # pull topics whose waiting processes a call has told
         self.shown, self.last_scores = None, {}  # of the call under way, see put
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
@@ -105,7 +116,13 @@ class Pool:
         return sum(topic_of(job_id) == topic for job_id in (*self.holders, *(job_id for job_id, _ in self.lingering)))
 
     def limit_of(self, topic):
-        return 1 if self.is_fifo(topic) else self.settings_of(topic).get("maxInFlight", self.limit)
+        return 1 if self.is_fifo(topic) else self.settings_of(topic).get("maxInFlight", INF if self.is_pull(topic) else self.limit)
+
+    def is_pull(self, topic):
+        return self.settings_of(topic).get("delivery") == "pull"
+
+    def deadline(self, job_id):
+        return self.leases.get(job_id, self.pulled.get(job_id))
 
     def is_fifo(self, topic):
         return self.settings_of(topic).get("order") == "fifo"
@@ -238,6 +255,10 @@ class Pool:
         waiting = self.waiting(topic)
         is_due = waiting and self.is_due(waiting[0][0])
         held_until = is_due and self.held_until(topic)
+        if is_due and not held_until and self.is_pull(topic):
+            held_until = INF
+            if self.awaited.get(topic, 0) > self.now:
+                self.calls.append(topic)
         self.due.pop(topic, None)
         if waiting and (not is_due or held_until):
             self.due[topic] = held_until if is_due else int(waiting[0][0])
@@ -317,8 +338,9 @@ class Pool:
         self.shown.pop(job_id, None)
         self.touched[topic_of(job_id)] = True
         self.holders.pop(job_id, None)
+        self.pull_notes.pop(job_id, None)
         self.held.pop(job_id, None)
-        for name in ("leases", "bucket"):
+        for name in ("leases", "pulled", "bucket"):
             if getattr(self, name).pop(job_id, None) is not None:
                 return name
         return None
@@ -388,8 +410,8 @@ class Pool:
         self.attempts.pop(job_id, None)
 
     def state(self, job_id):
-        if job_id in self.leases:
-            return "leased", self.leases[job_id]
+        if job_id in self.leases or job_id in self.pulled:
+            return "leased", self.deadline(job_id)
         if job_id in self.bucket:
             return ("ready" if self.is_due(self.bucket[job_id]) else "delayed"), int(self.bucket[job_id])
         raise KeyError(job_id)
@@ -460,7 +482,7 @@ class Pool:
                 is_excluded = False
             if is_excluded:
                 answers.append(-4)
-            elif is_there and job_id in self.leases:
+            elif is_there and self.deadline(job_id):
                 answers.append(-3)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
@@ -479,7 +501,7 @@ class Pool:
             if job_id in placed and seen == "pool" and tag not in ("", "*"):
                 seen = None
             self.met.append(seen)
-            if seen != "dead" and job_id in self.leases:
+            if seen != "dead" and self.deadline(job_id):
                 answers.append(-3)
             elif not seen or seen == "dead" and when != "-":
                 answers.append(-4)
@@ -522,9 +544,9 @@ class Pool:
             return 0
         if not seen:
             return -4 if job_id in self.jobs or job_id in self.dead else -1
-        was_leased = job_id in self.leases
+        was_leased = self.deadline(job_id) is not None
         if was_leased and not is_recovering(self.holders[job_id][0]):
-            self.lingering[job_id, self.holders[job_id][0]] = self.leases[job_id]
+            self.lingering[job_id, self.holders[job_id][0]] = self.deadline(job_id)
         self.end_job(job_id, "cancelled")
         self.take(job_id)
         return int(was_leased)
@@ -648,6 +670,15 @@ class Pool:
             else:
                 self.sends.pop(send_id), self.sends_until.pop(send_id)
         return len(due)
+
+    def forget_keys(self, most):
+        old = sorted((answer[1], key) for key, answer in self.answered.items() if answer[1] <= self.now)[:most]
+        for _, key in old:
+            del self.answered[key]
+        return len(old)
+
+    def has_old_keys(self):
+        return any(answer[1] <= self.now for answer in self.answered.values())
 
     def has_old_sends(self):
         return any(at <= self.now for at in self.sends_until.values())
@@ -778,7 +809,7 @@ class Pool:
 
     def list(self, state, topic, most, score, last):
         has_ended = state in ("dead", "delivered", "cancelled")
-        places = {"leased": self.leases}.get(state, self.bucket)
+        places = {"leased": self.leases | self.pulled}.get(state, self.bucket)
         if has_ended:
             places = {job_id: kept[1] for job_id, kept in self.kept.items() if kept[0] == state}
         entries = sorted((at, job_id) for job_id, at in places.items() if (not topic or topic_of(job_id) == topic)
@@ -881,7 +912,7 @@ class Pool:
             job_id, nonce = item[:2]
             verdict = self.verdict(job_id, nonce)
             is_held = verdict in verdicts
-            answers.append(int(is_held))
+            answers.append(self.answer_of(job_id, nonce, is_held))
             self.place = self.bucket.get(job_id, self.dead.get(job_id, self.now))
             if verdict == "dead" and is_held:
                 self.bring_back(job_id)
@@ -899,11 +930,151 @@ class Pool:
         if self.lingering.pop((job_id, nonce), None) is not None:
             self.touched[topic_of(job_id)] = True
 
-    def complete(self, items):
+    def answer_of(self, job_id, nonce, is_held):
+        """1 or 0, except for workers' leases that are completed, see complete."""
+        if not self.is_completing or not is_pulled(nonce):
+            return int(is_held)
+        if is_held:
+            return self.pull_notes[job_id][0]
+        return 2 if (job_id, nonce) in self.remembered else 0
+
+    is_completing = False
+
+    def complete(self, items, remembered=()):
+        """remembered: (id, token) that Redis still knows as completed."""
+        self.is_completing, self.remembered = True, set(remembered)
+
         def finish_item(job_id, nonce, line):
+            if is_pulled(nonce) and self.verdict(job_id, nonce) == "lease":
+                self.remembered.add((job_id, nonce))
+                line = line or self.line_of_completed(job_id)
             self.take(job_id)
             self.end_job(job_id, "delivered", line)
-        return self.end(items, finish_item)
+        answers = self.end(items, finish_item)
+        self.is_completing = False
+        return answers
+
+    def line_of_completed(self, job_id):
+        """Made by the script, where the job is kept."""
+        began = self.pull_notes[job_id][0]
+        last = re.match(r"(\d+)@?(\d*) \d+ \d+ (\S+)", (self.attempts.get(job_id) or [""])[-1])
+        number, a_round = (int(last[1]), int(last[2] or 1)) if last else (0, 1)
+        if last and re.fullmatch("2..", last[3]):
+            number, a_round = 0, a_round + 1
+        name = f"{number + 1}@{a_round}" if a_round > 1 else str(number + 1)
+        return f"{name} {began} {max(0, self.now - began)} 200"
+
+    # ---- what workers do ----
+
+    def lease(self, items):
+        answers = [self.lease_one(*item) for item in items]
+        self.finish()
+        return answers
+
+    def told_own(self, topic):
+        return self.told_settings(topic)
+
+    def pullable(self, topic, most):
+        """How many may be leased, and when there may be more."""
+        waiting = self.waiting(topic)
+        if self.settings_of(topic).get("paused"):
+            return 0, -1
+        most = min(most, self.limit_of(topic) - self.in_flight(topic))
+        if most < 1 or not waiting:
+            return 0, -1
+        if not self.is_due(waiting[0][0]):
+            return 0, int(waiting[0][0])
+        if self.is_fifo(topic) and self.line_until(topic):
+            return 0, self.line_until(topic)
+        tokens, next_at = self.tokens(topic)
+        if tokens == INF:
+            return most, -1
+        return (min(most, tokens), next_at)
+
+    def lease_one(self, topic, most, nonce, lease_ms, wait_ms, once):
+        fingerprint, _, key = once.partition(" ")
+        kept = self.answered.get(key)
+        if kept and kept[1] > self.now and kept[0] != fingerprint:
+            return -8
+        if not self.is_pull(topic):
+            return -31
+        settings = self.told_settings(topic)
+        if kept and kept[1] > self.now:
+            jobs = [word for job_id in kept[3] if self.holders.get(job_id, ("",))[0] == kept[2] and self.pulled[job_id] > self.now
+                    for word in self.told_pulled(job_id)]
+            return [kept[2], 1, 0, -1, settings, *jobs]
+        number, _ = self.pullable(topic, most)
+        places = [place for place in self.waiting(topic)[:max(number, 0)] if self.is_due(place[0])]
+        first_due, spending, ids = places[0][0] if places else 0, 0, []
+        for due, job_id in places:
+            record = self.jobs[job_id]
+            is_over = is_expired(record, self.now)
+            spending += not is_over
+            del self.bucket[job_id]
+            self.touched[topic] = True
+            due = self.held.pop(job_id, due)
+            self.pulled[job_id] = self.now + (LEASE_MS if is_over else lease_ms)
+            self.holders[job_id] = (nonce, due)
+            self.pull_notes[job_id] = (self.now, "+" if self.has_callbacks(topic, record) else "-")
+            ids.append(job_id)
+        if spending and self.rate_of(topic):
+            self.spend(topic, spending, first_due)
+        left, next_at = self.pullable(topic, most)
+        if ids and key:
+            self.answered[key] = (fingerprint, self.now + max(lease_ms, 60_000), nonce, ids)
+        if not ids and left < 1 and wait_ms:
+            self.awaited = {name: at for name, at in self.awaited.items() if at > self.now}
+            self.awaited[topic] = max(self.awaited.get(topic, 0), self.now + wait_ms)
+        return [nonce, 0, int(left > 0), next_at, settings, *(word for job_id in ids for word in self.told_pulled(job_id))]
+
+    def has_callbacks(self, topic, record):
+        own = self.settings_of(topic)
+        return "onDelivered" in own or "onAttempt" in own or '"onDelivered":' in record or '"onAttempt":' in record
+
+    def told_pulled(self, job_id):
+        return [job_id, int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.pulled[job_id], self.jobs[job_id]]
+
+    def extend(self, items):
+        answers = []
+        for job_id, nonce, lease_ms in items:
+            is_held = self.holders.get(job_id, ("",))[0] == nonce and self.pulled.get(job_id, 0) > self.now
+            answers.append(self.now + lease_ms if is_held else 0)
+            if is_held:
+                self.pulled[job_id] = answers[-1]
+        return answers
+
+    def read_pulled(self, items):
+        """The answer of pulled.lua."""
+        return [[int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.jobs[job_id], self.told_settings(topic_of(job_id))]
+                if self.holders.get(job_id, ("",))[0] == nonce and job_id in self.pulled else [] for job_id, nonce in items]
+
+    def lapsed(self, most, expected):
+        if abs(self.now - expected) > STEP_MS:
+            return [-1]
+        ids = self.lost(self.pulled, most, PULL_LEASE_MAX_MS)
+        flat = [word for job_id in ids for word in (job_id, self.holders[job_id][0], int(self.holders[job_id][1]),
+                                                    self.pull_notes[job_id][0], self.jobs[job_id])]
+        topics = dict.fromkeys(map(topic_of, ids))
+        told = [word for topic in topics if self.told_settings(topic) for word in (topic, self.told_settings(topic))]
+        return [len(ids), len(ids), *flat, *told]
+
+    def abandon_pulled(self, nonce, most, lease_ms, age_ms):
+        last = self.now + lease_ms
+        leases = sorted((at, job_id) for job_id, at in self.pulled.items() if last - age_ms <= at <= last)[:most]
+        ids = [job_id for _, job_id in leases if self.holders[job_id][0] == nonce]
+        for job_id in ids:
+            due = self.holders[job_id][1]
+            self.take(job_id)
+            self.again(job_id, due, None)
+        places = self.lingering_of(True)
+        for place in sorted(places, key=lambda place: (places[place], "\n".join(place)))[:most]:
+            if place[1] == nonce:
+                self.free_place(*place)
+        self.finish()
+        return [len(ids)]
+
+    def lingering_of(self, are_pulled):
+        return {place: at for place, at in self.lingering.items() if is_pulled(place[1]) == are_pulled}
 
     def retry(self, items):
         def finish_item(job_id, nonce, wait, record, line):
@@ -987,7 +1158,8 @@ class Pool:
             due = self.holders[job_id][1]
             self.take(job_id)
             self.again(job_id, due, None)
-        for place in sorted(self.lingering, key=lambda place: (self.lingering[place], place))[:most]:
+        places = self.lingering_of(False)
+        for place in sorted(places, key=lambda place: (places[place], place))[:most]:
             if place[1] == nonce:
                 self.free_place(*place)
         self.finish()
@@ -1020,9 +1192,10 @@ class Pool:
         return -1 if first == INF else first, self.until_lost() if is_owner else -1, len(topics)
 
     def until_lost(self):
-        if self.lost(self.leases, 1) or self.lost(self.lingering, 1):
+        if (self.lost(self.leases, 1) or self.lost(self.lingering_of(False), 1) or self.lost(self.pulled, 1, PULL_LEASE_MAX_MS)
+                or self.lost(self.lingering_of(True), 1, PULL_LEASE_MAX_MS)):
             return 0
-        return min((*self.leases.values(), *self.lingering.values()), default=self.now - 1) - self.now
+        return min((*self.leases.values(), *self.pulled.values(), *self.lingering.values()), default=self.now - 1) - self.now
 
     def sweep(self, most, age, dead_max):
         """The answer, and the dead that are gone."""
@@ -1065,11 +1238,11 @@ class Pool:
     def oldest_dead(self):
         return sorted((at, job_id) for job_id, at in self.dead.items())
 
-    def lost(self, places, most):
+    def lost(self, places, most, longest_ms=LEASE_MS):
         entries = sorted((at, job_id) for job_id, at in places.items())
         lost = [job_id for at, job_id in entries if at <= self.now]
         if not lost:
-            lost = [job_id for at, job_id in entries if at > self.now + LEASE_MS + STEP_MS]
+            lost = [job_id for at, job_id in entries if at > self.now + longest_ms + STEP_MS]
         return lost[:most]
 
     def recover(self, expected, most, nonce, waits, lines):
@@ -1099,7 +1272,7 @@ class Pool:
                     self.put(job_id, min(max(at, int(due), self.now), self.now + 2 ** losses * LEASE_MS))
             else:
                 self.put_back(job_id, due)
-        for place in self.lost(self.lingering, most):
+        for place in self.lost(self.lingering_of(False), most) or self.lost(self.lingering_of(True), most, PULL_LEASE_MAX_MS):
             self.free_place(*place)
         self.finish()
         flat = [word for job_id in doomed for word in (job_id, self.jobs[job_id])]
@@ -1111,7 +1284,7 @@ class Pool:
 
     def keyspace(self):
         return {
-            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "dead": self.dead, "dead_due": self.dead_due,
+            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
             "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering, "lines": self.line,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
