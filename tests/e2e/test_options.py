@@ -45,6 +45,13 @@ def test_an_address_may_have_a_quarter_of_the_connections():
     assert configured("--max-connections-per-address", "0")["max-connections-per-address"] == "0"
 
 
+def test_a_history_is_kept_with_the_private_redis_only():
+    assert configured()["history"] == "sqlite"
+    assert configured("--redis", "unix:/tmp/x")["history"] == "off"
+    found = configured(extra={"DUEPOST_HISTORY": "postgresql://u:pass@h/db?sslmode=verify-full"})
+    assert found["history"] == "postgresql://u:***@h/db?sslmode=verify-full"
+
+
 def test_the_environment_names_the_file(tmp_path):
     file = tmp_path / "duepost.conf"
     file.write_text("max-jobs = 5\n")
@@ -59,6 +66,10 @@ def test_the_environment_names_the_file(tmp_path):
     (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
     (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--egress-proxy", "http://h"], {}, "egress-proxy"),
     (["--egress-proxy", "socks5://h:1"], {}, "egress-proxy"), (["--egress-proxy", "http://u:pass@h:1"], {}, "password"),
+    (["--history", "mysql://h/db"], {}, "history"), (["--history", "postgresql://u:pass@h/db"], {}, "password"),
+    (["--history", "postgresql://u@h/db?password=x"], {}, "passfile"), (["--history", "postgresql://u@h/db?nonsense=1"], {}, "history"),
+    (["--history", "sqlite:/tmp/x", "--redis", "redis://db.example:6379"], {}, "on this host"),
+    (["--history", "sqlite", "--redis", "unix:/tmp/x"], {}, "sqlite:PATH"), (["--history-bodies", "some"], {}, "history-bodies"),
     ([], {"DUEPOST_EGRESS_PROXY": "http://u:pass@h:x"}, "DUEPOST_EGRESS_PROXY"), (["--log-level", "loud"], {}, "log-level"),
     (["--log-format", "xml"], {}, "log-format"), (["--reactors", "0"], {}, "reactors"),
     (["--health-listen", "nowhere"], {}, "health-listen"), (["--max-connections", "0"], {}, "max-connections"),

@@ -25,7 +25,7 @@ static void columns_teardown(void)
 
 static void parse_text(const char *head, const char *record, const char *lines, enum history_bodies bodies)
 {
-    char text[2048];
+    static char text[2048]; /* the columns borrow it */
     snprintf(text, sizeof text, "%s %zu %s%s", head, strlen(record), record, lines);
     const struct history_entry entry = {SLICE_INIT("orders/1/2"), slice_of(text)};
     ck_assert(history_parse_entry(&parse, &entry, bodies, 5000));
