@@ -11,11 +11,14 @@ from redis import KEYS
 from redis_link import RedisError, script_texts
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
+         "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
+OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
+          **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour or token
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -26,6 +29,8 @@ class Books:
     def __init__(self, link, keys=KEYS):
         names = link("KEYS", keys.replace("{", "\\{") + "*")
         types = link.pipeline([("TYPE", name) for name in names]) if names else []
+        kinds = {name: kind for name, kind in zip(names, types) if kind != "none"}  # a key may expire meanwhile
+        names, types = list(kinds), list(kinds.values())
         read = {"hash": lambda n: ("HGETALL", n), "zset": lambda n: ("ZRANGE", n, 0, -1, "WITHSCORES"),
                 "list": lambda n: ("LRANGE", n, 0, -1), "string": lambda n: ("GET", n), "set": lambda n: ("SMEMBERS", n)}
         self.keys = keys
@@ -142,7 +147,7 @@ def calendar_faults(books):
 
 def keyspace_faults(books):
     for name, kind in books.types.items():
-        expected = NAMES.get(name) or {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", **dict.fromkeys(ENDS, "zset")}.get(name.split(":")[0])
+        expected = NAMES.get(name) or OF_ONE.get(name.split(":")[0])
         if kind != expected:
             yield f"key {name} is a {kind}, and not {expected or 'one of ours'}"
     for name in books.get("reported").keys() ^ books.get("receivers").keys() - {"version"}:

@@ -34,9 +34,9 @@ CONTROLS = {
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
     # No callback reports the end of a job.
-    "follow-ups": [("complete", "  if follow_ups[number] and replies[number + 1] == 1 then follow(follow_ups[number]) end\n", "")],
+    "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number]) end\n", "")],
     # A second callback reports an end that another process has recorded.
-    "fence of follow-ups": [("complete", "if follow_ups[number] and replies[number + 1] == 1 then", "if follow_ups[number] then")],
+    "fence of follow-ups": [("complete", "if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then", "if follow_ups[number] then")],
     # A job that kills its consumer does so for ever.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }

@@ -18,6 +18,7 @@ from node import is_stopped
 from nemesis import LONG, now_us
 from patience import SLOW, until
 import place
+from pull_story import PullStory
 from redis import Redis
 import scratch
 from ticks import Ticks
@@ -51,6 +52,7 @@ class Story:
         self.was_hit = False
         self.numbers = itertools.count()
         self.ticks = Ticks(self.lane)
+        self.worker = PullStory(self.lane)
         self.over = threading.Event()
 
     def points_hit(self):
@@ -75,8 +77,9 @@ class Story:
                 self.lane.schedule(node, f"last-{next(self.numbers)}")
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
             self.ticks.await_all()
+            faults = self.worker.end(self.lane.nodes[-1])
             self.lane.await_settled(60)
-            faults = self.ticks.faults()
+            faults += self.ticks.faults()
             verdict = self.lane.verdict()
             verdict.broken += faults
             verdict.broken += self.halves()
@@ -125,6 +128,7 @@ class Story:
         self.open_a_breaker()
         self.ticks.define(node)
         self.send_to_a_group(node)
+        self.worker.use(node, lambda: self.can_go_on(node))
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
