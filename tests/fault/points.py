@@ -148,6 +148,9 @@ class Story:
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
+                                     ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused: its jobs are POSTed
+                                     ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
+                                     ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
                                      ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
