@@ -1298,7 +1298,7 @@ CONTROLS = {
     "cancel keeps the losses": [("lib/cancel", "  forget_crashes(id)\n", "")],
     "cancel keeps the attempts": [("lib/cancel", "  forget_attempts({id})\n", "")],
     "complete keeps the attempts": [("complete", "  forget_attempts(gone)\n", "")],
-    "nothing is kept of a cancelled job": [("lib/cancel", "  keep_job(id, 'cancelled')\n", "")],
+    "nothing is kept of a cancelled job": [("lib/cancel", "keep_job(id, 'cancelled')", "local _ = 0")],
     "what is kept has no attempts": [("lib/keep", "with_attempt(lines, line or '')", "with_attempt('', line or '')")],
     "a dead job is not kept": [("lib/bury", "  keep(id, 'dead', now, losses, record, with_attempt(lines_of(id), line))\n", "")],
     "a dead job holds its id": [("lib/bury", "  call('HDEL', JOBS, id)\n", "")],

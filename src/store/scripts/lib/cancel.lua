@@ -22,7 +22,7 @@ local function cancel(id, tags)
   if seen == nil then return RESULT_AGAIN end
   if seen == 'dead' then return cancel_dead(id) end
   if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT_NOT_AS_SEEN or RESULT_NOT_FOUND end
-  keep_job(id, 'cancelled')
+  if has_history() or has_settings() then keep_job(id, 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
   forget_crashes(id)
   forget_attempts({id})

@@ -53,9 +53,14 @@ end
 
 -- Returns the names that were removed.
 local function write_names()
-  local removed = #names_doubted > 0 and names_to_remove() or {}
-  if #names_added > 0 then call('ZADD', NAMES, unpack(names_added)) end
+  local removed = {}
+  if #names_doubted > 0 then
+    removed, names_doubted, is_doubted = names_to_remove(), {}, {}
+  end
+  if #names_added > 0 then
+    call('ZADD', NAMES, unpack(names_added))
+    names_added = {}
+  end
   if #removed > 0 then call('ZREM', NAMES, unpack(removed)) end
-  names_added, names_doubted, is_doubted = {}, {}, {}
   return removed
 end

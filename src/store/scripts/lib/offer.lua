@@ -91,12 +91,12 @@ local function add_turns(had_turn)
   if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end
 end
 
--- had_turn: these are topics that were served, and go to the end of turns.
+-- Ends the offers of this call; a claim writes them several times. had_turn: these are topics that were served, and go to the end of turns.
 local function write_offers(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end
   if #due_added > 0 then call('ZADD', DUE, unpack(due_added)) end
   if #turns_added > 0 then add_turns(had_turn) end
-  due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
+  if next_turns then due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {} end
   if has(BEHIND) then write_behind() end
 end
