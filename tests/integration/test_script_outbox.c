@@ -142,7 +142,9 @@ START_TEST(the_archiver_reads_and_removes_what_it_has_read)
          "2 64 0 t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
         /* A field without a text. */
         {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 t/c ''", "ended_read: t/c\n" ON},
-        {"ended_read: t/c\n" ON, "archived t/c '' 0", "0", ON}, );
+        {"ended_read: t/c\n" ON, "archived t/c '' 0", "0", ON},
+        {TWO "ended_read: t/a t/b\n" ON, "archived t/c '' 0 t/b '' 28", "0",
+         TWO "ended_ids: t/b\nended_read: t/a\n" ON}, );
 }
 END_TEST
 

@@ -117,6 +117,8 @@ class World:
         self.listener("SUBSCRIBE", BASE + "wake")
         self.pool = Pool(LIMIT)
         self.boot_us, self.offset_us = 0, START_US
+        self.archivers = [[], []]  # of each: batches in hand, and whether each is in the table
+        self.table = set()  # the history: (id, text)
         self.small_step_us = 0  # when the last one was
         self.away_until_us = 0
         self.consumers = [Consumer() for _ in range(3)]
@@ -205,6 +207,9 @@ class World:
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters")]
+        outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
+                  ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_moved")]
+        ended_texts, ended_ids, ended_read, outbox_numbers = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         pulled, pull_lingering, awaited = replies[-3:]
@@ -237,6 +242,8 @@ class World:
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
             "lines": {topic: (int(at), float(score), job_id) for topic, (at, score, job_id) in notes(lines).items()},
+            "outbox": dict(zip(ended_texts[::2], ended_texts[1::2])), "outbox ids": ended_ids, "outbox read": ended_read,
+            "outbox numbers": [int(number or 0) for number in outbox_numbers],
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
@@ -256,7 +263,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
                                           "schedules", "fired", "fires", "schedule_names",
-                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows")]
+                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker|completed):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -903,7 +910,10 @@ class World:
                   len(pool.kept), len(pool.kept_until)]
         oldest = min((int(at) for at in pool.bucket.values() if pool.is_due(at)), default=-1)
         first = min((int(at) for at in [*pool.held.values(), oldest] if at >= 0), default=-1)
-        self.check("audit", (), self.call("audit", 9), counts + [first, 0, 0, len(pool.held)])
+        answer = self.call("audit", 9)
+        self.check("audit", (), answer[:13], counts + [first, 0, 0, len(pool.held)])
+        expect(answer[13:17] in ([], [len(pool.outbox), len(pool.outbox_ids) + len(pool.outbox_read), pool.outbox_bytes(), len(pool.dropped)]),
+               "audit of the outbox", answer[13:])
         cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
         while cursor:
             cursor, *found = self.call("survey", cursor, self.chance.choice((1, 2)), *found)
@@ -937,7 +947,7 @@ class World:
             return
         self.carry(owner, True, 256)
         for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "lines", "names", "pulled",
-                     "topics", "some_jobs", "waiting"):
+                     "topics", "some_jobs", "ended", "waiting"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -946,6 +956,60 @@ class World:
         self.pool.undated = {topic_of(job_id): True for job_id in self.pool.dead}
         self.pool.finish()
         self.check_keyspace("mend")
+
+    # ---- the history ----
+
+    def read_outbox(self, archiver, backlog):
+        in_hand = sum(len(batch) for batch, _ in archiver)
+        most, max_bytes = self.chance.choice(((500, 9999), (2, 9999), (500, 100)))
+        answer = self.call("archive", backlog, "on", most, max_bytes, in_hand)
+        self.check("archive", (backlog, most, max_bytes, in_hand), answer, self.pool.read_outbox(backlog, most, max_bytes, in_hand))
+        if answer[3:]:
+            archiver.append([list(zip(answer[3::2], answer[4::2])), False])
+
+    def remove_archived(self, archiver):
+        batch, _ = archiver.pop(0)
+        words = [word for field, text in batch for word in (field, text[:48], len(text))]
+        answer = self.call("archived", *words)
+        self.check("archived", words, answer, self.pool.remove_archived(batch))
+
+    def step_archive(self):
+        """Two archivers, of which one may be late, stopped or dead between any two steps."""
+        if self.is_away:
+            return
+        archiver = self.chance.choice(self.archivers)
+        doing = self.chance.choice(("read", "read", "add", "add", "remove", "remove", "die", "fail", "switch"))
+        if doing == "read":
+            self.read_outbox(archiver, self.pool.backlog)
+        elif doing == "add" and archiver:
+            added = self.chance.choice(archiver)
+            self.table |= {(field.split("\n")[0], text) for field, text in added[0]}
+            added[1] = True
+        elif doing == "remove" and archiver and archiver[0][1]:
+            self.remove_archived(archiver)
+        elif doing == "die" or doing == "fail":
+            archiver.clear()
+        elif doing == "switch":
+            self.read_outbox(archiver, self.chance.choice((0, 400, 1_000_000, 1_000_000)))
+        self.check_history()
+
+    def check_history(self):
+        """Each end that has left the outbox is in the table, or was dropped and counted."""
+        pool = self.pool
+        left = {(field.split("\n")[0], text) for field, text in pool.outbox.items()}
+        missing = set(pool.ends) - left - self.table
+        expect(missing == set(pool.dropped) - left - self.table, "missing in the history", missing, "dropped", pool.dropped)
+
+    def settle_history(self):
+        for archiver in self.archivers:
+            archiver.clear()
+        while self.pool.outbox:
+            self.read_outbox(self.archivers[0], 1_000_000)
+            for batch, _ in self.archivers[0]:
+                self.table |= {(field.split("\n")[0], text) for field, text in batch}
+            while self.archivers[0]:
+                self.remove_archived(self.archivers[0])
+        self.check_history()
 
     def some_consumer(self):
         return self.chance.choice(self.consumers)
@@ -1161,7 +1225,7 @@ class World:
     STEPS = {
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
-        "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2,
+        "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -1189,6 +1253,7 @@ class World:
             dead = [(job_id, "0", "", self.pool.kept[job_id][3], "fresh") for job_id in self.pool.dead
                     if job_id not in self.pool.jobs]
             if not self.pool.jobs and not dead:
+                self.settle_history()
                 return
             for (job_id, *_), due in zip(dead, self.call_items("run", (0,), dead) if dead else ()):
                 self.revive(job_id)
@@ -1291,6 +1356,12 @@ CONTROLS = {
     "the burial of a lost consumer's job forgets it": [("bury", "is_recovering(nonce) and call", "false and call")],
     "another's burial counts": [("recover", "recoverer .. ' ' .. due", "'!1 ' .. due")],
     "a stale end has its follow-ups": [("complete", "follow_ups[number] and verdicts[number] and replies[number + 1] > 0", "follow_ups[number]")],
+    "an outbox that loses a delivery": [("lib/keep", "    archive(id, state, now, losses, record, lines)\n", "")],
+    "an outbox that loses a cancel of a dead job": [("lib/cancel", "    if record then archive(id, 'cancelled', now, losses, record, lines) end\n", "")],
+    "an earlier end is overwritten": [("lib/outbox", "      add(field, moved)\n", "")],
+    "dropped texts are not counted": [("lib/outbox", "  call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)\n", "")],
+    "texts in hand are read again": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = 0")],
+    "texts of a dead archiver are forgotten": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = call('LLEN', ENDED_READ)")],
     "a delivery loses its follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number]) end\n", "")],
     "a retry loses its follow-ups": [("retry", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],
     "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number]) end\n", "")],

@@ -22,6 +22,7 @@ STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
+TAG_SIZE, CHUNK = 48, 16  # of texts of the outbox; of what a call looks at together
 
 Claim = collections.namedtuple("Claim", "id due record")
 
@@ -92,6 +93,11 @@ class Pool:
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # the same -> (tag, outcome, missed, time, when that was written, id of the last job)
         self.fires = {}  # the same -> time of the next occurrence, ms
+        self.backlog = 0  # bytes of the outbox; 0: there is no history
+        self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
+        self.outbox_moved = 0
+        self.ends, self.dropped = [], []  # (id, text): all that came into the outbox, and what left it without a history
+        self.ending = []  # by the call under way
         self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
 
     @property
@@ -288,6 +294,7 @@ class Pool:
 
     def finish(self):
         self.date_dead()
+        self.write_outbox()
         for topic, has_changed in self.touched.items():
             if has_changed or not self.are_behind(topic, self.places[topic]):
                 self.offer(topic)
@@ -368,7 +375,78 @@ class Pool:
                 self.undated[topic_of(job_id)] = True
             self.kept_until.pop(job_id, None)
 
+    # ---- the outbox ----
+
+    def archive(self, job_id, state, at, losses, record, lines):
+        if self.backlog:
+            self.ending.append((job_id, f"{state} {at} {losses} {len(record)} {record}{lines}"))
+
+    def outbox_bytes(self):
+        return sum(2 * len(field) + len(text) for field, text in self.outbox.items())
+
+    def write_outbox(self):
+        if not self.ending:
+            return
+        for job_id, text in self.ending:
+            old, field = self.outbox.get(job_id), job_id
+            if old is not None:
+                self.outbox_moved += 1
+                field = f"{job_id}\n{self.outbox_moved}"
+                is_like_it = len(old) == len(text) and old[:TAG_SIZE] == text[:TAG_SIZE]
+                self.outbox[field] = text if is_like_it else old
+                if is_like_it:
+                    self.ends.remove((job_id, old))  # the same end
+            self.outbox[job_id] = text
+            self.outbox_ids.append(field)
+            self.ends.append((job_id, text))
+        self.ending = []
+        self.drop_oldest()
+
+    def drop_oldest(self):
+        while self.outbox_ids and self.outbox_bytes() > self.backlog:
+            field = self.outbox_ids.pop(0)
+            self.dropped.append((field.split("\n")[0], self.outbox.pop(field)))
+
+    def read_outbox(self, backlog, most, max_bytes, in_hand):
+        self.backlog = backlog
+        if not backlog:
+            return [len(self.outbox), self.outbox_bytes(), len(self.dropped)]
+        self.drop_oldest()
+        answer = [len(self.outbox), self.outbox_bytes(), len(self.dropped)]
+        offset = min(in_hand, len(self.outbox_read))
+        while most > 0 and max_bytes > 0:
+            fields = self.outbox_read[offset:offset + min(most, CHUNK)]
+            if not fields:
+                fields, self.outbox_ids = self.outbox_ids[:min(most, CHUNK)], self.outbox_ids[min(most, CHUNK):]
+                self.outbox_read += fields
+            if not fields:
+                break
+            for field in fields:
+                if max_bytes <= 0:
+                    break
+                text = self.outbox.get(field, "")
+                answer += [field, text]
+                max_bytes, most, offset = max_bytes - len(text), most - 1, offset + 1
+        return answer
+
+    def remove_archived(self, batch):
+        first, self.outbox_read = self.outbox_read[:len(batch)], self.outbox_read[len(batch):]
+        texts, others, removed = dict(batch), [], 0
+        for field in first:
+            if field not in texts:
+                others.append(field)
+            elif len(self.outbox[field]) == len(texts[field]) and self.outbox[field][:TAG_SIZE] == texts[field][:TAG_SIZE]:
+                del self.outbox[field]
+                removed += 1
+            else:
+                self.outbox_ids.append(field)
+        self.outbox_read = others + self.outbox_read
+        return [removed]
+
+    # ---- ends ----
+
     def keep(self, job_id, state, at, losses, record, lines):
+        self.archive(job_id, state, at, losses, record, lines)
         self.drop(job_id)
         self.kept[job_id] = (state, at, losses, record, lines)
         if state == "dead":
@@ -378,9 +456,10 @@ class Pool:
 
     def end_job(self, job_id, state, line=""):
         """It leaves the pool, and is kept where its topic says so."""
-        if self.retention(job_id):
+        if self.retention(job_id) or self.backlog:
             self.note(job_id, line)
-            self.keep(job_id, state, self.now, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
+            keep = self.keep if self.retention(job_id) else self.archive
+            keep(job_id, state, self.now, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
         del self.jobs[job_id]
         self.forget(job_id)
 
@@ -539,8 +618,8 @@ class Pool:
         if seen == "dead":
             _, _, losses, record, lines = self.kept[job_id]
             self.drop(job_id)
-            if self.retention(job_id):
-                self.keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
+            keep = self.keep if self.retention(job_id) else self.archive
+            keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
             return 0
         if not seen:
             return -4 if job_id in self.jobs or job_id in self.dead else -1
@@ -790,9 +869,14 @@ class Pool:
 
     def read_kept(self, job_id):
         if job_id not in self.kept:
-            return []
+            return self.read_ended(job_id) if job_id in self.outbox else []
         state, at, losses, record, lines = self.kept[job_id]
         return [state, at, record, int(str(losses).split("/")[0]), self.settings_text(job_id), *self.kept_more(job_id)]
+
+    def read_ended(self, job_id):
+        state, at, losses, size, rest = self.outbox[job_id].split(" ", 4)
+        last = "".join(rest[int(size):].splitlines(True)[-1:])
+        return [state, int(at), rest[:int(size)], int(losses.split("/")[0]), self.settings_text(job_id), 0, last]
 
     def kept_more(self, job_id):
         """Until when it is kept, and its last line."""
@@ -805,7 +889,10 @@ class Pool:
     def read_attempts(self, job_id):
         if job_id in self.jobs:
             return [self.lines(job_id)]
-        return [self.kept[job_id][-1]] if job_id in self.kept else []
+        if job_id in self.kept:
+            return [self.kept[job_id][-1]]
+        ended = self.outbox.get(job_id)
+        return [ended.split(" ", 4)[4][int(ended.split(" ")[3]):]] if ended else []
 
     def list(self, state, topic, most, score, last):
         has_ended = state in ("dead", "delivered", "cancelled")
@@ -1290,6 +1377,8 @@ class Pool:
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
+            "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read,
+            "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_moved],
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "schedule names": sorted(self.schedules),

@@ -73,6 +73,7 @@ local function drop_oldest(excess)
     call('LTRIM', ENDED_IDS, number, -1)
     call('HDEL', ENDED, unpack(fields, 1, number))
   end
+  if freed == 0 then return end
   call('HINCRBY', NUMBERS, 'outbox_bytes', -freed)
   call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)
 end
