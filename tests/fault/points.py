@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 
+from archive import Archive
 import callbacks
 from client import Told
 import control
@@ -45,7 +46,9 @@ class Story:
     def __init__(self, redis, judge, name, point, action, binary=None):
         self.hit = scratch.file("points")
         extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
-        self.lane = Lane(redis, judge, name, binary=binary, extra=extra, options=("--reactors", "1", "--drain-timeout", "500ms"),
+        self.archive = Archive()
+        self.lane = Lane(redis, judge, name, binary=binary, extra=extra,
+                         options=("--reactors", "1", "--drain-timeout", "500ms", *self.archive.options),
                          members=callbacks.members(judge))
         self.order = f"{point} 1 {action}" if point else ""
         self.action = action
@@ -83,6 +86,7 @@ class Story:
             verdict = self.lane.verdict()
             verdict.broken += faults
             verdict.broken += self.halves()
+            verdict.broken += self.archive.faults(self.lane)
             verdict.broken += callbacks.faults(self.lane, skipped=("run",))
             return verdict
         finally:
