@@ -1439,7 +1439,7 @@ CONTROLS = {
     "a topic with settings has no name": [("lib/names", "    if text then return false end\n", "")],
     "a held topic is not behind": [("lib/offer", "if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end", "")],
     "a pull topic is in turns": [("lib/offer", "  if not is_pull(topic) then return end\n", "  if true then return end\n")],
-    "a process that waits for jobs is not called": [("lib/offer", "  call_waiters(topic)\n", "")],
+    "a process that waits for jobs is not called": [("lib/offer", "  if is_offer then call_waiters(topic) end\n", "")],
     "a process is called that waits no more": [("lib/pull_waiters", "tonumber(until_ms) > now then", "true then")],
     "a lease has no holder": [("lease", "    call('HSET', holders_of(topic), unpack(holders))\n", "")],
     "a lease leaves the job in its bucket": [("lease", "  leave_bucket(topic, {unpack(ids, 1, #records)})\n", "  touch(topic)\n")],

@@ -14,9 +14,9 @@ local function limit_of(topic)
   return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
 end
 
--- Until when a topic with settings may not be served; see held_until.
+-- Until when a topic with settings may not be served; see held_until. is_offer: processes get a message if workers may lease.
 -- rare: settings
-local function held_by_settings(topic, first_due)
+local function held_by_settings(topic, first_due, is_offer)
   local own = settings_of(topic)
   if own.paused or own == UNREADABLE then return 'inf' end
   if (in_flight[topic] or call('HLEN', holders_of(topic))) >= limit_of(topic) then return 'inf' end
@@ -26,14 +26,14 @@ local function held_by_settings(topic, first_due)
   if own.rate then tokens, next_at = tokens_of(topic, first_due) end
   if tokens < 1 then return integer(next_at) end
   if not is_pull(topic) then return end
-  call_waiters(topic)
+  if is_offer then call_waiters(topic) end
   return 'inf'
 end
 
 -- Until when a topic whose first job is due may not be in turns: 'inf' while it is paused, its settings cannot be read, its
 -- number in flight is at its limit or workers lease its jobs, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
-local function held_until(topic, first_due)
-  if has_settings() then return held_by_settings(topic, first_due) end
+local function held_until(topic, first_due, is_offer)
+  if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   return (in_flight[topic] or call('HLEN', holders_of(topic))) >= tonumber(ARGV[1]) and 'inf' or nil
 end
 
@@ -57,7 +57,7 @@ local function offer(topic, is_new, is_kept)
     return
   end
   local is_ready, first_due = is_due(first), ms_of(first)
-  local at = not is_ready and integer(first_due) or held_until(topic, first_due)
+  local at = not is_ready and integer(first_due) or held_until(topic, first_due, true)
   if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end
   if at then
     if at ~= 'inf' then note_due(at) end
