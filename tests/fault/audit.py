@@ -67,15 +67,16 @@ class Books:
 
 def faults(books):
     """Each broken promise, in words."""
-    jobs, leases, dead = set(books.get("jobs")), books.get("leases"), books.get("dead")
+    jobs, leases, pulled, dead = set(books.get("jobs")), books.get("leases"), books.get("pulled"), books.get("dead")
     places = collections.defaultdict(list)
     for topic, bucket in books.buckets.items():
         for key in bucket:
             places[key].append("bucket:" + topic)
             if key.split("/")[0] != topic:
                 yield f"{key} is in the bucket of {topic}"
-    for key in leases:
-        places[key].append("leases")
+    for name in "leases", "pulled":
+        for key in books.get(name):
+            places[key].append(name)
     for key in jobs:
         if len(places[key]) != 1:
             yield f"{key} is in {places[key] or 'no place'}"
@@ -84,13 +85,13 @@ def faults(books):
             yield f"{key} is in {places[key]}, and there is no such job"
     held = {key: holder for holders in books.by_topic("holders").values() for key, holder in holders.items()}
     lingering = {place for place in held if "\n" in place}  # attempts of cancelled jobs, each with a place in flight
-    for place in lingering ^ books.get("lingering").keys():
+    for place in lingering ^ (books.get("lingering").keys() | books.get("pull_lingering").keys()):
         yield f"{place!r} has a {'holder' if place in lingering else 'lingering attempt'} only"
     held = {key: holder for key, holder in held.items() if key not in lingering}
-    for key in held.keys() ^ leases.keys():
+    for key in held.keys() ^ (leases.keys() | pulled.keys()):
         yield f"{key} has a {'holder' if key in held else 'lease'} only"
     for key, holder in held.items():
-        if len(holder.split(" ")) != 2 or not re.fullmatch(r"-?\d+(\.\d+)?", holder.split(" ")[1]):
+        if not re.fullmatch(r"\S+ \d+ [+-] -?\d+(\.\d+)?" if key in pulled else r"\S+ -?\d+(\.\d+)?", holder):
             yield f"{key} has the holder {holder!r}"
     for key in books.get("crashes").keys() - jobs:
         yield f"{key} has crashes, and there is no such job"
@@ -103,7 +104,7 @@ def faults(books):
     yield from calendar_faults(books)
     yield from keyspace_faults(books)
     waiting = sum(map(len, books.buckets.values()))
-    mine = [len(jobs), waiting, len(leases), len(dead), len(books.buckets)]
+    mine = [len(jobs), waiting, len(leases) + len(pulled), len(dead), len(books.buckets)]
     if isinstance(books.counted, RedisError) or books.counted[1:6] != mine:
         yield f"audit.lua counts {books.counted[1:6]}, and there are {mine}"
 
