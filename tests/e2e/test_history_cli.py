@@ -145,13 +145,18 @@ def columns_of_the_page():
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
 
 
-def test_the_documented_sql_runs_in_sqlite(keeper, receiver, path, topic):
-    fill(keeper, receiver, topic, delivered=[("a", {"labels": ["eu"]})], dead=["b"])
+def test_the_documented_sql_runs_in_sqlite(receiver, topic):
+    path = scratch.file("documented.sqlite")
     def run(sql):
         return subprocess.run(["sqlite3", f"file:{path}?mode=ro", sql], capture_output=True, text=True, check=True, timeout=30 * SLOW).stdout
-    answers = [run(sql) for sql in statements("SQLite")]
-    assert len(answers) == 5 and all(topic in answer for answer in answers[:4]) and "a|1|200" in answers[4]
-    assert set(columns_of_the_page()) == set(run("SELECT name FROM pragma_table_info('duepost_jobs')").split())
+    server = Duepost("--breaker", "off", "--history", f"sqlite:{path}")
+    try:
+        fill(server, receiver, topic, delivered=[("a", {"labels": ["eu"]})], dead=["b"])
+        answers = [run(sql) for sql in statements("SQLite")]
+        assert len(answers) == 5 and all(topic in answer for answer in answers[:4]) and "a|1|200" in answers[4]
+        assert set(columns_of_the_page()) == set(run("SELECT name FROM pragma_table_info('duepost_jobs')").split())
+    finally:
+        server.stop()
 
 
 def test_the_documented_sql_runs_in_postgresql(receiver, topic):
