@@ -3,6 +3,7 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
+#include "app/history_redrive.h"
 
 static void on_job(void *arg, const struct app_job *job)
 {
@@ -76,8 +77,13 @@ static void on_bulk(void *arg, const struct app_verdict *verdict)
 
 static void bulk_act(struct exchange *exchange, enum app_action action)
 {
-    if (query_read_bulk(exchange, action))
-        app_bulk(app_of(exchange), &exchange->caller, &list_query(exchange)->bulk, on_bulk, exchange);
+    if (!query_read_bulk(exchange, action))
+        return;
+    const struct app_bulk *bulk = &list_query(exchange)->bulk;
+    if (bulk->list.is_of_history)
+        app_redrive_history(app_of(exchange), &exchange->caller, bulk, on_bulk, exchange);
+    else
+        app_bulk(app_of(exchange), &exchange->caller, bulk, on_bulk, exchange);
 }
 
 HANDLER(cancel_many_handle)

@@ -334,7 +334,7 @@ enum {
     LIST_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_SOURCE,
     BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL | 1 << PARAMETER_ALL |
                       1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
-    REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND,
+    REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND | 1 << PARAMETER_SOURCE,
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
@@ -522,6 +522,8 @@ bool query_read_bulk(struct exchange *exchange, enum app_action action)
     check_bound(&reading);
     if (action == APP_RESCHEDULE)
         check_when(&reading);
+    if (query->bulk.list.is_of_history)
+        check_history(&reading);
     if (query->bulk.list.states)
         check_times(&reading);
     check_cursor(&reading);

@@ -12,7 +12,8 @@ enum app_action {
 };
 
 struct app_bulk {
-    struct app_list list; /* max is for one page. RUN and RESCHEDULE need exactly one state, not leased */
+    struct app_list list; /* max is for one page. RUN and RESCHEDULE need exactly one state, not leased.
+                             Not of the history, see history_redrive.h */
     enum app_action action;
     uint64_t limit;      /* maximum number of jobs of all pages together; 0: no limit */
     bool is_dry_run;     /* count the jobs, but change nothing */

@@ -106,9 +106,13 @@ bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], stru
     return read_score(score, &cursor->score) && job_key_parse(cursor->id, &topic, &job_id);
 }
 
-void cursor_write_history(struct buffer *text, int64_t began_ms, int64_t ended_ms, int64_t number)
+void cursor_write_history(struct buffer *text, const struct history_position *position,
+                          const struct app_progress *progress)
 {
-    buffer_printf(text, "h.%lld.%lld.%lld", (long long)began_ms, (long long)ended_ms, (long long)number);
+    buffer_printf(text, "h.%lld.%lld.%lld", (long long)position->began_ms, (long long)position->ended_ms,
+                  (long long)position->number);
+    if (progress->due_ms || progress->left)
+        buffer_printf(text, ".%lld.%llu", (long long)progress->due_ms, (unsigned long long)progress->left);
 }
 
 static bool take_part(struct slice *text, int64_t max, int64_t *part)
@@ -122,13 +126,24 @@ static bool take_part(struct slice *text, int64_t max, int64_t *part)
     return true;
 }
 
-bool cursor_parse_history(struct slice text, int64_t *began_ms, int64_t *ended_ms, int64_t *number)
+static bool take_history_progress(struct slice *text, struct app_progress *progress)
+{
+    int64_t left = 0;
+    if (!take_part(text, TIMESTAMP_MAX_MS, &progress->due_ms) || !take_part(text, INT64_MAX, &left))
+        return false;
+    progress->left = (uint64_t)left;
+    return true;
+}
+
+bool cursor_parse_history(struct slice text, struct history_position *position, struct app_progress *progress)
 {
     struct slice kind;
+    *progress = (struct app_progress){.left = 0};
     return slice_cut(text, '.', &kind, &text) && slice_equal(kind, SLICE("h")) &&
-           take_part(&text, TIMESTAMP_MAX_MS, began_ms) && *began_ms > 0 &&
-           take_part(&text, TIMESTAMP_MAX_MS, ended_ms) && take_part(&text, INT64_MAX, number) &&
-           text.size == 0;
+           take_part(&text, TIMESTAMP_MAX_MS, &position->began_ms) && position->began_ms > 0 &&
+           take_part(&text, TIMESTAMP_MAX_MS, &position->ended_ms) &&
+           take_part(&text, INT64_MAX, &position->number) &&
+           (text.size == 0 || take_history_progress(&text, progress)) && text.size == 0;
 }
 
 void cursor_write_topic(struct buffer *text, const struct store_topic_cursor *cursor)

@@ -26,10 +26,16 @@ void cursor_write(struct buffer *, const struct store_cursor *, const struct app
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *,
                   struct app_progress *);
 
-/* Do the same for a list of the history: when the list began, and the end and the number of the last job of
- * the page. Cursors of this kind begin with "h." */
-void cursor_write_history(struct buffer *, int64_t began_ms, int64_t ended_ms, int64_t number);
-bool cursor_parse_history(struct slice text, int64_t *began_ms, int64_t *ended_ms, int64_t *number);
+/* A position in a list of the history: when the list began, and the end and the number of the last job of the
+ * page. */
+struct history_position {
+    int64_t began_ms, ended_ms, number;
+};
+
+/* Do the same for a list of the history. Cursors of this kind begin with "h." Only due_ms and left of the
+ * progress are written, and only if one of them is not 0. */
+void cursor_write_history(struct buffer *, const struct history_position *, const struct app_progress *);
+bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 
 /* Do the same for topics. The cursor is empty at the end. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);

@@ -79,32 +79,39 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
         call->each(call->arg, &job);
     }
     if (page->next.is_set)
-        cursor_write_history(&text, call->began_ms, page->next.ended_ms, page->next.row);
+        cursor_write_history(&text,
+                             &(struct history_position){call->began_ms, page->next.ended_ms, page->next.row},
+                             &(struct app_progress){.left = 0});
     struct app_verdict verdict = {
         .end = APP_DONE,
         .page = {.cursor = buffer_slice(&text), .count = (int64_t)page->count, .is_of_history = true}};
     history_call_end(call, &verdict);
 }
 
-/* Leaves out jobs that ended after the list began, so that every list ends. */
+struct history_list lists_of_history(const struct app_list *list, int64_t began_ms)
+{
+    const struct app_cursor *from = &list->from;
+    struct history_list page = {
+        .filter = filter_of(list),
+        .is_newest_first = list->is_newest_first,
+        .max = list->max,
+        .from = {from->is_set, from->ended_ms, from->number},
+    };
+    if (!page.filter.before_ms || page.filter.before_ms > began_ms)
+        page.filter.before_ms = began_ms + 1;
+    return page;
+}
+
 void lists_page_history(struct app *app, const struct app_list *list, app_job_fn *each, app_verdict_fn *fn,
                         void *arg)
 {
     if (is_off(app, fn, arg))
         return;
     struct history_call *call = history_call_new(fn, arg);
-    const struct app_cursor *from = &list->from;
     call->each = each;
-    call->began_ms = from->is_set ? from->began_ms : clock_wall_ms();
-    struct history_list page = {
-        .filter = filter_of(list),
-        .is_newest_first = list->is_newest_first,
-        .has_bodies = true,
-        .max = list->max,
-        .from = {from->is_set, from->ended_ms, from->number},
-    };
-    if (!page.filter.before_ms || page.filter.before_ms > call->began_ms)
-        page.filter.before_ms = call->began_ms + 1;
+    call->began_ms = list->from.is_set ? list->from.began_ms : clock_wall_ms();
+    struct history_list page = lists_of_history(list, call->began_ms);
+    page.has_bodies = true;
     history_list(app->history, &page, on_page, call);
 }
 

@@ -103,7 +103,8 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     struct job_call *call = arg;
     struct store_job job = {.id = call->id, .state = JOB_STATE_DEAD};
     if (status == STATUS_NOT_FOUND && call->app->history) {
-        rerun(call->app, call->caller, call->id, call->is_resend, call->fn, call->arg);
+        rerun(call->app, call->caller, &(struct rerun_call){.id = call->id, .is_resend = call->is_resend},
+              call->fn, call->arg);
         free(call);
         return;
     }

@@ -13,8 +13,12 @@ static_assert((int)APP_CURSOR_ROOM == (int)CURSOR_ROOM, "a cursor fits its room"
 bool app_cursor_parse(const struct app *app, struct slice text, struct app_cursor *cursor)
 {
     struct store_cursor found;
-    if (cursor_parse_history(text, &cursor->began_ms, &cursor->ended_ms, &cursor->number)) {
+    struct history_position position;
+    if (cursor_parse_history(text, &position, &cursor->progress)) {
         cursor->is_set = cursor->is_of_history = true;
+        cursor->began_ms = position.began_ms;
+        cursor->ended_ms = position.ended_ms;
+        cursor->number = position.number;
         return true;
     }
     if (!cursor_parse(text, store_shards(app->store), cursor->room, &found, &cursor->progress))

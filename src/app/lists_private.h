@@ -3,10 +3,15 @@
 #define DUEPOST_APP_LISTS_PRIVATE_H
 
 #include "app/lists.h"
+#include "history/history.h"
 #include "store/store.h"
 
 /* Converts the list. The result borrows the same data, the cursor included. */
 struct store_list lists_of_store(const struct app_list *);
+
+/* The same for a list of the history. It leaves out jobs that ended after began_ms, when the list began, so
+ * that every list ends. */
+struct history_list lists_of_history(const struct app_list *, int64_t began_ms);
 
 /* Do the same as app_list and app_count, for lists that are of the history. */
 void lists_page_history(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *, void *arg);

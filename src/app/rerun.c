@@ -16,12 +16,13 @@
  * Redis is read before the history, because a job is in the history before it leaves Redis. A job that was
  * delivered or cancelled is sent again only if the caller asks for it. So a caller can repeat a run whose
  * answer was lost, even if the job has been delivered meanwhile. If duepost stops after step 3, the new job
- * exists, and the caller cannot tell; a repeated call then finds the new job. */
+ * exists, and the caller cannot tell; a repeated call then finds the new job.
+ *
+ * With ended_ms the caller has seen a dead job in the history. If Redis still has it, it is run there. */
 struct rerun {
     struct app *app;
     const struct app_caller *caller;
-    struct slice id;
-    bool is_resend;
+    struct rerun_call call;
     struct buffer record;
     app_verdict_fn *fn;
     void *arg;
@@ -36,9 +37,17 @@ static void rerun_end(struct rerun *rerun, const struct app_verdict *verdict)
 
 static void rerun_fail(struct rerun *rerun, enum status status)
 {
-    use_case_end(rerun->app, rerun->id, status, NULL, rerun->fn, rerun->arg);
+    use_case_end(rerun->app, rerun->call.id, status, NULL, rerun->fn, rerun->arg);
     buffer_fini(&rerun->record);
     free(rerun);
+}
+
+static void write_audit(const struct rerun *rerun, enum status status)
+{
+    if (rerun->call.is_one_of_many)
+        audit_one_of_many(rerun->caller, "job_redriven", rerun->call.id, status);
+    else
+        audit(rerun->caller, "job_run", "job", rerun->call.id, status);
 }
 
 /* 3. schedule */
@@ -46,8 +55,8 @@ static void rerun_fail(struct rerun *rerun, enum status status)
 static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *there)
 {
     struct rerun *rerun = arg;
-    struct app_verdict verdict = {.job = {.id = rerun->id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}};
-    audit(rerun->caller, "job_run", "job", rerun->id, status);
+    struct app_verdict verdict = {.job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}};
+    write_audit(rerun, status);
     if (status == STATUS_EXISTS) {
         verdict.end = APP_EXISTS;
         verdict.job = use_case_job(there);
@@ -79,8 +88,10 @@ static void rerun_job(struct rerun *rerun, const struct app_job *ended)
     struct job job;
     struct app_job view = *ended;
     enum app_end end;
-    view.id = rerun->id;
-    if (ended->state != JOB_STATE_DEAD && !rerun->is_resend)
+    view.id = rerun->call.id;
+    if (rerun->call.ended_ms && rerun->call.ended_ms != ended->at_ms)
+        end = APP_MISMATCH;
+    else if (ended->state != JOB_STATE_DEAD && !rerun->call.is_resend)
         end = APP_ENDED;
     else if (app_job_lacks_body(ended))
         end = APP_NO_BODY;
@@ -95,7 +106,7 @@ static void rerun_job(struct rerun *rerun, const struct app_job *ended)
         return;
     }
     struct store_schedule call = {
-        .id = rerun->id, .when = {false, 0}, .record = buffer_slice(&rerun->record)};
+        .id = rerun->call.id, .when = rerun->call.when, .record = buffer_slice(&rerun->record)};
     store_schedule(rerun->app->store, &call, on_scheduled, rerun);
 }
 
@@ -111,16 +122,41 @@ static void on_found(void *arg, const struct app_verdict *verdict)
 
 /* 1. kept */
 
+static void on_run(void *arg, enum status status, int64_t due_ms)
+{
+    struct rerun *rerun = arg;
+    write_audit(rerun, status);
+    if (status != STATUS_OK) {
+        rerun_fail(rerun, status);
+        return;
+    }
+    rerun_end(rerun, &(struct app_verdict){
+                         .job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}});
+}
+
+/* Runs a dead job that Redis still has, unless it changes meanwhile. */
+static void run_kept(struct rerun *rerun, const struct app_job *job)
+{
+    char tag[JOB_TAG_SIZE];
+    app_job_tag(job, tag);
+    buffer_append(&rerun->record, slice_of(tag)); /* the call borrows it */
+    store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when, on_run,
+              rerun);
+}
+
 static void on_kept(void *arg, enum status status, const struct store_job *stored)
 {
     struct rerun *rerun = arg;
     if (status == STATUS_NOT_FOUND) {
-        ended_find(rerun->app, rerun->id, on_found, rerun);
+        ended_find(rerun->app, rerun->call.id, on_found, rerun);
         return;
     }
     if (status == STATUS_OK && stored->state >= JOB_STATE_DEAD) {
         struct app_job job = use_case_job(stored);
-        rerun_job(rerun, &job);
+        if (job.state == JOB_STATE_DEAD && job.at_ms == rerun->call.ended_ms)
+            run_kept(rerun, &job);
+        else
+            rerun_job(rerun, &job);
         return;
     }
     if (status == STATUS_OK) { /* another client has scheduled it meanwhile */
@@ -130,12 +166,11 @@ static void on_kept(void *arg, enum status status, const struct store_job *store
     rerun_fail(rerun, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* nothing has changed */
 }
 
-void rerun(struct app *app, const struct app_caller *caller, struct slice id, bool is_resend,
+void rerun(struct app *app, const struct app_caller *caller, const struct rerun_call *call,
            app_verdict_fn *fn, void *arg)
 {
     struct rerun *rerun = NEW(struct rerun);
-    *rerun =
-        (struct rerun){.app = app, .caller = caller, .id = id, .is_resend = is_resend, .fn = fn, .arg = arg};
+    *rerun = (struct rerun){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
     buffer_init_fallible(&rerun->record, JOB_RECORD_MAX);
-    store_read_kept(app->store, id, on_kept, rerun);
+    store_read_kept(app->store, call->id, on_kept, rerun);
 }

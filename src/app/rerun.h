@@ -3,11 +3,19 @@
 #define DUEPOST_APP_RERUN_H
 
 #include "app/app.h"
+#include "store/store.h"
 
-/* Schedules the job that ended last under this id again, as a new job that is due now. Call if the pool has
- * no such job. is_resend: a job that was delivered
- * or cancelled is sent again, too. */
-void rerun(struct app *, const struct app_caller *, struct slice id, bool is_resend, app_verdict_fn *,
-           void *arg);
+/* A job to run again. All zeros but id: the job that ended last under this id, now. */
+struct rerun_call {
+    struct slice id;
+    bool is_resend;      /* a job that was delivered or cancelled is sent again, too */
+    bool is_one_of_many; /* has no audit line of its own, but one at level debug */
+    int64_t ended_ms;    /* only if the job that ended last ended at this time, else MISMATCH; 0: any time */
+    struct store_when when; /* when the job is due */
+};
+
+/* Schedules a job again, as a new job. Call if the pool has no such job. With ended_ms, a dead job that the
+ * pool still has is run, too. Copies the call, and borrows its id. */
+void rerun(struct app *, const struct app_caller *, const struct rerun_call *, app_verdict_fn *, void *arg);
 
 #endif

@@ -161,7 +161,8 @@ static const struct command {
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
-     DEAD_FILTER_HELP BULK_HELP "  --per-second N        makes N jobs due each second\n"},
+     "  --source history      dead jobs from the history, too\n" DEAD_FILTER_HELP BULK_HELP
+     "  --per-second N        makes N jobs due each second\n"},
     {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
      1,
      "Options of export, which writes one job per line:\n"

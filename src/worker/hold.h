@@ -3,14 +3,15 @@
  * Each check of a held job costs a claim and a release. Therefore the jobs of one receiver come back in a
  * row, at least 2 ms apart.
  *
- *   held by its
- *   breaker      A row of 100 jobs comes back when the receiver may be probed; one of them becomes the probe.
- *                The others wait until the breaker closes (resumer.h), and come back at a random time within
- * 1 to 10 minutes if no process notices that. With 1,000,000 held jobs there are 2,000 checks a second. limit
- * The distance is that at which attempts of 20 ms would make room. receiver_row_ms limits the length of the
- * row: 34 s at first, then a quarter of the time that the limit has lasted, at most 10 minutes. If the row is
- * full, jobs come back at random times in its last quarter. version      Only a later version can serve the
- * job: after 5 s at least, up to 10 minutes. */
+ * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed; one of them becomes the
+ * probe. The others wait until the breaker closes (resumer.h), and come back at a random time within 1 to 10
+ * minutes if no process notices that. With 1,000,000 held jobs there are 2,000 checks a second.
+ *
+ * Held by a limit: the distance is that at which attempts of 20 ms would make room. receiver_row_ms limits
+ * the length of the row: 34 s at first, then a quarter of the time that the limit has lasted, at most 10
+ * minutes. If the row is full, jobs come back at random times in its last quarter.
+ *
+ * Held because only a later version can serve the job: after 5 s at least, up to 10 minutes. */
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H
 

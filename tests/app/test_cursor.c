@@ -101,6 +101,53 @@ START_TEST(others_are_refused)
 }
 END_TEST
 
+START_TEST(those_of_the_history_may_hold_the_progress_of_a_redrive)
+{
+    static const struct {
+        struct history_position position;
+        struct app_progress progress;
+        const char *text;
+    } cases[] = {
+        {{1, 2, 3}, {.left = 0}, "h.1.2.3"},
+        {{1, 2, 3}, {.due_ms = 4}, "h.1.2.3.4.0"},
+        {{1893456000000, 0, INT64_MAX},
+         {.left = 1000000000},
+         "h.1893456000000.0.9223372036854775807.0.1000000000"},
+    };
+    static const char *const bad[] = {"",
+                                      "h",
+                                      "h.",
+                                      "h.0.2.3",
+                                      "h.1.2",
+                                      "h.1.2.",
+                                      "h.1.2.3.",
+                                      "h.1.2.3.4",
+                                      "h.1.2.3.4.",
+                                      "h.1.2.3.4.5.6",
+                                      "h.-1.2.3",
+                                      "h.x.2.3",
+                                      "g.1.2.3",
+                                      "h.1.2.3.4.-1",
+                                      "h.1.2.3.x.1",
+                                      "h.1.2.3.253402300800000.1"};
+    struct history_position found;
+    struct app_progress progress;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer_clear(&text);
+        cursor_write_history(&text, &cases[i].position, &cases[i].progress);
+        ck_assert_str_eq(buffer_text(&text), cases[i].text);
+        ck_assert(cursor_parse_history(buffer_slice(&text), &found, &progress));
+        ck_assert_int_eq(found.began_ms, cases[i].position.began_ms);
+        ck_assert_int_eq(found.ended_ms, cases[i].position.ended_ms);
+        ck_assert_int_eq(found.number, cases[i].position.number);
+        ck_assert_int_eq(progress.due_ms, cases[i].progress.due_ms);
+        ck_assert_uint_eq(progress.left, cases[i].progress.left);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!cursor_parse_history(slice_of(bad[i]), &found, &progress), "%s", bad[i]);
+}
+END_TEST
+
 START_TEST(those_of_receivers_hold_a_version)
 {
     static const struct {
@@ -132,6 +179,7 @@ Suite *suite(void)
     tcase_add_test(tests, one_comes_back_as_it_went);
     tcase_add_test(tests, at_the_end_there_is_none);
     tcase_add_test(tests, others_are_refused);
+    tcase_add_test(tests, those_of_the_history_may_hold_the_progress_of_a_redrive);
     tcase_add_test(tests, those_of_receivers_hold_a_version);
     suite_add_tcase(suite, tests);
     return suite;

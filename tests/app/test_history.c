@@ -5,6 +5,7 @@
 
 #include "app/fake_history.h"
 #include "app/fake_store.h"
+#include "app/history_redrive.h"
 #include "app/jobs.h"
 #include "app/why.h"
 #include "base/clock.h"
@@ -236,6 +237,138 @@ START_TEST(a_job_on_its_way_to_the_history_is_judged_as_redis_has_it)
     call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_UNKNOWN, NULL);
     fake_expect(APP_UNAVAILABLE);
+}
+END_TEST
+
+/* ---- a redrive of the history ---- */
+
+static struct app_bulk redrive;
+
+/* Begins a redrive, whose first page has jobs a and b that died at 5000 and 6000. */
+static void begin_redrive(struct app_bulk call, bool has_more)
+{
+    static struct history_row rows[2];
+    rows[0] = row;
+    rows[0].state = JOB_STATE_DEAD;
+    rows[1] = rows[0];
+    rows[1].id = SLICE("orders-1/b");
+    rows[1].ended_ms = 6000;
+    redrive = call;
+    redrive.action = APP_REDRIVE;
+    redrive.list.states = 1U << JOB_STATE_DEAD;
+    redrive.list.is_of_history = true;
+    redrive.list.max = APP_PAGE_MAX;
+    redrive.filter = SLICE("source=history");
+    fake_forget();
+    app_redrive_history(app, &fake_all, &redrive, fake_on_verdict, &fake_verdict);
+    struct fake_history_call asked = fake_history_take("list");
+    ck_assert_uint_eq(asked.list.filter.states, 1U << JOB_STATE_DEAD);
+    ck_assert(!asked.list.has_bodies);
+    size_t count = asked.list.max < 2 ? asked.list.max : 2;
+    struct history_page page = {rows, count, {has_more, 6000, 77}};
+    asked.fn.page(asked.arg, STATUS_OK, &page, "");
+}
+
+/* Answers the read of a job that Redis does not have: the history has its last end. */
+static void read_last_end(const char *id, int64_t ended_ms)
+{
+    static struct history_row last;
+    struct fake_call *call = fake_take("read_kept");
+    ck_assert_str_eq(call->id, id);
+    call->fn.read(call->arg, STATUS_NOT_FOUND, NULL);
+    struct fake_history_call asked = fake_history_take("find");
+    last = row;
+    last.state = JOB_STATE_DEAD;
+    last.ended_ms = ended_ms;
+    asked.fn.found(asked.arg, STATUS_OK, &last, "");
+}
+
+static void expect_counts(size_t done, size_t skipped, size_t unknown)
+{
+    ck_assert_uint_eq(fake_verdict.counts.done, done);
+    ck_assert_uint_eq(fake_verdict.counts.skipped, skipped);
+    ck_assert_uint_eq(fake_verdict.counts.unknown, unknown);
+}
+
+START_TEST(a_redrive_of_the_history_skips_a_job_that_has_ended_again)
+{
+    begin_redrive((struct app_bulk){.limit = 0}, true);
+    read_last_end("orders-1/a", 5000);
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_NOT_FOUND, NULL);
+    struct fake_history_call asked = fake_history_take("find");
+    static struct history_row later;
+    later = row; /* b was delivered after it had died */
+    later.ended_ms = 7000;
+    asked.fn.found(asked.arg, STATUS_OK, &later, "");
+    call = fake_take("schedule");
+    ck_assert_str_eq(call->id, "orders-1/a");
+    call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
+    fake_expect(APP_DONE);
+    expect_counts(1, 1, 0);
+    ck_assert_ptr_nonnull(strstr(fake_verdict.cursor, ".6000.77"));
+    fake_expect_log("jobs_redriven who=ops");
+}
+END_TEST
+
+START_TEST(a_redrive_of_the_history_runs_a_dead_job_that_redis_still_has)
+{
+    static const struct store_job dead = {.id = {"orders-1/a", 10},
+                                          .state = JOB_STATE_DEAD,
+                                          .at_ms = 5000,
+                                          .record = {RECORD, sizeof RECORD - 1}};
+    static const struct store_job waits = {.id = {"orders-1/b", 10}, .state = JOB_STATE_DELAYED};
+    begin_redrive((struct app_bulk){.limit = 0}, false);
+    struct fake_call *call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_OK, &dead);
+    call = fake_take("read_kept");
+    call->fn.read(call->arg, STATUS_OK, &waits);
+    call = fake_take("run");
+    ck_assert_str_eq(call->id, "orders-1/a");
+    ck_assert_str_ne(call->tags, "");
+    call->fn.run(call->arg, STATUS_OK, 9000);
+    fake_expect(APP_DONE);
+    expect_counts(1, 1, 0);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+}
+END_TEST
+
+START_TEST(a_redrive_of_the_history_at_a_rate_keeps_its_limit_over_pages)
+{
+    begin_redrive((struct app_bulk){.limit = 3, .step_us = 1000000}, true);
+    read_last_end("orders-1/a", 5000);
+    read_last_end("orders-1/b", 6000);
+    struct fake_call *first = fake_take("schedule"), *second = fake_take("schedule");
+    ck_assert(first->when.is_absolute && second->when.is_absolute);
+    ck_assert_int_eq(second->when.ms - first->when.ms, 1000);
+    int64_t begun_ms = first->when.ms;
+    first->fn.scheduled(first->arg, STATUS_OK, begun_ms, NULL);
+    second->fn.scheduled(second->arg, STATUS_UNKNOWN, 0, NULL);
+    fake_expect(APP_UNKNOWN);
+    expect_counts(1, 0, 1);
+    struct app_bulk next = {.limit = 3, .step_us = 1000000};
+    static char cursor[FAKE_TEXT_MAX];
+    snprintf(cursor, sizeof cursor, "%s", fake_verdict.cursor);
+    ck_assert(app_cursor_parse(app, slice_of(cursor), &next.list.from));
+    ck_assert_uint_eq(next.list.from.progress.left, 1);
+    ck_assert_int_eq(next.list.from.progress.due_ms, begun_ms + 2000);
+    begin_redrive(next, true);
+    read_last_end("orders-1/a", 5000);
+    struct fake_call *third = fake_take("schedule");
+    ck_assert_int_eq(third->when.ms, begun_ms + 2000);
+    third->fn.scheduled(third->arg, STATUS_OK, third->when.ms, NULL);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+}
+END_TEST
+
+START_TEST(a_dry_redrive_of_the_history_only_counts)
+{
+    begin_redrive((struct app_bulk){.is_dry_run = true}, false);
+    fake_expect(APP_DONE);
+    ck_assert_uint_eq(fake_verdict.counts.matched, 2);
+    expect_counts(0, 0, 0);
+    fake_expect_none();
 }
 END_TEST
 
@@ -473,6 +606,10 @@ Suite *suite(void)
     tcase_add_test(tests, a_dead_job_of_the_history_is_scheduled_anew);
     tcase_add_test(tests, a_delivered_job_is_sent_again_only_on_request);
     tcase_add_test(tests, a_job_on_its_way_to_the_history_is_judged_as_redis_has_it);
+    tcase_add_test(tests, a_redrive_of_the_history_skips_a_job_that_has_ended_again);
+    tcase_add_test(tests, a_redrive_of_the_history_runs_a_dead_job_that_redis_still_has);
+    tcase_add_test(tests, a_redrive_of_the_history_at_a_rate_keeps_its_limit_over_pages);
+    tcase_add_test(tests, a_dry_redrive_of_the_history_only_counts);
     tcase_add_test(tests, a_job_that_cannot_run_again_is_refused);
     tcase_add_test(tests, a_new_run_ends_as_the_store_says);
     tcase_add_test(tests, a_list_of_the_history_goes_on_where_it_ended);

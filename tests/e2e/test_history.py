@@ -207,6 +207,39 @@ def test_a_dead_job_that_redis_has_no_more_is_run_from_the_history(receiver, top
         server.stop()
 
 
+def test_the_dead_jobs_of_the_history_are_redriven_once(receiver, topic, where):
+    server = Duepost("--breaker", "off", "--dead-max", "1", "--history", where)
+    names = [f"j{n}" for n in range(5)]
+    query = f"/jobs/redrive?source=history&topic={topic}"
+    try:
+        for name in names:
+            bury(server, receiver, topic, name, 410, body={"n": name})
+        until(lambda: server.get(f"/jobs/count?state=dead&topic={topic}").expect(200)["count"] == 1, 15, "Redis has one dead job")
+        until(lambda: server.get(f"/jobs/count?state=dead&source=history&topic={topic}").expect(200)["count"] == 5, 15,
+              "the history has all")
+        assert server.request("POST", f"{query}&all=true&dryRun=true").expect(200)["matched"] == 5
+        for name in names:
+            receiver.script(topic, 200, job_id=name)
+        first = server.request("POST", f"{query}&limit=3&pageLimit=2").expect(200)
+        assert (first["matched"], first["done"], first["skipped"]) == (2, 2, 0)
+        second = server.request("POST", f"{query}&limit=3&pageLimit=2&cursor={first['cursor']}").expect(200)
+        assert (second["matched"], second["done"]) == (1, 1) and "cursor" not in second
+        rest = server.request("POST", f"{query}&all=true&perSecond=100").expect(200)
+        assert (rest["matched"], rest["done"], rest["skipped"]) == (5, 2, 3)
+        until(lambda: all(server.get(f"/jobs/{topic}/{name}").expect(200)["state"] == "delivered" for name in names), 20,
+              "all are delivered")
+        again = server.request("POST", f"{query}&all=true").expect(200)
+        assert (again["done"], again["skipped"]) == (0, again["matched"])
+        for name in names:
+            assert [json.loads(request.body) for request in receiver.of(topic, name)] == [{"n": name}] * 2
+    finally:
+        server.stop()
+
+
+def test_a_redrive_of_a_history_that_is_not_kept_is_refused(server, topic):
+    assert server.request("POST", f"/jobs/redrive?source=history&topic={topic}&all=true").fields() == ["source"]
+
+
 def test_a_delivered_job_is_sent_again_only_on_request(keeper, receiver, topic):
     deliver(keeper, receiver, topic, "a", body={"n": 1})
     refused = keeper.run(topic, "a").expect(409)

@@ -1,0 +1,209 @@
+#include "app/history_redrive.h"
+
+#include "app/audit.h"
+#include "app/cursor.h"
+#include "app/ended.h"
+#include "app/lists_private.h"
+#include "app/rerun.h"
+#include "app/use_case.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { AT_ONCE_MAX = 32 }; /* jobs that are read from the history at once, so that others are read, too */
+
+/* Steps:
+ *
+ * 1. see   a page of the history: ids of dead jobs, and when each died
+ * 2. run   each job, unless a later job had its id
+ * 3. end   when each job has its outcome: the counts, and the cursor of the next page */
+struct walk {
+    struct app *app;
+    const struct app_caller *caller;
+    const struct app_bulk *call;
+    app_verdict_fn *fn;
+    void *arg;
+    struct history_position next; /* where the next page begins; 0: the list ends here */
+    struct app_progress progress;
+    struct buffer ids;
+    struct walk_item {
+        struct walk *walk;
+        struct rerun_call call;
+    } * items;
+    size_t count, begun, ended; /* jobs of the page */
+    int64_t begin_ms;           /* when the page's first job is due; 0: at once */
+    struct app_bulk_counts counts;
+};
+
+static void walk_free(struct walk *walk)
+{
+    buffer_fini(&walk->ids);
+    free(walk->items);
+    free(walk);
+}
+
+/* 3. end */
+
+static void walk_end(struct walk *walk)
+{
+    char room[CURSOR_TEXT_MAX + 1];
+    struct buffer cursor = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    if (walk->next.began_ms)
+        cursor_write_history(&cursor, &walk->next, &walk->progress);
+    struct app_verdict verdict = {
+        .end = walk->counts.unknown > 0 ? APP_UNKNOWN : APP_DONE,
+        .counts = walk->counts,
+        .page = {.cursor = buffer_slice(&cursor), .is_of_history = true},
+    };
+    if (walk->counts.matched > 0 && !walk->call->is_dry_run)
+        audit_bulk(walk->caller, "jobs_redriven", walk->call->filter, &walk->counts);
+    walk->fn(walk->arg, &verdict);
+    walk_free(walk);
+}
+
+static void walk_fail(struct walk *walk, enum app_end end, const char *why)
+{
+    walk->fn(walk->arg, &(struct app_verdict){.end = end, .why = slice_of(why)});
+    walk_free(walk);
+}
+
+/* 2. run */
+
+static void run_next(struct walk *);
+
+/* Returns whether nothing has changed, and repeating the call would not change that. */
+static bool is_skipped(enum app_end end)
+{
+    return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||
+           end == APP_NO_BODY || end == APP_EXPIRED || end == APP_UNREADABLE || end == APP_LACKING ||
+           end == APP_NOT_FOUND || end == APP_LEASED || end == APP_INVALID;
+}
+
+static void on_rerun(void *arg, const struct app_verdict *verdict)
+{
+    struct walk *walk = ((struct walk_item *)arg)->walk;
+    if (verdict->end == APP_DONE)
+        walk->counts.done++;
+    else if (is_skipped(verdict->end))
+        walk->counts.skipped++;
+    else
+        walk->counts.unknown++;
+    walk->ended++;
+    run_next(walk);
+}
+
+static void run_next(struct walk *walk)
+{
+    if (walk->ended == walk->count) {
+        walk_end(walk);
+        return;
+    }
+    if (walk->begun == walk->count)
+        return;
+    struct walk_item *item = &walk->items[walk->begun++];
+    rerun(walk->app, walk->caller, &item->call, on_rerun, item);
+}
+
+/* Begins with a few jobs. Each job that has its outcome makes room for the next one. */
+static void run_all(struct walk *walk)
+{
+    size_t first = walk->count < AT_ONCE_MAX ? walk->count : AT_ONCE_MAX;
+    for (size_t i = 0; i < first; i++) {
+        struct walk_item *item = &walk->items[walk->begun++];
+        rerun(walk->app, walk->caller, &item->call, on_rerun, item);
+    }
+}
+
+/* 1. see */
+
+/* Sets the times of a redrive at a rate. The page begins at the time where the previous page ended, or now,
+ * whichever is later. */
+static void place_page(struct walk *walk)
+{
+    int64_t now_ms = clock_wall_ms(), step_us = walk->call->step_us;
+    struct app_progress *progress = &walk->progress;
+    if (!step_us)
+        return;
+    walk->begin_ms = progress->due_ms > now_ms ? progress->due_ms : now_ms;
+    progress->due_ms = walk->begin_ms + ((int64_t)walk->count * step_us + 999) / 1000;
+    for (size_t i = 0; i < walk->count; i++)
+        walk->items[i].call.when =
+            (struct store_when){true, walk->begin_ms + ((int64_t)i * step_us + 999) / 1000};
+}
+
+/* Copies the ids, because the page is borrowed. */
+static bool keep_items(struct walk *walk, const struct history_page *page)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < page->count; i++)
+        bytes += page->rows[i].id.size;
+    walk->items = calloc(page->count + 1, sizeof *walk->items);
+    buffer_init_fallible(&walk->ids, bytes + 1);
+    buffer_reserve(&walk->ids, bytes + 1);
+    if (!walk->items || walk->ids.failed)
+        return false;
+    walk->count = page->count;
+    for (size_t i = 0; i < page->count; i++) {
+        const struct history_row *row = &page->rows[i];
+        struct slice id = {walk->ids.data + walk->ids.size, row->id.size};
+        buffer_append(&walk->ids, row->id);
+        walk->items[i] =
+            (struct walk_item){walk, {.id = id, .is_one_of_many = true, .ended_ms = row->ended_ms}};
+    }
+    return true;
+}
+
+/* Keeps where the next page begins, unless the limit of the action is reached. */
+static void keep_next(struct walk *walk, const struct history_page *page)
+{
+    uint64_t *left = &walk->progress.left;
+    bool is_last = !page->next.is_set || (*left && *left <= page->count);
+    if (is_last) {
+        walk->next.began_ms = 0;
+        return;
+    }
+    *left -= *left ? page->count : 0;
+    walk->next.ended_ms = page->next.ended_ms;
+    walk->next.number = page->next.row;
+}
+
+static void on_page(void *arg, enum status status, const struct history_page *page, const char *why)
+{
+    struct walk *walk = arg;
+    if (status != STATUS_OK) {
+        walk_fail(walk, ended_end_of(status), why);
+        return;
+    }
+    if (!keep_items(walk, page)) {
+        walk_fail(walk, APP_NO_MEMORY, "");
+        return;
+    }
+    keep_next(walk, page);
+    place_page(walk);
+    walk->counts.matched = walk->count;
+    if (walk->count == 0 || walk->call->is_dry_run)
+        walk_end(walk);
+    else
+        run_all(walk);
+}
+
+void app_redrive_history(struct app *app, const struct app_caller *caller, const struct app_bulk *call,
+                         app_verdict_fn *fn, void *arg)
+{
+    if (use_case_is_unready(app, call->list.topic, fn, arg))
+        return;
+    if (!app->history) {
+        use_case_refuse(APP_NO_HISTORY, fn, arg);
+        return;
+    }
+    const struct app_cursor *from = &call->list.from;
+    struct walk *walk = NEW(struct walk);
+    *walk = (struct walk){.app = app, .caller = caller, .call = call, .fn = fn, .arg = arg};
+    walk->progress = from->progress;
+    walk->next.began_ms = from->is_set ? from->began_ms : clock_wall_ms();
+    uint64_t *left = &walk->progress.left;
+    *left = *left && *left < call->limit ? *left : call->limit;
+    struct history_list page = lists_of_history(&call->list, walk->next.began_ms);
+    if (*left && *left < page.max)
+        page.max = *left;
+    history_list(app->history, &page, on_page, walk);
+}
