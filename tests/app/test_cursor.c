@@ -114,22 +114,10 @@ START_TEST(those_of_the_history_may_hold_the_progress_of_a_redrive)
          {.left = 1000000000},
          "h.1893456000000.0.9223372036854775807.0.1000000000"},
     };
-    static const char *const bad[] = {"",
-                                      "h",
-                                      "h.",
-                                      "h.0.2.3",
-                                      "h.1.2",
-                                      "h.1.2.",
-                                      "h.1.2.3.",
-                                      "h.1.2.3.4",
-                                      "h.1.2.3.4.",
-                                      "h.1.2.3.4.5.6",
-                                      "h.-1.2.3",
-                                      "h.x.2.3",
-                                      "g.1.2.3",
-                                      "h.1.2.3.4.-1",
-                                      "h.1.2.3.x.1",
-                                      "h.1.2.3.253402300800000.1"};
+    static const char *const bad[] = {
+        "",        "h",         "h.",           "h.0.2.3",       "h.1.2",
+        "h.1.2.",  "h.1.2.3.4", "h.1.2.3.4.",   "h.1.2.3.4.5.6", "h.-1.2.3",
+        "h.x.2.3", "g.1.2.3",   "h.1.2.3.4.-1", "h.1.2.3.x.1",   "h.1.2.3.253402300800000.1"};
     struct history_position found;
     struct app_progress progress;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
