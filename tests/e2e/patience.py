@@ -6,8 +6,8 @@ import time
 SLOW = float(os.environ.get("DUEPOST_TEST_SLOW", "1"))
 
 
-def until(condition, seconds, what):
-    """Polls condition until it is true and returns what it returned."""
+def until(condition, seconds, what, pause=0.01):
+    """Polls condition until it is true and returns what it returned. pause: seconds between two polls."""
     deadline = time.monotonic() + seconds * SLOW
     while True:
         value = condition()
@@ -15,7 +15,7 @@ def until(condition, seconds, what):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds * SLOW:g} s: {what() if callable(what) else what}")
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def watch(seconds, condition, what):

@@ -38,6 +38,18 @@ def members_of(group):
     return found
 
 
+def naming(text):
+    """The pids of processes whose command line contains text."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and text.encode() in (entry / "cmdline").read_bytes() and is_alive(int(entry.name)):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 def redis_servers_of(directory):
     """The pids of redis-servers that work in directory or name it."""
     found = []

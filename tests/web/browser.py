@@ -1,0 +1,249 @@
+"""A headless Chromium, and the page in it.
+
+The page is used as a person does it: by roles and visible names. check() fails if the page logged an error, violated its
+content security policy, executed a text that a test planted, or made a request to anywhere but loopback."""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import urllib.parse
+
+from selenium import webdriver
+from selenium.common.exceptions import JavascriptException, StaleElementReferenceException, WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.keys import Keys
+
+from patience import SLOW, until
+import processes
+import scratch
+
+CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
+PAUSE = 0.05  # s between two questions to the browser
+
+OPTIONS = [
+    "--headless=new", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1", "--lang=en-US",
+    "--no-first-run", "--no-default-browser-check", "--no-proxy-server", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-default-apps", "--disable-extensions", "--disable-client-side-phishing-detection", "--metrics-recording-only",
+    "--password-store=basic", "--use-mock-keychain", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+
+# Runs before the page's own scripts. Whatever fails the test goes to the console, which outlives a navigation.
+WATCH = """
+document.addEventListener("securitypolicyviolation", event =>
+    console.error("policy violated: " + event.effectiveDirective + " " + event.blockedURI + " " + event.sample));
+window.addEventListener("unhandledrejection", event => console.error("unhandled rejection: " + (event.reason?.stack || event.reason)));
+window.executed = text => console.error("executed: " + text);
+for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = text => console.error("executed: " + name + " " + text);
+"""
+
+# The visible elements of a role, in the order of the page. name: a text that the accessible name contains, or equals.
+FIND = """
+const SELECTORS = {
+    button: "button, [role=button], input[type=submit], input[type=button]",
+    link: "a[href], [role=link]",
+    heading: "h1, h2, h3, h4, [role=heading]",
+    field: "input, textarea, select, [contenteditable=true], [role=textbox], [role=combobox], [role=searchbox]",
+    row: "tr, [role=row], li, [role=listitem]",
+    dialog: "dialog[open], [role=dialog], [role=alertdialog]",
+    toast: "[role=status], [role=alert]",
+    checkbox: "input[type=checkbox], [role=checkbox], [role=switch]",
+    any: "*",
+};
+const [role, name, exact, root] = arguments;
+const squeeze = text => (text || "").replace(/\\s+/g, " ").trim();
+const isVisible = element => element.checkVisibility({checkOpacity: false, checkVisibilityCSS: true}) && element.getClientRects().length > 0;
+const labels = element => [...(element.labels || [])].map(label => label.textContent);
+const referred = element => (element.getAttribute("aria-labelledby") || "").split(" ").filter(Boolean)
+    .map(id => document.getElementById(id)?.textContent);
+const names = element => [element.getAttribute("aria-label"), ...referred(element), ...labels(element), element.title, element.placeholder,
+    role === "field" ? "" : element.innerText, element.value && role === "button" ? element.value : ""].map(squeeze);
+const fits = text => exact ? text === name : text.toLowerCase().includes(name.toLowerCase());
+return [...(root || document).querySelectorAll(SELECTORS[role] || role)].filter(element =>
+    isVisible(element) && (name === null || names(element).some(fits)));
+"""
+
+
+class Browser:
+    def __init__(self):
+        self.profile = scratch.directory("profile")
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for option in [*OPTIONS, f"--user-data-dir={self.profile}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]:
+            options.add_argument(option)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = Service(DRIVER, log_path=str(self.profile / "driver.log"), env={**os.environ, "TZ": "Europe/Berlin", "HOME": str(self.profile)})
+        self.driver = webdriver.Chrome(service=service, options=options)
+        self.driver_pid = service.process.pid
+        self.driver.set_page_load_timeout(30 * SLOW)
+        self.driver.set_script_timeout(60 * SLOW)
+        self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        self.reset()
+
+    def stop(self):
+        try:
+            self.driver.quit()
+        except (WebDriverException, OSError):
+            pass  # it has ended; its processes are ended below
+        for pid in [*processes.naming(str(self.profile)), self.driver_pid]:
+            processes.end(pid)
+
+    def command(self, name, **parameters):
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def script(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def reset(self):
+        """As for a first visit: an empty page, nothing stored, a wide window, light."""
+        first, *others = self.driver.window_handles
+        for handle in others:
+            self.driver.switch_to.window(handle)
+            self.driver.close()
+        self.driver.switch_to.window(first)
+        self.driver.get("about:blank")
+        self.command("Storage.clearDataForOrigin", origin="*", storageTypes="all")
+        self.command("Network.clearBrowserCache")
+        self.size(1440, 900)
+        self.theme("light")
+        self.expected, self.requests, self.bytes = [], [], {}
+        self.read_logs()
+        self.requests, self.bytes, self.messages = [], {}, []
+
+    # what the page did
+
+    def read_logs(self):
+        """Adds what was logged since the last call."""
+        self.messages = getattr(self, "messages", []) + self.driver.get_log("browser")
+        for entry in self.driver.get_log("performance"):
+            event = json.loads(entry["message"])["message"]
+            parameters = event["params"]
+            if event["method"] == "Network.requestWillBeSent":
+                self.requests.append((parameters["requestId"], parameters["request"]["method"], parameters["request"]["url"]))
+            elif event["method"] == "Network.loadingFinished":
+                self.bytes[parameters["requestId"]] = parameters["encodedDataLength"]
+
+    def requested(self, pattern="", method=None):
+        """The URLs that were asked for, in order."""
+        self.read_logs()
+        return [url for _, verb, url in self.requests if re.search(pattern, url) and method in (None, verb)]
+
+    def transferred(self):
+        """{url: bytes, head included} of requests that have ended."""
+        self.read_logs()
+        return {url: self.bytes[request] for request, _, url in self.requests if request in self.bytes}
+
+    def expect(self, *patterns):
+        """Messages of the console that do not fail the test."""
+        self.expected += patterns
+
+    def faults(self):
+        self.read_logs()
+        found = [entry["message"] for entry in self.messages
+                 if entry["level"] in ("SEVERE", "WARNING") or "executed:" in entry["message"]]
+        found = [text for text in found if not any(re.search(pattern, text) for pattern in self.expected)]
+        return found + [f"request to elsewhere: {url}" for _, _, url in self.requests
+                        if urllib.parse.urlsplit(url).hostname not in ("127.0.0.1", None)]
+
+    def check(self):
+        found = self.faults()
+        assert not found, "\n".join(found)
+
+    # the page
+
+    def open(self, server, route="#/"):
+        """Opens a page of the dashboard anew, as from a bookmark."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{server.url}/{route}")
+
+    def go(self, route):
+        """Goes to another page of the dashboard, within the loaded one."""
+        self.script("location.hash = arguments[0]", route)
+
+    def route(self):
+        return self.script("return location.hash")
+
+    def size(self, width, height, scale=1):
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+
+    def theme(self, scheme, motion="no-preference"):
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},
+                                                             {"name": "prefers-reduced-motion", "value": motion}])
+
+    def text(self):
+        return self.script("return document.body ? document.body.innerText : ''")
+
+    def all(self, role, name=None, exact=False, root=None):
+        """Visible elements of a role (see FIND) or of a CSS selector, whose name contains name."""
+        try:
+            return self.script(FIND, role, name, exact, root)
+        except (JavascriptException, StaleElementReferenceException):
+            return []  # the page has just changed
+
+    def await_one(self, role, name=None, exact=False, root=None, seconds=10):
+        """The first of them, once it is there."""
+        return until(lambda: self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is shown\n{self.shown()}", PAUSE)[0]
+
+    def await_none(self, role, name=None, exact=False, root=None, seconds=10):
+        until(lambda: not self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is gone\n{self.shown()}", PAUSE)
+
+    def await_text(self, *texts, seconds=10):
+        """Until all of these texts are shown."""
+        until(lambda: all(text in self.text() for text in texts), seconds,
+              lambda: f"shown: {[text for text in texts if text not in self.text()]}\n{self.shown()}", PAUSE)
+
+    def await_no_text(self, text, seconds=10):
+        until(lambda: text not in self.text(), seconds, lambda: f"no longer shown: {text!r}\n{self.shown()}", PAUSE)
+
+    def await_true(self, expression, *arguments, seconds=10):
+        until(lambda: self.script(f"return ({expression})", *arguments), seconds, lambda: f"{expression}\n{self.shown()}", PAUSE)
+
+    def act(self, role, name, action, exact=False, root=None):
+        """Does action with the element once it is there and enabled; the page may draw it anew meanwhile."""
+        def done():
+            for element in self.all(role, name, exact, root):
+                try:
+                    if element.is_enabled():
+                        self.script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+                        action(element)
+                        return True
+                except WebDriverException as error:
+                    self.last_error = error
+            return False
+        until(done, 10, lambda: f"{role} {name!r} can be used: {getattr(self, 'last_error', 'not there')}\n{self.shown()}", PAUSE)
+
+    def click(self, role, name=None, exact=False, root=None):
+        self.act(role, name, lambda element: element.click(), exact, root)
+
+    def fill(self, name, text, exact=False, root=None):
+        """Replaces what a field has."""
+        def replace(element):
+            if element.tag_name == "select":
+                self.script("""const [select, text] = arguments;
+                    select.value = [...select.options].find(option => option.text.trim() === text || option.value === text).value;
+                    select.dispatchEvent(new Event("input", {bubbles: true})); select.dispatchEvent(new Event("change", {bubbles: true}));""",
+                            element, text)
+                return
+            element.send_keys(Keys.CONTROL, "a")
+            element.send_keys(Keys.DELETE)
+            element.send_keys(text)
+        self.act("field", name, replace, exact, root)
+
+    def press(self, *keys):
+        """Types where the focus is."""
+        actions = webdriver.ActionChains(self.driver)
+        for key in keys:
+            actions.send_keys(key)
+        actions.perform()
+
+    def shown(self):
+        """For messages of failures."""
+        try:
+            return f"at {self.driver.current_url}\n{self.text()[:3000]}\n" + "\n".join(self.faults())
+        except WebDriverException as error:
+            return f"the browser does not answer: {error}"
+
+    def picture(self, path, whole=False):
+        data = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))

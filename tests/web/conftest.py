@@ -1,0 +1,102 @@
+"""Fixtures of the tests in a browser. They take duepost, Redis and receivers from tests/e2e."""
+
+import itertools
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent / "e2e"))
+
+import scratch  # noqa: E402
+from browser import Browser  # noqa: E402
+from duepost import Duepost  # noqa: E402
+from receiver import Receiver  # noqa: E402
+from world import World  # noqa: E402
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser a process."""
+    started = Browser()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def browser(chromium, request):
+    """As on a first visit. A test that passed fails here if its page did what it must not."""
+    chromium.reset()
+    yield chromium
+    if not getattr(request.node, "failed", False):
+        chromium.check()
+
+
+@pytest.fixture(scope="session")
+def world():
+    """A server with something of everything, which tests share; they change only what they add to it."""
+    made = World()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def topic(request):
+    name = re.sub(r"[^A-Za-z0-9]+", "-", request.node.name)[:100].strip("-")
+    return f"{name}.{next(_numbers)}"
+
+
+@pytest.fixture
+def receiver():
+    started = Receiver()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def start():
+    """start(...) starts a Duepost of the test's own."""
+    started = []
+
+    def one(*options, **named):
+        started.append(Duepost(*options, **named))
+        return started[-1]
+    yield one
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def data():
+    """A data directory that outlives the processes of one test."""
+    return scratch.directory("data")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        item.failed = True
+
+
+# script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
+_failed = {}
+
+
+def pytest_runtest_logreport(report):
+    if report.failed:
+        file, _, test = report.nodeid.partition("::")  # the file is named relative to pytest's root directory
+        _failed[f"{HERE / pathlib.Path(file).name}::{test}"] = True
+
+
+def pytest_sessionfinish(session):
+    path = os.environ.get("DUEPOST_TEST_FAILED")
+    if path and not hasattr(session.config, "workeroutput"):
+        pathlib.Path(path).write_text("".join(name + "\n" for name in _failed))
+    scratch.remove()
