@@ -2,6 +2,7 @@
 
 Each part stops the process that it started, by its pid."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -229,6 +230,23 @@ class Postgres:
         ready = next(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pg_isready"))
         await_condition(lambda: subprocess.run([ready, "--quiet", "--host", self._folder], check=False).returncode == 0, 30, "PostgreSQL")
         return self
+
+    def _pids(self):
+        own = str(self._process.pid)
+        children = pathlib.Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        return [int(pid) for pid in (own, *children)]
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """All its processes stand still, while its sockets stay open."""
+        pids = self._pids()
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
     def __exit__(self, *_):
         self._process.send_signal(signal.SIGINT)
