@@ -1,6 +1,7 @@
 """Ended jobs reach the history exactly once, whatever fails on the way."""
 
 import contextlib
+import json
 import pathlib
 import re
 import sqlite3
@@ -9,10 +10,11 @@ import time
 import pytest
 
 from duepost import Duepost
-from patience import until
+from patience import SLOW, until
 from postgres_server import PostgresServer
 from redis_server import RedisServer
 import scratch
+from sentinels import Sentinels
 
 COLUMNS = "topic, job_id, outcome, status, created_at"
 BATCH = 200
@@ -107,8 +109,8 @@ def expected(topic, job_ids, outcome="delivered"):
 def schedule(server, receiver, topic, first, number=BATCH, **members):
     """Schedules jobs in one request; their ids."""
     ids = [f"j{n}" for n in range(first, first + number)]
-    jobs = "[" + ",".join(f'{{"topic":"{topic}","jobId":"{name}","url":"{receiver.url()}","body":{{"n":1}}}}' for name in ids) + "]"
-    reply = server.request("POST", "/jobs", jobs, {"Content-Type": "application/json"})
+    jobs = [{"topic": topic, "jobId": name, "url": receiver.url(), "body": {"n": 1}, **members} for name in ids]
+    reply = server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"})
     assert reply.status in (200, 201, 207), reply.body
     return ids
 
@@ -209,6 +211,35 @@ def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
         assert outcomes(history) == expected(topic, ids)
     finally:
         server.stop()
+
+
+def test_a_failover_that_forgets_the_last_ends_brings_no_row_twice(receiver, topic):
+    """The new primary still has jobs that the history has already. They are delivered and archived once more."""
+    history, nodes = File(), Sentinels(down_after_ms=5000)  # a replica that was cut off for ten times this is not chosen
+    server = Duepost("--history", history.option, redis=nodes.address)
+    try:
+        old = nodes.primary()
+        replicas = [node for node in nodes.nodes if node is not old]
+        schedule(server, receiver, topic, 0, 50, delay=4 * SLOW)
+        until(lambda: old.command("WAIT", "2", "1000") == b":2\r\n", 10, "the replicas have the jobs")
+        for node in replicas:
+            node.command("CONFIG", "SET", "masterauth", "wrong")  # it cannot connect again
+        old.command("CLIENT", "KILL", "TYPE", "replica")
+        until(lambda: len(history.rows()) == 50, 20 + 4 * SLOW, "rows of jobs whose ends no replica has")
+        forgotten = schedule(server, receiver, topic, 50, 20)
+        until(lambda: len(history.rows()) == 70, 20, "rows of jobs that no replica has")
+        old.kill()
+        for node in replicas:
+            node.command("CONFIG", "SET", "masterauth", "")
+        until(lambda: nodes.primary() is not old, 30, "another primary")
+        until(lambda: server.get("/readyz").status == 200, 30, "ready")
+        until(lambda: all(len(receiver.of(topic, f"j{n}")) == 2 for n in range(50)), 60, "the forgotten ends come again")
+        ids = schedule(server, receiver, topic, 70, 20)
+        until(lambda: counter(server, "duepost_outbox_jobs") == 0 and len(history.rows()) == 90, 60, lambda: len(history.rows()))
+        assert outcomes(history) == expected(topic, [f"j{n}" for n in range(50)] + forgotten + ids)
+    finally:
+        server.stop()
+        nodes.stop()
 
 
 def test_beyond_the_backlog_exactly_as_many_are_missing_as_are_counted(receiver, redis, topic):
