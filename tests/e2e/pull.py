@@ -51,13 +51,19 @@ class Waiter:
 
     def __init__(self, server, topic, source="127.0.0.1", receive_bytes=None, **members):
         self.topic = topic
-        self.socket = socket.socket()
+        self.socket = server.connect() if server.tls else self._connect(server, source, receive_bytes)
         self.socket.settimeout(70 * SLOW)
-        if receive_bytes:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        self.socket.bind((source, 0))
-        self.socket.connect((server.host, server.port))
         self.send(**members)
+
+    @staticmethod
+    def _connect(server, source, receive_bytes):
+        link = socket.socket()
+        link.settimeout(70 * SLOW)
+        if receive_bytes:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        link.bind((source, 0))
+        link.connect((server.host, server.port))
+        return link
 
     def send(self, **members):
         body = json.dumps({"wait": 60, **members}).encode()

@@ -1,15 +1,18 @@
 """The API over TLS: certificates, their change while it runs, and the same care with what comes in."""
 
 import concurrent.futures
+import contextlib
 import shutil
 import signal
 import socket
 import ssl
+import struct
 
 import pytest
 
 from duepost import Duepost, run
 from patience import SLOW, until
+from pull import Waiter, await_waiting, end, make_pull, name
 from test_cli import ask
 from tls import Authority
 from tokens import TokenFile
@@ -71,6 +74,40 @@ def test_a_job_s_life(server, receiver, topic):
     server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
     server.cancel(topic, "b").expect(200)
     assert "duepost_jobs" in server.get("/metrics").body.decode()
+
+
+def leave_politely(link):
+    """Sends close_notify first."""
+    link.setblocking(False)
+    with contextlib.suppress(ssl.SSLError):  # the server's close_notify has not come yet
+        link.unwrap()
+    link.close()
+
+
+def leave_without_a_word(link):
+    link.close()
+
+
+def leave_with_a_reset(link):
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    link.close()
+
+
+@pytest.mark.parametrize("leave", [leave_politely, leave_without_a_word, leave_with_a_reset])
+def test_a_worker_waits_and_leases_nothing_after_it_has_left(server, topic, leave):
+    make_pull(server, topic)
+    for number in range(5):
+        waiter = Waiter(server, topic)
+        await_waiting(server, 1)
+        leave(waiter.socket)
+        await_waiting(server, 0)
+        waiter = Waiter(server, topic)
+        await_waiting(server, 1)
+        server.schedule(topic=topic, jobId=str(number), body="x" * 20_000)
+        job, = waiter.jobs()
+        assert (job["jobId"], job["attempt"], len(job["body"])) == (str(number), 1, 20_000)
+        end(server, "complete", topic, name(job)).expect(200)
+        waiter.leave()
 
 
 def test_bodies_of_every_size(server, topic):
