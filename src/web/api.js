@@ -1,0 +1,150 @@
+// Requests to duepost's public API.
+//
+//   const { body, etag } = await get(path`/jobs/${topic}/${jobId}`);
+//   await get("/jobs", { state: "dead", limit: 100 });            a query leaves out empty members
+//   await patch(path`/topics/${topic}`, { paused: true });
+//   await put(path`/jobs/${topic}/${jobId}`, job, { ifMatch: etag });
+//   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal })
+//
+// Each returns {status, body, etag, headers} of a 2xx answer, and else throws an ApiError: status (0: no answer),
+// title, detail, errors ([{field, detail}]), body. A request that gets 401 waits for the login and is sent again.
+//
+//   can("manage", topic)  whether the token has this scope, for this topic if one is given
+//   whyNot("manage")      the reason for a disabled button, or undefined
+//
+// The token is kept in this module's memory only: a reload asks for it again.
+
+import { m } from "./lib.js";
+import { connectionAnswered, connectionLost } from "./connection.js";
+import { queryText } from "./router.js";
+
+export class ApiError extends Error {
+  constructor(status, problem) {
+    super(problem.detail ?? problem.title ?? `HTTP ${status}`);
+    this.name = "ApiError";
+    this.status = status;
+    this.title = problem.title ?? `HTTP ${status}`;
+    this.detail = problem.detail ?? "";
+    this.errors = problem.errors ?? [];
+    this.body = problem;
+  }
+}
+
+// session.isLocked: the server asked for a token and has not accepted one yet.
+export const session = { isLocked: false, hasToken: false, access: null };
+
+let token = null;
+let unlocked = null; // resolved by the login
+
+// Encodes what is put in: path`/jobs/${topic}/${jobId}`.
+export function path(texts, ...values) {
+  return texts.reduce((all, text, i) => all + encodeURIComponent(values[i - 1]) + text);
+}
+
+export const get = (where, query, options) => request("GET", where, undefined, { ...options, query });
+export const post = (where, body, options) => request("POST", where, body, options);
+export const put = (where, body, options) => request("PUT", where, body, options);
+export const patch = (where, body, options) => request("PATCH", where, body, options);
+export const del = (where, body, options) => request("DELETE", where, body, options);
+
+// Tries a token. Throws an ApiError if the server does not accept it.
+export async function login(text) {
+  const access = await send("GET", "/access", undefined, { token: text });
+  token = text;
+  session.access = access.body;
+  session.hasToken = true;
+  session.isLocked = false;
+  unlocked?.resolve();
+  unlocked = null;
+  m.redraw();
+}
+
+export function logout() {
+  token = null;
+  session.hasToken = false;
+  lock();
+  m.redraw();
+}
+
+// Asks what this browser may do. Called once at start.
+export async function loadAccess() {
+  session.access = (await get("/access")).body;
+  m.redraw();
+}
+
+export function can(scope, topic) {
+  const access = session.access;
+  if (!access?.scopes) return true;
+  if (!access.scopes.includes(scope)) return false;
+  return topic === undefined || !access.topics || access.topics.some((pattern) => reaches(pattern, topic));
+}
+
+export function whyNot(scope, topic) {
+  if (can(scope, topic)) return undefined;
+  return can(scope) ? `Your token does not reach the topic ${topic}` : `Your token lacks the scope "${scope}"`;
+}
+
+function reaches(pattern, topic) {
+  const own = topic.split("~")[0];
+  return pattern.endsWith("*") ? own.startsWith(pattern.slice(0, -1)) : own === pattern;
+}
+
+async function request(method, where, body, options = {}) {
+  for (;;) {
+    if (session.isLocked) await unlocked.promise;
+    const used = token;
+    try {
+      return await send(method, where, body, { ...options, token: used });
+    } catch (error) {
+      if (error.status !== 401) throw error;
+      if (used === token) lock();
+    }
+  }
+}
+
+function lock() {
+  if (session.isLocked) return;
+  session.isLocked = true;
+  let resolve;
+  const promise = new Promise((fulfil) => (resolve = fulfil));
+  unlocked = { promise, resolve };
+  m.redraw();
+}
+
+async function send(method, where, body, options) {
+  const answer = await ask(method, where, body, options);
+  const text = await answer.text();
+  const parsed = parse(text, answer.headers.get("Content-Type") ?? "");
+  if (!answer.ok) throw new ApiError(answer.status, typeof parsed === "object" && parsed ? parsed : { detail: text });
+  return { status: answer.status, body: parsed, etag: answer.headers.get("ETag"), headers: answer.headers };
+}
+
+async function ask(method, where, body, { query, ifMatch, headers = {}, signal, token: bearer }) {
+  const text = queryText(query);
+  const url = new URL(where.replace(/^\//, "") + (text ? `?${text}` : ""), document.baseURI);
+  const all = { Accept: "application/json, application/problem+json", ...headers };
+  if (body !== undefined && body !== null) all["Content-Type"] ??= "application/json";
+  if (ifMatch) all["If-Match"] = ifMatch;
+  if (bearer) all.Authorization = `Bearer ${bearer}`;
+  try {
+    const answer = await fetch(url, {
+      method, headers: all, signal, cache: "no-store", credentials: "omit", redirect: "error",
+      body: body === undefined || body === null ? undefined : typeof body === "string" ? body : JSON.stringify(body),
+    });
+    connectionAnswered();
+    return answer;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    connectionLost();
+    throw new ApiError(0, { title: "No answer", detail: "The server did not answer. The page goes on when it is back." });
+  }
+}
+
+function parse(text, type) {
+  if (!text || !/json/.test(type)) return text || null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,17 @@
+// The list of keys that `?` shows.
+
+import { m } from "./lib.js";
+import { allKeys } from "./keys.js";
+import { Dialog } from "./parts/dialog.js";
+
+const LISTS = [
+  { keys: "↑ ↓", text: "Move in a list" },
+  { keys: "Enter", text: "Open the row" },
+  { keys: "Space", text: "Select the row" },
+  { keys: "Esc", text: "Close a dialog, leave the search" },
+];
+
+export const KeyHelp = {
+  view: ({ attrs: { onclose } }) =>
+    m(Dialog, { title: "Keyboard", onclose }, m("dl.keys", [...allKeys(), ...LISTS].map((one) => m("div", m("dt", one.keys.split(" ").map((key) => m("kbd", key))), m("dd", one.text))))),
+};

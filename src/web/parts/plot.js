@@ -1,0 +1,116 @@
+// Plot: m(Plot, {label, from, step, series, format, height, isBars, ticks}). Chart.js, loaded with the first plot.
+//
+//   from, step  the time of the first value in ms, and the distance of two values in seconds
+//   series      [{name: "delivered", kind: "delivered", values: [numbers or null]}]; kind gives colour and dash pattern
+//   format      (value) => text, for axis and tooltip
+//   isBars      bars instead of lines, stacked; ticks: texts for the bars instead of times
+//   summary     a sentence for screen readers
+//
+// It draws only when its values change and the tab is visible, without animation.
+
+import { m, loadChart } from "../lib.js";
+import { onTheme } from "../theme.js";
+import { time } from "../format.js";
+
+const DASHES = { retried: [6, 3], dead: [2, 2], cancelled: [8, 3, 2, 3] };
+
+export function Plot() {
+  let chart = null;
+  let drawn = null;
+  let isGone = false;
+  let stopTheme = null;
+
+  const draw = (attrs) => {
+    if (!chart || document.hidden) return;
+    const print = fingerprint(attrs);
+    if (print === drawn) return;
+    drawn = print;
+    fill(chart, attrs);
+    chart.update("none");
+  };
+
+  const create = async (vnode) => {
+    const Chart = await loadChart().catch(() => null);
+    if (!Chart || isGone) return;
+    chart = new Chart(vnode.dom.querySelector("canvas"), { type: vnode.attrs.isBars ? "bar" : "line", data: { labels: [], datasets: [] }, options: {} });
+    draw(latest);
+  };
+
+  let latest = null;
+  return {
+    oncreate: (vnode) => {
+      stopTheme = onTheme(() => {
+        drawn = null;
+        draw(latest);
+      });
+      create(vnode);
+    },
+    onupdate: ({ attrs }) => draw(attrs),
+    onremove: () => {
+      isGone = true;
+      stopTheme?.();
+      chart?.destroy();
+    },
+    view: ({ attrs }) => {
+      latest = attrs;
+      return m("figure.plot", { style: { height: `${attrs.height ?? 180}px` } },
+        m("canvas", { role: "img", "aria-label": attrs.summary ? `${attrs.label}. ${attrs.summary}` : attrs.label }));
+    },
+  };
+}
+
+function fingerprint({ from, step, series }) {
+  return `${from} ${step} ${series.map((one) => `${one.name} ${one.values.join()}`).join(";")}`;
+}
+
+// Reads a colour of the theme: the canvas does not know CSS variables.
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function fill(chart, attrs) {
+  const length = Math.max(0, ...attrs.series.map((one) => one.values.length));
+  chart.data.labels = attrs.ticks ?? Array.from({ length }, (_, i) => attrs.from + i * attrs.step * 1000);
+  attrs.series.forEach((one, i) => {
+    chart.data.datasets[i] = Object.assign(chart.data.datasets[i] ?? {}, dataset(one, attrs));
+  });
+  chart.data.datasets.length = attrs.series.length;
+  chart.options = options(attrs);
+}
+
+function dataset(one, attrs) {
+  const colour = css(`--plot-${one.kind ?? one.name}`) || css("--accent");
+  return {
+    label: one.name, data: one.values, borderColor: colour, backgroundColor: attrs.isBars ? colour : `${colour}22`,
+    borderWidth: attrs.isBars ? 0 : 1.5, borderDash: attrs.isBars ? [] : DASHES[one.kind ?? one.name] ?? [],
+    pointRadius: 0, pointHitRadius: 8, tension: 0, spanGaps: false, fill: !attrs.isBars && Boolean(one.isFilled), stack: attrs.isBars ? "all" : undefined,
+    barPercentage: 0.9, categoryPercentage: 0.95,
+  };
+}
+
+function options({ format = String, ticks, step, isBars }) {
+  const text = css("--text-soft");
+  const lines = css("--line");
+  const font = { family: css("--font"), size: 11 };
+  const label = (at) => (ticks ? at : plotTime(at, step));
+  return {
+    animation: false, responsive: true, maintainAspectRatio: false, normalized: true, events: ["mousemove", "mouseout"],
+    interaction: { mode: "index", intersect: false },
+    scales: {
+      x: { stacked: isBars, grid: { display: false, borderColor: lines }, ticks: { color: text, font, maxRotation: 0, autoSkipPadding: 24, callback(value) { return label(this.getLabelForValue(value)); } } },
+      y: { stacked: isBars, beginAtZero: true, grid: { color: lines, drawBorder: false }, ticks: { color: text, font, maxTicksLimit: 5, callback: (value) => format(value) } },
+    },
+    plugins: {
+      legend: { display: false },
+      tooltip: {
+        animation: false, callbacks: {
+          title: (items) => (items.length ? (ticks ? items[0].label : time(Number(items[0].label))) : ""),
+          label: (item) => ` ${item.dataset.label}: ${format(item.raw)}`,
+        },
+      },
+    },
+  };
+}
+
+function plotTime(at, step) {
+  const parts = step >= 86_400 ? { month: "short", day: "numeric" } : step >= 3600 ? { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  return new Intl.DateTimeFormat(undefined, parts).format(at);
+}

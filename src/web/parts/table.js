@@ -1,0 +1,69 @@
+// Table: m(Table, {label, columns, rows, key, href, empty, sort, onsort}).
+//
+//   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, help}]
+//            The first column's view is the row's link if href is given. `sort` makes the heading a button.
+//   rows     an array, or null while it is being loaded
+//   key      (row) => text that names the row
+//   href     (row) => address of the row's page; Enter opens it
+//   sort     {by: "ready", isDown: true}: the order at first; onsort(sort) is called when it changes
+//   empty    what is shown without rows
+//   more     vnode below the rows, e.g. a button
+//
+// Keyboard: arrows, Home and End move between rows; Enter opens; headings are buttons.
+
+import { m } from "../lib.js";
+import { moveAmongRows } from "./rows.js";
+
+export function Table({ attrs }) {
+  let sort = attrs.sort ?? null;
+  const sortBy = (column, onsort) => {
+    sort = { by: column.name, isDown: sort?.by === column.name ? !sort.isDown : Boolean(column.isNumber) };
+    onsort?.(sort);
+  };
+  return {
+    view: ({ attrs: { label, columns, rows, key, href, empty, onsort, more } }) => {
+      if (rows === null || rows === undefined) return m(".loading", { role: "status" }, "Loading…");
+      if (rows.length === 0 && empty) return empty;
+      return m(".table-box",
+        m("table", { "aria-label": label },
+          m("thead", m("tr", columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
+          m("tbody", { onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, key, href)))),
+        more);
+    },
+  };
+}
+
+function heading(column, sort, onclick) {
+  const isBy = sort?.by === column.name;
+  const order = isBy ? (sort.isDown ? "descending" : "ascending") : undefined;
+  const name = `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`;
+  return m("th", { scope: "col", class: name, "aria-sort": order, title: column.help },
+    column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title);
+}
+
+function line(row, i, columns, key, href) {
+  const to = href?.(row);
+  return m("tr", { key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
+    columns.map((column, c) =>
+      m("td", { class: `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`, "data-title": column.title },
+        c === 0 && to ? m("a.row-link", { href: to, tabindex: -1 }, column.view(row)) : column.view(row))));
+}
+
+function openRow(event, to) {
+  if (event.target.closest("a, button, input, select, label") || String(getSelection())) return;
+  location.hash = to;
+}
+
+function sorted(rows, columns, sort) {
+  const column = sort && columns.find((one) => one.name === sort.by);
+  if (!column?.sort) return rows;
+  const way = sort.isDown ? -1 : 1;
+  return rows.map((row) => [column.sort(row), row]).sort((a, b) => way * compare(a[0], b[0])).map((pair) => pair[1]);
+}
+
+function compare(a, b) {
+  if (a === b) return 0;
+  if (a === null || a === undefined) return -1;
+  if (b === null || b === undefined) return 1;
+  return typeof a === "string" ? a.localeCompare(b) : a - b;
+}

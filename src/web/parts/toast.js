@@ -1,0 +1,62 @@
+// Short notices at the bottom. Screen readers are told politely.
+//
+//   toast("Paused orders.")                              gone after 5 s
+//   toast("Deleted.", {undo: () => …, seconds: 5})        with a button "Undo"
+//   toast("Not saved", {kind: "bad"})                    stays 10 s
+//   later("Deleting 3 jobs", send, {seconds: 5})         for what cannot be undone: waits with "Undo", then calls send.
+//       Returns a promise of true after send was called (its errors are thrown), of false after Undo.
+
+import { m } from "../lib.js";
+import { Icon } from "./icon.js";
+
+let toasts = [];
+let nextId = 1;
+
+export function toast(text, { undo, seconds, kind = "ok", onend } = {}) {
+  const one = { id: nextId++, text, undo, kind, onend };
+  const wait = seconds ?? (kind === "bad" ? 10 : 5);
+  one.seconds = wait;
+  one.timer = setTimeout(() => end(one), wait * 1000);
+  toasts = [...toasts.slice(-3), one];
+  m.redraw();
+  return () => end(one);
+}
+
+export function later(text, send, { seconds = 5 } = {}) {
+  return new Promise((resolve, reject) => {
+    let isUndone = false;
+    toast(text, {
+      seconds,
+      undo: () => {
+        isUndone = true;
+      },
+      onend: () => {
+        if (isUndone) resolve(false);
+        else Promise.resolve().then(send).then(() => resolve(true), reject);
+      },
+    });
+  });
+}
+
+function end(one) {
+  if (!toasts.includes(one)) return;
+  clearTimeout(one.timer);
+  toasts = toasts.filter((other) => other !== one);
+  one.onend?.();
+  m.redraw();
+}
+
+function undo(one) {
+  one.undo();
+  end(one);
+}
+
+export const Toasts = {
+  view: () =>
+    m(".toasts", { role: "status", "aria-live": "polite", "aria-label": "Notices" },
+      toasts.map((one) =>
+        m(`.toast.is-${one.kind}`, { key: one.id },
+          m("span", one.text),
+          one.undo ? m("button.quiet", { type: "button", onclick: () => undo(one) }, "Undo") : null,
+          one.undo ? null : m("button.quiet", { type: "button", "aria-label": "Dismiss", onclick: () => end(one) }, m(Icon, { name: "close" }))))),
+};

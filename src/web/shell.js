@@ -1,0 +1,132 @@
+// The frame around each page: rail, header, notices, dialogs; loads the page's module and moves the focus to it.
+
+import { m } from "./lib.js";
+import { route, href, onRoute } from "./router.js";
+import { routes, findRoute } from "./routes.js";
+import { session, logout } from "./api.js";
+import { connection } from "./connection.js";
+import { useClock } from "./clock.js";
+import { theme, nextTheme } from "./theme.js";
+import { helpIsOpen, showHelp } from "./keys.js";
+import { ago } from "./format.js";
+import { Login } from "./login.js";
+import { Search } from "./search.js";
+import { KeyHelp } from "./key_help.js";
+import { Icon } from "./parts/icon.js";
+import { Toasts } from "./parts/toast.js";
+import { Confirmation } from "./parts/dialog.js";
+import { Problem } from "./parts/problem.js";
+
+const page = { place: "", found: null, component: null, error: null };
+
+// Shows the page of the route; the old one stays until the new module is there.
+async function openPage() {
+  const place = JSON.stringify(route.segments);
+  if (place === page.place && !page.error) return;
+  const isFirst = page.place === "";
+  page.place = place;
+  const found = findRoute(route.segments);
+  let component = NotFound;
+  let error = null;
+  try {
+    if (found) component = (await found.route.load()).default;
+  } catch (problem) {
+    error = problem;
+  }
+  if (page.place !== place) return;
+  Object.assign(page, { found, component, error, key: place });
+  document.title = titleOf(component, found);
+  m.redraw();
+  if (!isFirst) requestAnimationFrame(focusPage);
+}
+
+function titleOf(component, found) {
+  const { title } = component;
+  const text = typeof title === "function" ? title(found?.params ?? {}) : title ?? found?.route.name;
+  return text ? `${text} · duepost` : "duepost";
+}
+
+function focusPage() {
+  window.scrollTo(0, 0);
+  document.getElementById("main")?.focus({ preventScroll: true });
+}
+
+const NotFound = {
+  title: "No such page",
+  view: () => m(".empty", m("h1", "No such page"), m("p", m("a", { href: href() }, "Back to the overview"))),
+};
+
+export function Shell() {
+  return {
+    oninit: () => {
+      onRoute(openPage);
+      openPage();
+    },
+    view: () => [
+      m("a.skip", { href: "#main", onclick: skip }, "Skip to content"),
+      m(Rail),
+      m(Header),
+      m(Lost),
+      m("main#main", { tabindex: -1 }, session.isLocked ? m(Login) : content()),
+      m(Toasts),
+      m(Confirmation),
+      helpIsOpen() ? m(KeyHelp, { onclose: () => showHelp(false) }) : null,
+    ],
+  };
+}
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+function content() {
+  if (page.error) return m(Problem, { error: { title: "The page could not be loaded", detail: page.error.message }, retry: openPage });
+  if (!page.component) return null;
+  return m(".page", { key: page.key }, m(page.component, { params: page.found?.params ?? {}, query: route.query }));
+}
+
+const Rail = {
+  view: () =>
+    m("nav.rail", { "aria-label": "Pages" },
+      m("a.brand", { href: href(), "aria-label": "duepost, overview" }, m("img", { src: new URL("./icon.svg", import.meta.url).href, alt: "", width: 24, height: 24 }), m("span", "duepost")),
+      m("ul", routes.filter((one) => one.name).map(railItem))),
+};
+
+function railItem(one) {
+  const isHere = (route.segments[0] ?? "") === (one.path[0] ?? "");
+  return m("li", { class: one.path[0] ? `to-${one.path[0]}` : "to-overview" },
+    m("a", { href: href(one.path), "aria-current": isHere ? "page" : undefined, title: `g ${one.key}` }, m(Icon, { name: one.icon }), m("span", one.name)));
+}
+
+const Header = {
+  view: () =>
+    m("header.top", m(Search), m(".top-end", m(Connection), who(), themeButton(),
+      m("button.quiet.wide-only", { type: "button", "aria-label": "Keyboard", title: "Keyboard (?)", onclick: () => showHelp(true) }, m(Icon, { name: "keys" })))),
+};
+
+const Connection = {
+  view: () => m("span.connection", { class: connection.isOk ? "is-ok" : "is-lost", title: connection.isOk ? "Connected" : "No connection" },
+    m("span.dot", { "aria-hidden": "true" }), m("span", connection.isOk ? "Live" : "Offline")),
+};
+
+function who() {
+  if (!session.hasToken) return null;
+  const name = session.access?.name ?? "token";
+  return m("span.who", m(Icon, { name: "user" }), m("span", name), m("button.quiet", { type: "button", onclick: logout }, "Log out"));
+}
+
+function themeButton() {
+  const names = { system: "as the system", light: "light", dark: "dark" };
+  return m("button.quiet", { type: "button", "aria-label": `Theme: ${names[theme()]}`, title: `Theme: ${names[theme()]}`, onclick: nextTheme }, m(Icon, { name: theme() }));
+}
+
+// Says that the connection is lost, without taking the page away.
+function Lost() {
+  let stop = null;
+  return {
+    oninit: () => (stop = useClock()),
+    onremove: () => stop(),
+    view: () => m(".lost", { role: "status" }, connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. What you see is from before. Trying again…`)),
+  };
+}
