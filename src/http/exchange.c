@@ -110,18 +110,25 @@ static bool is_whole(struct exchange *exchange)
     return false;
 }
 
-void exchange_answer(struct exchange *exchange, unsigned status, const struct http_header *headers,
-                     size_t count, struct slice body)
+void exchange_answer_as(struct exchange *exchange, unsigned status, struct slice content_type,
+                        const struct http_header *headers, size_t count, struct slice body)
 {
     struct http_answer answer = {
         .status = status,
-        .content_type = status < 400 ? SLICE("application/json") : exchange->dialect->error_type,
+        .content_type = content_type,
         .headers = headers,
         .header_count = count,
         .body = body,
     };
     if (is_whole(exchange))
         give_answer(exchange, &answer);
+}
+
+void exchange_answer(struct exchange *exchange, unsigned status, const struct http_header *headers,
+                     size_t count, struct slice body)
+{
+    struct slice type = status < 400 ? SLICE("application/json") : exchange->dialect->error_type;
+    exchange_answer_as(exchange, status, type, headers, count, body);
 }
 
 void exchange_answer_watched(struct exchange *exchange, struct slice body,
@@ -146,9 +153,7 @@ void exchange_answer_watched(struct exchange *exchange, struct slice body,
 
 void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
 {
-    struct http_answer answer = {.status = 200, .content_type = content_type, .body = body};
-    if (is_whole(exchange))
-        give_answer(exchange, &answer);
+    exchange_answer_as(exchange, 200, content_type, NULL, 0, body);
 }
 
 /* ---- errors ---- */

@@ -58,6 +58,10 @@ void exchange_answer(struct exchange *, unsigned status, const struct http_heade
 void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end)(void *arg, bool was_sent),
                              void *arg);
 
+/* Answers with this type, which may be empty. */
+void exchange_answer_as(struct exchange *, unsigned status, struct slice content_type,
+                        const struct http_header *headers, size_t count, struct slice body);
+
 /* Answers 200 with a text of this type. */
 void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 

@@ -17,13 +17,14 @@ void route_check_table(const struct dialect *dialect)
                                      (method->scopes == 0) == (method->reach == REACH_FREE)));
 }
 
-/* Decodes one segment. Only the second one, a jobId, may contain an encoded slash. */
+/* Decodes one segment, and separates it from the one before it. The first one, a topic, may not contain an
+ * encoded slash. */
 static bool take_segment(struct buffer *path, struct slice segment, size_t index)
 {
     size_t before = path->size;
-    if (index == 1)
+    if (index > 0)
         buffer_append_byte(path, '/');
-    return percent_decode(segment, index == 0 ? '/' : '\0', path) && path->size > before + index;
+    return percent_decode(segment, index == 0 ? '/' : '\0', path) && path->size > before + (index > 0);
 }
 
 static bool path_matches(const char *pattern, struct slice target, struct buffer *path)

@@ -55,6 +55,7 @@ enum option_id {
     OPTION_ANSWER_TIMEOUT,
     OPTION_IDEMPOTENCY_WINDOW,
     OPTION_RETRY_SCHEDULE,
+    OPTION_DASHBOARD,
     OPTION_BREAKER,
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
@@ -133,6 +134,7 @@ struct options {
     int64_t header_timeout_ms, body_timeout_ms, answer_timeout_ms;
     int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
+    bool has_dashboard;
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;

@@ -452,6 +452,18 @@ const struct option option_table[OPTION_COUNT] = {
                     "Each is counted from the end of the failed attempt. Empty: one attempt, no retries.",
             .may_reload = true,
         },
+    [OPTION_DASHBOARD] =
+        {
+            .name = "dashboard",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(has_dashboard),
+            .fallback = "on",
+            .help = "the dashboard, a page at / for people",
+            .text =
+                "The page asks the API, so it shows and does what the user's token allows. It loads nothing\n"
+                "from elsewhere.",
+        },
     [OPTION_BREAKER] =
         {
             .name = "breaker",

@@ -19,6 +19,7 @@
 #include "io/time_zones.h"
 #include "server/listener.h"
 #include "store/shard.h"
+#include "web/web.h"
 #include "worker/archiver.h"
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
@@ -170,6 +171,8 @@ static void start_api(struct reactor *reactor)
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
     site_add(reactor->site, &api_dialect, reactor->api);
+    if (reactor->options.options->has_dashboard)
+        site_add(reactor->site, &web_dialect, NULL);
     if (!reactor->options.waits_to_listen)
         start_server(reactor);
     if (reactor->options.health_fd >= 0)

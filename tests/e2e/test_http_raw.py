@@ -21,7 +21,7 @@ DEADLINE = 0.7
 def hasty():
     """It knows the name that nginx sends, that of its upstream: SECOND is refused for nothing but what stands around it."""
     started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s",
-                      "--hosts", "duepost")
+                      "--hosts", "duepost", "--dashboard", "off")
     started.schedule(**VICTIM)
     yield started
     started.stop()

@@ -1,0 +1,137 @@
+#include "web/web.h"
+
+#include <string.h>
+
+#include "http/exchange.h"
+#include "http/origin.h"
+#include "web/web_files.h"
+
+enum { HEADERS_MAX = 8 };
+
+#define CONTENT_POLICY                                                                                       \
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "     \
+    "frame-ancestors 'none'"
+
+static const struct http_header common[] = {
+    {SLICE("Content-Security-Policy"), SLICE(CONTENT_POLICY)},
+    {SLICE("X-Content-Type-Options"), SLICE("nosniff")},
+    {SLICE("Referrer-Policy"), SLICE("no-referrer")},
+    {SLICE("Vary"), SLICE("Accept-Encoding")},
+};
+
+enum { COMMON_COUNT = sizeof common / sizeof *common };
+
+/* Returns whether a list such as "gzip, br;q=0.5" has the coding, and does not refuse it with q=0. */
+static bool accepts(struct slice list, struct slice coding)
+{
+    for (struct slice item; list.size;) {
+        struct slice name, weight;
+        slice_cut(list, ',', &item, &list);
+        slice_cut(item, ';', &name, &weight);
+        name = slice_trim(name);
+        weight = slice_trim(weight);
+        bool is_refused = slice_equal(weight, SLICE("q=0")) || slice_equal(weight, SLICE("q=0.0")) ||
+                          slice_equal(weight, SLICE("q=0.00")) || slice_equal(weight, SLICE("q=0.000"));
+        if (slice_equal_nocase(name, coding) || slice_equal(name, SLICE("*")))
+            return !is_refused;
+    }
+    return false;
+}
+
+static void answer_file(struct exchange *exchange, const struct web_file *file, bool is_compressed,
+                        const struct http_header *more, size_t count)
+{
+    struct http_header headers[HEADERS_MAX];
+    size_t all = 0;
+    for (size_t i = 0; i < COMMON_COUNT; i++)
+        headers[all++] = common[i];
+    for (size_t i = 0; i < count; i++)
+        headers[all++] = more[i];
+    if (is_compressed)
+        headers[all++] = (struct http_header){SLICE("Content-Encoding"), SLICE("gzip")};
+    exchange_answer_as(exchange, 200, file->type, headers, all, file->gzip);
+}
+
+/* Without tokens, a page of another site must not see that duepost runs here, as with the API. */
+static bool is_admitted(struct exchange *exchange)
+{
+    return exchange->site->options.tokens || origin_admit(exchange);
+}
+
+/* ---- / ---- */
+
+/* The browser asks each time whether the page is still the same. */
+static void index_handle(struct exchange *exchange)
+{
+    char tag[64];
+    struct buffer quoted = {.data = tag, .capacity = sizeof tag, .max = sizeof tag - 1};
+    struct slice codings = http_request_header(exchange->request, "Accept-Encoding");
+    struct slice seen = http_request_header(exchange->request, "If-None-Match");
+    bool is_compressed = accepts(codings, SLICE("gzip"));
+    if (!is_admitted(exchange))
+        return;
+    buffer_printf(&quoted, "\"%.*s%s\"", SLICE_ARG(web_hash), is_compressed ? "" : "-plain");
+    struct http_header headers[] = {{SLICE("ETag"), buffer_slice(&quoted)},
+                                    {SLICE("Cache-Control"), SLICE("no-cache")}};
+    struct web_file page = {.type = SLICE("text/html; charset=utf-8"),
+                            .gzip = is_compressed ? web_index_gzip : web_index};
+    if (memmem(seen.data, seen.size, quoted.data, quoted.size))
+        exchange_answer_as(exchange, 304, SLICE(""), headers, 2, SLICE(""));
+    else
+        answer_file(exchange, &page, is_compressed, headers, 2);
+}
+
+/* ---- /web/<hash>/... ---- */
+
+static const struct web_file *find_file(struct slice path)
+{
+    for (size_t i = 0; i < web_file_count; i++)
+        if (slice_equal(web_files[i].path, path))
+            return &web_files[i];
+    return NULL;
+}
+
+static void file_handle(struct exchange *exchange)
+{
+    static const struct http_header forever = {SLICE("Cache-Control"),
+                                               SLICE("public, max-age=31536000, immutable")};
+    struct slice hash, path;
+    struct slice codings = http_request_header(exchange->request, "Accept-Encoding");
+    slice_cut(exchange->key, '/', &hash, &path);
+    const struct web_file *file = find_file(path);
+    if (!is_admitted(exchange))
+        return;
+    if (!file || !slice_equal(hash, web_hash))
+        exchange_refuse(exchange, 404, "There is no such file; load the page again.");
+    else if (http_request_has_header(exchange->request, "Accept-Encoding") &&
+             !accepts(codings, SLICE("gzip")))
+        exchange_refuse(exchange, 406, "The file is there as gzip only: accept it.");
+    else
+        answer_file(exchange, file, true, &forever, 1);
+}
+
+/* ---- the dialect ---- */
+
+static bool names_of_file(struct buffer *text, struct route_names *names)
+{
+    names->key = buffer_slice(text);
+    return true;
+}
+
+static void write_error(struct buffer *body, const struct exchange_error *error)
+{
+    buffer_printf(body, "%.*s\n", SLICE_ARG(error->detail));
+}
+
+static const struct route routes[] = {
+    {.path = "/", .methods = {{"GET", "GET /", index_handle, REACH_FREE}}},
+    {.path = "/web/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
+    {.path = "/web/:/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
+};
+
+const struct dialect web_dialect = {
+    .routes = routes,
+    .route_count = sizeof routes / sizeof *routes,
+    .error_type = SLICE("text/plain; charset=utf-8"),
+    .write_error = write_error,
+};
