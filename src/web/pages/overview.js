@@ -2,18 +2,40 @@
 
 import { m } from "../lib.js";
 import { live, follow } from "../live.js";
-import { number } from "../format.js";
-import { href } from "../router.js";
-import { Page, Card } from "../parts/page.js";
-import { State } from "../parts/state.js";
+import { connection } from "../connection.js";
+import { Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { Status } from "../overview/status.js";
+import { States } from "../overview/states.js";
+import { Flow } from "../overview/flow.js";
+import { Coming } from "../overview/coming.js";
+import { Overdue, Impaired } from "../overview/stuck.js";
+import { Busy, remember } from "../overview/busy.js";
+import { Server, Processes } from "../overview/server.js";
+import { FirstJob, isEmptyServer } from "../overview/first_job.js";
 
 export default function Overview() {
   let stop = null;
+  let isLesson = null; // decided by the first answer; the lesson then stays until one leaves the page
   return {
-    oninit: () => (stop = follow()),
+    oninit: () => (stop = follow(remember)),
     onremove: () => stop(),
-    view: () => m(Page, { title: "Overview" }, m(Card, { title: "Jobs" }, Object.entries(live.overview?.jobs ?? {}).map(([state, count]) =>
-      m("a.figure", { href: href(["jobs"], { state }) }, m("strong", number(count)), m(State, { state }))))),
+    view: () => {
+      const { overview } = live;
+      if (overview) isLesson ??= isEmptyServer(live);
+      return m(Page, { title: "Overview", sub: overview ? m(Status, { overview }) : null },
+        live.error && connection.isOk ? m(Problem, { error: live.error }) : null,
+        isLesson ? m(FirstJob) : null,
+        overview?.jobs ? m(States, { jobs: overview.jobs }) : null,
+        m(".cards",
+          m(Flow),
+          overview?.coming ? m(Coming, { coming: overview.coming }) : null,
+          overview?.overdue ? m(Overdue, { overdue: overview.overdue }) : null,
+          overview?.receivers ? m(Impaired, { receivers: overview.receivers }) : null,
+          overview?.busy ? m(Busy) : null,
+          overview?.redis || overview?.history ? m(Server, { overview }) : null,
+          overview?.processes ? m(Processes, { processes: overview.processes }) : null));
+    },
   };
 }
 Overview.title = "Overview";

@@ -1,0 +1,53 @@
+// The busiest topics, smoothed over the last seconds. remember() takes each answer of GET /overview.
+
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { Card } from "../parts/page.js";
+import { Table } from "../parts/table.js";
+import { Sparkline } from "../parts/sparkline.js";
+
+const KEPT = 60; // seconds of each topic's sparkline
+const MEAN = 10; // seconds that its figures are the mean of
+const SHOWN = 8;
+
+const topics = new Map();
+
+export function remember(overview) {
+  if (!overview.busy) return;
+  const now = new Map(overview.busy.map((one) => [one.topic, one]));
+  for (const topic of now.keys()) if (!topics.has(topic)) topics.set(topic, []);
+  for (const [topic, past] of topics) {
+    past.push(now.get(topic) ?? {});
+    if (past.length > KEPT) past.shift();
+    if (past.every((one) => !one.topic)) topics.delete(topic);
+  }
+}
+
+// Returns [{topic, accepted, delivered, retried, dead, line}], the busiest first.
+export function busiest() {
+  const rows = [...topics].map(([topic, past]) => ({ topic, ...means(past), line: Array.from({ length: KEPT }, (_, i) => past[past.length - KEPT + i]?.delivered ?? 0) }));
+  return rows.sort((a, b) => b.accepted + b.delivered - a.accepted - a.delivered || a.topic.localeCompare(b.topic)).slice(0, SHOWN);
+}
+
+function means(past) {
+  const recent = past.slice(-MEAN);
+  const mean = (name) => recent.reduce((all, one) => all + (one[name] ?? 0), 0) / Math.max(1, recent.length);
+  return { accepted: mean("accepted"), delivered: mean("delivered"), retried: mean("retried"), dead: mean("dead") };
+}
+
+const rate = (name) => ({ name, title: name[0].toUpperCase() + name.slice(1), isNumber: true, view: (row) => (row[name] ? row[name].toFixed(row[name] < 10 ? 1 : 0) : m("span.faint", "0")) });
+
+const COLUMNS = [
+  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "line", title: "Delivered, last minute", view: (row) => m(Sparkline, { values: row.line }) },
+  rate("accepted"), rate("delivered"), rate("retried"), rate("dead"),
+];
+
+export const Busy = {
+  view: () =>
+    m(Card, { title: "Busiest topics", sub: "jobs a second", class: "half", actions: m("a", { href: href(["topics"]) }, "All topics") },
+      m(Table, {
+        label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), key: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        empty: m("p.faint", "No topic was busy in the last minute."),
+      })),
+};

@@ -1,0 +1,51 @@
+// The server itself: Redis, durability, history, processes.
+
+import { m } from "../lib.js";
+import { bytes, number, plural } from "../format.js";
+import { Card } from "../parts/page.js";
+import { Table } from "../parts/table.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+
+const DURABILITY = {
+  memory: "confirmed jobs are in Redis's memory",
+  fsync: "confirmed jobs are on disk",
+};
+
+export const Server = {
+  view: ({ attrs: { overview: { redis, history, workers } } }) =>
+    m(Card, { title: "Redis and history", class: "half" },
+      m("dl.pairs",
+        redis ? [
+          pair("Redis", [m(State, { state: redis.isUp ? "ok" : "bad", text: redis.isUp ? "up" : "away" }), ` ${redis.version ?? ""}${redis.isPrivate ? ", private" : ""}`]),
+          pair("Durability", [m("code", redis.durability), m("span.sub", ` ${durabilityText(redis.durability)}`)]),
+          redis.usedBytes === undefined ? null : pair("Memory", memory(redis)),
+        ] : null,
+        pair("History", history ? [m(State, { state: HISTORY[history.state] ?? "warn", text: history.state }), history.backlogBytes ? ` ${bytes(history.backlogBytes)} to be written` : null] : m("span.faint", "off")),
+        workers ? pair("Workers", `${number(workers.waiting)} waiting, ${plural(workers.leases, "lease")}`) : null)),
+};
+
+const HISTORY = { up: "ok", ok: "ok", on: "ok", open: "ok", away: "bad", down: "bad" };
+
+const pair = (name, value) => [m("dt", name), m("dd", value)];
+
+const durabilityText = (name = "") => DURABILITY[name] ?? (name.includes("replicated") ? "confirmed jobs are on replicas" : "");
+
+function memory({ usedBytes, maxBytes }) {
+  if (!maxBytes) return `${bytes(usedBytes)}, no limit`;
+  return [m("meter", { value: usedBytes, max: maxBytes, high: 0.8 * maxBytes, optimum: 0, "aria-label": "Memory of Redis" }), ` ${bytes(usedBytes)} of ${bytes(maxBytes)}`];
+}
+
+const COLUMNS = [
+  { name: "host", title: "Process", view: (row) => m("span", { title: row.id }, `${row.host}:${row.pid}`) },
+  { name: "version", title: "Version", view: (row) => row.version },
+  { name: "started", title: "Started", view: (row) => m(Time, { at: row.startedAt, style: "ago" }) },
+  { name: "reactors", title: "Reactors", isNumber: true, view: (row) => number(row.reactors) },
+  { name: "inFlight", title: "In flight", isNumber: true, view: (row) => number(row.inFlight) },
+];
+
+export const Processes = {
+  view: ({ attrs: { processes } }) =>
+    m(Card, { title: plural(processes.length, "process", "processes"), class: "span-all" },
+      m(Table, { label: "Processes", columns: COLUMNS, rows: processes, key: (row) => row.id, empty: m("p.faint", "No process has reported yet.") })),
+};

@@ -1,0 +1,23 @@
+// The number of jobs in each state; each leads to its list.
+
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { compact, number } from "../format.js";
+import { stateSign } from "../parts/state.js";
+
+const STATES = [
+  { name: "delayed", text: "Delayed", to: href(["jobs"], { state: "delayed" }), help: "Jobs that wait for their time" },
+  { name: "ready", text: "Ready", to: href(["jobs"], { state: "ready" }), help: "Jobs that are due and wait for a free slot" },
+  { name: "held", text: "Held", to: href(["receivers"]), help: "Jobs that are due and wait for an impaired receiver" },
+  { name: "leased", text: "In flight", to: href(["jobs"], { state: "leased" }), help: "Jobs that are being delivered" },
+  { name: "pulled", text: "With workers", to: href(["pull"]), help: "Jobs of pull topics that workers have leased" },
+  { name: "dead", text: "Dead", to: href(["dead"]), help: "Jobs that were given up and kept" },
+];
+
+export const States = {
+  view: ({ attrs: { jobs } }) =>
+    m("section.states", { "aria-label": "Jobs by state" }, STATES.filter((one) => jobs[one.name] !== undefined).map((one) =>
+      m("a.figure", { class: `is-${one.name} ${jobs[one.name] ? "" : "is-zero"}`, href: one.to, title: `${one.help}: ${number(jobs[one.name])}` },
+        m("span.figure-name", stateSign(one.name), one.text), m("strong", compact(jobs[one.name])))),
+    ),
+};

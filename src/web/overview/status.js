@@ -1,0 +1,37 @@
+// One sentence on top of the overview: whether jobs flow, and if not, what is in the way.
+
+import { m } from "../lib.js";
+import { State } from "../parts/state.js";
+import { duration, number, plural } from "../format.js";
+
+const LATE_MS = 5000; // jobs that are later than this are worth a sentence
+
+// Returns {state, text, detail} for an answer of GET /overview.
+export function statusOf(overview) {
+  if (overview.redis && !overview.redis.isUp) return { state: "bad", text: "Redis is away", detail: "Nothing is accepted or delivered until it is back." };
+  const late = (overview.overdue ?? []).filter((one) => one.lateSeconds * 1000 > LATE_MS && !one.isPaused);
+  const impaired = overview.receivers?.impaired ?? 0;
+  if (late.length > 0) return { state: "warn", text: "Jobs are late", detail: lateText(late, impaired) };
+  if (impaired > 0) return { state: "warn", text: `${plural(impaired, "receiver")} impaired`, detail: "Everything else is on time." };
+  return { state: "ok", text: "On time", detail: idleText(overview.jobs) };
+}
+
+function lateText(late, impaired) {
+  const first = late[0];
+  const why = first.held > 0 && !first.ready ? ", held by an impaired receiver" : "";
+  const others = late.length > 1 ? ` and ${plural(late.length - 1, "more topic")}` : "";
+  return `${first.topic} is ${duration(first.lateSeconds * 1000)} behind${why}${others}.${impaired && !why ? ` ${plural(impaired, "receiver")} impaired.` : ""}`;
+}
+
+function idleText(jobs) {
+  if (!jobs) return "";
+  const waiting = jobs.delayed + jobs.ready + jobs.held;
+  return waiting > 0 ? `${number(waiting)} ${waiting === 1 ? "job waits" : "jobs wait"} for ${waiting === 1 ? "its" : "their"} time.` : "Nothing waits.";
+}
+
+export const Status = {
+  view: ({ attrs: { overview } }) => {
+    const { state, text, detail } = statusOf(overview);
+    return m("p.status", m(State, { state, text }), m("span", detail));
+  },
+};

@@ -1,0 +1,44 @@
+// What is stuck: topics with the oldest overdue job, and impaired receivers.
+
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { duration, number } from "../format.js";
+import { Card } from "../parts/page.js";
+import { Table } from "../parts/table.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+
+const OVERDUE = [
+  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "late", title: "Behind", isNumber: true, view: (row) => m("span", { title: row.dueAt }, duration(row.lateSeconds * 1000)) },
+  { name: "ready", title: "Ready", isNumber: true, view: (row) => number(row.ready ?? 0) },
+  { name: "held", title: "Held", isNumber: true, view: (row) => number(row.held ?? 0) },
+  { name: "why", title: "Held by", view: (row) => (row.isPaused ? m(State, { state: "paused", text: "pause" }) : row.held ? m(State, { state: "held", text: "receiver" }) : null) },
+];
+
+export const Overdue = {
+  view: ({ attrs: { overdue } }) =>
+    m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "half" },
+      m(Table, {
+        label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue, key: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        empty: m("p.none", m(State, { state: "ok", text: "none" }), "Each job that is due is being delivered."),
+      })),
+};
+
+const CAUSES = { open: "open", half_open: "probing" };
+
+const IMPAIRED = [
+  { name: "receiver", title: "Receiver", view: (row) => row.receiver },
+  { name: "state", title: "State", view: (row) => m(State, { state: row.state, text: CAUSES[row.state] ?? row.state }) },
+  { name: "cause", title: "Cause", view: (row) => row.cause ?? "" },
+  { name: "probe", title: "Next probe", isNumber: true, view: (row) => (row.probeAt ? m(Time, { at: row.probeAt, style: "until" }) : "") },
+];
+
+export const Impaired = {
+  view: ({ attrs: { receivers } }) =>
+    m(Card, { title: "Impaired receivers", sub: receivers.impaired ? number(receivers.impaired) : "", class: "half", actions: m("a", { href: href(["receivers"]) }, "All receivers") },
+      m(Table, {
+        label: "Impaired receivers", columns: IMPAIRED, rows: receivers.first ?? [], key: (row) => row.receiver, href: () => href(["receivers"]),
+        empty: m("p.none", m(State, { state: "ok", text: "none" }), "Every receiver answers."),
+      })),
+};
