@@ -47,7 +47,7 @@ export const Busy = {
   view: () =>
     m(Card, { title: "Busiest topics", sub: "jobs a second", class: "half", actions: m("a", { href: href(["topics"]) }, "All topics") },
       m(Table, {
-        label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), key: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
         empty: m("p.faint", "No topic was busy in the last minute."),
       })),
 };

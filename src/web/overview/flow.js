@@ -97,7 +97,7 @@ function ended(past, actions, retry) {
     m(Problem, { error, retry }),
     stats
       ? [m(Legend, { series, format: number }),
-         m(Plot, { key: span.name, label: `Ended jobs, ${span.text}`, summary: summary(series), from: Date.parse(stats.from), step: stats.step, series, format: compact, isBars: true, height: 210 })]
+         m(Plot, { label: `Ended jobs, ${span.text}`, summary: summary(series), from: Date.parse(stats.from), step: stats.step, series, format: compact, isBars: true, height: 210 })]
       : error ? null : m(".plot-wait", { role: "status" }, "Loading…"));
 }
 

@@ -47,5 +47,5 @@ const COLUMNS = [
 export const Processes = {
   view: ({ attrs: { processes } }) =>
     m(Card, { title: plural(processes.length, "process", "processes"), class: "span-all" },
-      m(Table, { label: "Processes", columns: COLUMNS, rows: processes, key: (row) => row.id, empty: m("p.faint", "No process has reported yet.") })),
+      m(Table, { label: "Processes", columns: COLUMNS, rows: processes, rowKey: (row) => row.id, empty: m("p.faint", "No process has reported yet.") })),
 };

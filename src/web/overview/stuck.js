@@ -20,7 +20,7 @@ export const Overdue = {
   view: ({ attrs: { overdue } }) =>
     m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "half" },
       m(Table, {
-        label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue, key: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
         empty: m("p.none", m(State, { state: "ok", text: "none" }), "Each job that is due is being delivered."),
       })),
 };
@@ -38,7 +38,7 @@ export const Impaired = {
   view: ({ attrs: { receivers } }) =>
     m(Card, { title: "Impaired receivers", sub: receivers.impaired ? number(receivers.impaired) : "", class: "half", actions: m("a", { href: href(["receivers"]) }, "All receivers") },
       m(Table, {
-        label: "Impaired receivers", columns: IMPAIRED, rows: receivers.first ?? [], key: (row) => row.receiver, href: () => href(["receivers"]),
+        label: "Impaired receivers", columns: IMPAIRED, rows: receivers.first ?? [], rowKey: (row) => row.receiver, href: () => href(["receivers"]),
         empty: m("p.none", m(State, { state: "ok", text: "none" }), "Every receiver answers."),
       })),
 };

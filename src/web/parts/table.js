@@ -1,9 +1,9 @@
-// Table: m(Table, {label, columns, rows, key, href, empty, sort, onsort}).
+// Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort}).
 //
 //   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, help}]
 //            The first column's view is the row's link if href is given. `sort` makes the heading a button.
 //   rows     an array, or null while it is being loaded
-//   key      (row) => text that names the row
+//   rowKey   (row) => text that names the row (`key` is Mithril's own: it would name the whole table)
 //   href     (row) => address of the row's page; Enter opens it
 //   sort     {by: "ready", isDown: true}: the order at first; onsort(sort) is called when it changes
 //   empty    what is shown without rows
@@ -21,13 +21,13 @@ export function Table({ attrs }) {
     onsort?.(sort);
   };
   return {
-    view: ({ attrs: { label, columns, rows, key, href, empty, onsort, more } }) => {
+    view: ({ attrs: { label, columns, rows, rowKey, key, href, empty, onsort, more } }) => {
       if (rows === null || rows === undefined) return m(".loading", { role: "status" }, "Loading…");
       if (rows.length === 0 && empty) return empty;
       return m(".table-box",
         m("table", { "aria-label": label },
           m("thead", m("tr", columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
-          m("tbody", { onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, key, href)))),
+          m("tbody", { onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
         more);
     },
   };
@@ -41,7 +41,7 @@ function heading(column, sort, onclick) {
     column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title);
 }
 
-function line(row, i, columns, key, href) {
+function line(row, i, columns, rowKey ?? key, href) {
   const to = href?.(row);
   return m("tr", { key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
     columns.map((column, c) =>

@@ -1,11 +1,11 @@
 // VirtualList: a table of which only the visible rows are in the document; smooth with 100,000 rows.
 //
-//   m(VirtualList, {label, columns, rows, key, href, hasMore, more, empty, height, selected, onselect})
+//   m(VirtualList, {label, columns, rows, rowKey, href, hasMore, more, empty, height, selected, onselect})
 //
 //   columns   [{title, view: (row, i) => …, width: "12rem" | "1fr", isNumber}]; the first is the row's link
 //   rows      what has been loaded, an array; null before the first page
 //   hasMore   whether there is more; then more() is called when the end comes near. It returns a promise.
-//   key, href (row) => text
+//   rowKey, href  (row) => text (`key` is Mithril's own: it would name the whole list)
 //   selected  a Set of keys; with it each row begins with a checkbox, and onselect(key, isOn, row) is called
 //   height    of a row in pixels, 36 unless given
 //
@@ -118,7 +118,7 @@ function windowOf(attrs, view, height, widths) {
 }
 
 function line(attrs, row, i, height, widths, view) {
-  const key = attrs.key(row);
+  const key = (attrs.rowKey ?? attrs.key)(row);
   const to = attrs.href?.(row);
   const isSelected = attrs.selected?.has(key);
   return m(".vrow", {

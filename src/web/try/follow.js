@@ -1,0 +1,64 @@
+// Follows a job that was sent to its end: state, time until it is due, attempts, the reason why it waits.
+//
+//   m(Follow, {job: {topic, jobId}})
+
+import { m } from "../lib.js";
+import { get, path } from "../api.js";
+import { href } from "../router.js";
+import { duration, jobPath } from "../format.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { Problem } from "../parts/problem.js";
+import { Table } from "../parts/table.js";
+
+const PERIOD_MS = 1000;
+const GONE_ASKS = 4; // an ended job gets into the history a second or two after its end
+const ENDED = ["delivered", "dead", "cancelled"];
+
+export function Follow({ attrs: { job: sent } }) {
+  let job = sent;
+  let why = null;
+  let attempts = [];
+  let error = null;
+  let misses = 0;
+  let timer = null;
+
+  const isOver = () => ENDED.includes(job.state) || misses >= GONE_ASKS;
+
+  const ask = async () => {
+    try {
+      const [one, reason, tries] = await Promise.all(["", "/why", "/attempts"].map((what) => get(path`/jobs/${sent.topic}/${sent.jobId}` + what)));
+      job = one.body;
+      why = reason.body.detail;
+      attempts = tries.body.attempts;
+      misses = 0;
+      error = null;
+    } catch (problem) {
+      if (problem.status === 404) misses++;
+      else error = problem;
+    }
+    m.redraw();
+    if (!isOver()) timer = setTimeout(ask, PERIOD_MS);
+  };
+
+  return {
+    oninit: ask,
+    onremove: () => clearTimeout(timer),
+    view: () =>
+      m(".follow", { role: "status" },
+        m("p.arrived", m("a", { href: href(jobPath(sent)) }, `${sent.topic}/${sent.jobId}`), " ",
+          misses >= GONE_ASKS ? m(State, { state: "ok", text: "gone" }) : job.state ? m(State, { state: job.state }) : null,
+          job.dueAt && !isOver() ? [" due ", m(Time, { at: job.dueAt, style: "relative" })] : null),
+        m("p", misses >= GONE_ASKS ? "It was delivered, or cancelled. The server keeps no history, so this is all it knows." : why),
+        attempts.length ? m(Table, { label: "Attempts", columns: COLUMNS, rows: attempts, rowKey: (row) => row.at }) : null,
+        m(Problem, { error })),
+  };
+}
+
+const COLUMNS = [
+  { name: "attempt", title: "Attempt", view: (row) => row.attempt },
+  { name: "at", title: "At", view: (row) => m(Time, { at: row.at }) },
+  { name: "took", title: "Took", isNumber: true, view: (row) => duration(row.durationMs) },
+  { name: "answer", title: "Answer", view: (row) => row.status ?? row.error },
+  { name: "text", title: "Text", isWide: true, view: (row) => m("code.answer", row.answer ?? row.errorDetail ?? "") },
+];
