@@ -10,8 +10,11 @@
 #include "base/memory.h"
 
 enum {
-    FRESH_US = 1000 * 1000, /* from the start of one count to the start of the next count */
-    LOOK_US = 10 * 1000,    /* interval of the checks while another reactor counts */
+    FRESH_US = 1000 * 1000,           /* from the start of one count to the start of the next count */
+    LOOK_US = 10 * 1000,              /* interval of the checks while another reactor counts */
+    WANTED_US = 15 * 1000 * 1000,     /* how long a walk goes on after the last request for what is coming */
+    WALK_US = 10 * 1000 * 1000,       /* from the start of one walk to the start of the next walk */
+    COMING_OLD_US = 60 * 1000 * 1000, /* an older result of a walk is not shown */
 };
 
 struct tally_board {
@@ -21,6 +24,13 @@ struct tally_board {
     int64_t began_us; /* start of the last or the current count */
     enum status status;
     struct tally_count count;
+    int64_t wanted_us; /* counts have what is coming until then */
+    /* The walk that finds what is coming; used without the lock, by the reactor that counts. */
+    struct coming_walk *walk;
+    bool is_walking, has_coming;
+    int64_t walk_us; /* start of the last walk */
+    struct coming coming;
+    int64_t coming_us; /* start of the walk that found this */
 };
 
 struct waiter {
@@ -39,6 +49,7 @@ struct tally {
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
+    bool wants_coming;
     size_t shard; /* the shard whose topics are being read */
 };
 
@@ -46,6 +57,7 @@ struct tally_board *tally_board_new(void)
 {
     struct tally_board *board = NEW(struct tally_board);
     pthread_mutex_init(&board->lock, NULL);
+    board->walk = coming_walk_new();
     return board;
 }
 
@@ -54,6 +66,7 @@ void tally_board_free(struct tally_board *board)
     if (!board)
         return;
     pthread_mutex_destroy(&board->lock);
+    coming_walk_free(board->walk);
     free(board);
 }
 
@@ -63,7 +76,8 @@ enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
 /* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count and then
  * call board_note. */
-static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count)
+static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
+                            bool *wants_coming)
 {
     enum look look = LOOK_WAIT;
     int64_t now_us = clock_boot_us();
@@ -75,6 +89,7 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
     } else if (!board->is_counting) {
         board->is_counting = true;
         board->began_us = now_us;
+        *wants_coming = now_us < board->wanted_us;
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -110,6 +125,45 @@ static void end_count(struct tally *tally, enum status status)
     board_note(tally->board, status, &tally->count);
     answer_all(tally, status);
 }
+
+/* ---- what is coming ---- */
+
+static void end_with_coming(struct tally *tally)
+{
+    const struct tally_board *board = tally->board;
+    tally->count.has_coming = board->has_coming && clock_boot_us() - board->coming_us < COMING_OLD_US;
+    tally->count.coming = board->coming;
+    end_count(tally, STATUS_OK);
+}
+
+static void on_coming(void *arg, enum status status, const struct coming *coming)
+{
+    struct tally *tally = arg;
+    struct tally_board *board = tally->board;
+    board->is_walking = status == STATUS_OK && !coming;
+    if (coming) {
+        board->has_coming = true;
+        board->coming = *coming;
+        board->coming_us = board->walk_us;
+    }
+    end_with_coming(tally);
+}
+
+/* The last part of a count. */
+static void step_coming(struct tally *tally)
+{
+    struct tally_board *board = tally->board;
+    int64_t now_us = clock_boot_us();
+    if (!tally->wants_coming || (!board->is_walking && board->walk_us && now_us - board->walk_us < WALK_US)) {
+        end_with_coming(tally);
+        return;
+    }
+    if (!board->is_walking)
+        board->walk_us = now_us;
+    coming_walk_step(board->walk, tally->store, on_coming, tally);
+}
+
+/* ---- the most urgent topics ---- */
 
 static void add_candidate(struct tally *tally, const struct store_topic *topic)
 {
@@ -153,7 +207,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
-    end_count(tally, STATUS_OK);
+    step_coming(tally);
 }
 
 static void ask_topics(struct tally *tally)
@@ -182,7 +236,7 @@ static void on_look(void *arg)
     enum status status = STATUS_UNAVAILABLE;
     if (list_is_empty(&tally->waiters) || tally->is_counting)
         return;
-    switch (board_look(tally->board, &status, &tally->count)) {
+    switch (board_look(tally->board, &status, &tally->count, &tally->wants_coming)) {
     case LOOK_FRESH:
         answer_all(tally, status);
         break;
@@ -205,6 +259,13 @@ void tally_ask(struct tally *tally, struct store *store, tally_fn *fn, void *arg
     list_append(&tally->waiters, &waiter->link);
     if (!timer_is_running(tally->timer))
         timer_start(tally->timer, 0);
+}
+
+void tally_want_coming(struct tally *tally)
+{
+    pthread_mutex_lock(&tally->board->lock);
+    tally->board->wanted_us = clock_boot_us() + WANTED_US;
+    pthread_mutex_unlock(&tally->board->lock);
 }
 
 struct tally *tally_new(struct loop *loop, struct tally_board *board)

@@ -6,6 +6,7 @@
 #define DUEPOST_APP_TALLY_H
 
 #include "job/job_id.h"
+#include "store/coming.h"
 #include "store/store.h"
 
 struct tally_board; /* the last count of the process; any thread may use it */
@@ -34,6 +35,8 @@ struct tally_count {
     struct store_counts all;
     size_t topic_count;
     struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
+    bool has_coming;
+    struct coming coming; /* at most a minute old; see tally_want_coming */
 };
 
 /* Called with a count, which is borrowed until the callback returns. */
@@ -42,5 +45,9 @@ typedef void tally_fn(void *arg, enum status, const struct tally_count *);
 /* Calls fn once, after tally_ask has returned, with the numbers of the last or the next count. The status is
  * not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
+
+/* Says that what is coming is wanted, too: the counts of the next seconds have it, as soon as it is known.
+ * It takes one step of a walk in a count, and a walk begins at most every ten seconds. */
+void tally_want_coming(struct tally *);
 
 #endif

@@ -307,6 +307,7 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     sum->counts.topics += counts->topics;
     sum->counts.ready += counts->ready;
     sum->counts.held += counts->held;
+    sum->counts.pulled += counts->pulled;
     if (counts->late_ms > sum->counts.late_ms)
         sum->counts.late_ms = counts->late_ms;
     if (counts->due_age_ms < 0 || sum->counts.due_age_ms < 0)

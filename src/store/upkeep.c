@@ -219,11 +219,12 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .due_age_ms = redis_reply_integer(redis_reply_at(reply, 11)),
         .takes_survey = redis_reply_integer(redis_reply_at(reply, 12)) != 0,
         .held = redis_reply_integer(redis_reply_at(reply, 13)),
-        .outbox = redis_reply_integer(redis_reply_at(reply, 14)),
-        .outbox_listed = redis_reply_integer(redis_reply_at(reply, 15)),
-        .outbox_bytes = redis_reply_integer(redis_reply_at(reply, 16)),
-        .outbox_dropped = redis_reply_integer(redis_reply_at(reply, 17)),
-        .outbox_age_ms = redis_reply_integer(redis_reply_at(reply, 18)),
+        .pulled = redis_reply_integer(redis_reply_at(reply, 14)),
+        .outbox = redis_reply_integer(redis_reply_at(reply, 15)),
+        .outbox_listed = redis_reply_integer(redis_reply_at(reply, 16)),
+        .outbox_bytes = redis_reply_integer(redis_reply_at(reply, 17)),
+        .outbox_dropped = redis_reply_integer(redis_reply_at(reply, 18)),
+        .outbox_age_ms = redis_reply_integer(redis_reply_at(reply, 19)),
     };
     upkeep->fn.audit(upkeep->arg, status, &counts);
     free(upkeep);

@@ -17,6 +17,7 @@
 #include "job/json.h"
 #include "job/receiver.h"
 #include "job/topic_settings.h"
+#include "store/coming.h"
 #include "store/shard.h"
 
 /* ---- the loop ---- */
@@ -456,6 +457,13 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     called++;
 }
 
+static void on_coming(void *arg, enum status status, const struct coming *coming)
+{
+    called++;
+    coming_walk_free(arg);
+    assert(!coming || (status == STATUS_OK && coming->overdue >= 0 && coming->later >= 0));
+}
+
 static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
 {
     (void)arg;
@@ -559,6 +567,7 @@ static unsigned begin(struct store *store, unsigned number)
 {
     struct shard *shard = store_shard(store, 0);
     struct store_when when = {false, 0};
+    struct coming_walk *walk;
     switch (number) {
     case 0:
         store_schedule(store, &(struct store_schedule){.id = ID, .record = SLICE("{}"), .when = when},
@@ -621,7 +630,9 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 18:
         store_audit(store, on_audited, NULL);
-        return 1;
+        walk = coming_walk_new();
+        coming_walk_step(walk, store, on_coming, walk);
+        return 2;
     case 19:
         shard_claim(shard, 3, on_claimed, NULL);
         return 1;

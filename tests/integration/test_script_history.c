@@ -107,8 +107,8 @@ END_TEST
 START_TEST(attempts_of_no_job_are_found_and_mended)
 {
     CHECK_EXAMPLES( //
-        {TWO DELAYED, "audit 9", "1 1 0 0 1 0 1 0 0 -1 0 0 0", NULL},
-        {TWO, "audit 9", "0 0 0 0 0 0 1 0 0 -1 0 0 0", NULL}, {TWO DELAYED, "mend attempts 0", "0", NULL},
+        {TWO DELAYED, "audit 9", "1 1 0 0 1 0 1 0 0 -1 0 0 0 0", NULL},
+        {TWO, "audit 9", "0 0 0 0 0 0 1 0 0 -1 0 0 0 0", NULL}, {TWO DELAYED, "mend attempts 0", "0", NULL},
         {TWO DEAD, "mend attempts 0", "0 attempts t/a", DEAD},
         {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DELAYED, "mend attempts 0", "0 attempts t/b", ONE DELAYED},

@@ -306,8 +306,8 @@ END_TEST
 START_TEST(audit_and_mend_know_the_place)
 {
     CHECK_EXAMPLES( //
-        {PULLED, "audit 1000", "1 0 1 0 0 0 0 0 0 -1 0 0 0", NULL},
-        {PULL_READY, "audit 1000", "1 1 0 0 1 1 0 0 0 now-1000 0 0 0", NULL},
+        {PULLED, "audit 1000", "1 0 1 0 0 0 0 0 0 -1 0 0 0 1", NULL},
+        {PULL_READY, "audit 1000", "1 1 0 0 1 1 0 0 0 now-1000 0 0 0 0", NULL},
         {PULLED, "mend jobs 0", "0", NULL}, {PULLED, "mend pulled 0", "0", NULL},
         {PULLED, "mend waiting 0", "0", NULL},
         {PULL "holders:t: t/a=p1,now,-,now\npulled: t/a@now+9\n", "mend pulled 0", "0 empty t/a", PULL},

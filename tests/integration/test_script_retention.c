@@ -292,9 +292,9 @@ END_TEST
 START_TEST(audit_counts_what_is_kept)
 {
     CHECK_EXAMPLES( //
-        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 -1 0 0 0", NULL},
-        {DEAD KEEPS, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0 0", NULL},
-        {EARLIER DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 1 1 -1 0 0 0", NULL}, );
+        {EARLIER, "audit 9", "0 0 0 0 0 0 0 1 1 -1 0 0 0 0", NULL},
+        {DEAD KEEPS, "audit 9", "0 0 0 1 0 0 0 1 0 -1 0 0 0 0", NULL},
+        {EARLIER DELAYED KEEPS, "audit 9", "1 1 0 0 1 0 0 1 1 -1 0 0 0 0", NULL}, );
 }
 END_TEST
 

@@ -911,13 +911,24 @@ class World:
         oldest = min((int(at) for at in pool.bucket.values() if pool.is_due(at)), default=-1)
         first = min((int(at) for at in [*pool.held.values(), oldest] if at >= 0), default=-1)
         answer = self.call("audit", 9)
-        self.check("audit", (), answer[:13], counts + [first, 0, 0, len(pool.held)])
-        expect(answer[13:17] in ([], [len(pool.outbox), len(pool.outbox_ids) + len(pool.outbox_read), pool.outbox_bytes(), len(pool.dropped)]),
-               "audit of the outbox", answer[13:])
+        self.check("audit", (), answer[:14], counts + [first, 0, 0, len(pool.held), len(pool.pulled)])
+        expect(answer[14:18] in ([], [len(pool.outbox), len(pool.outbox_ids) + len(pool.outbox_read), pool.outbox_bytes(), len(pool.dropped)]),
+               "audit of the outbox", answer[14:])
+        self.look_at_coming()
         cursor, *found = self.call("survey", "", self.chance.choice((1, 2)), 0, -1)
         while cursor:
             cursor, *found = self.call("survey", cursor, self.chance.choice((1, 2)), *found)
         expect(found == [counts[5], oldest], "survey", found, "instead of", counts[5], oldest)
+
+    def look_at_coming(self):
+        """A walk in steps: each begins where the one before ended, and the spans count from the first one."""
+        pool, spans, answer = self.pool, (1000, 60000), [0, 0, 0, 1]
+        found = [0] * (len(spans) + 2)
+        while answer[3]:
+            began, topics, examined, left, waiting, *counts = answer = self.call("coming", answer[2], 99, answer[0], answer[1], *spans)
+            found = [one + other for one, other in zip(found, counts)]
+        expect(began == pool.now and examined == topics and waiting == len(pool.bucket), "a walk through what is coming", answer)
+        self.check("coming", spans, found, pool.coming(spans))
 
     def step_sweep(self):
         """Sometimes an operator has just said that dead jobs stay no longer, or that they do."""

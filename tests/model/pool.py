@@ -314,6 +314,17 @@ class Pool:
     def is_due(self, score):
         return score < self.now + 1
 
+    def coming(self, spans):
+        """Waiting jobs that are overdue, become due within each span, or later."""
+        counts, ends = [0] * (len(spans) + 2), [self.now + 1] + [self.now + 1 + span for span in spans]
+        for topic in {topic_of(job_id) for job_id in self.bucket}:
+            for place, (score, job_id) in enumerate(self.waiting(topic)):
+                at = 0 if job_id in self.held else score
+                if place == 0 and self.is_fifo(topic):
+                    at = max(at, self.line_until(topic) or 0)
+                counts[sum(at >= end for end in ends)] += 1
+        return counts
+
     def show(self):
         """The buckets as a script sees them, which writes its new places last."""
         if self.shown is None:

@@ -6,7 +6,7 @@
 --      whole survey
 -- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a
 -- time, due time of the first due job or -1, age of this time and of ready, ms, or -1 if they are unknown, 1
--- if counting them takes a survey, held jobs, see held.lua}. If there is or
+-- if counting them takes a survey, held jobs, see held.lua, jobs leased by workers}. If there is or
 -- was an outbox, then also its texts, the texts that its lists have, its bytes, the texts dropped so far, and the time since the
 -- first text was written, ms.
 -- ready is the number of waiting jobs whose time has come. histories is the number of jobs with attempts.
@@ -33,14 +33,15 @@ end
 local held = call('ZRANGE', HELD, 0, 0, 'WITHSCORES')[2]
 local first_held = held and ms_of(held)
 if first_held and (oldest_due < 0 or first_held < oldest_due) then oldest_due = first_held end
+local pulled = call('ZCARD', PULLED)
 local numbers = call('HMGET', NUMBERS, 'waiting', 'held', 'outbox_bytes', 'outbox_dropped')
 local replies = {
-  now_us, call('HLEN', JOBS), tonumber(numbers[1] or 0), call('ZCARD', LEASES) + call('ZCARD', PULLED), call('ZCARD', DEAD),
+  now_us, call('HLEN', JOBS), tonumber(numbers[1] or 0), call('ZCARD', LEASES) + pulled, call('ZCARD', DEAD),
   call('ZCARD', DUE) + turns, due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
-  oldest_due, age, takes_survey and 1 or 0, tonumber(numbers[2]) or 0,
+  oldest_due, age, takes_survey and 1 or 0, tonumber(numbers[2]) or 0, pulled,
 }
 if numbers[3] or numbers[4] or call('EXISTS', ENDED) == 1 then
-  replies[15], replies[16] = call('HLEN', ENDED), call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ)
-  replies[17], replies[18], replies[19] = tonumber(numbers[3]) or 0, tonumber(numbers[4]) or 0, outbox_age()
+  replies[16], replies[17] = call('HLEN', ENDED), call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ)
+  replies[18], replies[19], replies[20] = tonumber(numbers[3]) or 0, tonumber(numbers[4]) or 0, outbox_age()
 end
 return replies

@@ -1,0 +1,195 @@
+#include "store/coming.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+
+/* The script counts in spans that do not overlap: those of the minute, then those of the hour after the first
+ * minute, and so on. */
+enum {
+    AFTER_MINUTE = COMING_MINUTE, /* index of the span from 1 to 5 minutes */
+    AFTER_HOUR = AFTER_MINUTE + COMING_HOUR,
+    AFTER_DAY = AFTER_HOUR + COMING_DAY - 1,
+    SPANS = AFTER_DAY + COMING_WEEK - 1,
+    COUNTS = 1 + SPANS + 1, /* overdue, spans, later */
+    FIRST_COUNT = 6,        /* index in a reply */
+};
+#define JOBS_MAX (INT64_C(1) << 40) /* more than a Redis can hold */
+#define SECOND   INT64_C(1000)
+#define MINUTE   (60 * SECOND)
+#define HOUR     (60 * MINUTE)
+#define DAY      (24 * HOUR)
+
+struct shard_walk {
+    struct coming_walk *walk;
+    int64_t began_ms, topics; /* of the first step */
+    int64_t examined, left;   /* topics */
+    int64_t waiting;          /* jobs of all topics */
+    int64_t counts[COUNTS];
+};
+
+struct coming_walk {
+    struct shard_walk *shards;
+    size_t shard_count; /* 0: the next step begins a walk */
+    size_t awaited;     /* shards that have not answered the step yet */
+    enum status status;
+    coming_fn *fn;
+    void *arg;
+};
+
+struct coming_walk *coming_walk_new(void)
+{
+    return NEW(struct coming_walk);
+}
+
+void coming_walk_free(struct coming_walk *walk)
+{
+    if (!walk)
+        return;
+    free(walk->shards);
+    free(walk);
+}
+
+/* ---- the result ---- */
+
+static bool is_sampled(const struct shard_walk *shard)
+{
+    return shard->topics > COMING_TOPICS_MAX;
+}
+
+/* Makes the jobs of a sample stand for all jobs of the shard. */
+static void extrapolate(struct shard_walk *shard)
+{
+    int64_t counted = 0;
+    for (size_t i = 0; i < COUNTS; i++)
+        counted += shard->counts[i];
+    for (size_t i = 0; counted > 0 && i < COUNTS; i++)
+        shard->counts[i] =
+            (int64_t)((double)shard->counts[i] * (double)shard->waiting / (double)counted + 0.5);
+}
+
+static int64_t coming_sum(const int64_t *counts, size_t count)
+{
+    int64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += counts[i];
+    return all;
+}
+
+/* Adds the jobs of a shard. The first step of each longer span has all jobs of the shorter span. */
+static void add_shard(struct coming *coming, const struct shard_walk *shard)
+{
+    const int64_t *spans = shard->counts + 1;
+    coming->is_sampled = coming->is_sampled || is_sampled(shard);
+    coming->overdue += shard->counts[0];
+    for (size_t i = 0; i < COMING_MINUTE; i++)
+        coming->minute[i] += spans[i];
+    for (size_t i = 1; i < COMING_HOUR; i++)
+        coming->hour[i] += spans[AFTER_MINUTE + i];
+    for (size_t i = 1; i < COMING_DAY; i++)
+        coming->day[i] += spans[AFTER_HOUR + i - 1];
+    for (size_t i = 1; i < COMING_WEEK; i++)
+        coming->week[i] += spans[AFTER_DAY + i - 1];
+    coming->hour[0] += coming_sum(spans, AFTER_MINUTE + 1);
+    coming->day[0] += coming_sum(spans, AFTER_HOUR);
+    coming->week[0] += coming_sum(spans, AFTER_DAY);
+    coming->later += shard->counts[COUNTS - 1];
+}
+
+/* ---- a step ---- */
+
+static void reset(struct coming_walk *walk)
+{
+    free(walk->shards);
+    walk->shards = NULL;
+    walk->shard_count = 0;
+}
+
+static void end_step(struct coming_walk *walk)
+{
+    struct coming coming = {.at_ms = walk->shards[0].began_ms};
+    bool is_complete = walk->status == STATUS_OK;
+    for (size_t i = 0; is_complete && i < walk->shard_count; i++)
+        is_complete = walk->shards[i].left == 0;
+    for (size_t i = 0; is_complete && i < walk->shard_count; i++) {
+        if (is_sampled(&walk->shards[i]))
+            extrapolate(&walk->shards[i]);
+        add_shard(&coming, &walk->shards[i]);
+    }
+    if (is_complete || walk->status != STATUS_OK)
+        reset(walk);
+    walk->fn(walk->arg, walk->status, is_complete ? &coming : NULL);
+}
+
+static bool read_step(struct shard_walk *shard, const struct redis_reply *reply)
+{
+    int64_t examined = redis_reply_integer(redis_reply_at(reply, 3));
+    int64_t left = redis_reply_integer(redis_reply_at(reply, 4));
+    if (redis_reply_size(reply) != FIRST_COUNT + COUNTS || left < 0 || examined < shard->examined ||
+        (left > 0 && examined == shard->examined))
+        return false;
+    shard->began_ms = redis_reply_integer(redis_reply_at(reply, 1));
+    shard->topics = redis_reply_integer(redis_reply_at(reply, 2));
+    shard->examined = examined;
+    shard->left = left;
+    shard->waiting = redis_reply_integer(redis_reply_at(reply, 5));
+    for (size_t i = 0; i < COUNTS; i++) {
+        int64_t count = redis_reply_integer(redis_reply_at(reply, FIRST_COUNT + i));
+        if (count < 0 || count > JOBS_MAX)
+            return false;
+        shard->counts[i] += count;
+    }
+    return true;
+}
+
+static void on_coming(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct shard_walk *shard = arg;
+    struct coming_walk *walk = shard->walk;
+    if (status == STATUS_OK && !read_step(shard, reply))
+        status = reply_refuse("coming");
+    if (status != STATUS_OK)
+        walk->status = status;
+    if (--walk->awaited == 0)
+        end_step(walk);
+}
+
+static void add_ends(struct script_call *call, int64_t unit_ms, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i <= last; i++)
+        script_call_number(call, i * unit_ms);
+}
+
+static void ask_shard(struct shard_walk *walk, struct shard *shard)
+{
+    struct script_call *call = shard_call(shard, SCRIPT_COMING);
+    script_call_number(call, walk->examined);
+    script_call_number(call, COMING_TOPICS_MAX);
+    script_call_number(call, walk->began_ms);
+    script_call_number(call, walk->topics);
+    add_ends(call, 5 * SECOND, 1, COMING_MINUTE);
+    add_ends(call, 5 * MINUTE, 1, COMING_HOUR);
+    add_ends(call, HOUR, 2, COMING_DAY);
+    add_ends(call, DAY, 2, COMING_WEEK);
+    script_call_send(call, shard->reads, on_coming, walk);
+}
+
+void coming_walk_step(struct coming_walk *walk, struct store *store, coming_fn *fn, void *arg)
+{
+    if (walk->shard_count == 0) {
+        walk->shard_count = store_shards(store);
+        walk->shards = NEW_ARRAY(struct shard_walk, walk->shard_count);
+        for (size_t i = 0; i < walk->shard_count; i++)
+            walk->shards[i] = (struct shard_walk){.walk = walk, .left = 1};
+    }
+    walk->status = STATUS_OK;
+    walk->fn = fn;
+    walk->arg = arg;
+    for (size_t i = 0; i < walk->shard_count; i++)
+        walk->awaited += walk->shards[i].left > 0;
+    for (size_t i = 0; i < walk->shard_count; i++)
+        if (walk->shards[i].left > 0)
+            ask_shard(&walk->shards[i], store_shard(store, i));
+}

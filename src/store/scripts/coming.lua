@@ -1,0 +1,122 @@
+#!lua flags=no-writes
+-- coming.lua - one step of limited size in a histogram of due times: how many waiting jobs are overdue, and how many
+-- become due within each of some spans of time. Held jobs are overdue. The head of a fifo topic counts at the time
+-- when it may go again.
+--
+-- Topics are examined in the order of their names. If there are more than a walk may examine, it examines blocks of
+-- them at equal distances. Jobs and topics that change during a walk may be missed or counted twice.
+--
+-- ARGV[2] number of topics examined so far   [3] maximum number of topics that a walk examines   [4] when the walk
+--      began, ms, and [5] the number of topics at that time, both from the first step, in which they are 0
+-- ARGV[6] ... ends of the spans, ms from the beginning of the walk, in ascending order
+-- Returns {now_us, when the walk began, number of topics at that time, number of topics examined so far, number of
+-- topics still to examine, waiting jobs of all topics, then jobs of the topics that this step has examined: number
+-- that is overdue, number in each span, number after the last span}.
+-- uses: due has held line names
+local examined, most, began, total = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+if began == 0 then began, total = now, call('ZCARD', NAMES) end
+local target = math.min(most, total)
+
+-- The first span has the overdue jobs, and the one behind the last end all others.
+local ends, counts = {began + 1}, {0, 0}
+for i = 6, #ARGV do
+  ends[#ends + 1] = began + 1 + tonumber(ARGV[i])
+  counts[#counts + 1] = 0
+end
+
+local function span_of(score)
+  local first, last = 1, #ends + 1
+  while first < last do
+    local middle = math.floor((first + last) / 2)
+    if tonumber(score) < ends[middle] then last = middle else first = middle + 1 end
+  end
+  return first
+end
+
+-- Counts the jobs of a large bucket in the spans from first to last: those that are below last, but not below first.
+local function count_spans(bucket, first, last, below_first, below_last)
+  if below_first == below_last then return end
+  if first == last then
+    counts[first] = counts[first] + below_last - below_first
+    return
+  end
+  local middle = math.floor((first + last) / 2)
+  local below = call('ZCOUNT', bucket, '-inf', '(' .. integer(ends[middle]))
+  count_spans(bucket, first, middle, below_first, below)
+  count_spans(bucket, middle + 1, last, below, below_last)
+end
+
+local function move(from, to, number)
+  number = math.min(number, counts[from])
+  counts[from] = counts[from] - number
+  counts[to] = counts[to] + number
+end
+
+-- Held jobs are in their bucket at the time until which they are held. If there are many, the first ones stand for all.
+local HELD_LOOK = 100
+local function move_held(topic)
+  local number = call('ZCARD', held_of(topic))
+  if number == 0 then return end
+  local ids, numbers = call('ZRANGE', held_of(topic), 0, HELD_LOOK - 1), {}
+  for _, score in ipairs(call('ZMSCORE', bucket_of(topic), unpack(ids))) do
+    local span = score and span_of(score) or 1
+    numbers[span] = (numbers[span] or 0) + 1
+  end
+  for span, found in pairs(numbers) do move(span, 1, math.floor(found * number / #ids + 0.5)) end
+end
+
+-- The head has the time when it may go again in its line; its score may be far in the past.
+local function move_head(topic, id, score)
+  local at, line_score, line_id = line_of(topic)
+  if at and is_fifo(topic) and line_id == id and tonumber(line_score) == tonumber(score) then
+    move(span_of(score), math.max(span_of(score), span_of(at)), 1)
+  end
+end
+
+-- Most buckets have few jobs, for which one call is enough. Returns whether this bucket has many.
+local FEW = 8
+local function examine(topic)
+  local bucket = bucket_of(topic)
+  local jobs = call('ZRANGE', bucket, 0, FEW, 'WITHSCORES')
+  local is_large = #jobs > 2 * FEW
+  if is_large then
+    count_spans(bucket, 1, #counts, 0, call('ZCARD', bucket))
+  else
+    for i = 2, #jobs, 2 do
+      local span = span_of(jobs[i])
+      counts[span] = counts[span] + 1
+    end
+  end
+  if jobs[1] and has(HELD) then move_held(topic) end
+  if jobs[1] and has(LINES) then move_head(topic, jobs[1], jobs[2]) end
+  return is_large
+end
+
+local BLOCK, STEP_US = 16, 1500
+local function may_go_on()
+  local at = call('TIME')
+  return at[1] * 1000000 + at[2] - now_us < STEP_US
+end
+
+-- Topics from here to the end of their block.
+local function next_topics()
+  local behind = examined % BLOCK
+  local first = examined - behind
+  if total > most then first = math.floor(first * total / most) end
+  local number = math.min(BLOCK - behind, target - examined)
+  return call('ZRANGE', NAMES, first + behind, first + behind + number - 1), number
+end
+
+local is_late = false
+while examined < target and not is_late do
+  local topics, number = next_topics()
+  local i = 0
+  while i < #topics and not is_late do
+    i = i + 1
+    is_late = examine(topics[i]) and not may_go_on()
+  end
+  examined = examined + (i < #topics and i or number)
+  is_late = is_late or not may_go_on()
+end
+
+return {now_us, began, total, examined, target - examined, tonumber(call('HGET', NUMBERS, 'waiting') or 0), unpack(counts)}
