@@ -26,7 +26,7 @@ async function openPage() {
   const isFirst = page.place === "";
   page.place = place;
   const found = findRoute(route.segments);
-  let component = NotFound;
+  let component = found ? Failed : NotFound;
   let error = null;
   try {
     if (found) component = (await found.route.load()).default;
@@ -41,8 +41,8 @@ async function openPage() {
 }
 
 function titleOf(component, found) {
-  const { title } = component;
-  const text = typeof title === "function" ? title(found?.params ?? {}) : title ?? found?.route.name;
+  const title = component.title ?? found?.route.name;
+  const text = typeof title === "function" ? title(found?.params ?? {}) : title;
   return text ? `${text} · duepost` : "duepost";
 }
 
@@ -54,6 +54,10 @@ function focusPage() {
 const NotFound = {
   title: "No such page",
   view: () => m(".empty", m("h1", "No such page"), m("p", m("a", { href: href() }, "Back to the overview"))),
+};
+
+const Failed = {
+  view: () => [m("h1", "No page"), m(Problem, { error: { title: "The page could not be loaded", detail: page.error?.message }, retry: openPage })],
 };
 
 export function Shell() {
@@ -81,7 +85,6 @@ function skip(event) {
 }
 
 function content() {
-  if (page.error) return m(Problem, { error: { title: "The page could not be loaded", detail: page.error.message }, retry: openPage });
   if (!page.component) return null;
   return m(".page", { key: page.key }, m(page.component, { params: page.found?.params ?? {}, query: route.query }));
 }

@@ -41,7 +41,7 @@ function heading(column, sort, onclick) {
     column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title);
 }
 
-function line(row, i, columns, rowKey ?? key, href) {
+function line(row, i, columns, key, href) {
   const to = href?.(row);
   return m("tr", { key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
     columns.map((column, c) =>
