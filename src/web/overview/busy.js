@@ -39,7 +39,7 @@ const rate = (name) => ({ name, title: name[0].toUpperCase() + name.slice(1), is
 
 const COLUMNS = [
   { name: "topic", title: "Topic", view: (row) => row.topic },
-  { name: "line", title: "Delivered, last minute", view: (row) => m(Sparkline, { values: row.line }) },
+  { name: "line", title: "Last minute", help: "Delivered in each second of the last minute", view: (row) => m(Sparkline, { values: row.line }) },
   rate("accepted"), rate("delivered"), rate("retried"), rate("dead"),
 ];
 

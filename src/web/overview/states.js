@@ -10,7 +10,7 @@ const STATES = [
   { name: "ready", text: "Ready", to: href(["jobs"], { state: "ready" }), help: "Jobs that are due and wait for a free slot" },
   { name: "held", text: "Held", to: href(["receivers"]), help: "Jobs that are due and wait for an impaired receiver" },
   { name: "leased", text: "In flight", to: href(["jobs"], { state: "leased" }), help: "Jobs that are being delivered" },
-  { name: "pulled", text: "With workers", to: href(["pull"]), help: "Jobs of pull topics that workers have leased" },
+  { name: "pulled", text: "Pulled", to: href(["pull"]), help: "Jobs of pull topics that workers have leased" },
   { name: "dead", text: "Dead", to: href(["dead"]), help: "Jobs that were given up and kept" },
 ];
 

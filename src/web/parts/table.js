@@ -9,6 +9,9 @@
 //   empty    what is shown without rows
 //   more     vnode below the rows, e.g. a button
 //
+// On a small screen each row becomes a card with the headings beside the values; the roles keep it a table for
+// screen readers.
+//
 // Keyboard: arrows, Home and End move between rows; Enter opens; headings are buttons.
 
 import { m } from "../lib.js";
@@ -25,9 +28,9 @@ export function Table({ attrs }) {
       if (rows === null || rows === undefined) return m(".loading", { role: "status" }, "Loading…");
       if (rows.length === 0 && empty) return empty;
       return m(".table-box",
-        m("table", { "aria-label": label },
-          m("thead", m("tr", columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
-          m("tbody", { onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
+        m("table", { role: "table", "aria-label": label },
+          m("thead", { role: "rowgroup" }, m("tr", { role: "row" }, columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
+          m("tbody", { role: "rowgroup", onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
         more);
     },
   };
@@ -37,15 +40,15 @@ function heading(column, sort, onclick) {
   const isBy = sort?.by === column.name;
   const order = isBy ? (sort.isDown ? "descending" : "ascending") : undefined;
   const name = `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`;
-  return m("th", { scope: "col", class: name, "aria-sort": order, title: column.help },
+  return m("th", { role: "columnheader", scope: "col", class: name, "aria-sort": order, title: column.help },
     column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title);
 }
 
 function line(row, i, columns, key, href) {
   const to = href?.(row);
-  return m("tr", { key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
+  return m("tr", { role: "row", key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
     columns.map((column, c) =>
-      m("td", { class: `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`, "data-title": column.title },
+      m("td", { role: "cell", class: `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`, "data-title": column.title },
         c === 0 && to ? m("a.row-link", { href: to, tabindex: -1 }, column.view(row)) : column.view(row))));
 }
 

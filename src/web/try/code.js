@@ -11,7 +11,7 @@ export const LANGUAGES = [
 function curl(job, { url, hasToken }) {
   const lines = [`curl ${shellWord(url)}`, "-H 'Content-Type: application/json'"];
   if (hasToken) lines.push('-H "Authorization: Bearer $TOKEN"');
-  lines.push(`-d ${shellWord(JSON.stringify(job, null, 2))}`);
+  lines.push(`-d ${shellWord(jsonLiteral(job, "  "))}`);
   return lines.join(" \\\n  ");
 }
 
@@ -26,35 +26,37 @@ function python(job, { url, hasToken }) {
     : '{"Content-Type": "application/json"}';
   return `import json${hasToken ? ", os" : ""}, urllib.request
 
-job = ${pythonLiteral(job, "")}
+job = ${pythonLiteral(job)}
 headers = ${headers}
 request = urllib.request.Request(${JSON.stringify(url)}, json.dumps(job).encode(), headers)
 with urllib.request.urlopen(request) as answer:
     print(answer.status, json.load(answer))`;
 }
 
-// Writes a JSON value as Python does.
-export function pythonLiteral(value, indent) {
-  if (value === null) return "None";
-  if (value === true) return "True";
-  if (value === false) return "False";
-  if (typeof value !== "object") return JSON.stringify(value);
-  const deeper = `${indent}    `;
+const PYTHON_WORDS = new Map([[null, "None"], [true, "True"], [false, "False"]]);
+
+export const pythonLiteral = (value) => literal(value, "", "    ", ",", (one) => PYTHON_WORDS.get(one) ?? JSON.stringify(one));
+export const jsonLiteral = (value, step) => literal(value, "", step, "", JSON.stringify);
+
+// Writes a JSON value: on one line if it fits, else each item on its own; `end` follows the last of them.
+function literal(value, indent, step, end, word) {
+  if (value === null || typeof value !== "object") return word(value);
+  const deeper = indent + step;
   const isList = Array.isArray(value);
   const items = isList
-    ? value.map((one) => pythonLiteral(one, deeper))
-    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${pythonLiteral(one, deeper)}`);
+    ? value.map((one) => literal(one, deeper, step, end, word))
+    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${literal(one, deeper, step, end, word)}`);
   const [open, close] = isList ? "[]" : "{}";
   const short = open + items.join(", ") + close;
   if (short.length + indent.length <= 76 && !short.includes("\n")) return short;
-  return `${open}\n${items.map((item) => deeper + item).join(",\n")},\n${indent}${close}`;
+  return `${open}\n${items.map((item) => deeper + item).join(",\n")}${end}\n${indent}${close}`;
 }
 
 function node(job, { url, hasToken }) {
   const headers = hasToken
     ? '{ "Content-Type": "application/json", Authorization: `Bearer ${process.env.TOKEN}` }'
     : '{ "Content-Type": "application/json" }';
-  return `const job = ${JSON.stringify(job, null, 2)};
+  return `const job = ${jsonLiteral(job, "  ")};
 const answer = await fetch(${JSON.stringify(url)}, {
   method: "POST",
   headers: ${headers},
