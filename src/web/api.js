@@ -6,7 +6,7 @@
 //   await put(path`/jobs/${topic}/${jobId}`, job, { ifMatch: etag });
 //   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal })
 //
-// Each returns {status, body, etag, headers} of a 2xx answer, and else throws an ApiError: status (0: no answer),
+// Each returns {status, body, text, etag, headers} of a 2xx answer (text is body before it was parsed), and else throws an ApiError: status (0: no answer),
 // title, detail, errors ([{field, detail}]), body. A request that gets 401 waits for the login and is sent again.
 //
 //   can("manage", topic)  whether the token has this scope, for this topic if one is given
@@ -116,7 +116,7 @@ async function send(method, where, body, options) {
   const text = await answer.text();
   const parsed = parse(text, answer.headers.get("Content-Type") ?? "");
   if (!answer.ok) throw new ApiError(answer.status, typeof parsed === "object" && parsed ? parsed : { detail: text });
-  return { status: answer.status, body: parsed, etag: answer.headers.get("ETag"), headers: answer.headers };
+  return { status: answer.status, body: parsed, text, etag: answer.headers.get("ETag"), headers: answer.headers };
 }
 
 async function ask(method, where, body, { query, ifMatch, headers = {}, signal, token: bearer }) {

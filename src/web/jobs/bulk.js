@@ -1,0 +1,146 @@
+// Operation: an action for all jobs that match a filter, sent page by page through the public API.
+//
+// Each page is one request, and the next one goes where the last one ended, so an operation can be stopped between two
+// pages. Jobs that no filter can name are sent one by one. A request without an answer is repeated: a job that was changed already no longer matches. With a rate the
+// pages are as small as what is sent in PAGE_SECONDS, and are spread over time; stopping then leaves the rest as it is.
+
+import { del, path, post } from "../api.js";
+import { m } from "../lib.js";
+
+const PAGE = 1000;
+const PAGE_SECONDS = 2;
+const LONGEST_WAIT_MS = 8000;
+const DRY_PAGES = 200;
+const TOGETHER = 6; // requests at once, where jobs are sent one by one
+
+const whereOf = (job) => path`/jobs/${job.topic}/${job.jobId}`;
+const runOne = (job) => post(`${whereOf(job)}/run`);
+const deleteOne = (job) => del(whereOf(job));
+
+export const ACTIONS = {
+  run: { name: "Run now", doing: "Running", did: "due now", scope: "admin", states: ["delayed", "ready", "dead"], send: (query) => post("/jobs/run", null, { query }) },
+  redrive: { name: "Redrive", doing: "Redriving", did: "run again", scope: "admin", states: ["dead"], send: (query) => post("/jobs/redrive", null, { query }), sendOne: runOne },
+  reschedule: { name: "Reschedule", doing: "Rescheduling", did: "rescheduled", scope: "admin", states: ["delayed", "ready", "dead"], send: (query) => post("/jobs/reschedule", null, { query }) },
+  cancel: { name: "Cancel", doing: "Cancelling", did: "cancelled", scope: "cancel", states: ["delayed", "ready", "leased"], send: (query) => del("/jobs", null, { query }) },
+  delete: { name: "Delete", doing: "Deleting", did: "deleted", scope: "cancel", states: ["dead"], send: (query) => del("/jobs", null, { query }), sendOne: deleteOne },
+};
+
+// Operations of this tab, the newest first. Finished ones stay until they are dismissed.
+export const operations = [];
+
+export const dismiss = (operation) => operations.splice(operations.indexOf(operation), 1);
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Counts what an action would change, without changing it. onPage(count) returns false to end this.
+// Returns {matched, isWhole}.
+export async function dryRun(action, query, onPage) {
+  let matched = 0;
+  let cursor;
+  for (let page = 0; page < DRY_PAGES; page++) {
+    const { body } = await ACTIONS[action].send({ ...query, all: true, pageLimit: PAGE, dryRun: true, cursor });
+    matched += body.matched;
+    cursor = body.cursor;
+    if (!cursor) return { matched, isWhole: !body.partial };
+    if (!onPage(matched)) break;
+  }
+  return { matched, isWhole: false };
+}
+
+// A request that may be repeated: without an answer, or refused for now.
+const isPassing = (error) => error.status === 0 || error.status === 429 || error.status === 503;
+
+// A job that has changed since it was seen: run or deleted by others, or expired.
+const hasChanged = (error) => error.status === 404 || error.status === 409 || error.status === 412;
+
+export class Operation {
+  // parts, one after the other: {query, total} or {jobs}. Without perSecond all are sent as fast as they are answered.
+  constructor(action, parts, { perSecond = null, title = "", onend = () => {} } = {}) {
+    Object.assign(this, { action, parts, perSecond, title, onend });
+    Object.assign(this, { total: parts.reduce((sum, part) => sum + (part.jobs?.length ?? part.total), 0), matched: 0, done: 0, skipped: 0 });
+    Object.assign(this, { isRunning: true, isStopping: false, isStopped: false, problem: null, isRetrying: false });
+  }
+
+  start() {
+    operations.unshift(this);
+    this.finished = this.run();
+    return this;
+  }
+
+  stop() {
+    this.isStopping = true;
+  }
+
+  async run() {
+    try {
+      for (const part of this.parts) await (part.jobs ? this.sendEach(part.jobs) : this.sendPages(part.query));
+    } catch (error) {
+      this.problem = error;
+    }
+    this.isStopped = this.isStopping;
+    this.isRunning = false;
+    m.redraw();
+    this.onend(this);
+  }
+
+  async sendPages(query) {
+    const { send } = ACTIONS[this.action];
+    const pageLimit = this.perSecond ? Math.max(1, Math.min(PAGE, Math.ceil(this.perSecond * PAGE_SECONDS))) : PAGE;
+    const rate = this.perSecond && this.action === "redrive" ? { perSecond: this.perSecond } : {};
+    let cursor;
+    let next = Date.now();
+    do {
+      if (this.isStopping) return;
+      const { body } = await this.ask(() => send({ ...query, ...rate, all: true, pageLimit, cursor }));
+      this.count(body.matched, body.done, body.skipped);
+      cursor = body.cursor;
+      if (this.perSecond && cursor) await this.wait((next += (1000 * body.matched) / this.perSecond));
+    } while (cursor);
+  }
+
+  async sendEach(jobs) {
+    const { sendOne } = ACTIONS[this.action];
+    const together = this.perSecond ? 1 : TOGETHER;
+    let next = Date.now();
+    for (let at = 0; at < jobs.length && !this.isStopping; at += together) {
+      await Promise.all(jobs.slice(at, at + together).map((job) => this.sendOne(() => sendOne(job))));
+      if (this.perSecond) await this.wait((next += 1000 / this.perSecond));
+    }
+  }
+
+  async sendOne(request) {
+    try {
+      await this.ask(request);
+      this.count(1, 1, 0);
+    } catch (error) {
+      if (!hasChanged(error)) throw error;
+      this.count(1, 0, 1);
+    }
+  }
+
+  count(matched, done, skipped) {
+    this.matched += matched;
+    this.done += done;
+    this.skipped += skipped;
+    m.redraw();
+  }
+
+  async ask(request) {
+    for (let wait = 1000; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+      try {
+        const answer = await request();
+        this.isRetrying = false;
+        return answer;
+      } catch (error) {
+        if (!isPassing(error) || this.isStopping) throw error;
+        this.isRetrying = true;
+        m.redraw();
+        await pause(wait);
+      }
+    }
+  }
+
+  async wait(until) {
+    while (!this.isStopping && Date.now() < until) await pause(Math.min(200, Math.max(10, until - Date.now())));
+  }
+}

@@ -1,0 +1,80 @@
+// DeadSample: dead jobs read page by page, the newest first, and grouped by why they died. If there are
+// very many, only the newest are read, and the page says so.
+
+import { get } from "../api.js";
+import { answerOf } from "./life.js";
+
+const PAGE = 1000;
+const MOST = 10_000;
+
+export const hostOf = (job) => /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "")?.[1] ?? "";
+
+export class DeadSample {
+  constructor(changed) {
+    Object.assign(this, { changed, jobs: [], total: null, isLoading: true, isWhole: false, isClosed: false, arrived: 0, problem: null });
+  }
+
+  close() {
+    this.isClosed = true;
+  }
+
+  async load() {
+    try {
+      this.total = (await get("/jobs/count", { state: "dead" })).body.count;
+      let cursor;
+      do {
+        const { body } = await get("/jobs", { state: "dead", order: "newest", limit: PAGE, cursor });
+        for (const job of body.jobs) this.jobs.push(slim(job));
+        cursor = body.cursor;
+        this.changed();
+      } while (cursor && this.jobs.length < MOST && !this.isClosed);
+      this.isWhole = !cursor;
+    } catch (error) {
+      this.problem = error;
+    }
+    this.isLoading = false;
+    this.changed();
+  }
+
+  // When the newest of these jobs died, as a limit that leaves out what dies later.
+  get until() {
+    return this.jobs.length ? new Date(Date.parse(this.jobs[0].deadAt) + 1).toISOString() : undefined;
+  }
+
+  // Counts what has died since.
+  async look() {
+    if (this.isLoading || this.isClosed) return;
+    const [fresh, all] = await Promise.all([get("/jobs/count", { state: "dead", diedAfter: this.until }), get("/jobs/count", { state: "dead" })]);
+    this.arrived = fresh.body.count;
+    this.total = all.body.count;
+  }
+}
+
+const slim = ({ topic, jobId, reason, lastAttempt, deadAt, url, attempts, createdAt }) => ({ topic, jobId, reason, lastAttempt, deadAt, url, attempts, createdAt });
+
+// Groups jobs by reason, last answer, and the receiver or the topic. The largest group comes first.
+export function groupsOf(jobs, by) {
+  const groups = new Map();
+  for (const job of jobs) {
+    const answer = job.lastAttempt ? answerOf(job.lastAttempt) : "";
+    const place = by === "topic" ? job.topic : hostOf(job);
+    const key = JSON.stringify([job.reason, answer, place]);
+    if (!groups.has(key)) groups.set(key, { key, reason: job.reason, answer, place, by, status: job.lastAttempt?.status, jobs: [], newest: job.deadAt });
+    const group = groups.get(key);
+    group.jobs.push(job);
+    group.oldest = job.deadAt;
+  }
+  return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length);
+}
+
+// The filter that names a group; null where the API has none: it cannot ask for an error without a status, or for no url.
+export function filterOf(group, until) {
+  if (!group.status || !group.place) return null;
+  return { state: "dead", reason: group.reason, lastStatus: String(group.status), diedBefore: until, [group.by === "topic" ? "topic" : "urlHost"]: group.place };
+}
+
+// Returns the part of an operation that acts on the group.
+export const partOf = (group, until) => {
+  const query = filterOf(group, until);
+  return query ? { query } : { jobs: group.jobs };
+};

@@ -1,0 +1,120 @@
+// The life of a job as a row of spans, for its timeline. No page, no requests.
+//
+// Spans are drawn to scale. A wait that would leave no room for the others is shortened, and says so with a break.
+
+import { duration } from "../format.js";
+
+const ms = (text) => (text ? Date.parse(text) : null);
+
+export const endedAt = (job) => ms(job.deliveredAt || job.cancelledAt || job.deadAt);
+
+// The result of an attempt: good, failed, or again for an answer that asked for the job again.
+export function resultOf(attempt, job, isLast) {
+  if (attempt.error || attempt.status >= 300 || attempt.status < 200) return "failed";
+  return isLast && job.state !== "delivered" ? "again" : "good";
+}
+
+export const answerOf = (attempt) => (attempt.status ? String(attempt.status) : attempt.error || "?");
+
+// How long an attempt took; the API counts whole milliseconds.
+export const took = (durationMs) => (durationMs < 1 ? "< 1 ms" : duration(durationMs));
+
+// The finished attempts, oldest first. The job itself knows the last one, where the list is not there.
+export function attemptsOf(job, attempts) {
+  if (attempts?.length) return attempts;
+  return job.lastAttempt ? [{ attempt: job.attempts || 1, ...job.lastAttempt }] : [];
+}
+
+// [{kind: "wait" | "attempt" | "running" | "rest", from, to, …}], without gaps, from the job's creation to now or its end.
+export function spansOf(job, attempts, now) {
+  const known = attemptsOf(job, attempts),
+    spans = [],
+    created = ms(job.createdAt),
+    end = endedAt(job);
+  let at = created;
+  const wait = (to, members) => {
+    if (to > at) spans.push({ kind: "wait", from: at, to, ...members });
+    at = Math.max(at, to);
+  };
+  for (const [number, attempt] of known.entries()) {
+    const began = Math.max(at, ms(attempt.at)),
+      hidden = number === 0 && attempt.attempt > 1 ? attempt.attempt - 1 : 0;
+    wait(began, { hidden });
+    const to = began + Math.max(attempt.durationMs, 1);
+    spans.push({ kind: "attempt", from: began, to, attempt, result: resultOf(attempt, job, number === known.length - 1) });
+    at = to;
+  }
+  if (end !== null) wait(end, {});
+  else if (job.state === "leased") spans.push({ kind: "running", from: at, to: Math.max(now, at + 1) });
+  else wait(now, { isNow: true });
+  const due = ms(job.dueAt);
+  if (end === null && due > at) wait(due, { isAhead: true });
+  return spans;
+}
+
+const LEAST_WAIT = 6;
+const LEAST_ATTEMPT = 24;
+const LEGIBLE = 30;
+
+// Gives each span an x and a width, in proportion to its length. Waits that would squeeze the rest are shortened (isShort),
+// as little as is needed to see every span that is long enough to matter.
+export function layOut(spans, width) {
+  const total = spans.reduce((sum, span) => sum + lengthOf(span), 0);
+  const matters = spans.filter((span) => lengthOf(span) >= 200 || lengthOf(span) > total / 50);
+  let most = width;
+  let scale = fit(spans, width, most);
+  while (most > width / 8 && matters.some((span) => lengthOf(span) * scale < LEGIBLE)) {
+    most *= 0.8;
+    scale = fit(spans, width, most);
+  }
+  const given = spans.map((span) => widthOf(span, scale, most));
+  const factor = width / given.reduce((sum, one) => sum + one, 0);
+  let x = 0;
+  return spans.map((span, i) => {
+    const placed = { ...span, x, width: given[i] * factor, isShort: span.kind === "wait" && lengthOf(span) * scale > most * 1.02 };
+    x += placed.width;
+    return placed;
+  });
+}
+
+const lengthOf = (span) => span.to - span.from;
+
+function widthOf(span, scale, most) {
+  const wanted = lengthOf(span) * scale;
+  return span.kind === "wait" ? Math.min(Math.max(wanted, LEAST_WAIT), most) : Math.max(wanted, LEAST_ATTEMPT);
+}
+
+// Pixels a millisecond with which the spans fill the width.
+function fit(spans, width, most) {
+  let low = 1e-12;
+  let high = 1e3;
+  for (let step = 0; step < 80; step++) {
+    const middle = Math.sqrt(low * high);
+    if (spans.reduce((sum, span) => sum + widthOf(span, middle, most), 0) > width) high = middle;
+    else low = middle;
+  }
+  return low;
+}
+
+// The attempts that would follow if each one failed: [{attempt, at, wait, isExact, expires}]. at counts failures that take no time.
+export function comingAttempts(job, now) {
+  const waits = job.retrySchedule || [],
+    last = job.retry + 1,
+    expires = ms(job.expiresAt),
+    coming = [];
+  let at = job.state === "leased" ? now : Math.max(ms(job.dueAt) || now, 0);
+  for (let attempt = (job.attempts || 0) + 1; attempt <= last && coming.length < 101; attempt++) {
+    const wait = coming.length ? (waits[Math.min(attempt - 2, waits.length - 1)] ?? 0) : null;
+    if (wait !== null) at += wait * 1000;
+    coming.push({
+      attempt,
+      at,
+      wait,
+      isExact: coming.length === 0,
+      isRunning: job.state === "leased" && coming.length === 0,
+      expires: expires !== null && at >= expires,
+    });
+    if (expires !== null && at >= expires) break;
+  }
+  return coming;
+}

@@ -1,0 +1,127 @@
+// JobSource - the jobs of a filter, page by page as they are asked for, and what has come since.
+import { get } from "../api.js";
+import { isCheap, toCount, toQuery } from "./filter.js";
+
+const PAGE = 200; // jobs a request
+const HEAD = 100; // jobs at the head of the list that are looked at again and again
+const EMPTY_PAGES = 20; // without a job of the filter, before the person is asked
+const COUNT_PAGES = 5;
+
+let nextId = 1;
+
+export const keyOf = (job) => `${job.topic}/${job.jobId}/${job.createdAt}`;
+
+// A list shows neither bodies nor headers; 100,000 of them would fill the browser's memory.
+function slim(job) {
+  delete job.body;
+  delete job.bodyBase64;
+  delete job.headers;
+  return job;
+}
+
+export class JobSource {
+  constructor(filter, changed) {
+    Object.assign(this, {
+      id: nextId++,
+      filter,
+      changed,
+      rows: [],
+      byKey: new Map(),
+      cursor: undefined,
+      isDone: false,
+      isLoading: false,
+      problem: null,
+      source: null,
+      isPartial: false,
+      count: null,
+      countAtFirst: null,
+      outcomes: null,
+      isCountPartial: false,
+      arrived: 0,
+      isClosed: false,
+    });
+  }
+
+  // A source that is left draws nothing any more.
+  close() {
+    this.isClosed = true;
+  }
+
+  get hasMore() {
+    return !this.isDone && !this.isPaused;
+  }
+
+  // Loads the next page that has jobs of the filter. After many that have none the person is asked whether to go on.
+  async more() {
+    if (this.isLoading || this.isDone || this.isClosed) return;
+    this.isLoading = true;
+    this.isPaused = false;
+    try {
+      let found = 0;
+      for (let pages = 0; !found && !this.isDone && !this.isClosed && pages < EMPTY_PAGES; pages++) found = await this.page();
+      this.isPaused = !found && !this.isDone;
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  async page() {
+    const { body } = await get("/jobs", { ...toQuery(this.filter), limit: PAGE, ...(this.cursor && { cursor: this.cursor }) });
+    const fresh = body.jobs.filter((job) => !this.byKey.has(keyOf(job)));
+    for (const job of fresh) this.byKey.set(keyOf(job), slim(job));
+    this.rows.push(...fresh);
+    this.isFirst = false;
+    this.cursor = body.cursor;
+    this.isDone = !body.cursor;
+    this.source = body.source || null;
+    this.isPartial = this.isPartial || Boolean(body.partial);
+    return fresh.length;
+  }
+
+  /* Counts what the filter matches; with a filter that Redis can only answer by reading the jobs, not all of many. */
+  async recount() {
+    const query = toCount(this.filter);
+    let count = 0,
+      cursor,
+      pages = 0,
+      outcomes = null;
+    do {
+      const { body } = await get("/jobs/count", cursor ? { ...query, cursor } : query);
+      count += body.count;
+      cursor = body.cursor;
+      if (body.source) outcomes = body;
+      this.isCountPartial = Boolean(body.partial || cursor);
+    } while (cursor && ++pages < COUNT_PAGES && !this.isClosed);
+    Object.assign(this, { count, outcomes });
+    this.countAtFirst ??= count;
+  }
+
+  /* Looks at the head of the list again: rows are brought up to date in their places, and what is new is counted. */
+  async look() {
+    if (this.isLoading || this.isClosed || this.isFirst) return;
+    try {
+      const { body } = await get("/jobs", { ...toQuery(this.filter), limit: HEAD });
+      if (isCheap(this.filter)) await this.recount();
+      this.problem = null;
+      this.compare(body);
+    } catch (error) {
+      this.problem = error;
+    }
+    if (!this.isClosed) this.changed();
+  }
+
+  compare({ jobs, cursor }) {
+    const isKnown = jobs.map((job) => this.byKey.has(keyOf(job)));
+    const lastKnown = isKnown.lastIndexOf(true);
+    const fresh = isKnown.filter((known, at) => !known && (at < lastKnown || this.isDone)).length;
+    for (const job of jobs) Object.assign(this.byKey.get(keyOf(job)) || {}, slim(job), { hasLeft: false });
+    if (!cursor) this.markLeft(new Set(jobs.map(keyOf)));
+    const grown = this.count !== null ? this.count - (this.isDone ? this.rows.filter((job) => !job.hasLeft).length : this.countAtFirst) : 0;
+    this.arrived = Math.max(fresh, cursor ? grown : 0, 0);
+  }
+
+  /* The whole list has been seen: rows that are not in it have left it. */
+  markLeft(keys) {
+    if (this.isDone) for (const job of this.rows) job.hasLeft = !keys.has(keyOf(job));
+  }
+}

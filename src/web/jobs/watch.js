@@ -1,0 +1,63 @@
+// A job that is looked at: read again each second while the tab is visible, so that the page shows what happens to it.
+
+import { get, path } from "../api.js";
+
+const PERIOD_MS = 1000;
+const DETAILS_EVERY = 5; // rounds: why it waits may change while the job does not
+
+export class JobWatch {
+  constructor(topic, jobId, changed) {
+    Object.assign(this, { topic, jobId, changed, job: null, text: null, etag: null, attempts: [], why: null, problem: null });
+    Object.assign(this, { isGone: false, isStopped: false, timer: null, rounds: 0 });
+    this.onVisible = () => this.plan(0);
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.round();
+  }
+
+  stop() {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+    document.removeEventListener("visibilitychange", this.onVisible);
+  }
+
+  // Reads the job now, after a change for example.
+  refresh() {
+    this.rounds = 0;
+    return this.round();
+  }
+
+  plan(wait) {
+    clearTimeout(this.timer);
+    if (!this.isStopped && !document.hidden) this.timer = setTimeout(() => this.round(), wait);
+  }
+
+  async round() {
+    clearTimeout(this.timer);
+    try {
+      await this.read();
+      this.problem = null;
+      this.isGone = false;
+    } catch (error) {
+      this.isGone = error.status === 404 && this.job !== null;
+      this.problem = this.isGone ? null : error;
+    }
+    if (this.isStopped) return;
+    this.changed();
+    this.plan(this.problem?.status === 404 ? 5 * PERIOD_MS : PERIOD_MS);
+  }
+
+  async read() {
+    const where = path`/jobs/${this.topic}/${this.jobId}`;
+    const { body, text, etag } = await get(where);
+    const isNew = text !== this.text;
+    Object.assign(this, { job: body, text, etag });
+    if (isNew || this.rounds++ % DETAILS_EVERY === 0) await this.readDetails(where);
+  }
+
+  // A job that ends between the requests is read as a whole with the next round.
+  async readDetails(where) {
+    const [attempts, why] = await Promise.allSettled([get(`${where}/attempts`), get(`${where}/why`)]);
+    if (attempts.value) this.attempts = attempts.value.body.attempts;
+    if (why.value) this.why = why.value.body;
+  }
+}
