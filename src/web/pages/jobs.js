@@ -1,0 +1,236 @@
+// Jobs: search over everything, the list, and actions for all that a filter matches.
+
+import { m } from "../lib.js";
+import { get, path, whyNot } from "../api.js";
+import { number, plural } from "../format.js";
+import { go, href, setQuery } from "../router.js";
+import { Empty } from "../parts/empty.js";
+import { Button, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { VirtualList } from "../parts/virtual_list.js";
+import { ACTIONS } from "../jobs/bulk.js";
+import { BulkDialog, Operations } from "../jobs/bulk_view.js";
+import { clean, format, isCheap, isEmpty, isEnded, isNarrow, parse } from "../jobs/filter.js";
+import { FilterBar, StateTabs } from "../jobs/filter_bar.js";
+import { answerOf, endedAt } from "../jobs/life.js";
+import { JobSource, keyOf } from "../jobs/list.js";
+import { SearchField } from "../jobs/search_field.js";
+
+const LOOK_MS = 2000;
+const DEAR_LOOK_MS = 10_000; // where Redis has to read the jobs
+const POOL_STATES = ["delayed", "ready", "leased", "dead"];
+const OUTCOMES = ["delivered", "cancelled"];
+
+export default function Jobs({ attrs: first }) {
+  const page = { source: null, counts: {}, countsOf: null, topics: [], dialog: null, timer: null, isRemoved: false };
+  const follow = (query) => {
+    if (query.q) {
+      search(parse(query.q));
+      return;
+    }
+    const filter = clean(query);
+    if (page.source && JSON.stringify(page.source.filter) === JSON.stringify(filter)) return;
+    list(page, filter);
+  };
+  const onVisible = () => plan(page, 0);
+  follow(first.query);
+  loadTopics(page);
+  document.addEventListener("visibilitychange", onVisible);
+  return {
+    onbeforeupdate: ({ attrs }) => follow(attrs.query),
+    onremove: () => {
+      page.isRemoved = true;
+      page.source?.close();
+      clearTimeout(page.timer);
+      document.removeEventListener("visibilitychange", onVisible);
+    },
+    view: () => (page.source ? view(page) : null),
+  };
+}
+Jobs.title = "Jobs";
+
+// Lists the jobs of a filter anew.
+function list(page, filter) {
+  page.source?.close();
+  page.source = new JobSource(filter, () => m.redraw());
+  const { source } = page;
+  source.recount().then(m.redraw, () => {});
+  countStates(page, filter);
+  plan(page);
+}
+
+const reload = (page) => list(page, page.source.filter);
+
+function plan(page, wait = isCheap(page.source.filter) ? LOOK_MS : DEAR_LOOK_MS) {
+  clearTimeout(page.timer);
+  if (page.isRemoved || document.hidden) return;
+  page.timer = setTimeout(async () => {
+    const { source } = page;
+    await source.look();
+    if (source !== page.source) return;
+    if (source.arrived && !source.rows.length) reload(page);
+    else plan(page);
+  }, wait);
+}
+
+async function loadTopics(page) {
+  try {
+    page.topics = (await get("/topics", { limit: 1000 })).body.topics.map((one) => one.topic);
+  } catch {
+    page.topics = []; // without them the field has no suggestions
+  }
+}
+
+// How many jobs each state has, where Redis can tell without reading them.
+async function countStates(page, filter) {
+  const { state, order, source, reason, ...rest } = filter;
+  const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !/(After|Before)$/.test(name)));
+  const key = JSON.stringify(others);
+  if (page.countsOf !== key) page.counts = {};
+  page.countsOf = key;
+  if (!isCheap(filter)) return;
+  const count = async (query, names) => {
+    try {
+      const { body } = await get("/jobs/count", { ...others, ...query });
+      if (page.countsOf === key) for (const [name, member] of names) page.counts[name] = body[member];
+    } catch {
+      // The tabs do without it: the list itself says what is wrong.
+    }
+  };
+  await Promise.all([
+    count({}, [["", "count"]]),
+    ...POOL_STATES.map((one) => count({ state: one }, [[one, "count"]])),
+    count({ state: "any" }, [["any", "count"], ...OUTCOMES.map((one) => [one, one])]),
+  ]);
+  m.redraw();
+}
+
+// ---- search ----
+
+const TOPIC = /^[A-Za-z0-9._~-]+$/;
+
+// An id of a known topic opens the job; else the jobs whose id begins so are listed.
+async function search({ filter, id }) {
+  if (!id) return setQuery(filter);
+  const slash = id.indexOf("/");
+  if (slash > 0 && TOPIC.test(id.slice(0, slash)) && !id.includes(" ")) return go(["jobs", id.slice(0, slash), id.slice(slash + 1)]);
+  if (filter.topic) {
+    try {
+      await get(path`/jobs/${filter.topic}/${id}`);
+      return go(["jobs", filter.topic, id]);
+    } catch {
+      // no such id: what begins with it
+    }
+  }
+  return setQuery(clean({ ...filter, idPrefix: id }));
+}
+
+// ---- the list ----
+
+const isNarrowScreen = () => window.innerWidth < 700;
+
+function columns() {
+  if (isNarrowScreen())
+    return [
+      { title: "Job", width: "minmax(0, 1fr)", view: (job) => m(".two-lines", m("span", job.jobId), m("span.sub", job.topic)) },
+      { title: "State", width: "8rem", view: (job) => m(".two-lines", m(State, { state: job.state }), m("span.sub", whenOf(job))) },
+    ];
+  const id = { title: "Id", width: "minmax(9rem, 2fr)", view: (job) => job.jobId };
+  const state = { title: "State", width: "7rem", view: (job) => m(State, { state: job.state }) };
+  const when = { title: "When", width: "8.5rem", view: whenOf };
+  return [
+    id,
+    { title: "Topic", width: "minmax(7rem, 1fr)", view: (job) => m("a", { href: href(["topics", job.topic]) }, job.topic) },
+    state, when,
+    { title: "Attempts", width: "4.5rem", isNumber: true, view: (job) => number(job.attempts) },
+    { title: "Last answer", width: "minmax(6rem, 1fr)", view: answerView },
+    ...(window.innerWidth > 1250 ? [{ title: "Labels", width: "minmax(6rem, 1fr)", view: (job) => (job.labels ?? []).map((label) => m("span.label", label)) }] : []),
+  ];
+}
+
+function whenOf(job) {
+  if (job.hasLeft) return m("span.faint", "has left the list");
+  const at = endedAt(job) ?? job.dueAt;
+  return at ? m(Time, { at, style: "relative" }) : m("span.faint", job.state === "leased" ? "under way" : "");
+}
+
+function answerView({ lastAttempt, state, reason }) {
+  if (!lastAttempt) return m("span.faint", reason ? reason.replaceAll("_", " ") : "none yet");
+  const isGood = state === "delivered" || (lastAttempt.status >= 200 && lastAttempt.status < 300);
+  return m("span.result", { class: isGood ? "" : "is-failed", title: lastAttempt.errorDetail ?? "" }, `${isGood ? "✓" : "✕"} ${answerOf(lastAttempt)}`,
+    reason && reason !== "retries_exhausted" ? m("span.faint", ` ${reason.replaceAll("_", " ")}`) : null);
+}
+
+// Labels and hosts of the jobs that were loaded, for completion.
+function seenIn(rows) {
+  const labels = new Set();
+  const hosts = new Set();
+  for (const job of rows.slice(0, 500)) {
+    for (const label of job.labels ?? []) labels.add(label);
+    const host = /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "");
+    if (host) hosts.add(host[1]);
+  }
+  return { labels: [...labels].slice(0, 50), hosts: [...hosts].slice(0, 50) };
+}
+
+function countText({ count, rows, isDone, isCountPartial, source }) {
+  const total = count ?? (isDone ? rows.length : null);
+  if (total === null) return "";
+  return `${isCountPartial ? "at least " : ""}${plural(total, "job")}${source === "history" ? ", from the history" : ""}`;
+}
+
+function view(page) {
+  const { source } = page;
+  const { filter, rows } = source;
+  const seen = seenIn(rows);
+  return [
+    m(Page, { title: "Jobs", sub: m("span", { role: "status" }, countText(source)), actions: bulkButtons(page) }),
+    m(Operations),
+    m(SearchField, { filter, seen, onsearch: search }),
+    m(StateTabs, { filter, counts: page.counts }),
+    m(FilterBar, { filter, topics: page.topics, seen, onfilter: setQuery }),
+    m(Problem, { error: source.problem }),
+    source.isPartial ? m("p.hint", "There are more than 10,000 topics: jobs of the others are not in this list. Choose a topic.") : null,
+    m(".list-box",
+      source.arrived ? m("button.arrived", { type: "button", onclick: () => reload(page) }, `${number(source.arrived)} new`) : null,
+      [m(".list", { key: source.id }, m(VirtualList, {
+        label: "Jobs", columns: columns(), rows: source.isFirst ? null : rows, rowKey: keyOf, hasMore: source.hasMore, more: () => source.more(),
+        empty: emptyView(page), height: isNarrowScreen() ? 52 : 36, href: (job) => href(["jobs", job.topic, job.jobId]),
+      }))]),
+    source.isPaused ? m("p.notice", { role: "status" }, "Many jobs were looked at, and none matched. ", m("button", { type: "button", onclick: () => { source.isPaused = false; } }, "Search on")) : null,
+    page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => reload(page) }) : null,
+  ];
+}
+
+function emptyView({ source, counts }) {
+  const { filter } = source;
+  if (isEmpty(filter))
+    return m(Empty, { title: "No jobs", text: "Nothing waits, and nothing is dead. This line makes a job, which is shown here as it arrives:",
+      command: `curl ${new URL(".", document.baseURI).href}jobs -H 'Content-Type: application/json' \\\n  -d '{"topic": "orders", "url": "https://example.com/hook", "delay": "30s", "body": {"order": 1}}'` });
+  const query = { ...filter, state: "any" };
+  const hasEnded = !isEnded(filter) && counts.any > 0;
+  return m(Empty, { title: "No job matches", text: isNarrow(filter) ? `The filter is: ${format(filter)}` : `No job is ${filter.state === "any" ? "in the history" : filter.state} now.` },
+    hasEnded ? m("p", m("a", { href: href(["jobs"], clean(query)) }, `${plural(counts.any, "job")} that ended`), counts.any === 1 ? " matches." : " match.") : null);
+}
+
+// ---- actions for all ----
+
+function bulkButtons(page) {
+  const { filter, count } = page.source;
+  return ["run", "reschedule", "redrive", "cancel", "delete"]
+    .filter((action) => (filter.state === "dead" ? action !== "cancel" && action !== "run" : action !== "delete" && action !== "redrive"))
+    .map((action) => m(Button, { kind: action === "cancel" || action === "delete" ? "danger" : "", whyNot: whyNotAll(action, filter, count), onclick: () => (page.dialog = { action, parts: [{ query: bulkQuery(filter) }], text: format(filter) }) },
+      `${ACTIONS[action].name} all`));
+}
+
+function whyNotAll(action, filter, count) {
+  const { states, scope } = ACTIONS[action];
+  if (isEnded(filter)) return "These jobs have ended";
+  if (!filter.state) return `Choose a state first: ${states.join(", ")}`;
+  if (!states.includes(filter.state)) return `Not for ${filter.state} jobs`;
+  return whyNot(scope, filter.topic) ?? (count === 0 ? "No job matches" : undefined);
+}
+
+const bulkQuery = ({ source, ...filter }) => filter;
