@@ -1,0 +1,176 @@
+// Dead letters: grouped by why they died, to be run again at a rate or deleted.
+
+import { m } from "../lib.js";
+import { whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { number, plural } from "../format.js";
+import { href, setQuery } from "../router.js";
+import { Empty } from "../parts/empty.js";
+import { Button, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { Time } from "../parts/time.js";
+import { BulkDialog, Operations } from "../jobs/bulk_view.js";
+import { DeadSample, filterOf, groupsOf, partOf } from "../jobs/dead_groups.js";
+
+const LOOK_MS = 3000;
+const SHOWN_JOBS = 20;
+
+const REASONS = {
+  retries_exhausted: "Each attempt failed, and no retry is left.", gone: "The receiver answered 410: do not come back.", rejected: "A worker gave it up.",
+  target_refused: "The address may not be called (--allow-target).", no_url: "Neither the job nor its topic has a url.", expired: "Its time to live was over.",
+  rounds: "The receiver said “not yet” too often.", consumer_lost: "The process that delivered it was lost five times.", unreadable: "Its record cannot be read.",
+};
+
+export default function Dead({ attrs: first }) {
+  const page = { sample: null, selected: new Set(), jobs: new Map(), open: new Set(), dialog: null, timer: null, isRemoved: false, by: first.query.by };
+  let stopClock = null;
+  const onVisible = () => plan(page, 0);
+  return {
+    oninit: () => {
+      stopClock = useClock();
+      document.addEventListener("visibilitychange", onVisible);
+      load(page);
+    },
+    onremove: () => {
+      page.isRemoved = true;
+      page.sample.close();
+      clearTimeout(page.timer);
+      stopClock();
+      document.removeEventListener("visibilitychange", onVisible);
+    },
+    view: ({ attrs: { query } }) => view(page, query.by === "topic" ? "topic" : "receiver"),
+  };
+}
+Dead.title = "Dead letters";
+
+// Reads the dead jobs anew; what was shown stays until they are there.
+async function load(page) {
+  const sample = new DeadSample(() => m.redraw());
+  page.sample ??= sample;
+  page.loading = sample;
+  await sample.load();
+  if (page.loading !== sample || page.isRemoved) return;
+  page.sample = sample;
+  page.selected.clear();
+  page.jobs.clear();
+  m.redraw();
+  plan(page);
+}
+
+function plan(page, wait = LOOK_MS) {
+  clearTimeout(page.timer);
+  if (page.isRemoved || document.hidden) return;
+  page.timer = setTimeout(async () => {
+    const { sample } = page;
+    try {
+      await sample.look();
+      sample.problem = null;
+    } catch (error) {
+      sample.problem = error;
+    }
+    m.redraw();
+    if (sample.arrived && !sample.jobs.length) load(page);
+    else plan(page);
+  }, wait);
+}
+
+// ---- selection ----
+
+const jobKey = (job) => `${job.topic}/${job.jobId}/${job.createdAt}`;
+
+function toggle(set, key, isOn) {
+  if (isOn) set.add(key);
+  else set.delete(key);
+}
+
+// Returns the jobs that the buttons act on: the selected groups and jobs, else all.
+function chosen({ sample, selected, jobs }, groups) {
+  const whole = groups.filter((group) => selected.has(group.key));
+  const single = [...jobs.values()].filter((job) => !whole.some((group) => group.jobs.includes(job)));
+  if (!whole.length && !single.length) return { parts: [{ query: { state: "dead", diedBefore: sample.until } }], text: "all dead jobs", isAll: true, topics: [] };
+  const parts = whole.map((group) => partOf(group, sample.until));
+  if (single.length) parts.push({ jobs: single });
+  const text = [whole.length ? plural(whole.length, "group") : "", single.length ? plural(single.length, "job") : ""].filter(Boolean).join(" and ");
+  return { parts, text, isAll: false };
+}
+
+// ---- view ----
+
+function view(page, by) {
+  const { sample } = page;
+  const groups = groupsOf(sample.jobs, by);
+  const isEmpty = !sample.isLoading && !sample.jobs.length && !sample.problem;
+  return [
+    m(Page, { title: "Dead letters", sub: m("span", { role: "status" }, sampleText(sample)), actions: isEmpty ? null : buttons(page, groups) }),
+    m(Operations),
+    m(Problem, { error: sample.problem }),
+    sample.arrived && sample.jobs.length ? m(".notice.is-new", { role: "status" }, `${number(sample.arrived)} more since. `, m("button", { type: "button", onclick: () => load(page) }, "Show")) : null,
+    isEmpty ? emptyView() : [groupBy(by), groupTable(page, groups, by)],
+    page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => load(page) }) : null,
+  ];
+}
+
+function sampleText({ total, jobs, isLoading, isWhole }) {
+  if (isLoading) return total ? `Reading ${number(jobs.length)} of ${number(total)} …` : "Reading …";
+  return isWhole ? plural(total ?? jobs.length, "dead job") : `${plural(total, "dead job")}; the groups are of the newest ${number(jobs.length)}`;
+}
+
+const groupBy = (by) =>
+  m(".toggle", { role: "group", "aria-label": "Group by" },
+    [["receiver", "By receiver"], ["topic", "By topic"]].map(([name, title]) => m("button", { type: "button", "aria-pressed": String(by === name), onclick: () => setQuery(name === "topic" ? { by: name } : {}) }, title)));
+
+function buttons(page, groups) {
+  const { parts, text, isAll } = chosen(page, groups);
+  const open = (action) => () => (page.dialog = { action, parts, text });
+  const what = isAll ? "all" : text;
+  return [
+    m(Button, { kind: "primary", icon: "play", whyNot: whyNot("admin"), onclick: open("redrive") }, `Redrive ${what}`),
+    m(Button, { kind: "danger", icon: "trash", whyNot: whyNot("cancel"), onclick: open("delete") }, `Delete ${what}`),
+  ];
+}
+
+function groupTable(page, groups, by) {
+  const { selected, sample } = page;
+  const isAllOn = groups.length > 0 && groups.every((group) => selected.has(group.key));
+  const most = groups[0]?.jobs.length ?? 1;
+  return m(".table-box", m("table.dead", { "aria-label": "Dead jobs in groups" },
+    m("thead", m("tr",
+      m("th", m("input", { type: "checkbox", "aria-label": "Select all groups", checked: isAllOn, onchange: (event) => groups.forEach((group) => toggle(selected, group.key, event.target.checked)) })),
+      m("th.is-number", { scope: "col" }, "Jobs"), ["Reason", "Last answer", by === "topic" ? "Topic" : "Receiver"].map((title) => m("th", { scope: "col" }, title)),
+      m("th", { scope: "col" }, "Last died"), m("th", m("span.off-screen", "Jobs of the group")))),
+    m("tbody", groups.map((group) => groupRows(page, group, most, sample.until)))));
+}
+
+function groupRows(page, group, most, until) {
+  const { selected, open } = page;
+  const isOpen = open.has(group.key);
+  const name = `${(group.reason ?? "").replaceAll("_", " ")}, ${group.answer || "no answer"}, ${group.place || "no url"}`;
+  return [
+    m("tr", { class: selected.has(group.key) ? "is-selected" : "" },
+      m("td", m("input", { type: "checkbox", "aria-label": `Select ${name}`, checked: selected.has(group.key), onchange: (event) => toggle(selected, group.key, event.target.checked) })),
+      m("td.is-number", number(group.jobs.length), m("svg.share", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, m("rect", { width: (100 * group.jobs.length) / most, height: 4 }))),
+      m("td", { title: REASONS[group.reason] }, (group.reason ?? "").replaceAll("_", " ")),
+      m("td", group.answer ? m("span.result.is-failed", `✕ ${group.answer}`) : m("span.faint", "none")),
+      m("td.place", group.place || m("span.faint", "no url")),
+      m("td", m(Time, { at: group.newest, style: "relative" })),
+      m("td", m("button.link", { type: "button", "aria-expanded": String(isOpen), "aria-label": `Jobs: ${name}`, onclick: () => toggle(open, group.key, !isOpen) }, isOpen ? "Hide" : "Jobs"))),
+    isOpen ? m("tr.detail", m("td"), m("td", { colspan: 6 }, groupJobs(page, group, until))) : null,
+  ];
+}
+
+function groupJobs({ jobs, selected }, group, until) {
+  const isWhole = selected.has(group.key);
+  const filter = filterOf(group, until) ?? { state: "dead", reason: group.reason, ...(group.place && { [group.by === "topic" ? "topic" : "urlHost"]: group.place }) };
+  const detail = group.jobs.find((job) => job.lastAttempt?.errorDetail)?.lastAttempt.errorDetail;
+  return m(".stack",
+    m("p.faint", REASONS[group.reason] ?? "", detail ? [" ", m("code", detail)] : null),
+    m("ul.group-jobs", group.jobs.slice(0, SHOWN_JOBS).map((job) =>
+      m("li", m("input", { type: "checkbox", "aria-label": `Select ${job.topic}/${job.jobId}`, disabled: isWhole, checked: isWhole || jobs.has(jobKey(job)),
+        onchange: (event) => (event.target.checked ? jobs.set(jobKey(job), job) : jobs.delete(jobKey(job))) }),
+      m("a", { href: href(["jobs", job.topic, job.jobId]) }, `${job.topic}/${job.jobId}`), m("span.sub", m(Time, { at: job.deadAt, style: "relative" }))))),
+    m("p", m("a", { href: href(["jobs"], filter) }, group.jobs.length > SHOWN_JOBS ? `All ${number(group.jobs.length)} in the list of jobs` : "In the list of jobs")));
+}
+
+const emptyView = () =>
+  m(Empty, { title: "No dead letters", text: "A job is dead when its attempts are used up, when its receiver answers 410, when it expires, or when its address may not be called. It is kept here until it is run again or deleted. From a terminal, this runs all of them again, ten a second:",
+    command: `curl -X POST '${new URL(".", document.baseURI).href}jobs/redrive?state=dead&all=true&perSecond=10'` });
