@@ -12,7 +12,10 @@ export function Dialog() {
       dom.showModal();
       (dom.querySelector("[autofocus]") ?? dom.querySelector("input, select, textarea, .dialog-actions button"))?.focus();
     },
-    onremove: () => focused?.isConnected && focused.focus(),
+    onremove: ({ dom }) => {
+      dom.close(); // what is behind an open dialog cannot have the focus
+      if (focused?.isConnected) focused.focus({ preventScroll: true });
+    },
     view: ({ attrs: { title, onclose, isWide }, children }) =>
       m("dialog.dialog", { class: isWide ? "is-wide" : "", "aria-label": title, oncancel: (event) => { event.preventDefault(); onclose(); } },
         m("header", m("h2", title), m("button.quiet", { type: "button", "aria-label": "Close", onclick: onclose }, m(Icon, { name: "close" }))),
