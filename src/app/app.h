@@ -18,6 +18,7 @@
 struct app_leases;
 struct history;
 struct http_limits;
+struct live_board;
 struct metrics;
 struct metrics_board;
 struct store;
@@ -39,6 +40,7 @@ struct app {
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
+    struct live_board *live; /* figures of all processes */
 };
 
 enum {

@@ -149,3 +149,52 @@ void metrics_receivers(struct metrics *metrics, size_t open, size_t limited)
     atomic_store_explicit(&metrics->receivers_open, open, memory_order_relaxed);
     atomic_store_explicit(&metrics->receivers_limited, limited, memory_order_relaxed);
 }
+
+/* ---- sums ---- */
+
+static uint64_t read_counter(const counter *number)
+{
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+static void add_row(struct metrics_topic_sums *sums, const struct topic_row *row)
+{
+    sums->accepted += read_counter(&row->accepted);
+    sums->delivered += read_counter(&row->ended[METRICS_END_DELIVERED]);
+    sums->cancelled += read_counter(&row->ended[METRICS_END_CANCELLED]);
+    sums->dead += read_counter(&row->ended[METRICS_END_DEAD]);
+    for (int result = METRICS_RESULT_3XX; result < METRICS_RESULT_COUNT; result++)
+        sums->failed += read_counter(&row->attempts[result]);
+}
+
+static struct metrics_topic_sums sum_topic(const struct metrics_board *board, size_t row)
+{
+    struct metrics_topic_sums sums = {.name = row < METRICS_TOPICS_MAX ? board->names[row] : "_other"};
+    for (size_t i = 0; i < board->reactor_count; i++)
+        add_row(&sums, &board->reactors[i].topics[row]);
+    return sums;
+}
+
+size_t metrics_sum(struct metrics_board *board, struct metrics_sums *sums,
+                   struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1])
+{
+    size_t count = atomic_load_explicit(&board->topic_count, memory_order_acquire);
+    for (size_t i = 0; i < count; i++)
+        topics[i] = sum_topic(board, i);
+    topics[count++] = sum_topic(board, METRICS_TOPICS_MAX);
+    *sums = (struct metrics_sums){.accepted = 0};
+    for (size_t i = 0; i < count; i++) {
+        sums->accepted += topics[i].accepted;
+        sums->delivered += topics[i].delivered;
+        sums->cancelled += topics[i].cancelled;
+        sums->dead += topics[i].dead;
+        sums->failed += topics[i].failed;
+    }
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const struct metrics *metrics = &board->reactors[i];
+        sums->in_flight += read_counter(&metrics->in_flight);
+        for (size_t b = 0; b < HISTOGRAM_BUCKETS; b++)
+            sums->late[b] += read_counter(&metrics->lateness.counts[b]);
+    }
+    return count;
+}

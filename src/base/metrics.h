@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/failure.h"
+#include "base/histogram.h"
 #include "base/slice.h"
 
 enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX = 16 };
@@ -84,6 +85,22 @@ void metrics_in_flight(struct metrics *, size_t attempts);
 
 /* Sets the number of impaired receivers. Every reactor has the same number. */
 void metrics_receivers(struct metrics *, size_t open, size_t limited);
+
+/* Numbers since the start, of all reactors together. failed: attempts that failed. */
+struct metrics_sums {
+    uint64_t accepted, delivered, cancelled, dead, failed;
+    uint64_t late[HISTOGRAM_BUCKETS]; /* attempts by their lateness, see histogram.h */
+    uint64_t in_flight;               /* attempts now */
+};
+
+struct metrics_topic_sums {
+    const char *name; /* "_other" stands for all topics without a row; borrowed from the board */
+    uint64_t accepted, delivered, cancelled, dead, failed;
+};
+
+/* Reads the sums, and those of each topic. Returns the number of topics. */
+size_t metrics_sum(struct metrics_board *, struct metrics_sums *,
+                   struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1]);
 
 /* Appends the sum of all reactors' metrics in Prometheus's text format. */
 void metrics_write(struct metrics_board *, struct buffer *);

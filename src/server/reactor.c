@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "app/app.h"
 #include "app/lease.h"
+#include "app/live.h"
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -45,6 +46,7 @@ struct reactor {
     struct metrics *metrics;
     struct store *store;
     struct tally *tally;
+    struct live *live; /* NULL but for the first reactor */
     struct time_zones *zones;
     struct history *history; /* NULL: no history */
     struct app app;
@@ -153,6 +155,7 @@ static void set_app(struct reactor *reactor)
         .limits = reactor->options.limits,
         .tally = reactor->tally,
         .leases = reactor->leases,
+        .live = reactor->options.live,
     };
 }
 
@@ -164,6 +167,9 @@ static void start_api(struct reactor *reactor)
     if (reactor->options.history)
         reactor->history = history_new(reactor->loop, reactor->options.history);
     reactor->tally = tally_new(reactor->loop, reactor->options.tally);
+    if (reactor->options.index == 0)
+        reactor->live =
+            live_new(reactor->loop, reactor->store, reactor->options.board, reactor->options.live);
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     reactor->app.store = reactor->store;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);
@@ -461,6 +467,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     app_leases_free(reactor->leases);
     tally_free(reactor->tally);
+    live_free(reactor->live);
     time_zones_free(reactor->zones);
     history_free(reactor->history);
     hook_free(reactor->drain_watch);

@@ -22,6 +22,7 @@ struct reactor_options {
     struct http_limits *limits;     /* borrowed; shared by all reactors */
     struct metrics_board *board;    /* borrowed */
     struct tally_board *tally;      /* borrowed */
+    struct live_board *live;        /* borrowed */
     struct history_thread *history; /* borrowed; NULL: no history */
     size_t index;                   /* index of this reactor's metrics on the board */
     size_t count;                   /* number of reactors, which share max_in_flight and the shards */

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/live_board.h"
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -36,6 +37,7 @@ struct server {
     struct store *preflight; /* checks whether Redis can be used, before the server serves clients */
     struct metrics_board *board;
     struct tally_board *tally;
+    struct live_board *live;
     struct history_thread *history; /* NULL: no history */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
@@ -261,6 +263,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .limits = front_limits(server->front),
             .board = server->board,
             .tally = server->tally,
+            .live = server->live,
             .history = server->history,
             .index = i,
             .count = count,
@@ -423,6 +426,7 @@ static void close_all(struct server *server)
     free(server->reactors);
     metrics_board_free(server->board);
     tally_board_free(server->tally);
+    live_board_free(server->live);
     loop_free(server->loop);
 }
 
@@ -435,6 +439,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
     server.tally = tally_board_new();
+    server.live = live_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, server_on_timer, &server);
     catch_signals(&server);
     raise_file_limit(options);

@@ -189,12 +189,41 @@ static struct redis_link *connect_link(struct shard *shard, int64_t deadline_us,
     return redis_link_new(shard->loop, shard->options->redis, deadline_us, events);
 }
 
+static void on_live_message(void *arg, struct slice channel, struct slice text)
+{
+    const struct shard *shard = arg;
+    (void)channel;
+    if (text.size)
+        shard->on_live.fn(shard->on_live.arg, text);
+}
+
+static void on_live_up(void *arg)
+{
+    struct shard *shard = arg;
+    redis_subscribe(shard->live, buffer_slice(&shard->live_channel), on_live_message, shard);
+}
+
+static void on_live_down(void *arg, const char *why)
+{
+    (void)arg;
+    log_debug("live_channel_lost", LOG_TEXT("why", why)); /* it connects again; nothing depends on it */
+}
+
+void shard_listen_live(struct shard *shard, void (*fn)(void *arg, struct slice text), void *arg)
+{
+    shard->on_live.fn = fn;
+    shard->on_live.arg = arg;
+    shard->live = connect_link(shard, REPLY_DEADLINE_US, on_live_up, on_live_down, on_error);
+}
+
 void shard_move(struct shard *shard)
 {
     struct redis_link *links[] = {shard->changes, shard->reads, shard->worker, shard->bell,
                                   shard->subscriber};
     for (size_t i = 0; i < sizeof links / sizeof *links; i++)
         redis_link_move(links[i], "another Redis is the primary now");
+    if (shard->live)
+        redis_link_move(shard->live, "another Redis is the primary now");
 }
 
 /* ---- new, close, free ---- */
@@ -279,6 +308,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     init_key(shard, &shard->jobs_key, "jobs");
     init_key(shard, &shard->ready_key, "ready");
     init_key(shard, &shard->wake_channel, "wake");
+    init_key(shard, &shard->live_channel, "live");
     shard->changes = connect_link(shard, REPLY_DEADLINE_US, on_changes_up, on_changes_down, on_work_error);
     shard->reads = connect_link(shard, REPLY_DEADLINE_US, on_reads_up, on_reads_down, on_error);
     shard->worker = connect_link(shard, REPLY_DEADLINE_US, on_worker_up, on_worker_down, on_work_error);
@@ -301,6 +331,8 @@ void shard_close(struct shard *shard)
     redis_link_free(shard->worker);
     redis_link_free(shard->bell);
     redis_link_free(shard->subscriber);
+    redis_link_free(shard->live);
+    shard->live = NULL;
     shard->changes = NULL; /* calls made in the last callbacks find that it is gone */
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_fini(&shard->batches[i]);
@@ -313,6 +345,7 @@ void shard_free(struct shard *shard)
     buffer_fini(&shard->jobs_key);
     buffer_fini(&shard->ready_key);
     buffer_fini(&shard->wake_channel);
+    buffer_fini(&shard->live_channel);
     free(shard);
 }
 

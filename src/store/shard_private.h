@@ -72,13 +72,14 @@ struct shard {
     size_t number;
     struct shard_events events;
     struct buffer jobs_key; /* KEYS[1] of all scripts */
-    struct buffer ready_key, wake_channel;
+    struct buffer ready_key, wake_channel, live_channel;
     /* There are separate connections, so that a blocked or slow connection does not delay the others. */
     struct redis_link *changes; /* changes by the owners of jobs; WAIT delays later replies */
     struct redis_link *reads;
     struct redis_link *worker; /* claims, outcomes, carrying */
     struct redis_link *bell;   /* blocked by BLPOP */
     struct redis_link *subscriber;
+    struct redis_link *live; /* see live_channel.h; NULL: nobody listens */
     struct batch_owner batch_owner;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
@@ -117,6 +118,10 @@ struct shard {
         void (*fn)(void *arg, struct slice topic); /* see store_on_pull_wake */
         void *arg;
     } on_pull_wake;
+    struct {
+        void (*fn)(void *arg, struct slice text); /* see store_listen_live */
+        void *arg;
+    } on_live;
 };
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
@@ -131,6 +136,9 @@ extern const struct batch_kind pull_kind, pulled_kind, pull_complete_kind, pull_
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
                         const struct shard_events *);
+
+/* Connects to the channel of live_channel.h. */
+void shard_listen_live(struct shard *, void (*fn)(void *arg, struct slice text), void *arg);
 
 /* Ends the connections and all waiting calls. Until it is freed, the shard can still be called, and is
  * unavailable. */

@@ -1,0 +1,189 @@
+/* overview.c - GET /overview */
+#include "app/overview.h"
+
+#include "api/handler.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "http/query.h"
+
+/* The request. A token that is restricted to topics gets the parts about its topics. */
+struct overview_query {
+    uint64_t after_ms;
+    char text[QUERY_BYTES_MAX + 1];
+};
+
+static const char *read_after(void *into, struct slice value)
+{
+    struct overview_query *query = into;
+    return slice_to_number(value, INT64_MAX / 2, &query->after_ms)
+               ? NULL
+               : "must be a time in milliseconds since 1970";
+}
+
+static const struct query_parameter parameters[] = {{"after", read_after}};
+
+static bool is_restricted(const struct exchange *exchange)
+{
+    return exchange->caller.topics.size > 0;
+}
+
+/* ---- series ---- */
+
+static void add_numbers(struct json_writer *json, const char *name, const struct live_second *seconds,
+                        size_t count, size_t offset)
+{
+    json_add_array(json, name);
+    for (size_t i = 0; i < count; i++)
+        json_put_number(json, (int64_t) * (const uint64_t *)((const char *)&seconds[i] + offset));
+    json_end_array(json);
+}
+
+/* Writes the lateness in ms with one decimal, or null for a second without attempts. */
+static void add_lateness(struct json_writer *json, const char *name, const struct live_second *seconds,
+                         size_t count, double part)
+{
+    json_add_array(json, name);
+    for (size_t i = 0; i < count; i++) {
+        int64_t late_us = live_second_late_us(&seconds[i], part);
+        if (late_us < 0)
+            json_put_raw(json, SLICE("null"));
+        else
+            buffer_printf(json_put(json), "%lld.%lld", (long long)(late_us / 1000),
+                          (long long)(late_us % 1000 / 100));
+    }
+    json_end_array(json);
+}
+
+#define ADD_NUMBERS(json, name, member)                                                                      \
+    add_numbers(json, name, seconds, count, offsetof(struct live_second, member))
+
+static void add_series(struct json_writer *json, const struct app_overview *overview, uint64_t after_ms)
+{
+    struct live_second *seconds = NEW_ARRAY(struct live_second, LIVE_SECONDS);
+    int64_t first;
+    size_t count = live_board_sum(overview->live, (int64_t)(after_ms / 1000), seconds, &first);
+    json_add_object(json, "series");
+    json_add_number(json, "from", first * 1000);
+    json_add_number(json, "step", 1);
+    ADD_NUMBERS(json, "accepted", accepted);
+    ADD_NUMBERS(json, "delivered", delivered);
+    ADD_NUMBERS(json, "retried", failed);
+    ADD_NUMBERS(json, "dead", dead);
+    ADD_NUMBERS(json, "cancelled", cancelled);
+    add_lateness(json, "lateP50Ms", seconds, count, 0.5);
+    add_lateness(json, "lateP99Ms", seconds, count, 0.99);
+    json_end_object(json);
+    free(seconds);
+}
+
+/* ---- other members ---- */
+
+static void add_jobs(struct json_writer *json, const struct store_counts *counts)
+{
+    int64_t waiting = counts->waiting - counts->held;
+    int64_t ready = counts->ready < waiting ? counts->ready : waiting;
+    json_add_object(json, "jobs");
+    if (counts->due_age_ms >= 0) {
+        json_add_number(json, "delayed", waiting - ready);
+        json_add_number(json, "ready", ready);
+    }
+    json_add_number(json, "held", counts->held);
+    json_add_number(json, "leased", counts->leased);
+    json_add_number(json, "dead", counts->dead);
+    json_end_object(json);
+}
+
+static void put_busy(struct json_writer *json, const struct live_topic *topic)
+{
+    json_put_object(json);
+    json_add_text(json, "topic", slice_of(topic->name));
+    json_add_number(json, "accepted", (int64_t)topic->accepted);
+    json_add_number(json, "delivered", (int64_t)topic->delivered);
+    json_add_number(json, "retried", (int64_t)topic->failed);
+    json_add_number(json, "dead", (int64_t)topic->dead);
+    json_end_object(json);
+}
+
+static void add_busy(struct json_writer *json, const struct exchange *exchange,
+                     const struct app_overview *overview)
+{
+    struct live_topic *topics = NEW_ARRAY(struct live_topic, LIVE_TOPICS_MAX);
+    size_t count = live_board_topics(overview->live, clock_boot_us(), topics);
+    json_add_array(json, "busy");
+    for (size_t i = 0; i < count; i++)
+        if (app_caller_reaches(&exchange->caller, slice_of(topics[i].name)))
+            put_busy(json, &topics[i]);
+    json_end_array(json);
+    free(topics);
+}
+
+static void put_process(struct json_writer *json, const struct live_process *process)
+{
+    json_put_object(json);
+    json_add_text(json, "id", slice_of(process->id));
+    json_add_text(json, "host", slice_of(process->host));
+    json_add_number(json, "pid", process->pid);
+    json_add_text(json, "version", slice_of(process->version));
+    json_add_time(json, "startedAt", process->started_ms);
+    json_add_number(json, "reactors", process->reactors);
+    json_add_number(json, "inFlight", (int64_t)process->in_flight);
+    json_end_object(json);
+}
+
+static void add_processes(struct json_writer *json, const struct app_overview *overview)
+{
+    struct live_process *processes = NEW_ARRAY(struct live_process, LIVE_PROCESSES_MAX + 1);
+    size_t count = live_board_processes(overview->live, clock_boot_us(), processes);
+    json_add_array(json, "processes");
+    for (size_t i = 0; i < count; i++)
+        put_process(json, &processes[i]);
+    json_end_array(json);
+    free(processes);
+}
+
+static void add_history(struct json_writer *json, const struct store_counts *counts)
+{
+    json_add_object(json, "history");
+    json_add_number(json, "backlogJobs", counts->outbox);
+    json_add_number(json, "backlogBytes", counts->outbox_bytes);
+    json_add_seconds(json, "behindSeconds", counts->outbox_age_ms);
+    json_end_object(json);
+}
+
+/* ---- */
+
+static void on_overview(void *arg, const struct app_overview *overview)
+{
+    struct exchange *exchange = arg;
+    const struct overview_query *query = exchange->state;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_time(&json, "now", overview->now_ms);
+    if (!is_restricted(exchange)) {
+        add_series(&json, overview, query->after_ms);
+        if (overview->count)
+            add_jobs(&json, &overview->count->all);
+        if (overview->count && app_of(exchange)->history)
+            add_history(&json, &overview->count->all);
+        add_processes(&json, overview);
+    }
+    add_busy(&json, exchange, overview);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(overview_handle)
+{
+    struct overview_query *query = NEW(struct overview_query);
+    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct query_reading reading = {.exchange = exchange,
+                                    .parameters = parameters,
+                                    .count = sizeof parameters / sizeof *parameters,
+                                    .known = 1};
+    exchange_keep(exchange, query, free);
+    query_read(&reading, query, &text);
+    if (query_end(&reading))
+        app_overview(app_of(exchange), on_overview, exchange);
+}

@@ -1,0 +1,231 @@
+#include "app/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/live_text.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "store/live_channel.h"
+
+#define SECOND_US  INT64_C(1000000)
+#define ASKED_US   (5 * SECOND_US)  /* a client that asked so long ago still asks */
+#define LOOK_US    (5 * SECOND_US)  /* from one look to the next */
+#define WATCHED_US (15 * SECOND_US) /* figures are told for so long after a look */
+#define SETTLE_US  INT64_C(10000)   /* after the end of a second, so that a timer is never early */
+
+enum {
+    MESSAGE_MAX = 256 * 1024, /* 15 minutes of figures have at most 900 lines of 250 bytes */
+    LOOKERS_MAX = LIVE_PROCESSES_MAX,
+};
+
+struct looker {
+    char id[LIVE_ID_SIZE];
+    int64_t looked_us;
+};
+
+struct live {
+    struct store *store;
+    struct metrics_board *metrics;
+    struct live_board *board;
+    struct timer *timer;
+    struct buffer text;
+    struct metrics_sums sums; /* at the end of the last second */
+    struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1];
+    size_t topic_count;
+    struct looker lookers[LOOKERS_MAX]; /* the processes that look */
+    int64_t watched_us, looked_us;      /* when a process looked last, and when this one did */
+};
+
+/* ---- counting ---- */
+
+static struct live_second second_of(const struct metrics_sums *now, const struct metrics_sums *before)
+{
+    struct live_second second = {
+        .accepted = now->accepted - before->accepted,
+        .delivered = now->delivered - before->delivered,
+        .cancelled = now->cancelled - before->cancelled,
+        .dead = now->dead - before->dead,
+        .failed = now->failed - before->failed,
+    };
+    for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+        second.late[i] = now->late[i] - before->late[i];
+    return second;
+}
+
+/* Returns whether anything has happened to the topic since before, which is NULL for a new topic. */
+static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums *now,
+                       const struct metrics_topic_sums *before)
+{
+    static const struct metrics_topic_sums none;
+    if (!before)
+        before = &none;
+    topic->accepted = now->accepted - before->accepted;
+    topic->delivered = now->delivered - before->delivered;
+    topic->cancelled = now->cancelled - before->cancelled;
+    topic->dead = now->dead - before->dead;
+    topic->failed = now->failed - before->failed;
+    snprintf(topic->name, sizeof topic->name, "%s", now->name);
+    return topic->accepted || topic->delivered || topic->cancelled || topic->dead || topic->failed;
+}
+
+/* The row "_other" is the last one in both, and moves when a topic is added. */
+static size_t make_topics(const struct live *live, const struct metrics_topic_sums *now, size_t now_count,
+                          struct live_topic topics[LIVE_TOPICS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < now_count; i++) {
+        const struct metrics_topic_sums *before = i + 1 < live->topic_count ? &live->topics[i] : NULL;
+        if (i + 1 == now_count && live->topic_count)
+            before = &live->topics[live->topic_count - 1];
+        count += make_topic(&topics[count], &now[i], before);
+    }
+    return count;
+}
+
+/* Counts the second that has just ended. Returns the number of topics. */
+static size_t count_second(struct live *live, int64_t second, struct live_process *self,
+                           struct live_second *figures, struct live_topic topics[LIVE_TOPICS_MAX])
+{
+    struct metrics_sums sums;
+    struct metrics_topic_sums now[METRICS_TOPICS_MAX + 1];
+    size_t now_count = metrics_sum(live->metrics, &sums, now);
+    size_t count = make_topics(live, now, now_count, topics);
+    *figures = second_of(&sums, &live->sums);
+    live->sums = sums;
+    memcpy(live->topics, now, now_count * sizeof *now);
+    live->topic_count = now_count;
+    live_board_self(live->board, self);
+    self->in_flight = sums.in_flight;
+    live_board_note_process(live->board, self, clock_boot_us());
+    live_board_note_second(live->board, self->id, second, figures);
+    live_board_note_topics(live->board, self->id, second, topics, count);
+    return count;
+}
+
+/* ---- telling ---- */
+
+static void publish(struct live *live)
+{
+    if (live->text.size && !live->text.failed)
+        store_publish_live(live->store, buffer_slice(&live->text));
+    buffer_clear(&live->text);
+}
+
+static void tell_second(struct live *live, int64_t second, const struct live_process *self,
+                        const struct live_second *figures, const struct live_topic *topics, size_t count)
+{
+    live_text_add_process(&live->text, self);
+    live_text_add_second(&live->text, second, figures);
+    for (size_t i = 0; i < count; i++)
+        live_text_add_topic(&live->text, second, &topics[i]);
+}
+
+/* Tells all that has happened in the last 15 minutes. */
+static void tell_all(struct live *live)
+{
+    static const struct live_second none;
+    struct live_process self;
+    struct live_second figures;
+    int64_t now_second = clock_wall_ms() / 1000;
+    live_board_self(live->board, &self);
+    buffer_clear(&live->text);
+    live_text_add_process(&live->text, &self);
+    for (int64_t second = now_second - LIVE_SECONDS + 1; second < now_second; second++)
+        if (live_board_second(live->board, self.id, second, &figures) &&
+            memcmp(&figures, &none, sizeof none) != 0)
+            live_text_add_second(&live->text, second, &figures);
+    publish(live);
+}
+
+/* Looks if a client has asked for figures. */
+static void look(struct live *live, const struct live_process *self, int64_t now_us)
+{
+    int64_t asked_us = live_board_asked_us(live->board);
+    if (!asked_us || now_us - asked_us > ASKED_US || (live->looked_us && now_us - live->looked_us < LOOK_US))
+        return;
+    live->looked_us = now_us;
+    live_text_add_look(&live->text, self->id);
+}
+
+static void live_start_timer(struct live *live)
+{
+    timer_start(live->timer, (1000 - clock_wall_ms() % 1000) * 1000 + SETTLE_US);
+}
+
+static void live_on_timer(void *arg)
+{
+    struct live *live = arg;
+    struct live_process self;
+    struct live_second figures;
+    struct live_topic *topics = NEW_ARRAY(struct live_topic, LIVE_TOPICS_MAX);
+    int64_t now_us = clock_boot_us(), second = clock_wall_ms() / 1000 - 1;
+    size_t count = count_second(live, second, &self, &figures, topics);
+    look(live, &self, now_us);
+    if (live->watched_us && now_us - live->watched_us < WATCHED_US)
+        tell_second(live, second, &self, &figures, topics, count);
+    free(topics);
+    publish(live);
+    live_start_timer(live);
+}
+
+/* ---- hearing ---- */
+
+/* Notes that a process looks. Returns whether it did not look before. */
+static bool note_looker(struct live *live, const char *id, int64_t now_us)
+{
+    struct looker *oldest = live->lookers;
+    for (struct looker *looker = live->lookers; looker < live->lookers + LOOKERS_MAX; looker++) {
+        if (strcmp(looker->id, id) == 0) {
+            bool is_new = now_us - looker->looked_us > WATCHED_US;
+            looker->looked_us = now_us;
+            return is_new;
+        }
+        if (looker->looked_us < oldest->looked_us)
+            oldest = looker;
+    }
+    snprintf(oldest->id, sizeof oldest->id, "%s", id);
+    oldest->looked_us = now_us;
+    return true;
+}
+
+static void live_on_message(void *arg, struct slice text)
+{
+    struct live *live = arg;
+    struct live_process self;
+    char looking[LIVE_ID_SIZE];
+    int64_t now_us = clock_boot_us();
+    if (!live_text_note(text, live->board, now_us, clock_wall_ms() / 1000, looking))
+        return;
+    live->watched_us = now_us;
+    live_board_self(live->board, &self);
+    if (strcmp(looking, self.id) != 0 && note_looker(live, looking, now_us))
+        tell_all(live);
+}
+
+/* ---- */
+
+struct live *live_new(struct loop *loop, struct store *store, struct metrics_board *metrics,
+                      struct live_board *board)
+{
+    struct live *live = NEW(struct live);
+    live->store = store;
+    live->metrics = metrics;
+    live->board = board;
+    live->timer = timer_new(loop, live_on_timer, live);
+    buffer_init_fallible(&live->text, MESSAGE_MAX);
+    live->topic_count = metrics_sum(metrics, &live->sums, live->topics);
+    store_listen_live(store, live_on_message, live);
+    live_start_timer(live);
+    return live;
+}
+
+void live_free(struct live *live)
+{
+    if (!live)
+        return;
+    timer_free(live->timer);
+    buffer_fini(&live->text);
+    free(live);
+}

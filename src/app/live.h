@@ -1,0 +1,21 @@
+/* live.h - counts the figures of this process each second, and exchanges them with the other processes.
+ *
+ * The figures go through a channel of Redis (store/live_channel.h), so nothing is written. A process whose
+ * client asked in the last seconds says so on the channel. The others then tell their figures each second,
+ * until nobody has said so for 15 seconds; a process that looks for the first time is told all 15 minutes. */
+#ifndef DUEPOST_APP_LIVE_H
+#define DUEPOST_APP_LIVE_H
+
+#include "app/live_board.h"
+#include "io/loop.h"
+#include "store/store.h"
+
+struct live;
+
+/* Begins to count. One reactor of a process does this. Borrows all arguments. */
+struct live *live_new(struct loop *, struct store *, struct metrics_board *, struct live_board *);
+
+/* Call it after the store has been freed. NULL is ignored. */
+void live_free(struct live *);
+
+#endif

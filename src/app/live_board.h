@@ -1,0 +1,87 @@
+/* live_board.h - figures of the last 15 minutes, second by second, of this process and of the others.
+ *
+ * Each process counts for itself (live.h) and tells the others, who keep what they hear in memory. Nothing is
+ * written to Redis. A second that a process has not told counts as zero. Any thread may use the board.
+ *
+ * Seconds are seconds since 1970 by the wall clock of the process that counted them. */
+#ifndef DUEPOST_APP_LIVE_BOARD_H
+#define DUEPOST_APP_LIVE_BOARD_H
+
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "job/job_id.h"
+
+enum {
+    LIVE_SECONDS = 900,
+    LIVE_PROCESSES_MAX = 64, /* others that are not heard beyond this number */
+    LIVE_TOPICS_MAX = METRICS_TOPICS_MAX + 1,
+    LIVE_ID_SIZE = 17,
+    LIVE_WORD_SIZE = 65,
+};
+
+/* Figures of one second. failed: attempts that failed. */
+struct live_second {
+    uint64_t accepted, delivered, cancelled, dead, failed;
+    uint64_t late[HISTOGRAM_BUCKETS]; /* attempts by their lateness, see histogram.h */
+};
+
+/* Figures of one topic in the last second. */
+struct live_topic {
+    char name[JOB_TOPIC_NAME_MAX + 1];
+    uint64_t accepted, delivered, cancelled, dead, failed;
+};
+
+struct live_process {
+    char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, other ones after each start */
+    int64_t pid, started_ms, reactors;
+    uint64_t in_flight;                                 /* attempts */
+    char version[LIVE_WORD_SIZE], host[LIVE_WORD_SIZE]; /* without spaces */
+};
+
+struct live_board;
+
+/* Makes a board for this process, which has this many reactors. */
+struct live_board *live_board_new(size_t reactors);
+void live_board_free(struct live_board *); /* NULL is ignored */
+
+/* ---- what is noted ---- */
+
+/* Notes a process: itself with a second's figures and topics. figures may be NULL. heard_us is
+ * CLOCK_BOOTTIME. A process beyond LIVE_PROCESSES_MAX replaces the one that was silent for longest. */
+void live_board_note_process(struct live_board *, const struct live_process *, int64_t heard_us);
+void live_board_note_second(struct live_board *, const char *id, int64_t second, const struct live_second *);
+void live_board_note_topics(struct live_board *, const char *id, int64_t second, const struct live_topic *,
+                            size_t count);
+
+/* Notes that a client has asked for the figures. */
+void live_board_ask(struct live_board *, int64_t now_us);
+
+/* ---- what is read ---- */
+
+/* Copies this process's own line. */
+void live_board_self(struct live_board *, struct live_process *);
+
+/* When a client asked last, CLOCK_BOOTTIME; 0: never. */
+int64_t live_board_asked_us(struct live_board *);
+
+/* Copies the figures of one process for a second. Returns false if it has none. */
+bool live_board_second(struct live_board *, const char *id, int64_t second, struct live_second *);
+
+/* Sums the figures of all processes from this second on, or from the oldest one, up to the last second that
+ * this process has counted. Sets first to the second of sums[0]. Returns the number of seconds; 0 if there
+ * are none. */
+size_t live_board_sum(struct live_board *, int64_t from, struct live_second sums[LIVE_SECONDS],
+                      int64_t *first);
+
+/* Copies the processes that were heard in the last seconds, this one first. Returns their number. */
+size_t live_board_processes(struct live_board *, int64_t now_us,
+                            struct live_process processes[LIVE_PROCESSES_MAX + 1]);
+
+/* Sums the figures of the topics in the last second that each process has told. Returns their number. */
+size_t live_board_topics(struct live_board *, int64_t now_us, struct live_topic topics[LIVE_TOPICS_MAX]);
+
+/* Returns the lateness in us that this part of a second's attempts (0 to 1) did not exceed, estimated within
+ * the buckets of the histogram; -1 without attempts. */
+int64_t live_second_late_us(const struct live_second *, double part);
+
+#endif
