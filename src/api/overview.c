@@ -79,18 +79,16 @@ static void add_series(struct json_writer *json, const struct app_overview *over
 
 /* ---- other members ---- */
 
-static void add_jobs(struct json_writer *json, const struct store_counts *counts)
+static void add_jobs(struct json_writer *json, const struct app_overview_jobs *jobs)
 {
-    int64_t waiting = counts->waiting - counts->held;
-    int64_t ready = counts->ready < waiting ? counts->ready : waiting;
     json_add_object(json, "jobs");
-    if (counts->due_age_ms >= 0) {
-        json_add_number(json, "delayed", waiting - ready);
-        json_add_number(json, "ready", ready);
+    if (jobs->ready >= 0) {
+        json_add_number(json, "delayed", jobs->delayed);
+        json_add_number(json, "ready", jobs->ready);
     }
-    json_add_number(json, "held", counts->held);
-    json_add_number(json, "leased", counts->leased);
-    json_add_number(json, "dead", counts->dead);
+    json_add_number(json, "held", jobs->held);
+    json_add_number(json, "leased", jobs->leased);
+    json_add_number(json, "dead", jobs->dead);
     json_end_object(json);
 }
 
@@ -142,12 +140,12 @@ static void add_processes(struct json_writer *json, const struct app_overview *o
     free(processes);
 }
 
-static void add_history(struct json_writer *json, const struct store_counts *counts)
+static void add_history(struct json_writer *json, const struct app_overview_jobs *jobs)
 {
     json_add_object(json, "history");
-    json_add_number(json, "backlogJobs", counts->outbox);
-    json_add_number(json, "backlogBytes", counts->outbox_bytes);
-    json_add_seconds(json, "behindSeconds", counts->outbox_age_ms);
+    json_add_number(json, "backlogJobs", jobs->outbox);
+    json_add_number(json, "backlogBytes", jobs->outbox_bytes);
+    json_add_seconds(json, "behindSeconds", jobs->outbox_age_ms);
     json_end_object(json);
 }
 
@@ -163,10 +161,10 @@ static void on_overview(void *arg, const struct app_overview *overview)
     json_add_time(&json, "now", overview->now_ms);
     if (!is_restricted(exchange)) {
         add_series(&json, overview, query->after_ms);
-        if (overview->count)
-            add_jobs(&json, &overview->count->all);
-        if (overview->count && app_of(exchange)->history)
-            add_history(&json, &overview->count->all);
+        if (overview->jobs)
+            add_jobs(&json, overview->jobs);
+        if (overview->jobs && app_of(exchange)->history)
+            add_history(&json, overview->jobs);
         add_processes(&json, overview);
     }
     add_busy(&json, exchange, overview);

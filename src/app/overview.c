@@ -1,5 +1,6 @@
 #include "app/overview.h"
 
+#include "app/tally.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -9,12 +10,30 @@ struct overview_call {
     void *arg;
 };
 
+static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
+{
+    bool is_counted = counts->due_age_ms >= 0;
+    int64_t waiting = counts->waiting - counts->held;
+    int64_t ready = counts->ready < waiting ? counts->ready : waiting;
+    return (struct app_overview_jobs){
+        .delayed = is_counted ? waiting - ready : -1,
+        .ready = is_counted ? ready : -1,
+        .held = counts->held,
+        .leased = counts->leased,
+        .dead = counts->dead,
+        .outbox = counts->outbox,
+        .outbox_bytes = counts->outbox_bytes,
+        .outbox_age_ms = counts->outbox_age_ms,
+    };
+}
+
 static void on_overview_count(void *arg, enum status status, const struct tally_count *count)
 {
     struct overview_call *call = arg;
+    struct app_overview_jobs jobs = overview_jobs(&count->all);
     struct app_overview overview = {
         .now_ms = clock_wall_ms(),
-        .count = status == STATUS_OK ? count : NULL,
+        .jobs = status == STATUS_OK ? &jobs : NULL,
         .live = call->app->live,
     };
     call->fn(call->arg, &overview);

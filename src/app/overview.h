@@ -5,11 +5,16 @@
 
 #include "app/app.h"
 #include "app/live_board.h"
-#include "app/tally.h"
+
+/* Jobs of Redis. delayed and ready are -1 until they have been counted. */
+struct app_overview_jobs {
+    int64_t delayed, ready, held, leased, dead;
+    int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that the history does not have yet */
+};
 
 struct app_overview {
-    int64_t now_ms;                  /* wall clock */
-    const struct tally_count *count; /* NULL: Redis did not answer */
+    int64_t now_ms;                       /* wall clock */
+    const struct app_overview_jobs *jobs; /* NULL: Redis did not answer */
     struct live_board *live;
 };
 
