@@ -12,7 +12,7 @@
 #define SECOND_US  INT64_C(1000000)
 #define ASKED_US   (5 * SECOND_US)  /* a client that asked so long ago still asks */
 #define LOOK_US    (5 * SECOND_US)  /* from one look to the next */
-#define WATCHED_US (15 * SECOND_US) /* figures are told for so long after a look */
+#define WATCHED_US (15 * SECOND_US) /* figures are sent for so long after a look */
 #define SETTLE_US  INT64_C(10000)   /* after the end of a second, so that a timer is never early */
 
 enum {
@@ -140,7 +140,7 @@ static void tell_all(struct live *live)
 }
 
 /* Looks if a client has asked for figures. */
-static void look(struct live *live, const struct live_process *self, int64_t now_us)
+static void note_look(struct live *live, const struct live_process *self, int64_t now_us)
 {
     int64_t asked_us = live_board_asked_us(live->board);
     if (!asked_us || now_us - asked_us > ASKED_US || (live->looked_us && now_us - live->looked_us < LOOK_US))
@@ -162,7 +162,7 @@ static void live_on_timer(void *arg)
     struct live_topic *topics = NEW_ARRAY(struct live_topic, LIVE_TOPICS_MAX);
     int64_t now_us = clock_boot_us(), second = clock_wall_ms() / 1000 - 1;
     size_t count = count_second(live, second, &self, &figures, topics);
-    look(live, &self, now_us);
+    note_look(live, &self, now_us);
     if (live->watched_us && now_us - live->watched_us < WATCHED_US)
         tell_second(live, second, &self, &figures, topics, count);
     free(topics);

@@ -1,8 +1,9 @@
 /* live.h - counts the figures of this process each second, and exchanges them with the other processes.
  *
  * The figures go through a channel of Redis (store/live_channel.h), so nothing is written. A process whose
- * client asked in the last seconds says so on the channel. The others then tell their figures each second,
- * until nobody has said so for 15 seconds; a process that looks for the first time is told all 15 minutes. */
+ * client asked in the last seconds sends "look" on the channel. All processes then send their figures each
+ * second, until no process has looked for 15 seconds; when a process looks for the first time, they send
+ * their last 15 minutes. */
 #ifndef DUEPOST_APP_LIVE_H
 #define DUEPOST_APP_LIVE_H
 

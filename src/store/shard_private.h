@@ -79,7 +79,7 @@ struct shard {
     struct redis_link *worker; /* claims, outcomes, carrying */
     struct redis_link *bell;   /* blocked by BLPOP */
     struct redis_link *subscriber;
-    struct redis_link *live; /* see live_channel.h; NULL: nobody listens */
+    struct redis_link *live; /* see live_channel.h; NULL: not used */
     struct batch_owner batch_owner;
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
