@@ -59,12 +59,8 @@ export async function login(text) {
   m.redraw();
 }
 
-export function logout() {
-  token = null;
-  session.hasToken = false;
-  lock();
-  m.redraw();
-}
+// A reload forgets the token, and everything that was read with it.
+export const logout = () => location.reload();
 
 // Asks what this browser may do. Called once at start.
 export async function loadAccess() {

@@ -14,6 +14,7 @@ export function Login() {
     try {
       await login(token.trim());
       token = "";
+      requestAnimationFrame(() => document.getElementById("main")?.focus());
     } catch (problem) {
       error = problem.status === 401 ? { title: "Not accepted", detail: "The server does not know this token. Check it for missing characters." } : problem;
     }
