@@ -14,6 +14,7 @@
 #include "cli/one_job.h"
 #include "cli/schedules.h"
 #include "cli/sign_test.h"
+#include "cli/top.h"
 #include "cli/topic.h"
 #include "cli/work.h"
 
@@ -216,6 +217,11 @@ static const struct command {
     {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
+    {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
+     "  --once                prints the overview once, as text; also without a terminal\n"
+     "Shows rates with bars of the last minute, jobs by state, when waiting jobs become due, overdue "
+     "topics,\n"
+     "impaired receivers and processes. The key q quits. NO_COLOR=1 turns colours off.\n"},
     {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0, NULL},
     {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},

@@ -70,8 +70,10 @@ static void set_options(struct remote_call *call, const struct remote_request *r
     const struct remote_options *options = &call->calls->options;
     struct buffer url;
     CURL *easy = call->easy;
-    add_header(call, "Content-Type: ", "application/json");
-    add_header(call, "Expect:", "");
+    if (request->body.size) {
+        add_header(call, "Content-Type: ", "application/json");
+        add_header(call, "Expect:", "");
+    }
     if (options->authorization[0])
         call->headers = curl_slist_append(call->headers, options->authorization);
     if (request->key)
@@ -81,8 +83,10 @@ static void set_options(struct remote_call *call, const struct remote_request *r
     curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
     buffer_fini(&url);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
-    curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.data);
+    if (request->body.size) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
+        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.data);
+    }
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (options->ca_file)

@@ -18,7 +18,7 @@ void remote_calls_free(struct remote_calls *);                /* cancels all cal
 
 struct remote_request {
     const char *target; /* copied, as body and key are */
-    struct slice body;  /* JSON */
+    struct slice body;  /* JSON; empty: the request is a GET */
     const char *key;    /* idempotency key; NULL: none */
     long timeout_ms;    /* until the end of the answer */
 };
@@ -27,7 +27,7 @@ struct remote_request {
  * borrowed. */
 typedef void remote_call_fn(void *arg, long status, struct slice text);
 
-/* Sends a POST. The call is valid until its callback. */
+/* Sends a POST, or a GET. The call is valid until its callback. */
 struct remote_call *remote_call_start(struct remote_calls *, const struct remote_request *, remote_call_fn *,
                                       void *arg);
 

@@ -1,0 +1,134 @@
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+
+enum { OUTPUT_MAX = 1024 * 1024, SIDE_MAX = 1000 };
+
+/* An alternate screen keeps what the terminal showed before. */
+#define TAKE   "\033[?1049h\033[?25l"
+#define GIVE   "\033[?25h\033[?1049l"
+#define HOME   "\033[H"
+#define TO_EOL "\033[K"
+#define TO_END "\033[J"
+
+struct terminal {
+    struct termios before, raw;
+};
+
+static void terminal_write(struct slice text)
+{
+    while (text.size) {
+        ssize_t written = write(STDOUT_FILENO, text.data, text.size);
+        if (written < 0 && errno != EINTR)
+            return; /* the terminal is gone, and the signal of that follows */
+        if (written > 0)
+            text = slice_skip(text, (size_t)written);
+    }
+}
+
+static bool take_screen(const struct terminal *terminal)
+{
+    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal->raw) != 0)
+        return false;
+    terminal_write(SLICE(TAKE));
+    return true;
+}
+
+static void give_screen(const struct terminal *terminal)
+{
+    terminal_write(SLICE(GIVE));
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal->before);
+}
+
+struct terminal *terminal_open(void)
+{
+    struct termios before;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
+        return NULL;
+    struct terminal *terminal = NEW(struct terminal);
+    terminal->before = terminal->raw = before;
+    terminal->raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    terminal->raw.c_cc[VMIN] = 0;
+    terminal->raw.c_cc[VTIME] = 0;
+    if (take_screen(terminal))
+        return terminal;
+    free(terminal);
+    return NULL;
+}
+
+void terminal_close(struct terminal *terminal)
+{
+    if (!terminal)
+        return;
+    give_screen(terminal);
+    free(terminal);
+}
+
+void terminal_suspend(struct terminal *terminal)
+{
+    give_screen(terminal);
+    raise(SIGSTOP);
+    take_screen(terminal);
+}
+
+/* The rest of each line is cleared, and not the whole screen at first, because that would flicker. There is
+ * no newline after the last line, which would scroll. */
+void terminal_show(struct terminal *terminal, struct slice lines)
+{
+    struct buffer output;
+    (void)terminal;
+    buffer_init(&output, OUTPUT_MAX);
+    buffer_append(&output, SLICE(HOME));
+    for (struct slice line; lines.size;) {
+        slice_cut(lines, '\n', &line, &lines);
+        buffer_append(&output, line);
+        buffer_append(&output, lines.size ? SLICE(TO_EOL "\r\n") : SLICE(TO_EOL));
+    }
+    buffer_append(&output, SLICE(TO_END));
+    terminal_write(buffer_slice(&output));
+    buffer_fini(&output);
+}
+
+static size_t side_of(unsigned short reported, const char *variable, size_t otherwise)
+{
+    const char *value = getenv(variable);
+    uint64_t side;
+    if (reported > 0)
+        return reported;
+    return value && slice_to_number(slice_of(value), SIDE_MAX, &side) && side > 0 ? (size_t)side : otherwise;
+}
+
+void terminal_size(size_t *columns, size_t *rows)
+{
+    struct winsize size = {.ws_col = 0};
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    *columns = side_of(size.ws_col, "COLUMNS", 80);
+    *rows = side_of(size.ws_row, "LINES", 24);
+}
+
+bool terminal_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && value[0])
+            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+    }
+    return false;
+}
+
+bool terminal_has_color(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+}

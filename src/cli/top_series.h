@@ -1,0 +1,43 @@
+/* top_series.h - figures of the last minute, one number a second, merged from answers of GET /overview. */
+#ifndef DUEPOST_CLI_TOP_SERIES_H
+#define DUEPOST_CLI_TOP_SERIES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum top_figure {
+    TOP_ACCEPTED,
+    TOP_DELIVERED,
+    TOP_RETRIED,
+    TOP_DEAD,
+    TOP_LATE_P50,
+    TOP_LATE_P99,
+    TOP_FIGURES
+};
+
+enum { TOP_SECONDS = 60 };
+
+struct top_series {
+    int64_t end_ms;                           /* end of the last second; 0: there are no figures */
+    double seconds[TOP_FIGURES][TOP_SECONDS]; /* the last one is the newest; -1: unknown */
+};
+
+/* Begins without figures. */
+void top_series_init(struct top_series *);
+
+/* Adds the member series of an answer, which may be NULL. Figures of a second that it has already are
+ * replaced. */
+void top_series_merge(struct top_series *, const json_t *series);
+
+/* Returns the time to ask from: figures after it may be missing or incomplete. 0: all. */
+int64_t top_series_after_ms(const struct top_series *);
+
+/* Returns the mean of the last five seconds, or -1 if they are unknown. */
+double top_series_rate(const struct top_series *, enum top_figure);
+
+/* Returns the last known number of the last ten seconds, or -1. */
+double top_series_last(const struct top_series *, enum top_figure);
+
+#endif
