@@ -133,8 +133,9 @@ static void add_redis(struct top_lines *lines, const struct top_view *view)
         top_add(lines, TOP_PLAIN, "  %s", bytes_of(number_of(redis, "usedBytes"), used));
     if (number_of(redis, "maxBytes") > 0)
         top_add(lines, TOP_PLAIN, " of %s", bytes_of(number_of(redis, "maxBytes"), max));
-    if (history)
-        top_add(lines, TOP_PLAIN, "  history %s", text_of(history, "state"));
+    if (number_of(history, "backlogJobs") > 0)
+        top_add(lines, TOP_PLAIN, "  history %s jobs behind",
+                short_number(number_of(history, "backlogJobs"), max));
     top_end_line(lines);
 }
 

@@ -19,7 +19,7 @@ static const char answer[] =
     "\"workers\": {\"waiting\": 3, \"leases\": 5},"
     "\"redis\": {\"isUp\": true, \"version\": \"7.2.4\", \"durability\": \"fsync\", \"isPrivate\": true,"
     " \"usedBytes\": 3145728, \"maxBytes\": 0},"
-    "\"history\": {\"state\": \"on\"},"
+    "\"history\": {\"backlogJobs\": 1200, \"backlogBytes\": 5},"
     "\"processes\": [{\"host\": \"node-1\", \"pid\": 42, \"version\": \"1.0\", \"reactors\": 2,"
     " \"inFlight\": 64, \"receiverSlots\": 256, \"startedAt\": \"2030-01-01T08:18:30.000Z\"}]}";
 
@@ -87,7 +87,7 @@ START_TEST(the_screen_of_80_columns)
     check_fits(screen, 80, 24);
     ck_assert_str_eq(screen,
                      "duepost  http://127.0.0.1:7700                                      10:20:30 UTC\n"
-                     "Redis     7.2.4  fsync, private  3.0 MiB  history on\n"
+                     "Redis     7.2.4  fsync, private  3.0 MiB  history 1200 jobs behind\n"
                      "accepted         3/s                                                  ##### .:=#\n"
                      "delivered      0.2/s                                                      #    #\n"
                      "retried          -/s\n"
