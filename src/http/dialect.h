@@ -28,6 +28,7 @@ enum body_kind {
 enum reach {
     REACH_UNDECIDED, /* the table lacks the value: the process does not start */
     REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
+    REACH_CALLER,    /* any request, because the answer is about the caller; the method has no scopes */
     REACH_ALL,       /* no request, because the method concerns all topics: 403 */
     REACH_TOPIC,     /* requests for its topics; any other topic in the path: 403 */
     REACH_GROUP,     /* requests for its groups; any other group in the path: 403 */

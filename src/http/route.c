@@ -13,8 +13,9 @@ void route_check_table(const struct dialect *dialect)
     for (size_t i = 0; i < dialect->route_count; i++)
         for (const struct method *method = dialect->routes[i].methods;
              method < dialect->routes[i].methods + ROUTE_METHODS_MAX; method++)
-            assert(!method->name || (method->label && method->reach != REACH_UNDECIDED &&
-                                     (method->scopes == 0) == (method->reach == REACH_FREE)));
+            assert(!method->name ||
+                   (method->label && method->reach != REACH_UNDECIDED &&
+                    (method->scopes == 0) == (method->reach == REACH_FREE || method->reach == REACH_CALLER)));
 }
 
 /* Decodes one segment, and separates it from the one before it. The first one, a topic, may not contain an

@@ -1,5 +1,6 @@
 #include "job/token_table.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 
@@ -110,4 +111,10 @@ struct token *token_table_find(struct token_table *table, struct slice text)
 size_t token_table_count(const struct token_table *table)
 {
     return table->count;
+}
+
+const struct token *token_table_at(const struct token_table *table, size_t number)
+{
+    assert(number < table->count);
+    return &table->tokens[number];
 }

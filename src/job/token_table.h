@@ -24,6 +24,9 @@ void token_table_release(struct token_table *);
  * is found or not. The token lives as long as the table. */
 struct token *token_table_find(struct token_table *, struct slice text);
 
+/* Returns the token with this number, in the order of the file. */
+const struct token *token_table_at(const struct token_table *, size_t number);
+
 size_t token_table_count(const struct token_table *);
 
 #endif

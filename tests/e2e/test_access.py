@@ -17,7 +17,7 @@ import scratch
 from tokens import SCOPES, TokenFile
 
 MINE, THEIRS = "mine-1", "theirs"
-TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "all"]
+TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "own", "all"]
 
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
@@ -77,7 +77,7 @@ class Place:
         for scope in SCOPES:
             self.tokens.add(f"without-{scope}", [other for other in SCOPES if other != scope])
         for operation in BOUND:
-            self.tokens.add(f"only-{operation.name}", operation.scopes)
+            self.tokens.add(f"only-{operation.name}", operation.scopes or ["lease"])
             self.tokens.add(f"slow-{operation.name}", rate="1/h")
         self.tokens.add("bound", topics="mine-*,my.mail", groups="mine-*")
         self.server = Duepost("--tokens", str(self.tokens.path), "--history", f"sqlite:{scratch.file('history.sqlite')}", token=self.root)
@@ -116,7 +116,7 @@ def place(receiver):
 def test_every_route_has_its_decision():
     for operation in OPERATIONS:
         assert "security" in operation.description, f"{operation.name}: who may?"
-        assert operation.is_free or operation.scopes and set(operation.scopes) <= set(SCOPES), operation.name
+        assert operation.is_free or (operation.scopes or operation.topics == "own") and set(operation.scopes) <= set(SCOPES), operation.name
         assert operation.is_free or operation.topics in TOKEN_TOPICS, f"{operation.name}: what of a token that is bound to topics?"
     assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz"}
 
@@ -165,6 +165,9 @@ def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
     elif operation.topics == "shown":
         (name, page), = reply.expect(200).items()
         assert {item[name[:-1]] for item in page} == {MINE}
+    elif operation.topics == "own":
+        reply.expect(200)
+        assert THEIRS not in reply.body.decode()
     elif operation.topics == "group":
         assert reply.expect(403)["detail"] == f"Token bound does not reach group {THEIRS}."
     elif operation.topics == "all":
@@ -541,3 +544,26 @@ def test_a_token_shows_up_nowhere(start, receiver, topic):
                   *(str(arrival.headers) for arrival in receiver.of(topic))]:
         assert "canary" not in place
     assert server.terminate() == 0
+
+
+# ---- who may what ----
+
+def test_a_token_can_ask_for_its_own_rights(place):
+    assert place.client("bound").get("/access").expect(200) == {
+        "tokens": True, "name": "bound", "scopes": SCOPES, "topics": ["mine-*", "my.mail"], "groups": ["mine-*"]}
+    assert place.client("without-read").get("/access").expect(200) == {
+        "tokens": True, "name": "without-read", "scopes": [scope for scope in SCOPES if scope != "read"]}
+
+
+def test_without_tokens_everything_is_allowed(server):
+    assert server.get("/access").expect(200) == {"tokens": False, "scopes": SCOPES}
+    assert server.get("/tokens").expect(200) == {"tokens": []}
+
+
+def test_the_list_of_tokens_has_no_secrets(place):
+    reply = place.client("root").get("/tokens")
+    listed = reply.expect(200)["tokens"]
+    assert [each["name"] for each in listed] == list(place.tokens.texts)
+    assert {each["name"]: each.get("jobsPerHour") for each in listed}["slow-readJob"] == 1
+    text = reply.body.decode()
+    assert "sha256" not in text and not any(secret in text for secret in place.tokens.texts.values())
