@@ -9,6 +9,7 @@ import { Sparkline } from "../parts/sparkline.js";
 const KEPT = 60; // seconds of each topic's sparkline
 const MEAN = 10; // seconds that its figures are the mean of
 const SHOWN = 8;
+const OTHERS = "_other"; // what the server calls the topics beyond the hundred that each process counts
 
 const topics = new Map();
 
@@ -38,7 +39,7 @@ function means(past) {
 const rate = (name) => ({ name, title: name[0].toUpperCase() + name.slice(1), isNumber: true, view: (row) => (row[name] ? row[name].toFixed(row[name] < 10 ? 1 : 0) : m("span.faint", "0")) });
 
 const COLUMNS = [
-  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "topic", title: "Topic", view: (row) => (row.topic === OTHERS ? m("span.faint", "other topics") : row.topic) },
   { name: "line", title: "Last minute", help: "Delivered in each second of the last minute", view: (row) => m(Sparkline, { values: row.line }) },
   rate("accepted"), rate("delivered"), rate("retried"), rate("dead"),
 ];
@@ -47,7 +48,7 @@ export const Busy = {
   view: () =>
     m(Card, { title: "Busiest topics", sub: "jobs a second", class: "half", actions: m("a", { href: href(["topics"]) }, "All topics") },
       m(Table, {
-        label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), rowKey: (row) => row.topic, href: (row) => (row.topic === OTHERS ? undefined : href(["topics", row.topic])),
         empty: m("p.faint", "No topic was busy in the last minute."),
       })),
 };

@@ -10,7 +10,7 @@ import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 
 export function isEmptyServer({ overview, series }) {
-  if (!overview?.jobs || Object.values(overview.jobs).some((count) => count > 0)) return false;
+  if (overview?.jobs?.delayed === undefined || Object.values(overview.jobs).some((count) => count > 0)) return false;
   return !(series?.accepted ?? []).some((count) => count > 0) && !(series?.delivered ?? []).some((count) => count > 0);
 }
 

@@ -1,7 +1,7 @@
 // The server itself: Redis, durability, history, processes.
 
 import { m } from "../lib.js";
-import { bytes, number, plural } from "../format.js";
+import { bytes, duration, number, plural } from "../format.js";
 import { Card } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { State } from "../parts/state.js";
@@ -21,11 +21,20 @@ export const Server = {
           pair("Durability", [m("code", redis.durability), m("span.sub", ` ${durabilityText(redis.durability)}`)]),
           redis.usedBytes === undefined ? null : pair("Memory", memory(redis)),
         ] : null,
-        pair("History", history ? [m(State, { state: HISTORY[history.state] ?? "warn", text: history.state }), history.backlogBytes ? ` ${bytes(history.backlogBytes)} to be written` : null] : m("span.faint", "off")),
+        pair("History", history ? historyText(history) : m("span.faint", "off")),
         workers ? pair("Workers", `${number(workers.waiting)} waiting, ${plural(workers.leases, "lease")}`) : null)),
 };
 
-const HISTORY = { up: "ok", ok: "ok", on: "ok", open: "ok", away: "bad", down: "bad" };
+const BEHIND_SECONDS = 30; // ended jobs are in the history a second or two after their end
+
+// The history is in trouble when jobs wait long to get into it.
+function historyText({ backlogJobs = 0, backlogBytes = 0, behindSeconds = 0 }) {
+  const isBehind = behindSeconds > BEHIND_SECONDS;
+  return [
+    m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "on" }),
+    backlogJobs && isBehind ? ` ${plural(backlogJobs, "job")} (${bytes(backlogBytes)}) for ${duration(behindSeconds * 1000)}` : null,
+  ];
+}
 
 const pair = (name, value) => [m("dt", name), m("dd", value)];
 

@@ -25,7 +25,7 @@ function lateText(late, impaired) {
 
 function idleText(jobs) {
   if (!jobs) return "";
-  const waiting = jobs.delayed + jobs.ready + jobs.held;
+  const waiting = (jobs.delayed ?? 0) + (jobs.ready ?? 0) + jobs.held;
   return waiting > 0 ? `${number(waiting)} ${waiting === 1 ? "job waits" : "jobs wait"} for ${waiting === 1 ? "its" : "their"} time.` : "Nothing waits.";
 }
 

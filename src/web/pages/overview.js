@@ -22,7 +22,7 @@ export default function Overview() {
     onremove: () => stop(),
     view: () => {
       const { overview } = live;
-      if (overview) isLesson ??= isEmptyServer(live);
+      if (overview?.jobs?.delayed !== undefined) isLesson ??= isEmptyServer(live);
       return m(Page, { title: "Overview", sub: overview ? m(Status, { overview }) : null },
         live.error && connection.isOk ? m(Problem, { error: live.error }) : null,
         isLesson ? m(FirstJob) : null,
