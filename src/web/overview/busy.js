@@ -26,9 +26,14 @@ export function remember(overview) {
 
 // Returns [{topic, accepted, delivered, retried, dead, line}], the busiest first.
 export function busiest() {
-  const rows = [...topics].map(([topic, past]) => ({ topic, ...means(past), line: Array.from({ length: KEPT }, (_, i) => past[past.length - KEPT + i]?.delivered ?? 0) }));
-  return rows.sort((a, b) => b.accepted + b.delivered - a.accepted - a.delivered || a.topic.localeCompare(b.topic)).slice(0, SHOWN);
+  const rows = [...topics].map(([topic, past]) => ({ topic, ...means(past), line: Array.from({ length: KEPT }, (_, i) => shown(past[past.length - KEPT + i])), sum: sum(past) }));
+  return rows.sort((a, b) => b.sum - a.sum || a.topic.localeCompare(b.topic)).slice(0, SHOWN);
 }
+
+const shown = (one) => (one ? one.delivered ?? 0 : null);
+
+// The order is that of the whole minute: rows that change places each second cannot be read.
+const sum = (past) => past.reduce((all, one) => all + (one.accepted ?? 0) + (one.delivered ?? 0) + (one.retried ?? 0), 0);
 
 function means(past) {
   const recent = past.slice(-MEAN);

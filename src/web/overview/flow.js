@@ -18,6 +18,7 @@ const SPANS = [
 ];
 const FLOW = ["accepted", "delivered", "retried", "dead"];
 const RECENT = 10; // the seconds that the figures of the legend are the mean of
+const LEAST_MS = 0.1; // the logarithmic scale has no zero
 const STEP = 5; // the seconds that one point of a live plot stands for
 
 export function Flow() {
@@ -85,7 +86,7 @@ function flowing(actions) {
       m(Plot, { label: "Jobs a second in the last 15 minutes", summary: summary(flow), from, step: STEP, series: flow, format: compact, height: 210 })),
     m(Card, { title: "Lateness", sub: "from due to sent", class: "third" },
       m(Legend, { series: lateness, format: late }),
-      m(Plot, { label: "Lateness in the last 15 minutes", summary: `p50 ${late(lateness[0].value)}, p99 ${late(lateness[1].value)}`, from, step: STEP, series: lateness, format: late, height: 210 })),
+      m(Plot, { label: "Lateness in the last 15 minutes", summary: `p50 ${late(lateness[0].value)}, p99 ${late(lateness[1].value)}`, from, step: STEP, series: lateness, format: late, height: 210, isLog: true })),
   ];
 }
 
@@ -116,7 +117,7 @@ const meanOf = (values) => (values.length ? values.reduce((all, one) => all + on
 
 function highestOf(values) {
   const known = values.filter((value) => value !== null);
-  return known.length ? Math.max(...known) : null;
+  return known.length ? Math.max(LEAST_MS, ...known) : null;
 }
 
 const perSecond = (n) => (n > 0 && n < 10 ? n.toFixed(1) : compact(Math.round(n)));

@@ -3,6 +3,7 @@
 //   from, step  the time of the first value in ms, and the distance of two values in seconds
 //   series      [{name: "delivered", kind: "delivered", values: [numbers or null]}]; kind gives colour and dash pattern
 //   format      (value) => text, for axis and tooltip
+//   isLog       a logarithmic scale, for values that differ by powers of ten
 //   isBars      bars instead of lines, stacked; ticks: texts for the bars instead of times
 //   summary     a sentence for screen readers
 //
@@ -86,17 +87,21 @@ function dataset(one, attrs) {
   };
 }
 
-function options({ format = String, ticks, step, isBars }) {
+// Names the powers of ten only; the values between them have lines.
+const isPower = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
+
+function options({ format = String, ticks, step, isBars, isLog }) {
   const text = css("--text-soft");
   const lines = css("--line");
   const font = { family: css("--font"), size: 11 };
+  const yTicks = isLog ? { callback: (value) => (isPower(value) ? format(value) : null) } : { maxTicksLimit: 5, callback: (value) => format(value) };
   const label = (at) => (ticks ? at : plotTime(at, step));
   return {
     animation: false, responsive: true, maintainAspectRatio: false, normalized: true, events: ["mousemove", "mouseout"],
     interaction: { mode: "index", intersect: false },
     scales: {
       x: { stacked: isBars, grid: { display: false, borderColor: lines }, ticks: { color: text, font, maxRotation: 0, autoSkipPadding: 24, callback(value) { return label(this.getLabelForValue(value)); } } },
-      y: { stacked: isBars, beginAtZero: true, grid: { color: lines, drawBorder: false }, ticks: { color: text, font, maxTicksLimit: 5, callback: (value) => format(value) } },
+      y: { type: isLog ? "logarithmic" : "linear", stacked: isBars, beginAtZero: !isLog, grid: { color: lines, drawBorder: false }, ticks: { color: text, font, ...yTicks } },
     },
     plugins: {
       legend: { display: false },

@@ -1,4 +1,5 @@
 // Sparkline: m(Sparkline, {values, label, kind: "delivered"}). A small line of SVG; kind gives the colour of a state.
+// Values that are null at the beginning are left out.
 
 import { m } from "../lib.js";
 
@@ -9,13 +10,21 @@ export const Sparkline = {
   view: ({ attrs: { values = [], label, kind = "delivered" } }) =>
     m("svg.sparkline", {
       class: `is-${kind}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label ?? describe(values),
-    }, values.length > 1 ? [m("path.area", { d: `${line(values)}L${WIDTH} ${HEIGHT}L0 ${HEIGHT}Z` }), m("path.line", { d: line(values) })] : null),
+    }, drawing(values)),
 };
+
+function drawing(values) {
+  const first = values.findIndex((value) => value !== null);
+  if (first < 0 || first > values.length - 2) return null;
+  const step = WIDTH / (values.length - 1);
+  const path = line(values, first, step);
+  return [m("path.area", { d: `${path}L${WIDTH} ${HEIGHT}L${first * step} ${HEIGHT}Z` }), m("path.line", { d: path })];
+}
 
 const describe = (values) => `Highest ${Math.max(0, ...values)}, latest ${values[values.length - 1] ?? 0}`;
 
-function line(values) {
+function line(values, first, step) {
   const top = Math.max(1, ...values);
-  const step = WIDTH / (values.length - 1);
-  return values.map((value, i) => `${i ? "L" : "M"}${(i * step).toFixed(1)} ${(HEIGHT - 1 - ((value ?? 0) / top) * (HEIGHT - 2)).toFixed(1)}`).join("");
+  const point = (value, i) => `${i ? "L" : "M"}${((first + i) * step).toFixed(1)} ${(HEIGHT - 1 - ((value ?? 0) / top) * (HEIGHT - 2)).toFixed(1)}`;
+  return values.slice(first).map(point).join("");
 }
