@@ -54,9 +54,10 @@ export function VirtualList({ attrs: first }) {
     const row = event.target.closest(".vrow");
     if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: view.rows - 1, PageUp: 1 - view.rows, Home: -Infinity, End: Infinity };
-    if (event.key === "Enter" && row.dataset.href) location.hash = row.dataset.href;
+    const to = attrs.href?.(attrs.rows[view.active]); // keys may come before the row that they move to has the focus
+    if (event.key === "Enter" && to) location.hash = to;
     else if (event.key === " ") row.querySelector("input[type=checkbox]")?.click();
-    else if (event.key in steps) focusRow(Number(row.dataset.row) + steps[event.key], attrs);
+    else if (event.key in steps) focusRow(view.active + steps[event.key], attrs);
     else return;
     event.preventDefault();
   };
