@@ -149,6 +149,17 @@ export function jobText(draft, { topic, jobId, delay }) {
   return objectText(members);
 }
 
+// The draft over another version of the job: fields that the person left alone are as they are there.
+export function moveDraft(draft, original, now) {
+  const moved = { ...now, isUrlChanged: draft.isUrlChanged };
+  for (const name of ["url", "method", "labels", "retry", "retrySchedule", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
+  if (draft.body !== original.body || draft.bodyKind !== original.bodyKind) Object.assign(moved, { body: draft.body, bodyKind: draft.bodyKind });
+  const removed = original.headers.filter(({ name }) => !draft.headers.some((header) => header.name === name)).map(({ name }) => name);
+  const typed = draft.headers.filter((header) => header.isTyped);
+  const others = now.headers.filter(({ name }) => !removed.includes(name) && !typed.some((header) => header.name === name));
+  return { ...moved, headers: [...others, ...typed] };
+}
+
 const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 // A command that schedules the same job at this server. Hidden values are shown as the API shows them, to be filled in.

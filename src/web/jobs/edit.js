@@ -7,7 +7,7 @@ import { time } from "../format.js";
 import { Dialog } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
-import { draftOf, faultsOf, patchText } from "./draft.js";
+import { draftOf, faultsOf, moveDraft, patchText } from "./draft.js";
 import { JobFields } from "./job_form.js";
 
 const SHOWN = ["state", "dueAt", "attempts", "url", "method", "labels", "retry", "retrySchedule", "timeout", "headers", "expiresAt", "body", "bodyBase64"];
@@ -56,7 +56,8 @@ export function EditDialog({ attrs: { job, text, etag } }) {
   };
 
   const goOn = () => {
-    Object.assign(state, { read: state.conflict, original: draftOf(state.conflict.job, state.conflict.text), conflict: null });
+    const original = draftOf(state.conflict.job, state.conflict.text);
+    Object.assign(state, { read: state.conflict, original, draft: moveDraft(state.draft, state.original, original), conflict: null });
   };
   const takeTheirs = () => {
     goOn();

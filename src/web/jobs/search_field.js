@@ -15,7 +15,8 @@ const MOST = 10;
 
 let topics = null; // names of topics, asked for once they are wanted
 
-async function loadTopics() {
+// then() is called once they are there.
+async function loadTopics(then) {
   if (topics) return;
   topics = [];
   try {
@@ -23,11 +24,11 @@ async function loadTopics() {
   } catch {
     topics = null; // without them there is no completion of topics
   }
+  then();
   m.redraw();
 }
 
 function valuesOf(word, seen) {
-  if (word === "topic") loadTopics();
   const values = { state: STATES, status: STATUSES, reason: REASONS, topic: topics ?? [], label: seen.labels, host: seen.hosts, after: ["-15m", "-1h", "-1d"], before: ["-1h", "+1h", "+1d"] };
   return values[word] ?? [];
 }
@@ -54,6 +55,7 @@ export function SearchField({ attrs: first }) {
   let input = null;
 
   const look = (attrs) => {
+    loadTopics(() => input === document.activeElement && look(attrs));
     state.found = completions(state.text, input.selectionStart ?? state.text.length, attrs.seen);
     state.at = -1;
     state.isOpen = state.found.options.length > 0;

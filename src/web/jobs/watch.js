@@ -3,6 +3,7 @@
 import { get, path } from "../api.js";
 
 const PERIOD_MS = 1000;
+const SLOW_PERIOD_MS = 5000; // while there is no such job
 const DETAILS_EVERY = 5; // rounds: why it waits may change while the job does not
 
 export class JobWatch {
@@ -43,7 +44,7 @@ export class JobWatch {
     }
     if (this.isStopped) return;
     this.changed();
-    this.plan(this.problem?.status === 404 ? 5 * PERIOD_MS : PERIOD_MS);
+    this.plan(this.isGone || this.problem ? SLOW_PERIOD_MS : PERIOD_MS);
   }
 
   async read() {

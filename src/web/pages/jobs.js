@@ -1,7 +1,7 @@
 // Jobs: search over everything, the list, and actions for all that a filter matches.
 
 import { m } from "../lib.js";
-import { get, path, whyNot } from "../api.js";
+import { get, whyNot } from "../api.js";
 import { number, plural } from "../format.js";
 import { go, href, setQuery } from "../router.js";
 import { Empty } from "../parts/empty.js";
@@ -15,6 +15,7 @@ import { BulkDialog, Operations } from "../jobs/bulk_view.js";
 import { clean, format, isCheap, isEmpty, isEnded, isNarrow, parse } from "../jobs/filter.js";
 import { FilterBar, StateTabs } from "../jobs/filter_bar.js";
 import { answerOf, endedAt } from "../jobs/life.js";
+import { hasHistory } from "../jobs/history.js";
 import { JobSource, keyOf } from "../jobs/list.js";
 import { SearchField } from "../jobs/search_field.js";
 
@@ -102,7 +103,7 @@ async function countStates(page, filter) {
   await Promise.all([
     count({}, [["", "count"]]),
     ...POOL_STATES.map((one) => count({ state: one }, [[one, "count"]])),
-    count({ state: "any" }, [["any", "count"], ...OUTCOMES.map((one) => [one, one])]),
+    hasHistory().then((isKept) => isKept && count({ state: "any" }, [["any", "count"], ...OUTCOMES.map((one) => [one, one])])),
   ]);
   m.redraw();
 }
@@ -116,15 +117,24 @@ async function search({ filter, id }) {
   if (!id) return setQuery(filter);
   const slash = id.indexOf("/");
   if (slash > 0 && TOPIC.test(id.slice(0, slash)) && !id.includes(" ")) return go(["jobs", id.slice(0, slash), id.slice(slash + 1)]);
-  if (filter.topic) {
-    try {
-      await get(path`/jobs/${filter.topic}/${id}`);
-      return go(["jobs", filter.topic, id]);
-    } catch {
-      // no such id: what begins with it
-    }
+  const topic = await topicOf(filter, id);
+  return topic ? go(["jobs", topic, id]) : setQuery(clean({ ...filter, idPrefix: id }));
+}
+
+// The topic of the only job that has this id, among those that begin with it; null if there is no such one.
+async function topicOf({ topic, state }, id) {
+  const found = new Set();
+  const look = async (query) => {
+    const { body } = await get("/jobs", { topic, idPrefix: id, limit: 20, ...query });
+    for (const job of body.jobs) if (job.jobId === id) found.add(job.topic);
+  };
+  try {
+    await look({});
+    if (await hasHistory()) await look({ state: "any" });
+  } catch {
+    return null; // the list itself says what is wrong
   }
-  return setQuery(clean({ ...filter, idPrefix: id }));
+  return found.size === 1 && !state ? [...found][0] : null;
 }
 
 // ---- the list ----
