@@ -9,8 +9,9 @@
 // Each returns {status, body, text, etag, headers} of a 2xx answer (text is body before it was parsed), and else throws an ApiError: status (0: no answer),
 // title, detail, errors ([{field, detail}]), body. A request that gets 401 waits for the login and is sent again.
 //
-//   can("manage", topic)  whether the token has this scope, for this topic if one is given
-//   whyNot("manage")      the reason for a disabled button, or undefined
+//   can("cancel", topic)  whether the token has this scope (schedule, read, cancel, admin, lease), for this topic if
+//                         one is given
+//   whyNot("cancel")      the reason for a disabled button, or undefined
 //
 // The token is kept in this module's memory only: a reload asks for it again.
 

@@ -90,7 +90,8 @@ export function VirtualList({ attrs: first }) {
       const isEmpty = rows && rows.length === 0 && !attrs.hasMore;
       const widths = { "grid-template-columns": [attrs.selected ? "2rem" : "", ...columns.map((one) => one.width ?? "1fr")].join(" ") };
       view.active = Math.min(view.active, Math.max(0, (rows?.length ?? 1) - 1));
-      return m(".vlist", { role: "table", "aria-label": label, "aria-rowcount": String(attrs.hasMore ? -1 : (rows?.length ?? 0) + 1), "aria-busy": rows ? "false" : "true" },
+      const count = attrs.hasMore ? -1 : (rows?.length ?? 0) + 1;
+      return m(".vlist", m(".vtable", { role: "table", "aria-label": label, "aria-rowcount": String(count), "aria-busy": rows ? "false" : "true" },
         m(".vhead", { role: "row", style: widths, "aria-rowindex": "1" },
           attrs.selected ? m("span", { role: "columnheader" }, m("span.off-screen", "Selected")) : null,
           columns.map((one) => m("span", { role: "columnheader", class: one.isNumber ? "is-number" : "" }, one.title))),
@@ -100,7 +101,7 @@ export function VirtualList({ attrs: first }) {
             event.redraw = measure(current);
             loadIfNear(current);
           },
-        }, isEmpty ? m(".vnone", { role: "row" }, m("div", { role: "cell" }, empty ?? "None")) : windowOf(attrs, view, heightOf(attrs), widths)),
+        }, isEmpty ? m(".vnone", { role: "row" }, m("div", { role: "cell" }, empty ?? "None")) : windowOf(attrs, view, heightOf(attrs), widths))),
         m(".vfoot", { role: "status" }, footText(attrs, view, () => {
           view.error = null;
           loadIfNear(current);
