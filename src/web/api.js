@@ -7,7 +7,7 @@
 //   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal })
 //
 // Each returns {status, body, text, etag, headers} of a 2xx answer (text is body before it was parsed), and else throws an ApiError: status (0: no answer),
-// title, detail, errors ([{field, detail}]), body. A request that gets 401 waits for the login and is sent again.
+// title, detail, errors ([{field, detail}]), body, retryAfter (seconds, of a 429 or 503). A request that gets 401 waits for the login and is sent again.
 //
 //   can("cancel", topic)  whether the token has this scope (schedule, read, cancel, admin, lease), for this topic if
 //                         one is given
@@ -20,7 +20,7 @@ import { connectionAnswered, connectionLost } from "./connection.js";
 import { queryText } from "./router.js";
 
 export class ApiError extends Error {
-  constructor(status, problem) {
+  constructor(status, problem, retryAfter = 0) {
     super(problem.detail ?? problem.title ?? `HTTP ${status}`);
     this.name = "ApiError";
     this.status = status;
@@ -28,6 +28,7 @@ export class ApiError extends Error {
     this.detail = problem.detail ?? "";
     this.errors = problem.errors ?? [];
     this.body = problem;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -112,7 +113,10 @@ async function send(method, where, body, options) {
   const answer = await ask(method, where, body, options);
   const text = await answer.text();
   const parsed = parse(text, answer.headers.get("Content-Type") ?? "");
-  if (!answer.ok) throw new ApiError(answer.status, typeof parsed === "object" && parsed ? parsed : { detail: text });
+  if (!answer.ok) {
+    const problem = typeof parsed === "object" && parsed ? parsed : { detail: text };
+    throw new ApiError(answer.status, problem, Number(answer.headers.get("Retry-After")) || 0);
+  }
   return { status: answer.status, body: parsed, text, etag: answer.headers.get("ETag"), headers: answer.headers };
 }
 

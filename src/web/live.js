@@ -17,6 +17,7 @@ export { connection };
 export const live = { overview: null, series: null, error: null };
 
 const PERIOD_MS = 1000;
+const LIMITED_PERIOD_MS = 5000; // a token that is limited to topics gets no series, and each request costs of its rate
 const KEPT_SECONDS = 900;
 const OVERLAP_MS = 5000; // the newest seconds are asked for again: other processes report them a little later
 
@@ -40,18 +41,21 @@ async function ask() {
   timer = null;
   isAsking = true;
   const began = Date.now();
+  let wait = PERIOD_MS;
   try {
     const { body } = await get("/overview", { after: askAfter() }, { signal: AbortSignal.timeout(10_000) });
     live.overview = body;
     live.series = mergeSeries(live.series, body.series);
     live.error = null;
+    if (!body.series) wait = LIMITED_PERIOD_MS;
     for (const follower of [...followers]) follower.onAnswer(body);
   } catch (error) {
     live.error = error;
+    wait = Math.max(PERIOD_MS, 1000 * (error.retryAfter ?? 0));
   }
   isAsking = false;
   m.redraw();
-  if (followers.size > 0 && !document.hidden) timer = setTimeout(ask, Math.max(100, began + PERIOD_MS - Date.now()));
+  if (followers.size > 0 && !document.hidden) timer = setTimeout(ask, Math.max(100, began + wait - Date.now()));
 }
 
 document.addEventListener("visibilitychange", () => {

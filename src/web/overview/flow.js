@@ -4,7 +4,7 @@
 import { m } from "../lib.js";
 import { live } from "../live.js";
 import { get, whyNot } from "../api.js";
-import { route, setQuery } from "../router.js";
+import { href, route, setQuery } from "../router.js";
 import { compact, late, number } from "../format.js";
 import { Plot } from "../parts/plot.js";
 import { Legend } from "../parts/legend.js";
@@ -75,7 +75,7 @@ function spanButton(span, chosen, choose) {
 function flowing(actions) {
   const series = live.series;
   if (live.overview && !series) {
-    return m(Card, { title: "Jobs a second", class: "span-all" }, m("p.faint", "Your token is limited to some topics. The figures of the whole server are not shown to it."));
+    return m(Card, { title: "Jobs a second", class: "span-all" }, m("p.faint", "Your token is limited to some topics. The figures of the whole server are not shown to it. See ", m("a", { href: href(["topics"]) }, "your topics"), "."));
   }
   const from = Math.floor((series?.from ?? 0) / 1000 / STEP) * STEP * 1000;
   const flow = FLOW.map((name) => ({ name, values: inSteps(series, name, meanOf), value: meanOf((series?.[name] ?? []).slice(-RECENT)), isFilled: name === "delivered" }));

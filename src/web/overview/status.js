@@ -6,10 +6,11 @@ import { duration, number, plural } from "../format.js";
 
 const LATE_MS = 5000; // jobs that are later than this are worth a sentence
 
-// Returns {state, text, detail} for an answer of GET /overview.
+// Returns {state, text, detail} for an answer of GET /overview, or null if the answer does not tell.
 export function statusOf(overview) {
   if (overview.redis && !overview.redis.isUp) return { state: "bad", text: "Redis is away", detail: "Nothing is accepted or delivered until it is back." };
-  const late = (overview.overdue ?? []).filter((one) => one.lateSeconds * 1000 > LATE_MS && !one.isPaused);
+  if (!overview.overdue || !overview.jobs) return null;
+  const late = overview.overdue.filter((one) => one.lateSeconds * 1000 > LATE_MS && !one.isPaused);
   const impaired = overview.receivers?.impaired ?? 0;
   if (late.length > 0) return { state: "warn", text: "Jobs are late", detail: lateText(late, impaired) };
   if (impaired > 0) return { state: "warn", text: `${plural(impaired, "receiver")} impaired`, detail: "Everything else is on time." };
@@ -31,7 +32,9 @@ function idleText(jobs) {
 
 export const Status = {
   view: ({ attrs: { overview } }) => {
-    const { state, text, detail } = statusOf(overview);
+    const status = statusOf(overview);
+    if (!status) return null;
+    const { state, text, detail } = status;
     return m("p.status", m(State, { state, text }), m("span", detail));
   },
 };
