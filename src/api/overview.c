@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/query.h"
+#include "job/receiver.h"
 
 /* The request. A token that is restricted to topics gets the parts about its topics. */
 struct overview_query {
@@ -149,24 +150,134 @@ static void add_history(struct json_writer *json, const struct app_overview_jobs
     json_end_object(json);
 }
 
+static void add_overdue(struct json_writer *json, const struct app_overview *overview)
+{
+    json_add_array(json, "overdue");
+    for (size_t i = 0; i < overview->overdue_count; i++) {
+        const struct app_overdue *topic = &overview->overdue[i];
+        json_put_object(json);
+        json_add_text(json, "topic", topic->topic);
+        json_add_time(json, "dueAt", topic->due_ms);
+        json_add_seconds(json, "lateSeconds", topic->late_ms);
+        json_add_number(json, "ready", topic->ready);
+        json_add_number(json, "held", topic->held);
+        if (topic->is_paused)
+            json_add_bool(json, "isPaused", true);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void add_counts(struct json_writer *json, const char *name, const int64_t *counts, size_t count)
+{
+    json_add_array(json, name);
+    for (size_t i = 0; i < count; i++)
+        json_put_number(json, counts[i]);
+    json_end_array(json);
+}
+
+#define ADD_COUNTS(json, coming, name)                                                                       \
+    add_counts(json, #name, (coming)->name, sizeof(coming)->name / sizeof *(coming)->name)
+
+static void add_coming(struct json_writer *json, const struct app_coming *coming)
+{
+    json_add_object(json, "coming");
+    json_add_time(json, "at", coming->at_ms);
+    json_add_number(json, "overdue", coming->overdue);
+    ADD_COUNTS(json, coming, minute);
+    ADD_COUNTS(json, coming, hour);
+    ADD_COUNTS(json, coming, day);
+    ADD_COUNTS(json, coming, week);
+    json_add_number(json, "later", coming->later);
+    json_add_bool(json, "isSampled", coming->is_sampled);
+    json_end_object(json);
+}
+
+static void put_impaired(struct json_writer *json, const struct app_impaired *receiver)
+{
+    struct slice path = receiver_path_of(receiver->name);
+    json_put_object(json);
+    json_add_text(json, "receiver", receiver_host_of(receiver->name));
+    if (path.size)
+        json_add_text(json, "path", path);
+    json_add_text(json, "state",
+                  !receiver->is_open     ? SLICE("closed")
+                  : receiver->is_probing ? SLICE("probing")
+                                         : SLICE("open"));
+    if (receiver->cause.size && !slice_equal(receiver->cause, SLICE("-")))
+        json_add_text(json, "cause", receiver->cause);
+    if (receiver->is_open)
+        json_add_time(json, "probeAt", receiver->probe_ms);
+    json_end_object(json);
+}
+
+static void add_receivers(struct json_writer *json, const struct app_overview_receivers *receivers)
+{
+    json_add_object(json, "receivers");
+    json_add_number(json, "impaired", (int64_t)receivers->impaired);
+    json_add_array(json, "first");
+    for (size_t i = 0; i < receivers->first_count; i++)
+        put_impaired(json, &receivers->first[i]);
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void add_workers(struct json_writer *json, const struct app_overview *overview)
+{
+    json_add_object(json, "workers");
+    json_add_number(json, "waiting", overview->workers_waiting);
+    json_add_number(json, "leases", overview->worker_leases);
+    json_end_object(json);
+}
+
+static void add_redis(struct json_writer *json, const struct app_overview_redis *redis)
+{
+    json_add_object(json, "redis");
+    json_add_bool(json, "isUp", redis->is_up);
+    json_add_text(json, "durability", slice_of(redis->durability));
+    json_add_bool(json, "isPrivate", redis->is_private);
+    if (redis->version[0])
+        json_add_text(json, "version", slice_of(redis->version));
+    if (redis->used_bytes > 0)
+        json_add_number(json, "usedBytes", redis->used_bytes);
+    if (redis->max_bytes > 0)
+        json_add_number(json, "maxBytes", redis->max_bytes);
+    json_end_object(json);
+}
+
+/* The parts about all topics. */
+static void add_all(struct json_writer *json, const struct exchange *exchange,
+                    const struct app_overview *overview)
+{
+    const struct overview_query *query = exchange->state;
+    add_series(json, overview, query->after_ms);
+    if (overview->jobs)
+        add_jobs(json, overview->jobs);
+    if (overview->coming)
+        add_coming(json, overview->coming);
+    if (overview->receivers)
+        add_receivers(json, overview->receivers);
+    if (overview->jobs)
+        add_workers(json, overview);
+    add_redis(json, &overview->redis);
+    if (overview->jobs && app_of(exchange)->history)
+        add_history(json, overview->jobs);
+    add_processes(json, overview);
+}
+
 /* ---- */
 
 static void on_overview(void *arg, const struct app_overview *overview)
 {
     struct exchange *exchange = arg;
-    const struct overview_query *query = exchange->state;
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_time(&json, "now", overview->now_ms);
-    if (!is_restricted(exchange)) {
-        add_series(&json, overview, query->after_ms);
-        if (overview->jobs)
-            add_jobs(&json, overview->jobs);
-        if (overview->jobs && app_of(exchange)->history)
-            add_history(&json, overview->jobs);
-        add_processes(&json, overview);
-    }
+    if (!is_restricted(exchange))
+        add_all(&json, exchange, overview);
+    if (overview->overdue)
+        add_overdue(&json, overview);
     add_busy(&json, exchange, overview);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
@@ -183,5 +294,5 @@ HANDLER(overview_handle)
     exchange_keep(exchange, query, free);
     query_read(&reading, query, &text);
     if (query_end(&reading))
-        app_overview(app_of(exchange), on_overview, exchange);
+        app_overview(app_of(exchange), &exchange->caller, on_overview, exchange);
 }

@@ -40,6 +40,7 @@ struct app {
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
+    bool is_redis_private;   /* Redis is a child of this process */
     struct live_board *live; /* figures of all processes */
 };
 

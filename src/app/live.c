@@ -28,6 +28,7 @@ struct looker {
 struct live {
     struct store *store;
     struct metrics_board *metrics;
+    struct http_limits *limits;
     struct live_board *board;
     struct timer *timer;
     struct buffer text;
@@ -98,6 +99,7 @@ static size_t count_second(struct live *live, int64_t second, struct live_proces
     live->topic_count = now_count;
     live_board_self(live->board, self);
     self->in_flight = sums.in_flight;
+    self->waiting = http_limits_count(live->limits).lingering;
     live_board_note_process(live->board, self, clock_boot_us());
     live_board_note_second(live->board, self->id, second, figures);
     live_board_note_topics(live->board, self->id, second, topics, count);
@@ -207,11 +209,12 @@ static void live_on_message(void *arg, struct slice text)
 /* ---- */
 
 struct live *live_new(struct loop *loop, struct store *store, struct metrics_board *metrics,
-                      struct live_board *board)
+                      struct http_limits *limits, struct live_board *board)
 {
     struct live *live = NEW(struct live);
     live->store = store;
     live->metrics = metrics;
+    live->limits = limits;
     live->board = board;
     live->timer = timer_new(loop, live_on_timer, live);
     buffer_init_fallible(&live->text, MESSAGE_MAX);

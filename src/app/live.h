@@ -8,13 +8,15 @@
 #define DUEPOST_APP_LIVE_H
 
 #include "app/live_board.h"
+#include "io/http_limits.h"
 #include "io/loop.h"
 #include "store/store.h"
 
 struct live;
 
 /* Begins to count. One reactor of a process does this. Borrows all arguments. */
-struct live *live_new(struct loop *, struct store *, struct metrics_board *, struct live_board *);
+struct live *live_new(struct loop *, struct store *, struct metrics_board *, struct http_limits *,
+                      struct live_board *);
 
 /* Call it after the store has been freed. NULL is ignored. */
 void live_free(struct live *);

@@ -35,6 +35,7 @@ struct live_process {
     char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, other ones after each start */
     int64_t pid, started_ms, reactors;
     uint64_t in_flight;                                 /* attempts */
+    uint64_t waiting;                                   /* workers that wait for jobs of pull topics */
     char version[LIVE_WORD_SIZE], host[LIVE_WORD_SIZE]; /* without spaces */
 };
 

@@ -13,9 +13,10 @@ void live_text_add_look(struct buffer *text, const char *id)
 
 void live_text_add_process(struct buffer *text, const struct live_process *process)
 {
-    buffer_printf(text, "process %s %lld %lld %lld %llu %s %s\n", process->id, (long long)process->pid,
+    buffer_printf(text, "process %s %lld %lld %lld %llu %s %s %llu\n", process->id, (long long)process->pid,
                   (long long)process->started_ms, (long long)process->reactors,
-                  (unsigned long long)process->in_flight, process->version, process->host);
+                  (unsigned long long)process->in_flight, process->version, process->host,
+                  (unsigned long long)process->waiting);
 }
 
 void live_text_add_second(struct buffer *text, int64_t second, const struct live_second *figures)
@@ -113,6 +114,8 @@ static void read_process(struct reading *reading, struct slice line)
         !take_word(&line, process.version, sizeof process.version) ||
         !take_word(&line, process.host, sizeof process.host))
         return;
+    if (!take_number(&line, NUMBER_MAX, &process.waiting))
+        process.waiting = 0;
     live_board_note_process(reading->board, &process, reading->now_us);
     memcpy(reading->id, process.id, sizeof reading->id);
 }

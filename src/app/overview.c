@@ -1,11 +1,16 @@
 #include "app/overview.h"
 
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "app/tally.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
 struct overview_call {
     struct app *app;
+    const struct app_caller *caller;
     app_overview_fn *fn;
     void *arg;
 };
@@ -27,23 +32,107 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
     };
 }
 
+/* Returns the number of topics. They are in the order of their due times already. */
+static size_t overview_overdue(const struct tally_count *count, const struct app_caller *caller,
+                               struct app_overdue overdue[APP_OVERVIEW_TOPICS])
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count->topic_count && found < APP_OVERVIEW_TOPICS; i++) {
+        const struct tally_topic *topic = &count->topics[i];
+        if (topic->late_ms > 0 && app_caller_reaches(caller, slice_of(topic->name)))
+            overdue[found++] = (struct app_overdue){slice_of(topic->name), topic->due_ms, topic->late_ms,
+                                                    topic->ready,          topic->held,   topic->is_paused};
+    }
+    return found;
+}
+
+static void overview_receivers(const struct impaired *impaired, struct app_overview_receivers *receivers)
+{
+    receivers->impaired = impaired->count;
+    receivers->first_count = impaired->count < IMPAIRED_FIRST ? impaired->count : IMPAIRED_FIRST;
+    for (size_t i = 0; i < receivers->first_count; i++) {
+        const struct impaired_receiver *receiver = &impaired->first[i];
+        receivers->first[i] =
+            (struct app_impaired){slice_of(receiver->name), slice_of(receiver->cause), receiver->is_open,
+                                  receiver->is_probing, receiver->probe_ms};
+    }
+}
+
+static struct app_coming overview_coming(const struct coming *found)
+{
+    struct app_coming coming = {.at_ms = found->at_ms,
+                                .overdue = found->overdue,
+                                .later = found->later,
+                                .is_sampled = found->is_sampled};
+    static_assert(sizeof coming.minute == sizeof found->minute && sizeof coming.hour == sizeof found->hour &&
+                      sizeof coming.day == sizeof found->day && sizeof coming.week == sizeof found->week,
+                  "the same spans");
+    memcpy(coming.minute, found->minute, sizeof coming.minute);
+    memcpy(coming.hour, found->hour, sizeof coming.hour);
+    memcpy(coming.day, found->day, sizeof coming.day);
+    memcpy(coming.week, found->week, sizeof coming.week);
+    return coming;
+}
+
+/* Memory is unknown while Redis is down. */
+static struct app_overview_redis overview_redis(const struct app *app, bool is_up,
+                                                char durability[DURABILITY_TEXT_MAX])
+{
+    const struct store_facts *facts = store_facts(app->store);
+    store_facts_durability(facts, durability);
+    return (struct app_overview_redis){
+        .is_up = is_up,
+        .durability = durability,
+        .version = facts->version,
+        .is_private = app->is_redis_private,
+        .used_bytes = facts->is_known ? facts->used_bytes : 0,
+        .max_bytes = facts->is_known ? facts->max_bytes : 0,
+    };
+}
+
+/* Sums the workers that wait for jobs over all processes. */
+static int64_t overview_waiting(const struct app *app)
+{
+    struct live_process *processes = NEW_ARRAY(struct live_process, LIVE_PROCESSES_MAX + 1);
+    size_t count = live_board_processes(app->live, clock_boot_us(), processes);
+    int64_t waiting = 0;
+    for (size_t i = 0; i < count; i++)
+        waiting += (int64_t)processes[i].waiting;
+    free(processes);
+    return waiting;
+}
+
 static void on_overview_count(void *arg, enum status status, const struct tally_count *count)
 {
     struct overview_call *call = arg;
     struct app_overview_jobs jobs = overview_jobs(&count->all);
+    struct app_overdue overdue[APP_OVERVIEW_TOPICS];
+    struct app_overview_receivers receivers;
+    struct app_coming coming = overview_coming(&count->coming);
+    char durability[DURABILITY_TEXT_MAX];
+    bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
     struct app_overview overview = {
         .now_ms = clock_wall_ms(),
-        .jobs = status == STATUS_OK ? &jobs : NULL,
+        .jobs = is_known ? &jobs : NULL,
         .live = call->app->live,
+        .overdue = is_known ? overdue : NULL,
+        .overdue_count = is_known ? overview_overdue(count, call->caller, overdue) : 0,
+        .receivers = is_known && is_all && count->has_impaired ? &receivers : NULL,
+        .coming = is_known && is_all && count->has_coming ? &coming : NULL,
+        .workers_waiting = overview_waiting(call->app),
+        .worker_leases = count->all.pulled,
+        .redis = overview_redis(call->app, is_known, durability),
     };
+    overview_receivers(&count->impaired, &receivers);
     call->fn(call->arg, &overview);
     free(call);
 }
 
-void app_overview(struct app *app, app_overview_fn *fn, void *arg)
+void app_overview(struct app *app, const struct app_caller *caller, app_overview_fn *fn, void *arg)
 {
     struct overview_call *call = NEW(struct overview_call);
-    *call = (struct overview_call){app, fn, arg};
+    *call = (struct overview_call){app, caller, fn, arg};
     live_board_ask(app->live, clock_boot_us());
+    tally_want_more(app->tally);
     tally_ask(app->tally, app->store, on_overview_count, call);
 }

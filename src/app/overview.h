@@ -12,16 +12,62 @@ struct app_overview_jobs {
     int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that the history does not have yet */
 };
 
+enum { APP_OVERVIEW_TOPICS = 10, APP_OVERVIEW_RECEIVERS = 10 };
+
+/* A topic whose first job is overdue. */
+struct app_overdue {
+    struct slice topic;
+    int64_t due_ms, late_ms;
+    int64_t ready, held; /* jobs */
+    bool is_paused;
+};
+
+/* Waiting jobs by due time, from at_ms on; the shorter spans are part of the longer ones. */
+struct app_coming {
+    int64_t at_ms;
+    int64_t overdue, later;
+    int64_t minute[12], hour[12], day[24], week[7]; /* steps of 5 s, 5 min, 1 h and 1 day */
+    bool is_sampled;
+};
+
+struct app_impaired {
+    struct slice name, cause; /* as in app_receiver */
+    bool is_open, is_probing; /* its breaker; else it has asked for fewer attempts */
+    int64_t probe_ms;         /* with an open breaker */
+};
+
+struct app_overview_receivers {
+    size_t impaired;
+    struct app_impaired first[APP_OVERVIEW_RECEIVERS]; /* in the order of their probes */
+    size_t first_count;
+};
+
+struct app_overview_redis {
+    bool is_up;
+    const char *durability; /* in force */
+    const char *version;
+    bool is_private;
+    int64_t used_bytes, max_bytes; /* 0: unknown, or no limit. In a Cluster, those of the fullest node */
+};
+
 struct app_overview {
     int64_t now_ms;                       /* wall clock */
     const struct app_overview_jobs *jobs; /* NULL: Redis did not answer */
     struct live_board *live;
+    /* The most overdue topics that the caller has a right to; NULL: unknown. */
+    const struct app_overdue *overdue;
+    size_t overdue_count;
+    /* NULL: unknown, or the caller has a right to some topics only. */
+    const struct app_overview_receivers *receivers;
+    const struct app_coming *coming;
+    int64_t workers_waiting, worker_leases; /* of pull topics */
+    struct app_overview_redis redis;
 };
 
 /* The overview is borrowed until the callback returns. */
 typedef void app_overview_fn(void *arg, const struct app_overview *);
 
 /* Asks Redis at most once a second in a process, however many clients ask. */
-void app_overview(struct app *, app_overview_fn *, void *arg);
+void app_overview(struct app *, const struct app_caller *, app_overview_fn *, void *arg);
 
 #endif

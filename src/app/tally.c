@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "job/topic_settings.h"
 
 enum {
     FRESH_US = 1000 * 1000,           /* from the start of one count to the start of the next count */
@@ -24,7 +25,7 @@ struct tally_board {
     int64_t began_us; /* start of the last or the current count */
     enum status status;
     struct tally_count count;
-    int64_t wanted_us; /* counts have what is coming until then */
+    int64_t wanted_us; /* counts have more until then, see tally_want_more */
     /* The walk that finds what is coming; used without the lock, by the reactor that counts. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
@@ -49,7 +50,7 @@ struct tally {
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
-    bool wants_coming;
+    bool wants_more;
     size_t shard; /* the shard whose topics are being read */
 };
 
@@ -77,7 +78,7 @@ enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 /* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count and then
  * call board_note. */
 static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
-                            bool *wants_coming)
+                            bool *wants_more)
 {
     enum look look = LOOK_WAIT;
     int64_t now_us = clock_boot_us();
@@ -89,7 +90,7 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
     } else if (!board->is_counting) {
         board->is_counting = true;
         board->began_us = now_us;
-        *wants_coming = now_us < board->wanted_us;
+        *wants_more = now_us < board->wanted_us;
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -154,13 +155,32 @@ static void step_coming(struct tally *tally)
 {
     struct tally_board *board = tally->board;
     int64_t now_us = clock_boot_us();
-    if (!tally->wants_coming || (!board->is_walking && board->walk_us && now_us - board->walk_us < WALK_US)) {
+    if (!tally->wants_more || (!board->is_walking && board->walk_us && now_us - board->walk_us < WALK_US)) {
         end_with_coming(tally);
         return;
     }
     if (!board->is_walking)
         board->walk_us = now_us;
     coming_walk_step(board->walk, tally->store, on_coming, tally);
+}
+
+/* ---- impaired receivers ---- */
+
+static void on_impaired(void *arg, enum status status, const struct impaired *impaired)
+{
+    struct tally *tally = arg;
+    tally->count.has_impaired = status == STATUS_OK;
+    tally->count.impaired = *impaired;
+    step_coming(tally);
+}
+
+static void add_impaired(struct tally *tally)
+{
+    tally->count.has_impaired = false;
+    if (tally->wants_more)
+        impaired_read(tally->store, on_impaired, tally);
+    else
+        step_coming(tally);
 }
 
 /* ---- the most urgent topics ---- */
@@ -175,6 +195,7 @@ static void add_candidate(struct tally *tally, const struct store_topic *topic)
         .leased = topic->leased,
         .dead = topic->dead,
         .due_ms = topic->due_ms < 0 ? INT64_MAX : topic->due_ms,
+        .is_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED,
         .late_ms = topic->due_ms >= 0 && topic->due_ms < topic->now_ms ? topic->now_ms - topic->due_ms : 0,
     };
     snprintf(candidate->name, sizeof candidate->name, "%.*s", SLICE_ARG(topic->name));
@@ -207,7 +228,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
-    step_coming(tally);
+    add_impaired(tally);
 }
 
 static void ask_topics(struct tally *tally)
@@ -236,7 +257,7 @@ static void on_look(void *arg)
     enum status status = STATUS_UNAVAILABLE;
     if (list_is_empty(&tally->waiters) || tally->is_counting)
         return;
-    switch (board_look(tally->board, &status, &tally->count, &tally->wants_coming)) {
+    switch (board_look(tally->board, &status, &tally->count, &tally->wants_more)) {
     case LOOK_FRESH:
         answer_all(tally, status);
         break;
@@ -261,7 +282,7 @@ void tally_ask(struct tally *tally, struct store *store, tally_fn *fn, void *arg
         timer_start(tally->timer, 0);
 }
 
-void tally_want_coming(struct tally *tally)
+void tally_want_more(struct tally *tally)
 {
     pthread_mutex_lock(&tally->board->lock);
     tally->board->wanted_us = clock_boot_us() + WANTED_US;

@@ -5,6 +5,7 @@
 #ifndef DUEPOST_APP_TALLY_H
 #define DUEPOST_APP_TALLY_H
 
+#include "app/impaired.h"
 #include "job/job_id.h"
 #include "store/coming.h"
 #include "store/store.h"
@@ -29,14 +30,17 @@ struct tally_topic {
     int64_t delayed, ready, held, leased, dead; /* jobs */
     int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
     int64_t late_ms; /* time since this job was due; 0: it is not due */
+    bool is_paused;
 };
 
 struct tally_count {
     struct store_counts all;
     size_t topic_count;
     struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
-    bool has_coming;
-    struct coming coming; /* at most a minute old; see tally_want_coming */
+    /* See tally_want_more. */
+    bool has_impaired, has_coming;
+    struct impaired impaired;
+    struct coming coming; /* at most a minute old */
 };
 
 /* Called with a count, which is borrowed until the callback returns. */
@@ -46,8 +50,9 @@ typedef void tally_fn(void *arg, enum status, const struct tally_count *);
  * not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
-/* Says that what is coming is wanted, too: the counts of the next seconds have it, as soon as it is known.
- * It takes one step of a walk in a count, and a walk begins at most every ten seconds. */
-void tally_want_coming(struct tally *);
+/* Says that impaired receivers and what is coming are wanted, too: the counts of the next seconds have them,
+ * as soon as they are known. A count makes one step of the walk that finds what is coming, and a walk begins
+ * at most every ten seconds. */
+void tally_want_more(struct tally *);
 
 #endif

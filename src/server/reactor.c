@@ -156,6 +156,7 @@ static void set_app(struct reactor *reactor)
         .tally = reactor->tally,
         .leases = reactor->leases,
         .live = reactor->options.live,
+        .is_redis_private = options->is_embedded,
     };
 }
 
@@ -168,8 +169,8 @@ static void start_api(struct reactor *reactor)
         reactor->history = history_new(reactor->loop, reactor->options.history);
     reactor->tally = tally_new(reactor->loop, reactor->options.tally);
     if (reactor->options.index == 0)
-        reactor->live =
-            live_new(reactor->loop, reactor->store, reactor->options.board, reactor->options.live);
+        reactor->live = live_new(reactor->loop, reactor->store, reactor->options.board,
+                                 reactor->options.limits, reactor->options.live);
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     reactor->app.store = reactor->store;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);

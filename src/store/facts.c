@@ -45,6 +45,12 @@ static struct slice info_value(struct slice info, const char *name)
     return (struct slice){NULL, 0};
 }
 
+static int64_t info_number(struct slice info, const char *name)
+{
+    uint64_t number;
+    return slice_to_number(info_value(info, name), INT64_MAX, &number) ? (int64_t)number : 0;
+}
+
 static void copy(char *to, size_t size, struct slice from)
 {
     snprintf(to, size, "%.*s", SLICE_ARG(from));
@@ -94,6 +100,8 @@ static void on_info(void *arg, const struct redis_reply *reply)
     facts->has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1"));
     facts->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
     facts->facts.in_force.replicas = count_replicas(info);
+    facts->facts.used_bytes = info_number(info, "used_memory");
+    facts->facts.max_bytes = info_number(info, "maxmemory");
     judge_version(facts);
     judge_eviction(facts);
 }

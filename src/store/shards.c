@@ -130,6 +130,10 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
     sum->is_known = sum->is_known && facts->is_known;
     sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
     sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
+    if (facts->used_bytes > sum->used_bytes) {
+        sum->used_bytes = facts->used_bytes;
+        sum->max_bytes = facts->max_bytes;
+    }
     if (facts->in_force.replicas < sum->in_force.replicas)
         sum->in_force.replicas = facts->in_force.replicas;
 }

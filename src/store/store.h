@@ -78,6 +78,8 @@ struct store_facts {
     char eviction[32];
     struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
     bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
+    /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
+    int64_t used_bytes, max_bytes;
 };
 
 /* Writes the configured durability as a word, which is "auto" if the operator configured none. */

@@ -7,7 +7,9 @@ import pytest
 
 from duepost import Duepost
 from patience import SLOW, until
+import pull
 from redis_server import RedisServer
+from timestamp import to_ms
 from tokens import TokenFile
 
 NAMES = ("accepted", "delivered", "retried", "dead", "cancelled", "lateP50Ms", "lateP99Ms")
@@ -75,7 +77,7 @@ def test_a_token_for_some_topics_sees_these_only(start, receiver, topic):
         assert "other" not in seen
         return seen == {topic} and {topic, "other"} <= {each["topic"] for each in overview(server)["busy"]}
     until(busy, 10, "both topics", pause=0.2)
-    assert set(overview(tenant)) == {"now", "busy"}
+    assert set(overview(tenant)) == {"now", "busy", "overdue"}
     server.with_token(writer).get("/overview").expect(403)
     server.with_token(None).get("/overview").expect(401)
 
@@ -145,3 +147,81 @@ def test_nonsense_on_the_channel_changes_nothing(redis, message):
         assert total(server, "accepted") == 0
     finally:
         server.stop()
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+def coming_of(server):
+    return overview(server).get("coming")
+
+
+def test_what_is_coming_is_counted_by_due_time(start):
+    server = start()
+    delays = (1800, 2 * HOUR - MINUTE, 2 * DAY - HOUR, 8 * DAY)
+    for at, delay in enumerate(delays):
+        server.schedule_many([{"topic": f"t-{topic}", "url": "http://127.0.0.1:9/", "delay": delay} for topic in range(3) for _ in range(at + 1)])
+    server.request("PUT", "/topics/paused", '{"paused": true}', pull.JSON).expect(200)
+    server.schedule_many([{"topic": "paused", "url": "http://127.0.0.1:9/", "dueAt": "2020-01-01T00:00:00Z"}] * 5)
+    wanted = {"overdue": 5, "minute": 0, "hour": 3, "day": 9, "week": 18, "later": 12}
+
+    def found():
+        coming = coming_of(server) or {}
+        return {name: sum(value) if isinstance(value, list) else value for name, value in coming.items() if name in wanted}
+    until(lambda: found() == wanted, 30, lambda: (found(), wanted), pause=0.2)
+    coming = coming_of(server)
+    assert [len(coming[name]) for name in ("minute", "hour", "day", "week")] == [12, 12, 24, 7]
+    assert 3 in coming["hour"][5:7] and coming["day"][0] == 3 and 6 in coming["day"][1:3] and 9 in coming["week"][1:3]
+    assert not coming["isSampled"]
+    [late] = overview(server)["overdue"]
+    assert late["topic"] == "paused" and late["isPaused"] and late["ready"] == 5
+    assert 0 < late["lateSeconds"] <= to_ms(overview(server)["now"]) / 1000 - to_ms(late["dueAt"]) / 1000 + 1
+
+
+def test_what_is_coming_is_walked_every_ten_seconds_at_most(start):
+    server = start()
+    first = until(lambda: coming_of(server), 10, "a count")
+    assert coming_of(server)["at"] == first["at"]
+    second = until(lambda: (coming := coming_of(server))["at"] != first["at"] and coming, 30, "another count", pause=0.5)
+    assert to_ms(second["at"]) - to_ms(first["at"]) >= 9900
+
+
+def test_very_many_topics_are_sampled(start):
+    server = start()
+    for part in range(5):
+        server.schedule_many([{"topic": f"t-{part}-{at}", "url": "http://127.0.0.1:9/", "delay": 12 * HOUR + 1800} for at in range(1000)])
+    until(lambda: (coming := coming_of(server)) and coming["isSampled"] and sum(coming["day"]) == 5000, 60, lambda: coming_of(server), pause=0.5)
+
+
+def test_impaired_receivers_are_counted_and_named(start, receiver, topic):
+    server = start()
+    assert overview(server)["receivers"] == {"impaired": 0, "first": []}
+    receiver.script(topic, *[503] * 100)
+    server.schedule_many([{"topic": topic, "url": receiver.url("/hook"), "retry": 9, "retrySchedule": [1]} for _ in range(30)])
+    found = until(lambda: (found := overview(server)["receivers"])["impaired"] and found, 20, lambda: overview(server)["receivers"], pause=0.2)
+    assert found["first"][0]["receiver"] == receiver.url().split("/")[2]
+    assert found["first"][0]["state"] in ("open", "probing") and found["first"][0]["cause"] == "503" and "probeAt" in found["first"][0]
+
+
+def test_workers_are_counted(start, topic):
+    server = start("--reactors", "2")
+    pull.make_pull(server, topic)
+    server.schedule(topic=topic)
+    pull.lease_one(server, topic)
+    until(lambda: overview(server)["workers"] == {"waiting": 0, "leases": 1}, 10, lambda: overview(server)["workers"], pause=0.2)
+    waiters = [pull.Waiter(server, topic, wait=60) for _ in range(3)]
+    until(lambda: overview(server)["workers"] == {"waiting": 3, "leases": 1}, 10, lambda: overview(server)["workers"], pause=0.2)
+    for waiter in waiters:
+        waiter.socket.close()
+
+
+def test_redis_is_described(start, redis):
+    private = start()
+    found = until(lambda: (found := overview(private)["redis"]).get("usedBytes") and found, 10, "memory")
+    assert found["isUp"] and found["isPrivate"] and found["durability"] == "fsync" and "maxBytes" not in found
+    server = start(redis=redis)
+    found = overview(server)["redis"]
+    assert found["isUp"] and not found["isPrivate"] and re.fullmatch(r"\d+\.\d+\.\d+", found["version"])
+    redis.kill()
+    until(lambda: not overview(server)["redis"]["isUp"], 20, "down", pause=0.2)
+    assert set(overview(server)) == {"now", "series", "redis", "processes", "busy"}
