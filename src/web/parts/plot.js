@@ -18,6 +18,7 @@ const DASHES = { retried: [6, 3], dead: [2, 2], cancelled: [8, 3, 2, 3] };
 export function Plot() {
   let chart = null;
   let drawn = null;
+  let styled = null; // what the chart's options were made of: making them anew is what costs most
   let isGone = false;
   let stopTheme = null;
 
@@ -26,6 +27,11 @@ export function Plot() {
     const print = fingerprint(attrs);
     if (print === drawn) return;
     drawn = print;
+    const style = `${attrs.step} ${attrs.isLog} ${attrs.ticks} ${attrs.series.map((one) => one.name)}`;
+    if (style !== styled) {
+      styled = style;
+      restyle(chart, attrs);
+    }
     fill(chart, attrs);
     chart.update("none");
   };
@@ -41,7 +47,7 @@ export function Plot() {
   return {
     oncreate: (vnode) => {
       stopTheme = onTheme(() => {
-        drawn = null;
+        drawn = styled = null;
         draw(latest);
       });
       create(vnode);
@@ -67,20 +73,23 @@ function fingerprint({ from, step, series }) {
 // Reads a colour of the theme: the canvas does not know CSS variables.
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+function restyle(chart, attrs) {
+  chart.options = options(attrs);
+  chart.data.datasets = attrs.series.map((one) => dataset(one, attrs));
+}
+
 function fill(chart, attrs) {
   const length = Math.max(0, ...attrs.series.map((one) => one.values.length));
   chart.data.labels = attrs.ticks ?? Array.from({ length }, (_, i) => attrs.from + i * attrs.step * 1000);
   attrs.series.forEach((one, i) => {
-    chart.data.datasets[i] = Object.assign(chart.data.datasets[i] ?? {}, dataset(one, attrs));
+    chart.data.datasets[i].data = one.values;
   });
-  chart.data.datasets.length = attrs.series.length;
-  chart.options = options(attrs);
 }
 
 function dataset(one, attrs) {
   const colour = css(`--plot-${one.kind ?? one.name}`) || css("--accent");
   return {
-    label: one.name, data: one.values, borderColor: colour, backgroundColor: attrs.isBars ? colour : `${colour}22`,
+    label: one.name, data: [], borderColor: colour, backgroundColor: attrs.isBars ? colour : `${colour}22`,
     borderWidth: attrs.isBars ? 0 : 1.5, borderDash: attrs.isBars ? [] : DASHES[one.kind ?? one.name] ?? [],
     pointRadius: 0, pointHitRadius: 8, tension: 0, spanGaps: false, fill: !attrs.isBars && Boolean(one.isFilled), stack: attrs.isBars ? "all" : undefined,
     barPercentage: 0.9, categoryPercentage: 0.95,
@@ -115,7 +124,9 @@ function options({ format = String, ticks, step, isBars, isLog }) {
   };
 }
 
-function plotTime(at, step) {
-  const parts = step >= 86_400 ? { month: "short", day: "numeric" } : step >= 3600 ? { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return new Intl.DateTimeFormat(undefined, parts).format(at);
-}
+// Making a format costs far more than using it.
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const hours = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+const plotTime = (at, step) => (step >= 86_400 ? days : step >= 3600 ? hours : minutes).format(at);
