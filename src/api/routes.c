@@ -13,7 +13,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     attempts_handle, topics_handle, topic_read_handle, topic_put_handle, topic_patch_handle,
     topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle;
-exchange_fn access_handle, tokens_handle;
+exchange_fn access_handle, tokens_handle, cron_handle;
 exchange_fn overview_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
@@ -85,6 +85,10 @@ static const struct route routes[] = {
     {
         .path = "/tokens",
         .methods = {{"GET", "GET /tokens", tokens_handle, REACH_ALL, SCOPE_ADMIN}},
+    },
+    {
+        .path = "/cron",
+        .methods = {{"GET", "GET /cron", cron_handle, REACH_CALLER, .takes_query = true}},
     },
     {
         .path = "/overview",

@@ -46,7 +46,7 @@ export function queryText(query) {
       if (one !== undefined && one !== null && one !== "") params.append(name, String(one));
     }
   }
-  return params.toString();
+  return params.toString().replaceAll("+", "%20"); // the API reads + as itself
 }
 
 function read() {

@@ -22,7 +22,7 @@ TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "own", "all"]
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
            "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60",
-           "readStats": "step=1m", "deleteHistory": "before=2020-01-01T00:00:00Z"}
+           "readStats": "step=1m", "explainCron": "expression=@daily", "deleteHistory": "before=2020-01-01T00:00:00Z"}
 SCHEDULE = {"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}
 LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
@@ -53,7 +53,7 @@ class Operation:
         target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9")
         query = QUERIES.get(self.name)
         if query:
-            target += f"?{query}&topic={topic}" if query_topic else f"?{query}"
+            target += f"?{query}&topic={topic}" if query_topic and self.topics != "own" else f"?{query}"
         body = self.body(topic)
         headers = {} if body is None else {"Content-Type": "application/json"}
         return client.request(self.method, target, None if body is None else json.dumps(body), headers)

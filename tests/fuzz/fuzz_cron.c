@@ -1,6 +1,14 @@
 #include "fuzz.h"
-#include "job/cron.h"
+#include "job/cron_words.h"
 #include "job/recurrence.h"
+
+static void check_words(const struct cron *cron)
+{
+    char text[CRON_WORDS_MAX + 1];
+    struct buffer words = {.data = text, .capacity = sizeof text, .max = CRON_WORDS_MAX};
+    cron_write_words(cron, &words);
+    assert(!words.failed && words.size > 0);
+}
 
 /* Times of an expression that was taken ascend, and repeat from any second between them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -12,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(problem.text[0]);
         return 0;
     }
+    check_words(&recurrence.cron);
     assert(size <= CRON_TEXT_MAX && !problem.text[0]);
     for (int i = 0; i < 5; i++) {
         bool is_found = cron_next(&recurrence.cron, at_s, at_s + INT64_C(60) * 366 * 86400, &next_s);

@@ -1,0 +1,28 @@
+/* cron_preview.h - use case: the times that a schedule would have, before it is defined. */
+#ifndef DUEPOST_APP_CRON_PREVIEW_H
+#define DUEPOST_APP_CRON_PREVIEW_H
+
+#include "app/app.h"
+#include "job/cron_words.h"
+#include "job/job_errors.h"
+
+enum { APP_CRON_TIMES = 5 };
+
+struct app_cron_call {
+    struct slice expression; /* empty: every_ms */
+    int64_t every_ms;        /* counted from from_ms; at least RECURRENCE_EVERY_MIN_MS */
+    struct slice timezone;   /* empty: UTC */
+    int64_t from_ms;         /* the times are later */
+};
+
+struct app_cron_preview {
+    char words[CRON_WORDS_MAX + 1];
+    int64_t times_ms[APP_CRON_TIMES];
+    size_t time_count; /* fewer after the year 9999 only */
+};
+
+/* Returns false if the expression or the time zone is wrong. errors then has both faults. */
+bool app_cron_preview(struct app *, const struct app_cron_call *, struct app_cron_preview *,
+                      struct job_errors *);
+
+#endif
