@@ -1,0 +1,75 @@
+// Receivers that failed or asked for fewer attempts within the last hour.
+
+import { m } from "../lib.js";
+import { get, path, post, whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { number } from "../format.js";
+import { repeat } from "../repeat.js";
+import { href } from "../router.js";
+import { Empty } from "../parts/empty.js";
+import { Button, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+import { Table } from "../parts/table.js";
+import { Time } from "../parts/time.js";
+import { toast } from "../parts/toast.js";
+
+const READ_MS = 2000;
+
+export default function Receivers() {
+  const page = { rows: null, hasMore: false, error: null };
+  const stops = [];
+  return {
+    oninit: () => {
+      const reading = repeat(() => load(page), READ_MS);
+      page.reload = reading.again;
+      stops.push(reading.stop, useClock());
+    },
+    onremove: () => stops.forEach((stop) => stop()),
+    view: () =>
+      m(Page, { title: "Receivers", sub: "Servers that failed, or asked for fewer requests, within the last hour" },
+        m(Problem, { error: page.error, retry: page.reload }),
+        m(Table, {
+          label: "Receivers", rows: page.rows, rowKey: (row) => row.receiver + (row.path ?? ""), columns: columns(page),
+          empty: m(Empty, { title: "All receivers are well", text: "A receiver appears here when requests to it fail. After 20 failures in a row its jobs are held, and a probe is sent now and then until it is back." }),
+          more: page.hasMore ? m("p.sub", "There are more; these are the first 1,000.") : null,
+        })),
+  };
+}
+Receivers.title = "Receivers";
+
+async function load(page) {
+  try {
+    const { body } = await get("/receivers", { limit: 1000 });
+    page.rows = body.receivers.reverse(); // the latest report first
+    page.hasMore = Boolean(body.cursor);
+    page.error = null;
+  } catch (error) {
+    page.error = error;
+  }
+}
+
+const STATES = { open: ["open", "held"], probing: ["half_open", "probing"], closed: ["closed", "let through"] };
+
+function columns(page) {
+  return [
+    { name: "receiver", title: "Receiver", sort: (row) => row.receiver, view: (row) => [row.receiver, row.path ? m("span.sub", ` ${row.path}`) : null] },
+    { name: "state", title: "Jobs are", sort: (row) => row.state, view: (row) => m(State, { state: STATES[row.state][0], text: STATES[row.state][1] }) },
+    { name: "failures", title: "Failures in a row", isNumber: true, sort: (row) => row.failures, view: (row) => number(row.failures) },
+    { name: "cause", title: "Last failure", view: (row) => (row.lastFailure ? [m("code", row.lastFailure.status ?? row.lastFailure.error), " ", m(Time, { at: row.lastFailure.at, style: "ago" })] : m("span.faint", "–")) },
+    { name: "probe", title: "Next probe", view: (row) => (row.state === "open" ? m(Time, { at: row.probeAt, style: "relative" }) : m("span.faint", "–")) },
+    { name: "limit", title: "At once", isNumber: true, view: (row) => (row.maxInFlight ? number(row.maxInFlight) : m("span.faint", "–")) },
+    { name: "jobs", title: "", view: (row) => m("a", { href: href(["jobs"], { state: "delayed", urlHost: row.receiver }) }, "Jobs") },
+    { name: "close", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: row.state === "closed" ? "Its jobs are let through already" : whyNot("admin"), label: `Let jobs through to ${row.receiver}`, onclick: () => close(page, row) }, "Let through") },
+  ];
+}
+
+async function close(page, row) {
+  try {
+    await post(path`/receivers/${row.receiver}/close`);
+    toast(`Jobs go to ${row.receiver} again.`);
+  } catch (error) {
+    toast(`Not changed: ${error.detail || error.message}`, { kind: "bad" });
+  }
+  page.reload();
+}

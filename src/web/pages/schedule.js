@@ -1,0 +1,73 @@
+// One schedule: its next times, its last one, its job.
+
+import { m } from "../lib.js";
+import { get, path, whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { repeat } from "../repeat.js";
+import { go, href } from "../router.js";
+import { Json } from "../parts/json.js";
+import { Button, Card, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { pause, remove, runNow } from "../schedules/act.js";
+import { ScheduleDialog } from "../schedules/form.js";
+import { outcome, timesText } from "../schedules/outcome.js";
+
+const READ_MS = 3000;
+
+export default function Schedule({ attrs: { params } }) {
+  const page = { ...params, schedule: null, etag: null, error: null, isEdited: false };
+  const stops = [];
+  return {
+    oninit: () => {
+      const reading = repeat(() => load(page), READ_MS);
+      page.reload = reading.again;
+      stops.push(reading.stop, useClock());
+    },
+    onremove: () => stops.forEach((stop) => stop()),
+    view: () =>
+      m(Page, { title: page.scheduleId, sub: ["Schedule of ", m("a", { href: href(["topics", page.topic]) }, page.topic)], actions: page.schedule ? actions(page) : null },
+        m(Problem, { error: page.error, retry: page.reload }),
+        page.schedule ? content(page.schedule) : null,
+        page.isEdited ? m(ScheduleDialog, { schedule: page.schedule, etag: page.etag, onclose: () => { page.isEdited = false; page.reload(); } }) : null),
+  };
+}
+Schedule.title = (params) => params.scheduleId;
+
+async function load(page) {
+  try {
+    const { body, etag } = await get(path`/schedules/${page.topic}/${page.scheduleId}`);
+    if (!page.isEdited) [page.schedule, page.etag] = [body, etag];
+    page.error = null;
+  } catch (error) {
+    page.error = error;
+  }
+}
+
+function actions(page) {
+  const { schedule, reload } = page;
+  const why = whyNot("schedule", page.topic);
+  return [
+    m(Button, { whyNot: why, icon: "play", onclick: () => runNow(schedule).then(reload) }, "Run now"),
+    m(Button, { whyNot: why, onclick: () => pause(schedule, !schedule.paused).then(reload) }, schedule.paused ? "Resume" : "Pause"),
+    m(Button, { whyNot: why, onclick: () => (page.isEdited = true) }, "Change"),
+    m(Button, { kind: "danger", whyNot: whyNot("cancel", page.topic) ?? why, onclick: () => remove(schedule).then(() => go(["schedules"])) }, "Delete"),
+  ];
+}
+
+const content = (schedule) => [
+  m(".cards",
+    m(Card, { title: "Times", class: "half" },
+      m("dl.pairs",
+        m("dt", "Times"), m("dd", timesText(schedule), schedule.paused ? [" ", m(State, { state: "paused" })] : null),
+        m("dt", "Last time"), m("dd", outcome(schedule)),
+        m("dt", "Missed times"), m("dd", { one: "one job for all", skip: "no job", all: "a job for each" }[schedule.misfire]),
+        m("dt", "Overlap"), m("dd", schedule.overlap === "skip" ? "no job while the last one waits" : "allowed"),
+        schedule.jitter ? [m("dt", "Jitter"), m("dd", `${schedule.jitter} s`)] : null,
+        schedule.startAt ? [m("dt", "Start"), m("dd", m(Time, { at: schedule.startAt }))] : null,
+        schedule.endAt ? [m("dt", "End"), m("dd", m(Time, { at: schedule.endAt }))] : null)),
+    m(Card, { title: "Next", class: "half", actions: m("a", { href: href(["jobs"], { topic: schedule.topic, idPrefix: `${schedule.scheduleId}~` }) }, "Its jobs") },
+      schedule.next.length ? m("ol", schedule.next.map((at) => m("li", m(Time, { at }), m("span.sub", " ", m(Time, { at, style: "until" }))))) : m("p.sub", schedule.paused ? "It is paused." : "It has no more times."))),
+  m(Card, { title: "Job" }, m(Json, { value: schedule.job ?? {}, label: "The job" })),
+];

@@ -1,0 +1,69 @@
+// Schedules: when they fire next, and how the last time ended.
+
+import { m } from "../lib.js";
+import { get, whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { repeat } from "../repeat.js";
+import { go, href } from "../router.js";
+import { Empty } from "../parts/empty.js";
+import { Field } from "../parts/form.js";
+import { Button, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+import { Table } from "../parts/table.js";
+import { Time } from "../parts/time.js";
+import { pause, runNow } from "../schedules/act.js";
+import { ScheduleDialog } from "../schedules/form.js";
+import { outcome, timesText } from "../schedules/outcome.js";
+
+const READ_MS = 5000;
+
+export default function Schedules() {
+  const page = { rows: null, hasMore: false, error: null, isNew: false, filter: "" };
+  const stops = [];
+  return {
+    oninit: () => {
+      const reading = repeat(() => load(page), READ_MS);
+      page.reload = reading.again;
+      stops.push(reading.stop, useClock());
+    },
+    onremove: () => stops.forEach((stop) => stop()),
+    view: () =>
+      m(Page, { title: "Schedules", sub: "They make a job at each of their times", actions: m(Button, { kind: "primary", whyNot: whyNot("schedule"), onclick: () => (page.isNew = true) }, "New schedule") },
+        m(Problem, { error: page.error, retry: page.reload }),
+        page.rows?.length ? m(Field, { label: "Filter", value: page.filter, oninput: (text) => (page.filter = text) }) : null,
+        m(Table, {
+          label: "Schedules", rows: page.rows && shown(page), rowKey: (row) => `${row.topic}/${row.scheduleId}`, href: (row) => href(["schedules", row.topic, row.scheduleId]), columns: columns(page),
+          empty: page.filter ? m(Empty, { text: "No schedule matches." }) : m(Empty, { title: "No schedules yet", text: "A schedule makes a job each night, each minute, or every two hours.", command: "duepost schedules set reports/daily --cron '0 4 * * *' --url https://example.com/report" }),
+          more: page.hasMore ? m("p.sub", "There are more; these are the first 1,000.") : null,
+        }),
+        page.isNew ? m(ScheduleDialog, { schedule: null, onclose: (saved) => { page.isNew = false; if (saved) go(["schedules", saved.topic, saved.scheduleId]); } }) : null),
+  };
+}
+Schedules.title = "Schedules";
+
+async function load(page) {
+  try {
+    const { body } = await get("/schedules", { limit: 1000 });
+    page.rows = body.schedules;
+    page.hasMore = Boolean(body.cursor);
+    page.error = null;
+  } catch (error) {
+    page.error = error;
+  }
+}
+
+function shown(page) {
+  const text = page.filter.toLowerCase();
+  return page.rows.filter((row) => `${row.topic}/${row.scheduleId}`.toLowerCase().includes(text));
+}
+
+const columns = (page) => [
+  { name: "id", title: "Schedule", sort: (row) => row.scheduleId, view: (row) => row.scheduleId },
+  { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => m("a", { href: href(["topics", row.topic]) }, row.topic) },
+  { name: "times", title: "Times", view: timesText },
+  { name: "next", title: "Next", sort: (row) => (row.next[0] ? Date.parse(row.next[0]) : Infinity), view: (row) => (row.paused ? m(State, { state: "paused" }) : row.next[0] ? m(Time, { at: row.next[0], style: "until" }) : m("span.faint", "no more")) },
+  { name: "last", title: "Last time", isWide: true, view: outcome },
+  { name: "run", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `Run ${row.scheduleId} now`, onclick: () => runNow(row).then(page.reload) }, "Run now") },
+  { name: "pause", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `${row.paused ? "Resume" : "Pause"} ${row.scheduleId}`, onclick: () => pause(row, !row.paused).then(page.reload) }, row.paused ? "Resume" : "Pause") },
+];

@@ -1,0 +1,45 @@
+// Tokens: who may what.
+
+import { m } from "../lib.js";
+import { get, session } from "../api.js";
+import { number } from "../format.js";
+import { Command, Empty } from "../parts/empty.js";
+import { Card, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { Table } from "../parts/table.js";
+
+const NEW_TOKEN = "duepost token new shop scopes=schedule,read topics='orders-*'";
+
+export default function Tokens() {
+  let rows = null;
+  let error = null;
+  const load = async () => {
+    try {
+      rows = (await get("/tokens")).body.tokens;
+      error = null;
+    } catch (problem) {
+      error = problem;
+    }
+    m.redraw();
+  };
+  return {
+    oninit: load,
+    view: () =>
+      m(Page, { title: "Tokens", sub: "Who may what. The tokens themselves are shown nowhere." },
+        session.access?.name ? m("p", "You use the token ", m("strong", session.access.name), ", which may ", session.access.scopes.join(", "), ".") : null,
+        error?.status === 403 ? m(Empty, { title: "Not for this token", text: error.detail }) : m(Problem, { error, retry: load }),
+        error ? null : m(Table, { label: "Tokens", rows, rowKey: (row) => row.name, columns: COLUMNS, empty: m(Empty, { title: "No tokens", text: "Without a file of tokens, every process on this host may do everything, and duepost listens on loopback only. A new token and its line for the file:", command: NEW_TOKEN }) }),
+        rows?.length ? m(Card, { title: "A new token" }, m("p", "Prints a token and its line for the file of --tokens; then reload it with SIGHUP."), m(Command, { text: NEW_TOKEN })) : null),
+  };
+}
+Tokens.title = "Tokens";
+
+const words = (list, all) => (list === undefined ? m("span.faint", all) : list.length ? m("code", list.join(" ")) : m("span.faint", "none"));
+
+const COLUMNS = [
+  { name: "name", title: "Name", sort: (row) => row.name, view: (row) => row.name },
+  { name: "scopes", title: "Scopes", view: (row) => row.scopes.join(", ") },
+  { name: "topics", title: "Topics", isWide: true, view: (row) => words(row.topics, "all") },
+  { name: "groups", title: "Groups", view: (row) => words(row.groups, "all") },
+  { name: "rate", title: "Requests an hour", isNumber: true, sort: (row) => row.jobsPerHour ?? Infinity, view: (row) => (row.jobsPerHour ? number(row.jobsPerHour) : m("span.faint", "no limit")) },
+];

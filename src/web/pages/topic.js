@@ -1,0 +1,105 @@
+// One topic, or a pattern of topics: its numbers, why due jobs wait, and its settings.
+
+import { m } from "../lib.js";
+import { del, get, path, whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { number } from "../format.js";
+import { repeat } from "../repeat.js";
+import { href } from "../router.js";
+import { Button, Card, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { later, toast } from "../parts/toast.js";
+import { setPaused } from "../topics/pause.js";
+import { SettingDialog } from "../topics/setting_dialog.js";
+import { SettingTable } from "../topics/setting_table.js";
+
+const READ_MS = 2000;
+
+export default function Topic({ attrs: { params } }) {
+  const { topic } = params;
+  const page = { topic, state: null, error: null, setting: null };
+  const stops = [];
+  return {
+    oninit: () => {
+      const reading = repeat(() => load(page), READ_MS);
+      page.reload = reading.again;
+      stops.push(reading.stop, useClock());
+    },
+    onremove: () => stops.forEach((stop) => stop()),
+    view: () =>
+      m(Page, { title: topic, sub: topic.includes("*") ? "Pattern of topics" : "Topic", actions: page.state ? actions(page) : null },
+        m(Problem, { error: page.error, retry: page.reload }),
+        page.state?.jobs ? m(".cards", numbers(page.state), waiting(page.state)) : null,
+        page.state ? settings(page) : null,
+        page.setting ? dialog(page) : null),
+  };
+}
+Topic.title = (params) => params.topic;
+
+async function load(page) {
+  try {
+    page.state = (await get(path`/topics/${page.topic}`)).body;
+    page.error = null;
+  } catch (error) {
+    page.error = error;
+  }
+}
+
+function actions(page) {
+  const isPaused = Boolean(page.state.settings.paused);
+  const why = whyNot("admin", page.topic);
+  return [
+    m(Button, { whyNot: why, icon: isPaused ? "play" : "pause", onclick: () => setPaused(page.topic, !isPaused).then(page.reload) }, isPaused ? "Resume" : "Pause"),
+    m(Button, { kind: "danger", whyNot: why, onclick: () => reset(page) }, "Remove settings"),
+  ];
+}
+
+async function reset(page) {
+  try {
+    if (await later(`Removing all settings of ${page.topic}`, () => del(path`/topics/${page.topic}`))) toast(`${page.topic} has no settings of its own now.`);
+    page.reload();
+  } catch (error) {
+    toast(`Not removed: ${error.detail || error.message}`, { kind: "bad" });
+  }
+}
+
+const STATES = ["ready", "delayed", "held", "leased", "dead"];
+
+const numbers = ({ topic, jobs, lastHour }) =>
+  m(Card, { title: "Jobs", class: "half" },
+    m("dl.pairs", STATES.map((state) => [
+      m("dt", m(State, { state })),
+      m("dd", m("a", { href: href(["jobs"], { topic, state: state === "held" ? "delayed" : state }) }, number(jobs[state]))),
+    ]), ["delivered", "retried", "dead"].map((name) => [m("dt", `${name} in the last hour`), m("dd", number(lastHour[name]))])));
+
+const HELD_BY = {
+  paused: "The topic is paused.", settings: "Its settings cannot be read: save them again.", maxInFlight: "As many attempts run as the topic allows.",
+  rate: "The rate of the topic is used up.", order: "The job at the head has to end first.",
+};
+
+function waiting(state) {
+  const { topic, overdue, oldestOverdueAt, oldestDueAt, heldBy, heldUntil, head, settings: { pauseReason } } = state;
+  return m(Card, { title: "What waits", class: "half" },
+    m("dl.pairs",
+      m("dt", "Overdue"), m("dd", overdue ? [`${number(overdue)}, the oldest due `, m(Time, { at: oldestOverdueAt, style: "ago" })] : "none"),
+      m("dt", "Next due"), m("dd", oldestDueAt ? m(Time, { at: oldestDueAt, style: "relative" }) : "no job waits"),
+      heldBy ? [m("dt", "Held"), m("dd", HELD_BY[heldBy] ?? heldBy, heldUntil ? [" Until ", m(Time, { at: heldUntil }), "."] : null)] : null,
+      pauseReason ? [m("dt", "Reason"), m("dd", pauseReason)] : null,
+      head ? [m("dt", "Head"), m("dd", m("a", { href: href(["jobs", topic, head]) }, head))] : null));
+}
+
+const settings = (page) =>
+  m(Card, { title: "Settings", sub: page.state.from ? "where a topic has none, those of the longest matching pattern hold" : "they apply to all topics whose names match" },
+    m(SettingTable, { settings: page.state.settings, from: page.state.from ?? null, whyNot: whyNot("admin", page.topic), onchange: (setting) => (page.setting = setting) }));
+
+const dialog = (page) =>
+  m(SettingDialog, {
+    topic: page.topic, setting: page.setting, value: page.state.settings[page.setting.name],
+    from: page.state.from ? page.state.from[page.setting.name] : page.setting.name in page.state.settings ? "topic" : "default",
+    onclose: (hasChanged) => {
+      page.setting = null;
+      if (hasChanged) page.reload();
+    },
+  });

@@ -1,0 +1,115 @@
+// Topics: counts, what waits, limits; filtered as one types.
+
+import { m } from "../lib.js";
+import { whyNot } from "../api.js";
+import { useClock } from "../clock.js";
+import { number } from "../format.js";
+import { follow } from "../live.js";
+import { repeat } from "../repeat.js";
+import { go, href, setQuery } from "../router.js";
+import { Empty } from "../parts/empty.js";
+import { Field } from "../parts/form.js";
+import { Button, Card, Page } from "../parts/page.js";
+import { Problem } from "../parts/problem.js";
+import { Sparkline } from "../parts/sparkline.js";
+import { State } from "../parts/state.js";
+import { Table } from "../parts/table.js";
+import { Time } from "../parts/time.js";
+import { busyLine, rememberBusy } from "../topics/busy_lines.js";
+import { TopicList } from "../topics/list.js";
+import { setPaused } from "../topics/pause.js";
+
+const READ_MS = 5000;
+
+export default function Topics() {
+  const list = new TopicList();
+  const stops = [];
+  let again;
+  return {
+    oninit: () => {
+      const reading = repeat(() => list.load(), READ_MS);
+      again = reading.again;
+      stops.push(reading.stop, useClock(), follow(rememberBusy));
+    },
+    onremove: () => stops.forEach((stop) => stop()),
+    view: ({ attrs: { query } }) =>
+      m(Page, { title: "Topics", sub: list.rows ? countText(list) : null, actions: m(NewTopic) },
+        m(Problem, { error: list.error, retry: again }),
+        m(Field, { label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
+        m(Table, {
+          label: "Topics", rows: list.rows && shown(list.rows, query.filter), rowKey: (row) => row.topic,
+          href: (row) => href(["topics", row.topic]), columns: columns(() => again()), sort: { by: "overdue", isDown: true },
+          empty: query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
+            : m(Empty, { title: "No topics yet", text: "A topic begins with its first job.", command: firstJob() }),
+          more: list.hasMore ? m(Button, { onclick: () => list.showMore().then(m.redraw) }, "Show more topics") : null,
+        }),
+        list.patterns?.length ? patterns(list.patterns) : null),
+  };
+}
+Topics.title = "Topics";
+
+const firstJob = () => `curl ${new URL("jobs", document.baseURI).href} -H 'Content-Type: application/json' \\\n  -d '{"topic":"orders","url":"https://example.com/hook","delay":60}'`;
+
+const countText = (list) => `${number(list.rows.length)}${list.hasMore ? " or more" : ""} topics`;
+
+function shown(rows, filter) {
+  const text = filter?.toLowerCase();
+  return text ? rows.filter((row) => row.topic.toLowerCase().includes(text)) : rows;
+}
+
+const count = (name, title) => ({
+  name, title, isNumber: true, sort: (row) => row.jobs[name],
+  view: (row) => (row.jobs[name] ? m("a", { href: href(["jobs"], { topic: row.topic, state: name === "held" ? "delayed" : name }) }, number(row.jobs[name])) : m("span.faint", "0")),
+});
+
+const columns = (reload) => [
+  { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => [row.topic, " ", signs(row)] },
+  { name: "line", title: "Last minute", view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
+  count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
+  { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
+  { name: "hour", title: "Delivered last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
+  { name: "limits", title: "Limits", view: limits },
+  { name: "pause", title: "", view: (row) => pauseButton(row, reload) },
+];
+
+function signs(row) {
+  const { paused, delivery, order } = row.settings;
+  return [
+    paused ? m(State, { state: "paused", title: row.settings.pauseReason }) : null,
+    delivery === "pull" ? m("span.sub", " pull") : null,
+    order === "fifo" ? m("span.sub", " fifo") : null,
+    row.heldBy && row.heldBy !== "paused" ? m("span.sub", { title: "Why due jobs wait" }, ` held by ${row.heldBy}`) : null,
+  ];
+}
+
+function limits({ settings, jobs }) {
+  const parts = [];
+  if (settings.maxInFlight) parts.push(`${number(jobs.leased)} of ${number(settings.maxInFlight)} at once`);
+  if (settings.rate) parts.push(`${number(settings.rate.jobs)} in ${settings.rate.per} s`);
+  return parts.length ? parts.join(", ") : m("span.faint", "–");
+}
+
+function pauseButton(row, reload) {
+  const isPaused = Boolean(row.settings.paused);
+  return m(Button, {
+    kind: "quiet", whyNot: whyNot("admin", row.topic), label: `${isPaused ? "Resume" : "Pause"} ${row.topic}`,
+    onclick: (event) => { event.stopPropagation(); setPaused(row.topic, !isPaused).then(reload); },
+  }, isPaused ? "Resume" : "Pause");
+}
+
+const patterns = (rows) =>
+  m(Card, { title: "Patterns", sub: "settings for all topics whose names match" },
+    m(Table, {
+      label: "Patterns", rows, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+      columns: [{ name: "topic", title: "Pattern", view: (row) => row.topic }, { name: "settings", title: "Settings", isWide: true, view: (row) => Object.keys(row.settings).join(", ") }],
+    }));
+
+// A field that leads to the page of a topic or a pattern that may be new.
+function NewTopic() {
+  let name = "";
+  return {
+    view: () => m("form.inline", { onsubmit: (event) => { event.preventDefault(); if (name.trim()) go(["topics", name.trim()]); } },
+      m("input", { "aria-label": "Topic or pattern", placeholder: "topic or pattern-*", value: name, oninput: (event) => (name = event.target.value) }),
+      m("button", { type: "submit" }, "Open")),
+  };
+}

@@ -1,0 +1,23 @@
+// How the last time of a schedule ended, and when the next one is, in a few words.
+
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+
+const OUTCOMES = {
+  fired: ["ok", "made a job"], skipped: ["warn", "missed"], overlap: ["warn", "the job before was not over"], conflict: ["bad", "another job had the id"],
+  noUrl: ["bad", "no url"], full: ["bad", "the pool is full"], held: ["bad", "cannot be read"],
+};
+
+export function outcome({ topic, last, problem }) {
+  if (problem) return m(State, { state: "bad", text: problem });
+  if (!last) return m("span.faint", "not yet");
+  const [state, text] = OUTCOMES[last.outcome] ?? ["warn", last.outcome];
+  return [
+    m(State, { state, text }), " ", m(Time, { at: last.time, style: "ago" }), " ",
+    last.jobId ? m("a", { href: href(["jobs", topic, last.jobId]) }, last.state ?? "job") : null,
+  ];
+}
+
+export const timesText = ({ cron, every, timezone }) => (cron ? [m("code", cron), timezone && timezone !== "UTC" ? m("span.sub", ` ${timezone}`) : null] : every ? `every ${every} s` : "–");

@@ -1,0 +1,46 @@
+// The next times of a schedule while it is being typed: words, five times, or what is wrong. It asks the server a
+// moment after the last change.
+
+import { m } from "../lib.js";
+import { get } from "../api.js";
+import { Time } from "../parts/time.js";
+
+const WAIT_MS = 250;
+
+// attrs: query {expression, timezone, every, from}
+export function NextTimes() {
+  let asked = null;
+  let answer = null;
+  let error = null;
+  let timer = null;
+  const ask = (query) => {
+    const text = JSON.stringify(query);
+    if (text === asked) return;
+    asked = text;
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      try {
+        const { body } = await get("/cron", query);
+        if (asked === text) [answer, error] = [body, null];
+      } catch (problem) {
+        if (asked === text) [answer, error] = [null, problem];
+      }
+      m.redraw();
+    }, WAIT_MS);
+  };
+  return {
+    onremove: () => clearTimeout(timer),
+    view: ({ attrs: { query } }) => {
+      if (!query.expression && !query.every) return m(".next-times.sub", "Type a cron expression, such as 30 9 * * mon-fri, or a distance.");
+      ask(query);
+      return m(".next-times", { role: "status" }, error ? m("p.field-error", faultText(error)) : answer ? times(answer) : m("p.sub", "…"));
+    },
+  };
+}
+
+const faultText = (error) => error.errors?.map((one) => one.detail).join(" ") || error.detail || error.message;
+
+const times = ({ text, next }) => [
+  text ? m("p", m("strong", text)) : null,
+  next.length ? m("ol", next.map((at) => m("li", m(Time, { at })))) : m("p.field-error", "It has no next time."),
+];

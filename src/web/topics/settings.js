@@ -1,0 +1,68 @@
+// The settings of a topic: how each is shown and typed. A row: name, title, kind, help, and for some kinds more.
+//
+//   kind   "bool", "integer", "number", "duration" (seconds or 15m), "choice", "text", "waits" (a retry schedule),
+//          "rate", or "json"
+//
+// textOf(setting, value) is the text of the field for a value; valueOf(setting, text) is {value} or {error}.
+
+import { parseRaw } from "../parts/raw.js";
+
+export const SETTINGS = [
+  { name: "paused", title: "Paused", kind: "bool", help: "No attempt begins. Jobs are still accepted." },
+  { name: "pauseReason", title: "Reason of the pause", kind: "text", help: "For people; it goes when the topic goes on." },
+  { name: "delivery", title: "Delivery", kind: "choice", options: ["push", "pull"], help: "pull: workers lease the jobs over HTTP." },
+  { name: "maxInFlight", title: "Most attempts at once", kind: "integer", help: "Exact over all processes. From 1." },
+  { name: "rate", title: "Rate", kind: "rate", help: "Attempts in a number of seconds, such as 10/1 or 600/60 burst 5." },
+  { name: "weight", title: "Weight", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
+  { name: "order", title: "Order", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
+  { name: "onHeadDead", title: "When the head is dead", kind: "choice", options: ["go", "pause"], help: "Only with order fifo." },
+  { name: "retrySchedule", title: "Retry schedule", kind: "waits", help: "Waits between attempts, such as 15s 3m 10m. Empty: no retries." },
+  { name: "timeout", title: "Timeout", kind: "duration", help: "Longest wait for an answer, such as 10 or 1m." },
+  { name: "jitter", title: "Jitter of retries", kind: "number", help: "0 to 1: each wait grows by up to this share." },
+  { name: "url", title: "Url", kind: "text", help: "For jobs without their own." },
+  { name: "headers", title: "Headers", kind: "json", help: "An object of texts. Values are shown as ***; type all of them anew." },
+  { name: "secrets", title: "Signing secrets", kind: "json", help: "An array of whsec_… or whsk_…; shown as whsec_***." },
+  { name: "breaker", title: "Circuit breaker", kind: "bool", help: "Whether jobs of failing receivers are held." },
+  { name: "retention", title: "Retention", kind: "duration", help: "How long ended jobs stay in Redis, such as 7d." },
+  { name: "onDelivered", title: "Callback when delivered", kind: "json", help: "A url, or an object with url, method, headers." },
+  { name: "onDead", title: "Callback when dead", kind: "json", help: "A url, or an object with url, method, headers." },
+  { name: "onAttempt", title: "Callback for each attempt", kind: "json", help: "A url, or an object with url, method, headers." },
+];
+
+const seconds = (value) => (typeof value === "number" ? `${value}s` : String(value));
+
+export function textOf(setting, value) {
+  if (value === undefined || value === null) return "";
+  switch (setting.kind) {
+    case "duration": return seconds(value);
+    case "waits": return value.map(seconds).join(" ");
+    case "rate": return `${value.jobs}/${value.per}${value.burst > 1 ? ` burst ${value.burst}` : ""}`;
+    case "json": return JSON.stringify(value, null, 2);
+    default: return String(value);
+  }
+}
+
+export function valueOf(setting, text) {
+  const trimmed = text.trim();
+  switch (setting.kind) {
+    case "bool": return { value: trimmed === "true" };
+    case "integer":
+    case "number": return Number.isFinite(Number(trimmed)) && trimmed ? { value: Number(trimmed) } : { error: "This is not a number." };
+    case "duration": return { value: /^[0-9.]+$/.test(trimmed) ? Number(trimmed) : trimmed };
+    case "waits": return { value: trimmed ? trimmed.split(/[\s,]+/) : [] };
+    case "rate": return rateOf(trimmed);
+    case "json": return parseJson(trimmed);
+    default: return { value: text };
+  }
+}
+
+function rateOf(text) {
+  const found = /^(\d+)\s*\/\s*([\d.]+)(?:\s+burst\s+(\d+))?$/.exec(text);
+  if (!found) return { error: "Expected attempts/seconds, such as 10/1 or 600/60 burst 5." };
+  return { value: { jobs: Number(found[1]), per: Number(found[2]), ...(found[3] ? { burst: Number(found[3]) } : {}) } };
+}
+
+// A url may be typed without quotes.
+function parseJson(text) {
+  return /^https?:/.test(text) ? { value: text } : parseRaw(text);
+}
