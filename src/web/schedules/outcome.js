@@ -1,6 +1,7 @@
 // How the last time of a schedule ended, and when the next one is, in a few words.
 
 import { m } from "../lib.js";
+import { duration } from "../format.js";
 import { href } from "../router.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
@@ -20,4 +21,4 @@ export function outcome({ topic, last, problem }) {
   ];
 }
 
-export const timesText = ({ cron, every, timezone }) => (cron ? [m("code", cron), timezone && timezone !== "UTC" ? m("span.sub", ` ${timezone}`) : null] : every ? `every ${every} s` : "–");
+export const timesText = ({ cron, every, timezone }) => (cron ? [m("code", cron), timezone && timezone !== "UTC" ? m("span.sub", ` ${timezone}`) : null] : every ? `every ${duration(every * 1000)}` : "–");
