@@ -1,7 +1,7 @@
 // The search field of the header. It opens the list of jobs with what was typed; topic/jobId opens the job itself.
 
 import { m } from "./lib.js";
-import { go, href } from "./router.js";
+import { href } from "./router.js";
 import { Icon } from "./parts/icon.js";
 
 export function Search() {
@@ -19,7 +19,7 @@ export function Search() {
       m("form.search", { role: "search", onsubmit },
         m(Icon, { name: "search" }),
         m("input#search", {
-          type: "search", value: text, placeholder: "Job, topic/id, label …", "aria-label": "Search jobs", autocomplete: "off", spellcheck: "false",
+          type: "search", value: text, placeholder: "topic/id, or topic:orders state:dead", "aria-label": "Search jobs", autocomplete: "off", spellcheck: "false",
           "aria-keyshortcuts": "/", oninput: (event) => (text = event.target.value),
           onkeydown: (event) => {
             event.redraw = false;
@@ -30,14 +30,9 @@ export function Search() {
   };
 }
 
-// Returns the address that a search leads to: "orders/1041" a job, "label:vip" or "topic:orders" a filter, and
-// everything else the search of the list of jobs.
+// Returns the address that a search leads to: "orders/order-1041" is a job, and everything else is for the search of
+// the list of jobs, which knows "topic:orders state:dead".
 export function searchTarget(text) {
-  const filter = /^(label|topic|state|urlHost|host|jobId|jobIdPrefix):(.+)$/.exec(text);
-  if (filter) return href(["jobs"], { [filter[1] === "host" ? "urlHost" : filter[1]]: filter[2].trim() });
-  const slash = text.indexOf("/");
-  if (slash > 0 && !text.includes("://") && !/\s/.test(text.slice(0, slash))) return href(["jobs", text.slice(0, slash), text.slice(slash + 1)]);
-  return href(["jobs"], { q: text });
+  const job = /^([A-Za-z0-9._~-]{1,256})\/(.+)$/.exec(text);
+  return job ? href(["jobs", job[1], job[2]]) : href(["jobs"], { q: text });
 }
-
-export const searchFor = (text) => go(["jobs"], { q: text });

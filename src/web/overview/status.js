@@ -13,15 +13,15 @@ export function statusOf(overview) {
   const late = overview.overdue.filter((one) => one.lateSeconds * 1000 > LATE_MS && !one.isPaused);
   const impaired = overview.receivers?.impaired ?? 0;
   if (late.length > 0) return { state: "warn", text: "Jobs are late", detail: lateText(late, impaired) };
-  if (impaired > 0) return { state: "warn", text: `${plural(impaired, "receiver")} impaired`, detail: "Everything else is on time." };
+  if (impaired > 0) return { state: "warn", text: `${plural(impaired, "receiver")} impaired`, detail: "All other jobs are on time." };
   return { state: "ok", text: "On time", detail: idleText(overview.jobs) };
 }
 
 function lateText(late, impaired) {
   const first = late[0];
   const why = first.held > 0 && !first.ready ? ", held by an impaired receiver" : "";
-  const others = late.length > 1 ? ` and ${plural(late.length - 1, "more topic")}` : "";
-  return `${first.topic} is ${duration(first.lateSeconds * 1000)} behind${why}${others}.${impaired && !why ? ` ${plural(impaired, "receiver")} impaired.` : ""}`;
+  const others = late.length > 1 ? ` ${plural(late.length - 1, "other topic is", "other topics are")} behind, too.` : "";
+  return `${first.topic} is ${duration(first.lateSeconds * 1000)} behind${why}.${others}${impaired && !why ? ` ${plural(impaired, "receiver is", "receivers are")} impaired.` : ""}`;
 }
 
 function idleText(jobs) {
