@@ -42,6 +42,16 @@ static void add_numbers(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
+static void add_pull(struct json_writer *json, const struct app_topic *topic)
+{
+    json_add_object(json, "pull");
+    json_add_number(json, "waiting", (int64_t)topic->waiting);
+    json_add_number(json, "leases", topic->leased);
+    if (topic->leased_ms > 0)
+        json_add_time(json, "oldestLeaseAt", topic->leased_ms);
+    json_end_object(json);
+}
+
 static void put_topic(struct json_writer *json, const struct app_topic *topic)
 {
     json_put_object(json);
@@ -55,6 +65,8 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
         json_add_time(json, "oldestDueAt", topic->due_ms);
     if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
         json_add_time(json, "oldestOverdueAt", topic->due_ms);
+    if (topic->is_pull)
+        add_pull(json, topic);
     add_hold(json, topic);
     if (topic->head.size)
         json_add_text(json, "head", topic->head);

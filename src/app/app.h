@@ -18,6 +18,7 @@
 struct app_leases;
 struct history;
 struct http_limits;
+struct lease_board;
 struct live_board;
 struct metrics;
 struct metrics_board;
@@ -40,7 +41,8 @@ struct app {
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
-    bool is_redis_private;   /* Redis is a child of this process */
+    bool is_redis_private; /* Redis is a child of this process */
+    struct lease_board *lease_board;
     struct live_board *live; /* figures of all processes */
 };
 

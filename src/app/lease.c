@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/lease_board.h"
 #include "app/use_case.h"
 #include "base/hash.h"
 #include "base/list.h"
@@ -123,9 +124,17 @@ static void free_if_idle(struct lease_topic *topic)
 
 /* ---- the end of a request ---- */
 
+static void note_waiting(const struct app_lease_wait *wait, int change)
+{
+    struct lease_board *board = wait->topic->leases->app->lease_board;
+    if (board && wait->what.wait_ms > 0)
+        lease_board_add(board, wait->topic->name, change);
+}
+
 /* Takes a request from its queue. Its memory is still to be freed. */
 static void leave_queue(struct app_lease_wait *wait)
 {
+    note_waiting(wait, -1);
     list_remove(&wait->link);
     timer_free(wait->end);
     wait->end = NULL;
@@ -404,6 +413,7 @@ struct app_lease_wait *app_lease(struct app *app, const struct app_lease *what, 
     wait->topic = topic;
     wait->round = topic->round;
     list_append(&topic->queue, &wait->link);
+    note_waiting(wait, 1);
     if (wait->what.wait_ms > 0) {
         wait->end = timer_new(leases->loop, on_wait_end, wait);
         timer_start(wait->end, wait->what.wait_ms * 1000);

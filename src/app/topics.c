@@ -1,6 +1,7 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
+#include "app/lease_board.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/topic_layers.h"
@@ -39,7 +40,18 @@ static struct slice job_id_of(struct slice id)
     return slice_cut(id, '/', &topic, &job_id) ? job_id : SLICE("");
 }
 
-static struct app_topic app_topic_of(const struct store_topic *topic)
+static bool is_pull_topic(const struct store_topic *topic)
+{
+    struct topic_settings settings;
+    if (!topic->settings.size ||
+        topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
+        return false;
+    bool is_pull = topic_settings_are_pull(&settings);
+    topic_settings_fini(&settings);
+    return is_pull;
+}
+
+static struct app_topic app_topic_of(const struct app *app, const struct store_topic *topic)
 {
     return (struct app_topic){
         .name = topic->name,
@@ -53,6 +65,9 @@ static struct app_topic app_topic_of(const struct store_topic *topic)
         .dead = topic->dead,
         .due_ms = topic->due_ms,
         .now_ms = topic->now_ms,
+        .is_pull = is_pull_topic(topic),
+        .waiting = app->lease_board ? lease_board_waiting(app->lease_board, topic->name) : 0,
+        .leased_ms = topic->leased_ms,
         .hold = hold_of(topic),
         .head = job_id_of(topic->head),
         .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
@@ -105,7 +120,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
     for (size_t i = 0; i < count; i++) {
         if (!(call->are_groups ? app_caller_reaches_group : app_caller_reaches)(call->caller, topics[i].name))
             continue;
-        struct app_topic topic = app_topic_of(&topics[i]);
+        struct app_topic topic = app_topic_of(call->app, &topics[i]);
         call->each(call->arg, &topic);
         call->count++;
     }
@@ -184,7 +199,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *fo
     struct topic_call *call = arg;
     (void)count, (void)next;
     if (status == STATUS_OK) {
-        struct app_topic topic = app_topic_of(found);
+        struct app_topic topic = app_topic_of(call->app, found);
         call->each(call->arg, &topic);
     }
     use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);

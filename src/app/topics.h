@@ -22,6 +22,9 @@ struct app_topic {
     int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
     int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
+    bool is_pull;      /* workers lease its jobs; the next two are for such topics */
+    size_t waiting;    /* workers that wait for its jobs in this process */
+    int64_t leased_ms; /* when its first lease began; 0: unknown, or it has no leases */
     enum app_hold hold;
     struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
     int64_t held_until_ms; /* 0: until something other than time changes */

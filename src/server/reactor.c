@@ -156,6 +156,7 @@ static void set_app(struct reactor *reactor)
         .tally = reactor->tally,
         .leases = reactor->leases,
         .live = reactor->options.live,
+        .lease_board = reactor->options.lease_board,
         .is_redis_private = options->is_embedded,
     };
 }

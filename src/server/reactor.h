@@ -19,15 +19,16 @@ struct reactor_options {
     int listen_fd;                     /* taken */
     int health_fd;                     /* taken; -1 without --health-listen */
     bool waits_to_listen; /* does not listen until reactor_open, because another process serves the port */
-    struct http_limits *limits;     /* borrowed; shared by all reactors */
-    struct metrics_board *board;    /* borrowed */
-    struct tally_board *tally;      /* borrowed */
-    struct live_board *live;        /* borrowed */
-    struct history_thread *history; /* borrowed; NULL: no history */
-    size_t index;                   /* index of this reactor's metrics on the board */
-    size_t count;                   /* number of reactors, which share max_in_flight and the shards */
-    bool is_alone;                  /* see carry_worker.h */
-    atomic_size_t *awaited;         /* borrowed: number of reactors that have not been ready yet */
+    struct http_limits *limits;      /* borrowed; shared by all reactors */
+    struct metrics_board *board;     /* borrowed */
+    struct tally_board *tally;       /* borrowed */
+    struct live_board *live;         /* borrowed */
+    struct lease_board *lease_board; /* borrowed */
+    struct history_thread *history;  /* borrowed; NULL: no history */
+    size_t index;                    /* index of this reactor's metrics on the board */
+    size_t count;                    /* number of reactors, which share max_in_flight and the shards */
+    bool is_alone;                   /* see carry_worker.h */
+    atomic_size_t *awaited;          /* borrowed: number of reactors that have not been ready yet */
     /* Each callback is called once, in the reactor's thread. on_ready: Redis provides the durability class
      * for the first time. on_opened: the reactor listens after reactor_open. on_drained: a drain has
      * ended. */

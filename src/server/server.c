@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/lease_board.h"
 #include "app/live_board.h"
 #include "app/tally.h"
 #include "base/log.h"
@@ -38,6 +39,7 @@ struct server {
     struct metrics_board *board;
     struct tally_board *tally;
     struct live_board *live;
+    struct lease_board *lease_board;
     struct history_thread *history; /* NULL: no history */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
@@ -264,6 +266,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .board = server->board,
             .tally = server->tally,
             .live = server->live,
+            .lease_board = server->lease_board,
             .history = server->history,
             .index = i,
             .count = count,
@@ -427,6 +430,7 @@ static void close_all(struct server *server)
     metrics_board_free(server->board);
     tally_board_free(server->tally);
     live_board_free(server->live);
+    lease_board_free(server->lease_board);
     loop_free(server->loop);
 }
 
@@ -439,6 +443,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
     server.tally = tally_board_new();
+    server.lease_board = lease_board_new();
     server.live = live_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, server_on_timer, &server);
     catch_signals(&server);

@@ -294,6 +294,9 @@ struct store_topic {
     /* The id of the job that holds the line of a fifo topic: in flight, or the first waiting job; else empty.
      */
     struct slice head;
+    /* When the first lease of a worker began; 0: unknown, or no lease. Only for a topic that was asked
+     * for by name. */
+    int64_t leased_ms;
     /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
     struct {
         int64_t delivered, retried, dead;

@@ -79,6 +79,8 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
         }
         for (size_t i = 0; i < count; i++)
             topics[i] = read_topic(reply, FIRST_TOPIC + i * parts, is_group);
+        if (count == 1 && !is_group)
+            topics[0].leased_ms = redis_reply_integer(redis_reply_at(reply, FIRST_TOPIC + parts));
         if (!walk->topics.is_urgent)
             next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
                            topics + (count > 0 ? count - 1 : 0));

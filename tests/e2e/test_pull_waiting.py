@@ -288,3 +288,26 @@ def test_a_killed_process_leaves_leases_that_run_out(start, redis, topic):
     first.kill()
     second = start(redis=store)
     assert lease_one(second, topic, wait=30)["attempt"] == 2
+
+
+def test_a_topic_shows_its_workers(start, topic):
+    server = start("--reactors", "2")
+    make_pull(server, topic)
+
+    def shown():
+        return server.get(f"/topics/{topic}").expect(200)["pull"]
+    assert shown() == {"waiting": 0, "leases": 0}
+    for job_id in "a", "b":
+        server.schedule(topic=topic, jobId=job_id)
+    first = lease_one(server, topic, max=1, lease=600)
+    since = shown()["oldestLeaseAt"]
+    lease_one(server, topic, max=1, lease=600)
+    assert shown() == {"waiting": 0, "leases": 2, "oldestLeaseAt": since}
+    waiters = [Waiter(server, topic, wait=60) for _ in range(3)]
+    until(lambda: shown()["waiting"] == 3, 10, shown)
+    end(server, "release", topic, name(first)).expect(200)
+    until(lambda: shown()["waiting"] == 2, 10, shown)
+    for waiter in waiters:
+        waiter.leave()
+    until(lambda: shown()["waiting"] == 0, 10, shown)
+    assert "pull" not in server.get("/topics/other").expect(200)

@@ -8,7 +8,8 @@
 -- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
--- ''; id of the job that holds the line of a fifo topic or ''}. If a topic has many ready jobs, only some are
+-- ''; id of the job that holds the line of a fifo topic or ''}. If [2] is a pull topic with leases, then also when
+-- the first of them began, ms; of very many, only some are examined. If a topic has many ready jobs, only some are
 -- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -25,6 +26,17 @@ local function head_of(topic)
   local holder = call('HRANDFIELD', holders_of(topic))
   if holder then return string.match(holder, '^[^\n]+') end
   return call('ZRANGE', bucket_of(topic), 0, 0)[1] or ''
+end
+
+local LEASES_LOOK = 1000
+local function first_lease(topic)
+  if not is_pull(topic) then return end
+  local holders, first = call('HRANDFIELD', holders_of(topic), LEASES_LOOK, 'WITHVALUES'), nil
+  for i = 2, #holders, 2 do
+    local at = tonumber(string.match(holders[i], '^p%S* (%d+)'))
+    if at and (not first or at < first) then first = at end
+  end
+  return first
 end
 
 local LOOK = 100
@@ -98,4 +110,5 @@ for i = 1, math.min(#names, most) do
   told = i
 end
 replies[2] = #names > told and 1 or 0
+if one ~= '' then replies[#replies + 1] = first_lease(one) end
 return replies
