@@ -1,0 +1,184 @@
+"""The pages of topics, schedules, groups, receivers, pull topics and tokens."""
+
+import pytest
+
+from patience import until
+from tokens import TokenFile
+from world import open_breaker, recurring, settings
+
+LATER = 86400  # s
+
+
+@pytest.fixture
+def server(browser, start):
+    """A server of the test's own. The page is left before it ends."""
+    yield start()
+    browser.driver.get("about:blank")
+
+
+def own_settings(server, topic):
+    answer = server.get(f"/topics/{topic}").expect(200)
+    return {name: value for name, value in answer["settings"].items() if answer["from"][name] == "topic"}
+
+
+# ---- topics ----
+
+def test_topics_are_filtered_as_one_types(browser, server):
+    for name in "orders", "mail", "mail-eu":
+        server.schedule(topic=name, url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/topics")
+    browser.await_text("orders", "mail", "mail-eu")
+    browser.fill("Filter", "mail")
+    browser.await_none("link", "orders", exact=True)
+    browser.await_one("link", "mail-eu")
+    assert "filter=mail" in browser.route()
+    browser.click("link", "mail-eu")
+    browser.await_one("heading", "mail-eu", exact=True)
+
+
+def test_a_topic_is_paused_and_goes_on(browser, server):
+    server.schedule(topic="mail", url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/topics")
+    browser.click("button", "Pause mail")
+    until(lambda: own_settings(server, "mail") == {"paused": True}, 10, "it is paused")
+    browser.click("button", "Resume mail")
+    until(lambda: own_settings(server, "mail") == {}, 10, "it goes on")
+
+
+def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
+    settings(server, "orders-*", timeout=20, maxInFlight=7)
+    browser.open(server, "#/topics/orders-eu")
+    row = browser.await_one("row", "Timeout")
+    assert "20s" in row.text and "orders-*" in row.text
+    browser.click("button", "Change Timeout")
+    browser.fill("Timeout", "1m")
+    browser.click("button", "Save")
+    until(lambda: own_settings(server, "orders-eu") == {"timeout": 60}, 10, "it is saved")
+    until(lambda: "this topic" in browser.await_one("row", "Timeout").text, 10, browser.shown)
+    browser.click("button", "Change Timeout")
+    browser.click("button", "Remove own value")
+    until(lambda: own_settings(server, "orders-eu") == {}, 10, "the pattern's value holds again")
+    until(lambda: "orders-*" in browser.await_one("row", "Timeout").text, 10, browser.shown)
+
+
+def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Rate")
+    browser.fill("Rate", "many")
+    browser.click("button", "Save")
+    browser.await_text("Expected attempts/seconds")
+    browser.fill("Rate", "10/1 burst 5")
+    browser.click("button", "Save")
+    until(lambda: own_settings(server, "orders") == {"rate": {"jobs": 10, "per": 1, "burst": 5}}, 10, "it is saved")
+    browser.click("button", "Change Weight")
+    browser.fill("Weight", "1000")
+    browser.click("button", "Save")
+    browser.await_text("1 to 100")
+    browser.expect(" 400 ")
+
+
+# ---- schedules ----
+
+def test_a_cron_expression_is_explained_as_one_types(browser, server):
+    browser.open(server, "#/schedules")
+    browser.click("button", "New schedule")
+    browser.fill("Topic", "reports")
+    browser.fill("Name", "nightly")
+    browser.fill("Cron expression", "30 4 * * mon-fri")
+    browser.await_text("at 04:30, on Monday to Friday")
+    until(lambda: len(browser.all(".next-times li")) == 5, 10, browser.shown)
+    browser.fill("Cron expression", "30 25 * * *")
+    browser.await_true("document.querySelector('.next-times .field-error')")
+    browser.fill("Cron expression", "0 5 * * *")
+    browser.await_text("at 05:00, every day")
+    browser.click("button", "Save")
+    browser.await_one("heading", "nightly", exact=True)
+    schedule = server.get("/schedules/reports/nightly").expect(200)
+    assert schedule["cron"] == "0 5 * * *" and schedule["timezone"] == "Europe/Berlin"
+    browser.expect(" 400 ")
+
+
+def test_a_schedule_is_run_paused_changed_and_deleted(browser, server):
+    recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/", "retry": 0})
+    browser.open(server, "#/schedules/reports/daily")
+    browser.click("button", "Run now")
+    browser.await_text("daily~run-")
+    browser.click("button", "Pause")
+    until(lambda: server.get("/schedules/reports/daily").expect(200)["paused"], 10, "it is paused")
+    browser.click("button", "Change")
+    browser.fill("Cron expression", "15 4 * * *")
+    browser.click("button", "Save")
+    until(lambda: server.get("/schedules/reports/daily").expect(200)["cron"] == "15 4 * * *", 10, "it is changed")
+    assert server.get("/schedules/reports/daily").expect(200)["paused"]
+    browser.await_none("dialog")
+    browser.click("button", "Delete")
+    browser.click("button", "Undo")
+    assert server.get("/schedules/reports/daily").expect(200)
+    browser.open(server, "#/schedules/reports/daily")
+    browser.click("button", "Delete")
+    until(lambda: server.request("GET", "/schedules/reports/daily").status == 404, 15, "it is deleted")
+    browser.expect(" 404 ")
+
+
+# ---- groups, receivers, pull topics, tokens ----
+
+def test_a_group_is_made_changed_and_deleted(browser, server):
+    browser.open(server, "#/groups")
+    browser.click("button", "New group")
+    browser.fill("Name", "shops")
+    browser.click("button", "Save")
+    browser.await_one("row", "shops")
+    assert set(server.get("/groups/shops").expect(200)["endpoints"]) == {"north", "south"}
+    browser.click("button", "Change shops")
+    browser.fill("Endpoints", '{"west": {"url": "https://west.example/"}}')
+    browser.click("button", "Save")
+    until(lambda: set(server.get("/groups/shops").expect(200)["endpoints"]) == {"west"}, 10, "it is changed")
+    browser.await_none("dialog")
+    browser.click("button", "Delete shops")
+    until(lambda: server.request("GET", "/groups/shops").status == 404, 15, "it is deleted")
+    browser.await_text("No groups yet")
+
+
+def test_jobs_are_let_through_to_a_receiver(browser, start):
+    server = start("--breaker-wait", "10m")
+    name = open_breaker(server, "shop")
+    browser.open(server, "#/receivers")
+    row = browser.await_one("row", name)
+    assert "held" in row.text and "connect" in row.text
+    browser.click("button", f"Let jobs through to {name}")
+    browser.await_text(f"Jobs go to {name} again.")
+    browser.driver.get("about:blank")
+
+
+def test_pull_topics_show_their_workers(browser, world):
+    browser.open(world.server, "#/pull")
+    browser.await_text("thumbs", "render", "duepost work")
+
+
+def test_tokens_are_listed_without_secrets(browser, start):
+    tokens = TokenFile()
+    admin = tokens.add("ops")
+    tokens.add("shop", scopes=["schedule", "read"], topics="orders-*")
+    server = start("--tokens", str(tokens.path), token=admin)
+    browser.open(server, "#/tokens")
+    browser.fill("Token", admin)
+    browser.click("button", "Log in")
+    browser.await_text("orders-*", "schedule, read")
+    assert "sha256" not in browser.text()
+    browser.driver.get("about:blank")
+    browser.expect(" 401 ")
+
+
+def test_a_token_that_may_only_read_changes_nothing(browser, start):
+    tokens = TokenFile()
+    reader = tokens.add("reader", scopes=["read"])
+    server = start("--tokens", str(tokens.path), token=tokens.add("ops"))
+    server.schedule(topic="mail", url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/topics/mail")
+    browser.fill("Token", reader)
+    browser.click("button", "Log in")
+    browser.await_one("button", "Pause")
+    until(lambda: browser.await_one("button", "Pause").get_attribute("aria-disabled") == "true", 10, browser.shown)
+    assert "admin" in browser.await_one("button", "Pause").get_attribute("title")
+    browser.driver.get("about:blank")
+    browser.expect(" 401 ")
