@@ -17,10 +17,13 @@ export function toast(text, { undo, seconds, kind = "ok", onend } = {}) {
   const wait = seconds ?? (kind === "bad" ? 10 : 5);
   one.seconds = wait;
   one.timer = setTimeout(() => end(one), wait * 1000);
-  toasts = [...toasts.slice(-3), one];
+  toasts = [...withRoom(toasts), one];
   m.redraw();
   return () => end(one);
 }
+
+// At most three others stay. One with "Undo" stays in any case: it has something to do at its end.
+const withRoom = (others) => others.filter((other, i) => other.undo || other.onend || i >= others.length - 3);
 
 export function later(text, send, { seconds = 5 } = {}) {
   return new Promise((resolve, reject) => {
