@@ -95,7 +95,7 @@ function LongText() {
 
 const KINDS = { json: "JSON", text: "text", bytes: "bytes (Base64)" };
 
-// attrs: text, the JSON text of the job as the API gave it.
+// attrs: text, the JSON text of the job as the API gave it; isHidden, whether the API leaves bodies of its topic out.
 export function Body() {
   let view = "tree",
     read = null,
@@ -113,9 +113,9 @@ export function Body() {
       title,
     );
   return {
-    view({ attrs: { text } }) {
+    view({ attrs: { text, isHidden } }) {
       if (of !== text) [read, of] = [bodyOf(text), text];
-      if (read.kind === "none") return m("p.faint", "This job has no body.");
+      if (read.kind === "none") return m("p.faint", isHidden ? "Bodies of jobs that the server makes are not shown." : "This job has no body.");
       if (read.kind === "left_out")
         return m("p.faint", "The job had a body, which this server's history does not keep (", m("code", "--history-bodies off"), ").");
       return m(

@@ -18,7 +18,7 @@ const runOne = (job) => post(`${whereOf(job)}/run`);
 const deleteOne = (job) => del(whereOf(job));
 
 export const ACTIONS = {
-  run: { name: "Run now", doing: "Running", did: "due now", scope: "admin", states: ["delayed", "ready", "dead"], send: (query) => post("/jobs/run", null, { query }) },
+  run: { name: "Run", doing: "Running", did: "due now", scope: "admin", states: ["delayed", "ready", "dead"], send: (query) => post("/jobs/run", null, { query }) },
   redrive: { name: "Redrive", doing: "Redriving", did: "run again", scope: "admin", states: ["dead"], send: (query) => post("/jobs/redrive", null, { query }), sendOne: runOne },
   reschedule: { name: "Reschedule", doing: "Rescheduling", did: "rescheduled", scope: "admin", states: ["delayed", "ready", "dead"], send: (query) => post("/jobs/reschedule", null, { query }) },
   cancel: { name: "Cancel", doing: "Cancelling", did: "cancelled", scope: "cancel", states: ["delayed", "ready", "leased"], send: (query) => del("/jobs", null, { query }) },

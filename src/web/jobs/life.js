@@ -25,30 +25,47 @@ export function attemptsOf(job, attempts) {
   return job.lastAttempt ? [{ attempt: job.attempts || 1, ...job.lastAttempt }] : [];
 }
 
-// [{kind: "wait" | "attempt" | "running" | "rest", from, to, …}], without gaps, from the job's creation to now or its end.
-export function spansOf(job, attempts, now) {
-  const known = attemptsOf(job, attempts),
-    spans = [],
-    created = ms(job.createdAt),
-    end = endedAt(job);
-  let at = created;
-  const wait = (to, members) => {
-    if (to > at) spans.push({ kind: "wait", from: at, to, ...members });
-    at = Math.max(at, to);
-  };
-  for (const [number, attempt] of known.entries()) {
-    const began = Math.max(at, ms(attempt.at)),
-      hidden = number === 0 && attempt.attempt > 1 ? attempt.attempt - 1 : 0;
-    wait(began, { hidden });
-    const to = began + Math.max(attempt.durationMs, 1);
-    spans.push({ kind: "attempt", from: began, to, attempt, result: resultOf(attempt, job, number === known.length - 1) });
+// Reasons of GET …/why for which a due job is held, as the timeline names them.
+const HELD = {
+  paused: "paused", breaker: "receiver fails", receiver_limit: "receiver is busy", max_in_flight: "limit in flight", rate: "rate", order: "order",
+  settings: "settings", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
+};
+
+// When the attempt that is under way was due, as far as the job says so: the API does not give the time of its lease.
+function leasedFrom(job, at) {
+  const waits = job.retrySchedule ?? [];
+  if (job.attempts > 0) return at + 1000 * (waits[Math.min(job.attempts, waits.length) - 1] ?? 0);
+  return job.delay === undefined ? at : at + 1000 * job.delay;
+}
+
+// The spans of a job's life without gaps, from its creation to now or its end, and to its due time:
+//   {kind: "wait", from, to, isAhead: not yet over, hold: what holds a due job, hidden: earlier attempts, not kept}
+//   {kind: "attempt", from, to, attempt, result}     {kind: "running", from, to}
+export function spansOf(job, attempts, now, why = null) {
+  const spans = [];
+  let at = ms(job.createdAt);
+  const add = (kind, to, members) => {
+    if (to <= at) return;
+    spans.push({ kind, from: at, to, ...members });
     at = to;
+  };
+  const known = attemptsOf(job, attempts);
+  for (const [i, attempt] of known.entries()) {
+    add("wait", ms(attempt.at), { hidden: i === 0 ? attempt.attempt - 1 : 0 });
+    add("attempt", at + Math.max(attempt.durationMs, 1), { attempt, result: resultOf(attempt, job, i === known.length - 1) });
   }
-  if (end !== null) wait(end, {});
-  else if (job.state === "leased") spans.push({ kind: "running", from: at, to: Math.max(now, at + 1) });
-  else wait(now, { isNow: true });
-  const due = ms(job.dueAt);
-  if (end === null && due > at) wait(due, { isAhead: true });
+  const end = endedAt(job);
+  if (end !== null) {
+    add("wait", end);
+  } else if (job.state === "leased") {
+    add("wait", Math.min(leasedFrom(job, at), now - 1));
+    add("running", Math.max(now, at + 1));
+  } else {
+    const due = ms(job.dueAt);
+    const hold = HELD[why?.why];
+    add("wait", Math.min(due ?? now, now), { hold: due > now ? hold : undefined });
+    add("wait", due > now ? due : now, due > now ? { isAhead: true } : { hold: hold ?? "due" });
+  }
   return spans;
 }
 
@@ -71,7 +88,7 @@ export function layOut(spans, width) {
   const factor = width / given.reduce((sum, one) => sum + one, 0);
   let x = 0;
   return spans.map((span, i) => {
-    const placed = { ...span, x, width: given[i] * factor, isShort: span.kind === "wait" && lengthOf(span) * scale > most * 1.02 };
+    const placed = { ...span, x, width: given[i] * factor, isShort: most < width && span.kind === "wait" && lengthOf(span) * scale > most * 1.02 };
     x += placed.width;
     return placed;
   });
@@ -102,7 +119,7 @@ export function comingAttempts(job, now) {
     last = job.retry + 1,
     expires = ms(job.expiresAt),
     coming = [];
-  let at = job.state === "leased" ? now : Math.max(ms(job.dueAt) || now, 0);
+  let at = job.state === "leased" ? now : Math.max(ms(job.dueAt) ?? now, now);
   for (let attempt = (job.attempts || 0) + 1; attempt <= last && coming.length < 101; attempt++) {
     const wait = coming.length ? (waits[Math.min(attempt - 2, waits.length - 1)] ?? 0) : null;
     if (wait !== null) at += wait * 1000;
@@ -111,6 +128,7 @@ export function comingAttempts(job, now) {
       at,
       wait,
       isExact: coming.length === 0,
+      isDue: coming.length === 0 && at <= now,
       isRunning: job.state === "leased" && coming.length === 0,
       expires: expires !== null && at >= expires,
     });

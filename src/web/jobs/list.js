@@ -2,7 +2,8 @@
 import { get } from "../api.js";
 import { isCheap, toCount, toQuery } from "./filter.js";
 
-const PAGE = 200; // jobs a request
+const FIRST_PAGE = 100; // jobs of the first request
+const PAGE = 500; // and of each other one
 const HEAD = 100; // jobs at the head of the list that are looked at again and again
 const EMPTY_PAGES = 20; // without a job of the filter, before the person is asked
 const COUNT_PAGES = 5;
@@ -66,7 +67,7 @@ export class JobSource {
   }
 
   async page() {
-    const { body } = await get("/jobs", { ...toQuery(this.filter), limit: PAGE, ...(this.cursor && { cursor: this.cursor }) });
+    const { body } = await get("/jobs", { ...toQuery(this.filter), limit: this.isFirst ? FIRST_PAGE : PAGE, ...(this.cursor && { cursor: this.cursor }) });
     const fresh = body.jobs.filter((job) => !this.byKey.has(keyOf(job)));
     for (const job of fresh) this.byKey.set(keyOf(job), slim(job));
     this.rows.push(...fresh);

@@ -6,24 +6,19 @@ import { comingAttempts } from "./life.js";
 
 const SHOWN = 8;
 
-function row(one) {
-  return m(
-    "tr",
-    { class: one.expires ? "is-late" : "" },
-    m("td.number", one.attempt),
-    m("td", one.isRunning ? "under way" : one.isExact ? m(Time, { at: one.at }) : ["about ", m(Time, { at: one.at })]),
-    m(
-      "td",
-      one.expires
-        ? "never: the job expires first"
-        : one.isRunning
-          ? ""
-          : one.isExact
-            ? until(one.at)
-            : `${duration(one.wait * 1000)} after attempt ${one.attempt - 1} failed`,
-    ),
-  );
+function timeOf(one) {
+  if (one.isRunning) return "under way";
+  if (one.isDue) return "now";
+  return one.isExact ? m(Time, { at: one.at }) : ["about ", m(Time, { at: one.at })];
 }
+
+function whenOf(one) {
+  if (one.expires) return "never: the job expires first";
+  if (one.isRunning || one.isDue) return "";
+  return one.isExact ? until(one.at) : `${duration(one.wait * 1000)} after attempt ${one.attempt - 1} failed`;
+}
+
+const row = (one) => m("tr", m("td.number", one.attempt), m("td", timeOf(one)), m("td", whenOf(one)));
 
 // attrs: job, now.
 export function Retries() {

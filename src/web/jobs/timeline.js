@@ -24,10 +24,12 @@ function waitPart(span) {
   const middle = span.x + span.width / 2;
   return m(
     "g.timeline-wait",
-    { class: span.isAhead ? "is-ahead" : "" },
-    m("title", `${span.isAhead ? "Waits for its due time" : "Waited"}: ${duration(span.to - span.from)}`),
+    { class: span.isAhead ? "is-ahead" : span.hold ? "is-held" : "" },
+    m("title", `${span.isAhead ? "Waits for its due time" : span.hold ? `Held: ${span.hold}` : "Waited"}: ${duration(span.to - span.from)}`),
     m("line", { x1: span.x, x2: span.x + span.width, y1: LINE, y2: LINE }),
     span.isShort ? brokenLine(middle, LINE) : null,
+    span.hold && span.width > 60 ? label(middle, LINE - 12, "middle", span.hold) : null,
+    span.hidden ? label(middle, LINE - 12, "middle", `${span.hidden} earlier`) : null,
     span.width > 46 ? label(middle, LINE + 26, "middle", duration(span.to - span.from)) : null,
   );
 }
@@ -87,14 +89,15 @@ function marksOf(job, placed, width, now) {
   else {
     marks.push({ x: at(now), name: "Now", at: now, kind: "now" });
     const due = Date.parse(job.dueAt || "");
-    if (due > now) marks.push({ x: at(due), name: "Due", at: due, kind: "due" });
+    if (due) marks.push({ x: at(due), name: "Due", at: due, kind: "due" });
   }
+  const isHidden = (one, i) => i > 0 && marks.some((other, j) => j !== i && (j > i || j === 0) && Math.abs(other.x - one.x) < 90);
   return marks
-    .filter((one, number) => !marks.some((other, later) => later > number && number > 0 && Math.abs(other.x - one.x) < 90))
+    .filter((one, i) => !isHidden(one, i))
     .map((one) => mark(one.x, width, one.name, one.at, one.kind));
 }
 
-// For who cannot see the picture.
+// The timeline in words, for screen readers.
 function summary(job, spans) {
   const attempts = spans.filter((span) => span.kind === "attempt");
   const texts = [`Accepted ${time(Date.parse(job.createdAt))}`];
@@ -104,7 +107,7 @@ function summary(job, spans) {
   return texts.join("; ");
 }
 
-// attrs: job, attempts, now (ms).
+// attrs: job, attempts, why (the answer of GET …/why), now (ms).
 export function Timeline() {
   let seenWidth = 900;
   let watcher = null;
@@ -121,8 +124,8 @@ export function Timeline() {
     onremove() {
       watcher.disconnect();
     },
-    view({ attrs: { job, attempts, now } }) {
-      const spans = spansOf(job, attempts, now);
+    view({ attrs: { job, attempts, why, now } }) {
+      const spans = spansOf(job, attempts, now, why);
       const width = Math.max(seenWidth, LEAST_SPAN * spans.length, 280);
       const inner = width - 2 * EDGE;
       const placed = layOut(spans, inner).map((span) => ({ ...span, x: span.x + EDGE }));
