@@ -60,7 +60,7 @@ function columns(page) {
     { name: "probe", title: "Next probe", view: (row) => (row.state === "open" ? m(Time, { at: row.probeAt, style: "relative" }) : m("span.faint", "–")) },
     { name: "limit", title: "At once", isNumber: true, view: (row) => (row.maxInFlight ? number(row.maxInFlight) : m("span.faint", "–")) },
     { name: "jobs", title: "", view: (row) => m("a", { href: href(["jobs"], { state: "delayed", urlHost: row.receiver }) }, "Jobs") },
-    { name: "close", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: row.state === "closed" ? "Its jobs are let through already" : whyNot("admin"), label: `Let jobs through to ${row.receiver}`, onclick: () => close(page, row) }, "Let through") },
+    { name: "close", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: row.state === "closed" ? "Its jobs are let through already" : whyNot("admin"), label: `Let through jobs to ${row.receiver}`, onclick: () => close(page, row) }, "Let through") },
   ];
 }
 

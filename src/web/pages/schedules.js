@@ -64,6 +64,6 @@ const columns = (page) => [
   { name: "times", title: "Times", view: timesText },
   { name: "next", title: "Next", sort: (row) => (row.next[0] ? Date.parse(row.next[0]) : Infinity), view: (row) => (row.paused ? m(State, { state: "paused" }) : row.next[0] ? m(Time, { at: row.next[0], style: "until" }) : m("span.faint", "no more")) },
   { name: "last", title: "Last time", isWide: true, view: outcome },
-  { name: "run", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `Run ${row.scheduleId} now`, onclick: () => runNow(row).then(page.reload) }, "Run now") },
+  { name: "run", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `Run now: ${row.scheduleId}`, onclick: () => runNow(row).then(page.reload) }, "Run now") },
   { name: "pause", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `${row.paused ? "Resume" : "Pause"} ${row.scheduleId}`, onclick: () => pause(row, !row.paused).then(page.reload) }, row.paused ? "Resume" : "Pause") },
 ];

@@ -1,7 +1,7 @@
 // Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort}).
 //
 //   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, help}]
-//            The first column's view is the row's link if href is given. `sort` makes the heading a button.
+//            A column without a title is one of buttons. The first column's view is the row's link if href is given. `sort` makes the heading a button.
 //   rows     an array, or null while it is being loaded
 //   rowKey   (row) => text that names the row (`key` is Mithril's own: it would name the whole table)
 //   href     (row) => address of the row's page; Enter opens it
@@ -41,7 +41,7 @@ function heading(column, sort, onclick) {
   const order = isBy ? (sort.isDown ? "descending" : "ascending") : undefined;
   const name = `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`;
   return m("th", { role: "columnheader", scope: "col", class: name, "aria-sort": order, title: column.help },
-    column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title);
+    column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title || m("span.off-screen", "Actions"));
 }
 
 function line(row, i, columns, key, href) {
