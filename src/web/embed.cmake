@@ -1,7 +1,9 @@
-# Puts the dashboard into the program: the files of this folder and two libraries, compressed, in a C table.
+# Puts the dashboard, the contract and its page into the program: the files of this folder and the libraries that they
+# use, compressed, in a C table.
 #
 # The libraries come from the npm registry, pinned by version and SHA-256, and are kept in build/web-libraries for all
-# builds of this checkout. Without network, the packages node-mithril and libjs-chart.js of Debian take their place.
+# builds of this checkout. Without network, the packages node-mithril and libjs-chart.js of Debian take their place, and
+# /docs has a link to the contract instead of Swagger UI, which Debian does not have.
 # DUEPOST_WEB_LIBRARIES says where they come from: auto, npm or debian.
 set(DUEPOST_WEB_LIBRARIES auto CACHE STRING "Where the dashboard's libraries come from: auto, npm or debian")
 set(web_folder ${CMAKE_CURRENT_LIST_DIR})
@@ -43,35 +45,45 @@ function(web_npm_file variable name version sha256 path)
   file(REMOVE ${work}.tgz)
 endfunction()
 
-# web_library(NAME VERSION SHA256 PATH DEBIAN_PATH PACKAGE): copies a library to lib/ of the dashboard, under the last
-# part of PATH.
-function(web_library name version sha256 path debian_path package)
+# web_library(NAME VERSION SHA256 PATH [DEBIAN_PATH]): copies a library to lib/ of the dashboard, under the last
+# part of PATH. A library that no package of Debian has may be missing.
+function(web_library name version sha256 path)
+  set(debian_path "${ARGN}")
   get_filename_component(file ${path} NAME)
   set(source "")
   if(NOT DUEPOST_WEB_LIBRARIES STREQUAL debian)
     web_npm_file(source ${name} ${version} ${sha256} ${path})
   endif()
-  if(NOT source AND NOT DUEPOST_WEB_LIBRARIES STREQUAL npm AND EXISTS ${debian_path})
+  if(NOT source AND NOT DUEPOST_WEB_LIBRARIES STREQUAL npm AND debian_path AND EXISTS ${debian_path})
     set(source ${debian_path})
   endif()
+  if(NOT source AND NOT debian_path AND NOT DUEPOST_WEB_LIBRARIES STREQUAL npm)
+    message(STATUS "dashboard: without ${name}")
+    return()
+  endif()
   if(NOT source)
-    message(FATAL_ERROR "The dashboard needs ${name}: allow the download from the npm registry, or install Debian's ${package}.")
+    message(FATAL_ERROR "The dashboard needs ${name}: allow the download from the npm registry, or install Debian's packages node-mithril and libjs-chart.js.")
   endif()
   configure_file(${source} ${web_made}/lib/${file} COPYONLY)
 endfunction()
 
 file(REMOVE_RECURSE ${web_made}/lib)
 web_library(mithril 2.2.15 5884fc9904eec21b072ba93d40a8384b442d9ec09986de6995fc1c6b6a07e294 mithril.min.js
-  /usr/lib/nodejs/mithril/mithril.js node-mithril)
+  /usr/lib/nodejs/mithril/mithril.js)
 web_library(chart.js 3.9.1 111e0751796f087a51e94dfed910ccfb1278fd30e584a6e48514dba9ae7e72c6 dist/chart.min.js
-  /usr/share/javascript/chart.js/chart.min.js libjs-chart.js)
+  /usr/share/javascript/chart.js/chart.min.js)
+set(swagger_ui swagger-ui-dist 5.35.0 1b8e891893404ea4c3558b6a87e2a3e494e7eedba41168c2ece5800a391a6ea6)
+web_library(${swagger_ui} swagger-ui-bundle.js)
+web_library(${swagger_ui} swagger-ui.css)
 
-# All files but index.html, by their paths in the dashboard.
+# All files but the pages, by their paths in the dashboard.
 file(GLOB_RECURSE own RELATIVE ${web_folder} CONFIGURE_DEPENDS ${web_folder}/*.js ${web_folder}/*.css ${web_folder}/*.svg)
 file(GLOB libraries RELATIVE ${web_made} ${web_made}/lib/*)
 list(SORT own)
 list(SORT libraries)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${web_folder}/index.html)
+set(web_contract ${CMAKE_SOURCE_DIR}/api/openapi.yaml)
+set(pages ${web_folder}/index.html ${web_folder}/docs.html ${web_contract})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
 set(hashes "")
 foreach(path ${own})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${web_folder}/${path})
@@ -82,8 +94,11 @@ foreach(path ${libraries})
   file(SHA256 ${web_made}/${path} sum)
   string(APPEND hashes "${path} ${sum}\n")
 endforeach()
-file(SHA256 ${web_folder}/index.html sum)
-string(SHA256 web_hash "${hashes}index.html ${sum}\n")
+foreach(path ${pages})
+  file(SHA256 ${path} sum)
+  string(APPEND hashes "page ${sum}\n")
+endforeach()
+string(SHA256 web_hash "${hashes}")
 string(SUBSTRING ${web_hash} 0 16 web_hash)
 
 # Sets a variable to a C string of the compressed file.
@@ -119,14 +134,26 @@ endforeach()
 string(APPEND table "};\nconst size_t web_file_count = sizeof web_files / sizeof *web_files;\n")
 string(APPEND table "const struct slice web_hash = SLICE(\"${web_hash}\");\n")
 
-# The page names its files as web/..., which becomes web/<hash>/...
-file(READ ${web_folder}/index.html page)
-string(REPLACE "=\"web/" "=\"web/${web_hash}/" page "${page}")
-file(WRITE ${web_made}/index.html "${page}")
-web_string(text ${web_made}/index.html)
-string(APPEND table "const struct slice web_index = SLICE(\n     \"${text}\");\n")
-web_compress(text ${web_made}/index.html)
-string(APPEND table "const struct slice web_index_gzip = SLICE(\n     \"${text}\");\n")
+# web_page(NAME PATH TYPE): adds a page to the table, compressed and plain.
+function(web_page name path type)
+  web_string(plain ${path})
+  web_compress(compressed ${path})
+  string(APPEND table "const struct web_page web_${name} = {SLICE(\"${type}\"), SLICE(\n     \"${plain}\"), SLICE(\n     "
+    "\"${compressed}\")};\n")
+  set(table "${table}" PARENT_SCOPE)
+endfunction()
+
+# Pages name their files as web/..., which becomes web/<hash>/...
+foreach(name index docs)
+  file(READ ${web_folder}/${name}.html page)
+  if(NOT EXISTS ${web_made}/lib/swagger-ui-bundle.js)
+    string(REGEX REPLACE "[^\n]*swagger-ui[^\n]*\n" "" page "${page}")
+  endif()
+  string(REPLACE "=\"web/" "=\"web/${web_hash}/" page "${page}")
+  file(WRITE ${web_made}/${name}.html "${page}")
+  web_page(${name} ${web_made}/${name}.html "text/html; charset=utf-8")
+endforeach()
+web_page(contract ${web_contract} application/yaml)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/web_files.c CONTENT "${table}")
 target_sources(duepost_web PRIVATE ${CMAKE_BINARY_DIR}/generated/web_files.c)
 set_source_files_properties(${CMAKE_BINARY_DIR}/generated/web_files.c PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)

@@ -38,7 +38,7 @@ static bool accepts(struct slice list, struct slice coding)
     return false;
 }
 
-static void answer_file(struct exchange *exchange, const struct web_file *file, bool is_compressed,
+static void answer_text(struct exchange *exchange, struct slice type, struct slice text, bool is_compressed,
                         const struct http_header *more, size_t count)
 {
     struct http_header headers[HEADERS_MAX];
@@ -49,7 +49,7 @@ static void answer_file(struct exchange *exchange, const struct web_file *file, 
         headers[all++] = more[i];
     if (is_compressed)
         headers[all++] = (struct http_header){SLICE("Content-Encoding"), SLICE("gzip")};
-    exchange_answer_as(exchange, 200, file->type, headers, all, file->gzip);
+    exchange_answer_as(exchange, 200, type, headers, all, text);
 }
 
 /* Without tokens, a page of another site must not see that duepost runs here, as with the API. */
@@ -58,10 +58,10 @@ static bool is_admitted(struct exchange *exchange)
     return exchange->site->options.tokens || origin_admit(exchange);
 }
 
-/* ---- / ---- */
+/* ---- /, /docs, /openapi.yaml ---- */
 
 /* The browser asks each time whether the page is still the same. */
-static void index_handle(struct exchange *exchange)
+static void answer_page(struct exchange *exchange, const struct web_page *page)
 {
     char tag[64];
     struct buffer quoted = {.data = tag, .capacity = sizeof tag, .max = sizeof tag - 1};
@@ -73,12 +73,26 @@ static void index_handle(struct exchange *exchange)
     buffer_printf(&quoted, "\"%.*s%s\"", SLICE_ARG(web_hash), is_compressed ? "" : "-plain");
     struct http_header headers[] = {{SLICE("ETag"), buffer_slice(&quoted)},
                                     {SLICE("Cache-Control"), SLICE("no-cache")}};
-    struct web_file page = {.type = SLICE("text/html; charset=utf-8"),
-                            .gzip = is_compressed ? web_index_gzip : web_index};
     if (memmem(seen.data, seen.size, quoted.data, quoted.size))
         exchange_answer_as(exchange, 304, SLICE(""), headers, 2, SLICE(""));
     else
-        answer_file(exchange, &page, is_compressed, headers, 2);
+        answer_text(exchange, page->type, is_compressed ? page->gzip : page->plain, is_compressed, headers,
+                    2);
+}
+
+static void index_handle(struct exchange *exchange)
+{
+    answer_page(exchange, &web_index);
+}
+
+static void docs_handle(struct exchange *exchange)
+{
+    answer_page(exchange, &web_docs);
+}
+
+static void contract_handle(struct exchange *exchange)
+{
+    answer_page(exchange, &web_contract);
 }
 
 /* ---- /web/<hash>/... ---- */
@@ -107,7 +121,7 @@ static void file_handle(struct exchange *exchange)
              !accepts(codings, SLICE("gzip")))
         exchange_refuse(exchange, 406, "The file is there as gzip only: accept it.");
     else
-        answer_file(exchange, file, true, &forever, 1);
+        answer_text(exchange, file->type, file->gzip, true, &forever, 1);
 }
 
 /* ---- the dialect ---- */
@@ -125,6 +139,8 @@ static void write_error(struct buffer *body, const struct exchange_error *error)
 
 static const struct route routes[] = {
     {.path = "/", .methods = {{"GET", "GET /", index_handle, REACH_FREE}}},
+    {.path = "/docs", .methods = {{"GET", "GET /docs", docs_handle, REACH_FREE}}},
+    {.path = "/openapi.yaml", .methods = {{"GET", "GET /openapi.yaml", contract_handle, REACH_FREE}}},
     {.path = "/web/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
     {.path = "/web/:/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
 };

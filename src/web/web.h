@@ -1,4 +1,5 @@
-/* web.h - the dashboard's files, as a dialect: / and /web/<hash>/...
+/* web.h - the dashboard and the API's documentation, as a dialect: /, /docs, /openapi.yaml and
+ * /web/<hash>/...
  *
  * The files of this folder and the libraries that they use are compressed at build and are a part of the
  * program, see embed.cmake. Their address has a hash of all of them, so browsers keep them until the program

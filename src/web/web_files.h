@@ -13,8 +13,13 @@ struct web_file {
 extern const struct web_file web_files[];
 extern const size_t web_file_count;
 
-extern const struct slice web_hash;       /* of all files */
-extern const struct slice web_index;      /* index.html, for clients that do not accept gzip */
-extern const struct slice web_index_gzip; /* the same, compressed */
+/* A page has an address without a hash, and is there for clients that do not accept gzip, too. */
+struct web_page {
+    struct slice type, plain, gzip;
+};
+
+extern const struct web_page web_index, web_docs, web_contract;
+
+extern const struct slice web_hash; /* of all files and pages */
 
 #endif

@@ -2,8 +2,10 @@
 
 import jsonschema
 import pytest
+import yaml
 
 import contract
+from duepost import ROOT
 
 JOBS = contract.document["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]["examples"]
 
@@ -18,6 +20,17 @@ def examples_of(content):
 def test_every_schema_is_a_schema():
     for schema in contract.document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_no_member_is_there_twice():
+    """PyYAML takes the last one; other readers refuse the whole document."""
+    def check(node):
+        names = [name.value for name, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        assert len(names) == len(set(names)), f"line {node.start_mark.line + 1}: {sorted(names)}"
+        for child in node.value if not isinstance(node, yaml.ScalarNode) else []:
+            for part in child if isinstance(child, tuple) else (child,):
+                check(part)
+    check(yaml.compose((ROOT / "api/openapi.yaml").read_text(), Loader=yaml.SafeLoader))
 
 
 @pytest.mark.parametrize("place", sorted((*route, status) for route, all_of in contract.routes.items()

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from duepost import ROOT
+
 GZIP = {"Accept-Encoding": "gzip, deflate, br"}
 
 
@@ -72,6 +74,23 @@ def test_a_client_that_cannot_read_gzip_is_told_so(server):
 def test_only_reading_is_allowed(server):
     reply = server.request("POST", "/", b"", check=False)
     assert reply.status == 405 and reply.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("path, media", [("/openapi.yaml", "application/yaml"), ("/docs", "text/html; charset=utf-8")])
+def test_the_contract_and_its_page_are_served(server, path, media):
+    plain, compressed = (server.request("GET", path, headers=headers, check=False) for headers in ({}, GZIP))
+    assert plain.status == compressed.status == 200 and plain.headers["Content-Type"] == compressed.headers["Content-Type"] == media
+    assert gzip.decompress(compressed.body) == plain.body and compressed.headers["ETag"] != plain.headers["ETag"]
+    assert server.request("GET", path, headers={"If-None-Match": plain.headers["ETag"]}, check=False).status == 304
+    assert "default-src 'self'" in plain.headers["Content-Security-Policy"]
+    if path == "/openapi.yaml":
+        assert plain.body == (ROOT / "api/openapi.yaml").read_bytes()
+
+
+def test_all_files_of_the_docs_are_there(server):
+    page = server.request("GET", "/docs", check=False).body.decode()
+    for path in re.findall(r'(?:src|href)="(web/[^"]+)"', page):
+        assert server.request("GET", f"/{path}", headers=GZIP, check=False).status == 200, path
 
 
 @pytest.mark.parametrize("path", ["/", None], ids=["page", "file"])

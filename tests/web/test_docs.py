@@ -1,0 +1,21 @@
+"""/docs: the contract, rendered."""
+
+from pathlib import Path
+
+CONTRACT = (Path(__file__).parents[2] / "api/openapi.yaml").read_text()
+
+
+def test_the_contract_is_shown(browser, world):
+    """Without a violation of the policy, and without a request to elsewhere; browser checks both."""
+    browser.open(world.server, "docs")
+    browser.await_text("Takes a job over HTTP now and POSTs it to a URL when it is due.", "Schedule a job", seconds=60)
+    browser.await_true("document.querySelectorAll('.opblock').length > 30")
+    assert any(url.endswith("/openapi.yaml") for url in browser.requested())
+
+
+def test_a_request_of_the_page_goes_to_this_server(browser, world):
+    browser.open(world.server, "docs#/server/readAccess")
+    browser.click("button", "Try it out")
+    browser.click("button", "Execute")
+    browser.await_text('"scopes"', "Response headers", seconds=30)
+    assert browser.requested("/access$") == [f"{world.server.url}/access"]
