@@ -11,11 +11,11 @@
 #include "job/topic_settings.h"
 
 enum {
-    FRESH_US = 1000 * 1000,           /* from the start of one count to the start of the next count */
-    LOOK_US = 10 * 1000,              /* interval of the checks while another reactor counts */
-    WANTED_US = 15 * 1000 * 1000,     /* how long a walk goes on after the last request for what is coming */
-    WALK_US = 10 * 1000 * 1000,       /* from the start of one walk to the start of the next walk */
-    COMING_OLD_US = 60 * 1000 * 1000, /* an older result of a walk is not shown */
+    FRESH_US = 1000 * 1000,            /* from the start of one count to the start of the next count */
+    LOOK_US = 10 * 1000,               /* interval of the checks while another reactor counts */
+    WANTED_US = 15 * 1000 * 1000,      /* how long a walk goes on after the last request for what is coming */
+    WALK_US = 10 * 1000 * 1000,        /* from the start of one walk to the start of the next walk */
+    COMING_OLD_US = 120 * 1000 * 1000, /* an older result of a walk is not shown */
 };
 
 struct tally_board {

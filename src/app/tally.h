@@ -40,7 +40,7 @@ struct tally_count {
     /* See tally_want_more. */
     bool has_impaired, has_coming;
     struct impaired impaired;
-    struct coming coming; /* at most a minute old */
+    struct coming coming; /* at most two minutes old */
 };
 
 /* Called with a count, which is borrowed until the callback returns. */

@@ -12,7 +12,7 @@ enum {
     COMING_HOUR = 12,         /* steps of 5 min */
     COMING_DAY = 24,          /* steps of 1 h */
     COMING_WEEK = 7,          /* steps of 1 day */
-    COMING_TOPICS_MAX = 4096, /* topics of one shard that a walk examines */
+    COMING_TOPICS_MAX = 1024, /* topics of one shard that a walk examines */
 };
 
 /* Jobs by due time. Each span begins at at_ms: the hour includes the minute. Held jobs are overdue. */

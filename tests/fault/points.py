@@ -29,7 +29,7 @@ from verdict import Fault, Verdict
 def points():
     """All there are, from the sources: script calls have theirs where calls are sent."""
     source = place.SCRIPTS.parents[1]
-    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("survey", "coming"))  # takes thousands of topics; asked for by the overview
+    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem != "survey")  # takes thousands of topics
     found = set()
     for path in source.rglob("*.c"):
         for when, literal in re.findall(r'TEST_POINT\("(\w+)", (?:"(\w+)"|[^)]*)\)', path.read_text()):
@@ -155,7 +155,7 @@ class Story:
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused: its jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
                                      ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
-                                     ("GET", "/receivers", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
+                                     ("GET", "/receivers", None), ("GET", "/overview", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
         for job_id in "run", "lost", "doomed":

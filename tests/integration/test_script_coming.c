@@ -21,10 +21,12 @@ START_TEST(coming_counts_jobs_by_due_time)
          FIRST("9"), "now 1 1 0 7 2 2 2 1", NULL},
         /* A bucket with many jobs. */
         {"bucket:t: t/a@now-2 t/b@now+1 t/c@now+2 t/d@now+3 t/e@now+4 t/f@now+5 t/g@now+6 t/h@now+1000 "
-         "t/i@now+1001 t/j@now+60001 t/k@now+60002\n"
+         "t/i@now+1001 t/j@now+60001 t/k@now+60002 t/l@now+60003 t/m@now+60004 t/n@now+60005 "
+         "t/o@now+60006 t/p@now+60007 t/q@now+60008\n"
          "due: t@now-2\n"
-         "jobs: t/a={r} t/b={r} t/c={r} t/d={r} t/e={r} t/f={r} t/g={r} t/h={r} t/i={r} t/j={r} t/k={r}\n",
-         FIRST("9"), "now 1 1 0 11 1 7 1 2", NULL}, );
+         "jobs: t/a={r} t/b={r} t/c={r} t/d={r} t/e={r} t/f={r} t/g={r} t/h={r} t/i={r} t/j={r} t/k={r} "
+         "t/l={r} t/m={r} t/n={r} t/o={r} t/p={r} t/q={r}\n",
+         FIRST("9"), "now 1 1 0 17 1 7 1 8", NULL}, );
 }
 END_TEST
 

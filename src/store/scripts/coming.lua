@@ -26,9 +26,10 @@ end
 
 local function span_of(score)
   local first, last = 1, #ends + 1
+  score = tonumber(score)
   while first < last do
     local middle = math.floor((first + last) / 2)
-    if tonumber(score) < ends[middle] then last = middle else first = middle + 1 end
+    if score < ends[middle] then last = middle else first = middle + 1 end
   end
   return first
 end
@@ -74,7 +75,7 @@ local function move_head(topic, id, score)
 end
 
 -- Most buckets have few jobs, for which one call is enough. Returns whether this bucket has many.
-local FEW = 8
+local FEW = 16
 local function examine(topic)
   local bucket = bucket_of(topic)
   local jobs = call('ZRANGE', bucket, 0, FEW, 'WITHSCORES')
