@@ -145,7 +145,7 @@ def test_jobs_are_let_through_to_a_receiver(browser, start):
     browser.open(server, "#/receivers")
     row = browser.await_one("row", name)
     assert "held" in row.text and "connect" in row.text
-    browser.click("button", f"Let jobs through to {name}")
+    browser.click("button", f"Let through jobs to {name}")
     browser.await_text(f"Jobs go to {name} again.")
     browser.driver.get("about:blank")
 
