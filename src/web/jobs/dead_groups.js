@@ -10,8 +10,9 @@ const MOST = 10_000;
 export const hostOf = (job) => /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "")?.[1] ?? "";
 
 export class DeadSample {
-  constructor(changed) {
-    Object.assign(this, { changed, jobs: [], total: null, isLoading: true, isWhole: false, isClosed: false, arrived: 0, problem: null });
+  // topic: only its jobs, or undefined.
+  constructor(topic, changed) {
+    Object.assign(this, { topic, changed, jobs: [], total: null, isLoading: true, isWhole: false, isClosed: false, arrived: 0, problem: null });
   }
 
   close() {
@@ -20,10 +21,10 @@ export class DeadSample {
 
   async load() {
     try {
-      this.total = (await get("/jobs/count", { state: "dead" })).body.count;
+      this.total = (await get("/jobs/count", this.query)).body.count;
       let cursor;
       do {
-        const { body } = await get("/jobs", { state: "dead", order: "newest", limit: PAGE, cursor });
+        const { body } = await get("/jobs", { ...this.query, order: "newest", limit: PAGE, cursor });
         for (const job of body.jobs) this.jobs.push(slim(job));
         cursor = body.cursor;
         this.changed();
@@ -36,6 +37,10 @@ export class DeadSample {
     this.changed();
   }
 
+  get query() {
+    return { state: "dead", topic: this.topic };
+  }
+
   // When the newest of these jobs died, as a limit that leaves out what dies later.
   get until() {
     return this.jobs.length ? new Date(Date.parse(this.jobs[0].deadAt) + 1).toISOString() : undefined;
@@ -44,7 +49,7 @@ export class DeadSample {
   // Counts what has died since.
   async look() {
     if (this.isLoading || this.isClosed) return;
-    const [fresh, all] = await Promise.all([get("/jobs/count", { state: "dead", diedAfter: this.until }), get("/jobs/count", { state: "dead" })]);
+    const [fresh, all] = await Promise.all([get("/jobs/count", { ...this.query, diedAfter: this.until }), get("/jobs/count", this.query)]);
     this.arrived = fresh.body.count;
     this.total = all.body.count;
   }
@@ -68,13 +73,14 @@ export function groupsOf(jobs, by) {
 }
 
 // The filter that names a group; null where the API has none: it cannot ask for an error without a status, or for no url.
-export function filterOf(group, until) {
+export function filterOf(group, sample) {
   if (!group.status || !group.place) return null;
-  return { state: "dead", reason: group.reason, lastStatus: String(group.status), diedBefore: until, [group.by === "topic" ? "topic" : "urlHost"]: group.place };
+  const place = group.by === "topic" ? { topic: group.place } : { topic: sample.topic, urlHost: group.place };
+  return { state: "dead", reason: group.reason, lastStatus: String(group.status), diedBefore: sample.until, ...place };
 }
 
 // Returns the part of an operation that acts on the group.
-export const partOf = (group, until) => {
-  const query = filterOf(group, until);
+export const partOf = (group, sample) => {
+  const query = filterOf(group, sample);
   return query ? { query } : { jobs: group.jobs };
 };

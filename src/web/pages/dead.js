@@ -1,7 +1,7 @@
 // Dead letters: grouped by why they died, to be run again at a rate or deleted.
 
 import { m } from "../lib.js";
-import { whyNot } from "../api.js";
+import { session, whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { number, plural } from "../format.js";
 import { href, setQuery } from "../router.js";
@@ -10,6 +10,7 @@ import { Button, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Time } from "../parts/time.js";
 import { BulkDialog, Operations } from "../jobs/bulk_view.js";
+import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { DeadSample, filterOf, groupsOf, partOf } from "../jobs/dead_groups.js";
 
 const LOOK_MS = 3000;
@@ -22,14 +23,17 @@ const REASONS = {
 };
 
 export default function Dead({ attrs: first }) {
-  const page = { sample: null, selected: new Set(), jobs: new Map(), open: new Set(), dialog: null, timer: null, isRemoved: false, by: first.query.by };
+  const page = { sample: null, selected: new Set(), jobs: new Map(), open: new Set(), dialog: null, timer: null, isRemoved: false, topic: first.query.topic };
   let stopClock = null;
   const onVisible = () => plan(page, 0);
   return {
     oninit: () => {
       stopClock = useClock();
       document.addEventListener("visibilitychange", onVisible);
-      load(page);
+      load(page, first.query.topic);
+    },
+    onbeforeupdate: ({ attrs }) => {
+      if (attrs.query.topic !== page.topic) load(page, attrs.query.topic);
     },
     onremove: () => {
       page.isRemoved = true;
@@ -44,10 +48,12 @@ export default function Dead({ attrs: first }) {
 Dead.title = "Dead letters";
 
 // Reads the dead jobs anew; what was shown stays until they are there.
-async function load(page) {
-  const sample = new DeadSample(() => m.redraw());
-  page.sample ??= sample;
-  page.loading = sample;
+async function load(page, topic = page.topic) {
+  if (page.isRemoved) return;
+  const sample = new DeadSample(topic, () => m.redraw());
+  if (!page.sample || page.topic !== topic) page.sample = sample;
+  Object.assign(page, { loading: sample, topic });
+  if (needsTopic(sample)) return;
   await sample.load();
   if (page.loading !== sample || page.isRemoved) return;
   page.sample = sample;
@@ -87,8 +93,8 @@ function toggle(set, key, isOn) {
 function chosen({ sample, selected, jobs }, groups) {
   const whole = groups.filter((group) => selected.has(group.key));
   const single = [...jobs.values()].filter((job) => !whole.some((group) => group.jobs.includes(job)));
-  if (!whole.length && !single.length) return { parts: [{ query: { state: "dead", diedBefore: sample.until } }], text: "all dead jobs", isAll: true, topics: [] };
-  const parts = whole.map((group) => partOf(group, sample.until));
+  if (!whole.length && !single.length) return { parts: [{ query: { ...sample.query, diedBefore: sample.until } }], text: sample.topic ? `all dead jobs of ${sample.topic}` : "all dead jobs", isAll: true };
+  const parts = whole.map((group) => partOf(group, sample));
   if (single.length) parts.push({ jobs: single });
   const text = [whole.length ? plural(whole.length, "group") : "", single.length ? plural(single.length, "job") : ""].filter(Boolean).join(" and ");
   return { parts, text, isAll: false };
@@ -99,13 +105,14 @@ function chosen({ sample, selected, jobs }, groups) {
 function view(page, by) {
   const { sample } = page;
   const groups = groupsOf(sample.jobs, by);
+  if (needsTopic(sample)) return [m(Page, { title: "Dead letters" }), m(TopicChoice, { page: ["dead"], query: {} })];
   const isEmpty = !sample.isLoading && !sample.jobs.length && !sample.problem;
   return [
     m(Page, { title: "Dead letters", sub: m("span", { role: "status" }, sampleText(sample)), actions: isEmpty ? null : buttons(page, groups) }),
     m(Operations),
     m(Problem, { error: sample.problem }),
     sample.arrived && sample.jobs.length ? m(".notice.is-new", { role: "status" }, `${number(sample.arrived)} more since. `, m("button", { type: "button", onclick: () => load(page) }, "Show")) : null,
-    isEmpty ? emptyView() : [groupBy(by), groupTable(page, groups, by)],
+    isEmpty ? emptyView() : [groupBy(by, sample.topic), groupTable(page, groups, by)],
     page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => load(page) }) : null,
   ];
 }
@@ -115,22 +122,23 @@ function sampleText({ total, jobs, isLoading, isWhole }) {
   return isWhole ? plural(total ?? jobs.length, "dead job") : `${plural(total, "dead job")}; the groups are of the newest ${number(jobs.length)}`;
 }
 
-const groupBy = (by) =>
-  m(".toggle", { role: "group", "aria-label": "Group by" },
-    [["receiver", "By receiver"], ["topic", "By topic"]].map(([name, title]) => m("button", { type: "button", "aria-pressed": String(by === name), onclick: () => setQuery(name === "topic" ? { by: name } : {}) }, title)));
+const groupBy = (by, topic) =>
+  m(".dead-head", m(".toggle", { role: "group", "aria-label": "Group by" },
+    [["receiver", "By receiver"], ["topic", "By topic"]].map(([name, title]) => m("button", { type: "button", "aria-pressed": String(by === name), onclick: () => setQuery({ topic, by: name === "topic" ? name : undefined }) }, title))),
+    topic ? m("span", "Topic ", m("strong", topic), " ", m("button.link", { type: "button", onclick: () => setQuery({ by: by === "topic" ? by : undefined }) }, session.access?.topics ? "Another topic" : "All topics")) : null);
 
 function buttons(page, groups) {
   const { parts, text, isAll } = chosen(page, groups);
   const open = (action) => () => (page.dialog = { action, parts, text });
   const what = isAll ? "all" : text;
   return [
-    m(Button, { kind: "primary", icon: "play", whyNot: whyNot("admin"), onclick: open("redrive") }, `Redrive ${what}`),
-    m(Button, { kind: "danger", icon: "trash", whyNot: whyNot("cancel"), onclick: open("delete") }, `Delete ${what}`),
+    m(Button, { kind: "primary", icon: "play", whyNot: whyNot("admin", page.topic), onclick: open("redrive") }, `Redrive ${what}`),
+    m(Button, { kind: "danger", icon: "trash", whyNot: whyNot("cancel", page.topic), onclick: open("delete") }, `Delete ${what}`),
   ];
 }
 
 function groupTable(page, groups, by) {
-  const { selected, sample } = page;
+  const { selected } = page;
   const isAllOn = groups.length > 0 && groups.every((group) => selected.has(group.key));
   const most = groups[0]?.jobs.length ?? 1;
   return m(".table-box", m("table.dead", { "aria-label": "Dead jobs in groups" },
@@ -138,10 +146,10 @@ function groupTable(page, groups, by) {
       m("th", m("input", { type: "checkbox", "aria-label": "Select all groups", checked: isAllOn, onchange: (event) => groups.forEach((group) => toggle(selected, group.key, event.target.checked)) })),
       m("th.is-number", { scope: "col" }, "Jobs"), ["Reason", "Last answer", by === "topic" ? "Topic" : "Receiver"].map((title) => m("th", { scope: "col" }, title)),
       m("th", { scope: "col" }, "Last died"), m("th", m("span.off-screen", "Jobs of the group")))),
-    m("tbody", groups.map((group) => groupRows(page, group, most, sample.until)))));
+    m("tbody", groups.map((group) => groupRows(page, group, most)))));
 }
 
-function groupRows(page, group, most, until) {
+function groupRows(page, group, most) {
   const { selected, open } = page;
   const isOpen = open.has(group.key);
   const name = `${(group.reason ?? "").replaceAll("_", " ")}, ${group.answer || "no answer"}, ${group.place || "no url"}`;
@@ -154,13 +162,13 @@ function groupRows(page, group, most, until) {
       m("td.place", group.place || m("span.faint", "no url")),
       m("td", m(Time, { at: group.newest, style: "relative" })),
       m("td", m("button.link", { type: "button", "aria-expanded": String(isOpen), "aria-label": `Jobs: ${name}`, onclick: () => toggle(open, group.key, !isOpen) }, isOpen ? "Hide" : "Jobs"))),
-    isOpen ? m("tr.detail", m("td"), m("td", { colspan: 6 }, groupJobs(page, group, until))) : null,
+    isOpen ? m("tr.detail", m("td"), m("td", { colspan: 6 }, groupJobs(page, group))) : null,
   ];
 }
 
-function groupJobs({ jobs, selected }, group, until) {
+function groupJobs({ jobs, selected, sample }, group) {
   const isWhole = selected.has(group.key);
-  const filter = filterOf(group, until) ?? { state: "dead", reason: group.reason, ...(group.place && { [group.by === "topic" ? "topic" : "urlHost"]: group.place }) };
+  const filter = filterOf(group, sample) ?? { state: "dead", reason: group.reason, ...(group.place && { [group.by === "topic" ? "topic" : "urlHost"]: group.place }) };
   const detail = group.jobs.find((job) => job.lastAttempt?.errorDetail)?.lastAttempt.errorDetail;
   return m(".stack",
     m("p.faint", REASONS[group.reason] ?? "", detail ? [" ", m("code", detail)] : null),

@@ -17,6 +17,7 @@ import { FilterBar, StateTabs } from "../jobs/filter_bar.js";
 import { answerOf, endedAt } from "../jobs/life.js";
 import { hasHistory } from "../jobs/history.js";
 import { JobSource, keyOf } from "../jobs/list.js";
+import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { SearchField } from "../jobs/search_field.js";
 
 const LOOK_MS = 2000;
@@ -25,12 +26,13 @@ const POOL_STATES = ["delayed", "ready", "leased", "dead"];
 const OUTCOMES = ["delivered", "cancelled"];
 
 export default function Jobs({ attrs: first }) {
-  const page = { source: null, counts: {}, countsOf: null, topics: [], dialog: null, timer: null, isRemoved: false };
+  const page = { source: null, counts: {}, countsOf: null, topics: [], dialog: null, timer: null, isRemoved: false, asked: null, unknown: [] };
   const follow = (query) => {
     if (query.q) {
-      search(parse(query.q));
+      if (query.q !== page.asked) searchFor(page, query.q);
       return;
     }
+    page.asked = null;
     const filter = clean(query);
     if (page.source && JSON.stringify(page.source.filter) === JSON.stringify(filter)) return;
     list(page, filter);
@@ -54,8 +56,10 @@ Jobs.title = "Jobs";
 
 // Lists the jobs of a filter anew.
 function list(page, filter) {
+  if (page.isRemoved) return;
   page.source?.close();
   page.source = new JobSource(filter, () => m.redraw());
+  if (needsTopic(filter)) return;
   const { source } = page;
   source.recount().then(m.redraw, () => {});
   countStates(page, filter);
@@ -66,7 +70,7 @@ const reload = (page) => list(page, page.source.filter);
 
 function plan(page, wait = isCheap(page.source.filter) ? LOOK_MS : DEAR_LOOK_MS) {
   clearTimeout(page.timer);
-  if (page.isRemoved || document.hidden) return;
+  if (page.isRemoved || document.hidden || needsTopic(page.source.filter)) return;
   page.timer = setTimeout(async () => {
     const { source } = page;
     await source.look();
@@ -109,6 +113,14 @@ async function countStates(page, filter) {
 }
 
 // ---- search ----
+
+// A search from elsewhere, such as the header.
+function searchFor(page, text) {
+  page.asked = text;
+  const wanted = parse(text);
+  page.unknown = wanted.unknown;
+  search(wanted);
+}
 
 const TOPIC = /^[A-Za-z0-9._~-]+$/;
 
@@ -199,18 +211,26 @@ function view(page) {
     m(Page, { title: "Jobs", sub: m("span", { role: "status" }, countText(source)), actions: bulkButtons(page) }),
     m(Operations),
     m(SearchField, { filter, seen, onsearch: search }),
+    page.unknown.length ? m("p.field-error", { role: "alert" }, `Not understood: ${page.unknown.join(" ")}`) : null,
     m(StateTabs, { filter, counts: page.counts }),
     m(FilterBar, { filter, topics: page.topics, seen, onfilter: setQuery }),
+    needsTopic(filter) ? m(TopicChoice, { page: ["jobs"], query: filter }) : listView(page),
+    page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => reload(page) }) : null,
+  ];
+}
+
+function listView(page) {
+  const { source } = page;
+  return [
     m(Problem, { error: source.problem }),
     source.isPartial ? m("p.hint", "There are more than 10,000 topics: jobs of the others are not in this list. Choose a topic.") : null,
     m(".list-box",
       source.arrived ? m("button.arrived", { type: "button", onclick: () => reload(page) }, `${number(source.arrived)} new`) : null,
       [m(".list", { key: source.id }, m(VirtualList, {
-        label: "Jobs", columns: columns(), rows: source.isFirst ? null : rows, rowKey: keyOf, hasMore: source.hasMore, more: () => source.more(),
+        label: "Jobs", columns: columns(), rows: source.isFirst ? null : source.rows, rowKey: keyOf, hasMore: source.hasMore, more: () => source.more(),
         empty: emptyView(page), height: isNarrowScreen() ? 52 : 36, href: (job) => href(["jobs", job.topic, job.jobId]),
       }))]),
     source.isPaused ? m("p.notice", { role: "status" }, "Many jobs were looked at, and none matched. ", m("button", { type: "button", onclick: () => { source.isPaused = false; } }, "Search on")) : null,
-    page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => reload(page) }) : null,
   ];
 }
 

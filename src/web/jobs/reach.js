@@ -1,0 +1,29 @@
+// needsTopic(filter) and TopicChoice: a token that is limited to topics lists the jobs of one topic at a time.
+//
+//   m(TopicChoice, {page: ["jobs"], query})    links to the topics that the token reaches
+
+import { m } from "../lib.js";
+import { get, session } from "../api.js";
+import { href } from "../router.js";
+import { Problem } from "../parts/problem.js";
+
+export const needsTopic = (filter) => Boolean(session.access?.topics) && !filter.topic;
+
+export function TopicChoice() {
+  let topics = null;
+  let error = null;
+  return {
+    oninit: async () => {
+      try {
+        topics = (await get("/topics", { limit: 1000 })).body.topics.map((one) => one.topic);
+      } catch (problem) {
+        error = problem;
+      }
+      m.redraw();
+    },
+    view: ({ attrs: { page, query } }) =>
+      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to topics. It lists the jobs of one topic at a time."), m(Problem, { error }),
+        topics && !topics.length ? m("p", "None of its topics has jobs or settings now.") : null,
+        m("ul.topic-choice", (topics ?? []).map((topic) => m("li", m("a.button", { href: href(page, { ...query, topic }) }, topic))))),
+  };
+}
