@@ -9,6 +9,7 @@ from selenium.webdriver.common.keys import Keys
 from duepost import Duepost
 from patience import until
 from receiver import Answer, Receiver
+from tokens import TokenFile
 from world import JSON, count
 
 LATER = 86400  # s
@@ -390,3 +391,29 @@ def test_a_dead_job_of_hostile_text_is_only_text(browser, server, receiver, topi
     browser.await_text("<script>executed('answer')</script>", f'"{hostile}": "{hostile}"')
     browser.go("#/jobs?state=dead")
     browser.await_one(".vrow", hostile)
+
+
+# ---- tokens ----
+
+def test_a_token_that_is_limited_to_topics_chooses_one(browser, start, receiver):
+    tokens = TokenFile()
+    admin = tokens.add("admin")
+    shop = tokens.add("shop", scopes=["read"], topics="orders-*")
+    server = start("--breaker", "off", "--tokens", str(tokens.path), token=admin)
+    receiver.script("orders-eu", Answer(500))
+    bury(server, receiver, "orders-eu", 2)
+    server.schedule(topic="mail", jobId="secret", url=receiver.url(), delay=LATER)
+    browser.expect("401")
+    browser.open(server, "#/jobs")
+    browser.fill("Token", shop)
+    browser.press(Keys.ENTER)
+    browser.await_text("Choose a topic")
+    browser.click("link", "orders-eu")
+    browser.await_one("row", "orders-eu-0001")
+    browser.go("#/dead")
+    browser.click("link", "orders-eu")
+    browser.await_text("2 dead jobs")
+    button = browser.await_one("button", "Redrive all")
+    assert button.get_attribute("aria-disabled") == "true" and "admin" in button.get_attribute("title")
+    assert "secret" not in browser.text()
+    browser.driver.get("about:blank")
