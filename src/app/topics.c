@@ -18,7 +18,26 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
     return is_one;
 }
 
-static enum app_hold hold_of(const struct store_topic *topic)
+/* What the settings say about pull. has_room: workers may lease more jobs than they have. */
+struct pull_state {
+    bool is_pull, has_room;
+};
+
+static struct pull_state pull_state_of(const struct store_topic *topic)
+{
+    struct topic_settings settings;
+    struct pull_state state = {.is_pull = false};
+    if (!topic->settings.size ||
+        topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
+        return state;
+    state.is_pull = topic_settings_are_pull(&settings);
+    state.has_room = !settings.max_in_flight || topic->leased < settings.max_in_flight;
+    topic_settings_fini(&settings);
+    return state;
+}
+
+/* The store holds a pull topic until a worker comes. Then nothing else holds it. */
+static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)
         return APP_HOLD_NONE;
@@ -30,7 +49,9 @@ static enum app_hold hold_of(const struct store_topic *topic)
     default:
         if (topic->head.size)
             return APP_HOLD_LINE;
-        return topic->held_ms == STORE_TOPIC_HELD ? APP_HOLD_IN_FLIGHT : APP_HOLD_RATE;
+        if (topic->held_ms != STORE_TOPIC_HELD)
+            return APP_HOLD_RATE;
+        return pull.is_pull && pull.has_room ? APP_HOLD_NONE : APP_HOLD_IN_FLIGHT;
     }
 }
 
@@ -40,19 +61,9 @@ static struct slice job_id_of(struct slice id)
     return slice_cut(id, '/', &topic, &job_id) ? job_id : SLICE("");
 }
 
-static bool is_pull_topic(const struct store_topic *topic)
-{
-    struct topic_settings settings;
-    if (!topic->settings.size ||
-        topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
-        return false;
-    bool is_pull = topic_settings_are_pull(&settings);
-    topic_settings_fini(&settings);
-    return is_pull;
-}
-
 static struct app_topic app_topic_of(const struct app *app, const struct store_topic *topic)
 {
+    struct pull_state pull = pull_state_of(topic);
     return (struct app_topic){
         .name = topic->name,
         .settings = topic->settings,
@@ -65,10 +76,10 @@ static struct app_topic app_topic_of(const struct app *app, const struct store_t
         .dead = topic->dead,
         .due_ms = topic->due_ms,
         .now_ms = topic->now_ms,
-        .is_pull = is_pull_topic(topic),
+        .is_pull = pull.is_pull,
         .waiting = app->lease_board ? lease_board_waiting(app->lease_board, topic->name) : 0,
         .leased_ms = topic->leased_ms,
-        .hold = hold_of(topic),
+        .hold = hold_of(topic, pull),
         .head = job_id_of(topic->head),
         .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
         .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},

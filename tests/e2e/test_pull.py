@@ -360,3 +360,14 @@ def test_sentinels_and_clusters(kind, topic):
             server.stop()
     finally:
         group.stop()
+
+
+def test_a_pull_topic_is_held_by_its_limits_only(server, topic):
+    make_pull(server, topic, maxInFlight=2)
+    for job_id in "a", "b", "c":
+        server.schedule(topic=topic, jobId=job_id)
+    assert "heldBy" not in server.get(f"/topics/{topic}").expect(200)
+    jobs = lease(server, topic, max=2)
+    assert server.get(f"/topics/{topic}").expect(200)["heldBy"] == "maxInFlight"
+    end(server, "complete", topic, name(jobs[0])).expect(200)
+    assert "heldBy" not in server.get(f"/topics/{topic}").expect(200)
