@@ -18,7 +18,7 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
     return is_one;
 }
 
-/* What the settings say about pull. has_room: workers may lease more jobs than they have. */
+/* The part of the settings about pull. has_room: workers may lease more jobs than they have. */
 struct pull_state {
     bool is_pull, has_room;
 };
