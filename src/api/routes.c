@@ -80,11 +80,11 @@ static const struct route routes[] = {
     },
     {
         .path = "/access",
-        .methods = {{"GET", "GET /access", access_handle, REACH_CALLER}},
+        .methods = {{"GET", "GET /access", access_handle, REACH_CALLER, .body = BODY_NONE}},
     },
     {
         .path = "/tokens",
-        .methods = {{"GET", "GET /tokens", tokens_handle, REACH_ALL, SCOPE_ADMIN}},
+        .methods = {{"GET", "GET /tokens", tokens_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_NONE}},
     },
     {
         .path = "/cron",
