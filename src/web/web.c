@@ -138,11 +138,16 @@ static void write_error(struct buffer *body, const struct exchange_error *error)
 }
 
 static const struct route routes[] = {
-    {.path = "/", .methods = {{"GET", "GET /", index_handle, REACH_FREE}}},
-    {.path = "/docs", .methods = {{"GET", "GET /docs", docs_handle, REACH_FREE}}},
-    {.path = "/openapi.yaml", .methods = {{"GET", "GET /openapi.yaml", contract_handle, REACH_FREE}}},
-    {.path = "/web/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
-    {.path = "/web/:/:/:", .names = names_of_file, .methods = {{"GET", "GET /web", file_handle, REACH_FREE}}},
+    {.path = "/", .methods = {{"GET", "GET /", index_handle, REACH_FREE, .body = BODY_NONE}}},
+    {.path = "/docs", .methods = {{"GET", "GET /docs", docs_handle, REACH_FREE, .body = BODY_NONE}}},
+    {.path = "/openapi.yaml",
+     .methods = {{"GET", "GET /openapi.yaml", contract_handle, REACH_FREE, .body = BODY_NONE}}},
+    {.path = "/web/:/:",
+     .names = names_of_file,
+     .methods = {{"GET", "GET /web", file_handle, REACH_FREE, .body = BODY_NONE}}},
+    {.path = "/web/:/:/:",
+     .names = names_of_file,
+     .methods = {{"GET", "GET /web", file_handle, REACH_FREE, .body = BODY_NONE}}},
 };
 
 const struct dialect web_dialect = {
