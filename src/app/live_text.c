@@ -83,10 +83,14 @@ static bool take_word(struct slice *line, char *word, size_t size)
     return true;
 }
 
+/* Leaves id as it was if the next word is not an id. */
 static bool take_id(struct slice *line, char id[LIVE_ID_SIZE])
 {
-    return take_word(line, id, LIVE_ID_SIZE) && strlen(id) == LIVE_ID_SIZE - 1 &&
-           strspn(id, "0123456789abcdef") == LIVE_ID_SIZE - 1;
+    char word[LIVE_ID_SIZE];
+    if (!take_word(line, word, sizeof word) || strspn(word, "0123456789abcdef") != LIVE_ID_SIZE - 1)
+        return false;
+    memcpy(id, word, sizeof word);
+    return true;
 }
 
 static bool take_second(const struct reading *reading, struct slice *line, int64_t *second)

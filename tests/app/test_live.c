@@ -168,6 +168,8 @@ START_TEST(own_lines_and_nonsense_are_ignored)
     ck_assert_uint_eq(sums[0].accepted, 0);
     ck_assert(!hear("look 1\n", 1, looking));
     ck_assert(!hear("look\n", 1, looking));
+    ck_assert(hear("look " OTHER "\nlook 1\n", 1, looking));
+    ck_assert_str_eq(looking, OTHER);
 }
 END_TEST
 
