@@ -1,7 +1,6 @@
 // Pull topics: workers that wait, jobs they have leased, and how to start a worker.
 
 import { m } from "../lib.js";
-import { get, path } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
 import { follow, live } from "../live.js";
@@ -15,13 +14,12 @@ import { Time } from "../parts/time.js";
 import { TopicList } from "../topics/list.js";
 
 const READ_MS = 2000;
-const ASKED_MAX = 50; // topics that are asked for their oldest lease
 
 export default function Pull() {
   const list = new TopicList();
   const stops = [];
   return {
-    oninit: () => stops.push(repeat(() => load(list), READ_MS).stop, useClock(), follow()),
+    oninit: () => stops.push(repeat(() => list.load(), READ_MS).stop, useClock(), follow()),
     onremove: () => stops.forEach((stop) => stop()),
     view: () => {
       const rows = list.rows?.filter((row) => row.settings.delivery === "pull");
@@ -38,21 +36,13 @@ export default function Pull() {
 }
 Pull.title = "Pull topics";
 
-// The list of topics does not have the oldest leases.
-async function load(list) {
-  await list.load();
-  const topics = (list.rows ?? []).filter((row) => row.pull?.leases).slice(0, ASKED_MAX);
-  const answers = await Promise.all(topics.map((row) => get(path`/topics/${row.topic}`).catch(() => null)));
-  topics.forEach((row, i) => (row.pull = answers[i]?.body.pull ?? row.pull));
-}
-
 const figure = (name, title, of) => ({ name, title, isNumber: true, sort: (row) => of(row) ?? 0, view: (row) => (of(row) === undefined ? m("span.faint", "–") : number(of(row))) });
 
 const COLUMNS = [
   { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => row.topic },
-  figure("waiting", "Workers waiting", (row) => row.pull?.waiting),
-  figure("leases", "Leases", (row) => row.pull?.leases ?? row.jobs.leased),
-  { name: "oldest", title: "Oldest lease", view: (row) => (row.pull?.oldestLeaseAt ? m(Time, { at: row.pull.oldestLeaseAt, style: "ago" }) : m("span.faint", "–")) },
+  figure("waiting", "Workers waiting", (row) => row.workers?.waiting),
+  figure("leases", "Leases", (row) => row.workers?.leases ?? row.jobs.leased),
+  { name: "oldest", title: "Oldest lease", view: (row) => (row.workers?.oldestLeaseAt ? m(Time, { at: row.workers.oldestLeaseAt, style: "ago" }) : m("span.faint", "–")) },
   figure("ready", "Ready", (row) => row.jobs.ready),
   { name: "overdue", title: "Oldest overdue", view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
   figure("hour", "Delivered last hour", (row) => row.lastHour.delivered),

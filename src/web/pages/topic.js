@@ -87,7 +87,6 @@ function waiting(state) {
       m("dt", "Next due"), m("dd", oldestDueAt ? m(Time, { at: oldestDueAt, style: "relative" }) : "no job waits"),
       heldBy ? [m("dt", "Held"), m("dd", HELD_BY[heldBy] ?? heldBy, heldUntil ? [" Until ", m(Time, { at: heldUntil }), "."] : null)] : null,
       pauseReason ? [m("dt", "Reason"), m("dd", pauseReason)] : null,
-      state.pull ? [m("dt", "Workers"), m("dd", `${number(state.pull.waiting)} wait, ${number(state.pull.leases)} jobs are leased`, state.pull.oldestLeaseAt ? [", the oldest ", m(Time, { at: state.pull.oldestLeaseAt, style: "ago" })] : null)] : null,
       head ? [m("dt", "Head"), m("dd", m("a", { href: href(["jobs", topic, head]) }, head))] : null));
 }
 

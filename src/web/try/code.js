@@ -2,6 +2,8 @@
 //
 //   LANGUAGES            [{name: "curl", write: (job, {url, hasToken}) => text}]
 
+import { JsonText, jobText } from "./draft.js";
+
 export const LANGUAGES = [
   { name: "curl", write: curl },
   { name: "Python", write: python },
@@ -35,12 +37,25 @@ with urllib.request.urlopen(request) as answer:
 
 const PYTHON_WORDS = new Map([[null, "None"], [true, "True"], [false, "False"]]);
 
-export const pythonLiteral = (value) => literal(value, "", "    ", ",", (one) => PYTHON_WORDS.get(one) ?? JSON.stringify(one));
-export const jsonLiteral = (value, step) => literal(value, "", step, "", JSON.stringify);
+export const pythonLiteral = (value) =>
+  literal(value, "", "    ", ",", (one, indent) => (one instanceof JsonText ? indented(pythonOfJson(one.text), indent) : pythonWord(one)));
+export const jsonLiteral = (value, step) =>
+  literal(value, "", step, "", (one, indent) => (one instanceof JsonText ? indented(one.text, indent) : JSON.stringify(one)));
+
+const pythonWord = (value) => PYTHON_WORDS.get(value) ?? JSON.stringify(value);
+
+// Strings are written anew, because Python has other escapes. Numbers stay as they are: Python's have any size.
+const pythonOfJson = (text) => text.replace(/"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g, (token) => pythonWord(JSON.parse(token)));
+
+// No string of JSON contains a line break.
+const indented = (text, indent) => text.replaceAll("\n", `\n${indent}`);
+
+// Whether JavaScript's numbers would change the body.
+const isInexact = ({ body }) => body instanceof JsonText && /\d[\d.]{15,}/.test(body.text.replace(/"(?:[^"\\]|\\.)*"/g, ""));
 
 // Writes a JSON value: on one line if it fits, else each item on its own; `end` follows the last of them.
 function literal(value, indent, step, end, word) {
-  if (value === null || typeof value !== "object") return word(value);
+  if (value === null || typeof value !== "object" || value instanceof JsonText) return word(value, indent);
   const deeper = indent + step;
   const isList = Array.isArray(value);
   const items = isList
@@ -56,11 +71,14 @@ function node(job, { url, hasToken }) {
   const headers = hasToken
     ? '{ "Content-Type": "application/json", Authorization: `Bearer ${process.env.TOKEN}` }'
     : '{ "Content-Type": "application/json" }';
-  return `const job = ${jsonLiteral(job, "  ")};
+  const text = isInexact(job)
+    ? `const text = ${JSON.stringify(jobText(job))}; // numbers that JavaScript would round`
+    : `const text = JSON.stringify(${jsonLiteral(job, "  ")});`;
+  return `${text}
 const answer = await fetch(${JSON.stringify(url)}, {
   method: "POST",
   headers: ${headers},
-  body: JSON.stringify(job),
+  body: text,
 });
 console.log(answer.status, await answer.json());`;
 }

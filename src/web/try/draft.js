@@ -3,6 +3,7 @@
 //   newDraft(query)    a draft, with the members of query put in
 //   jobOf(draft)       {job, errors}: the job as an object; errors are [{field, detail}] of what the form can tell
 //   jobText(job)       the JSON that is sent
+//   JsonText           a body that is JSON, as it was typed: a JavaScript number would change 1.10 and 12345678901234567890
 
 const DEFAULTS = {
   topic: "hello", jobId: "", url: "https://example.com/hook", method: "POST", when: "delay", delay: "10s", dueAt: "",
@@ -37,16 +38,18 @@ export function jobOf(draft) {
   return { job, errors };
 }
 
-export const jobText = (job) => JSON.stringify(job);
-
-// A body that is JSON is sent as JSON, any other as text.
-export function bodyOf(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+export class JsonText {
+  constructor(text) {
+    this.text = text.trim();
   }
 }
+
+export const jobText = (job) => `{${Object.entries(job).map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`).join(",")}}`;
+
+const valueText = (value) => (value instanceof JsonText ? value.text : JSON.stringify(value));
+
+// A body that is JSON is sent as JSON, any other as text.
+export const bodyOf = (text) => (isJson(text) ? new JsonText(text) : text);
 
 export function isJson(text) {
   try {
