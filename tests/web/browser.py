@@ -38,7 +38,8 @@ window.executed = text => console.error("executed: " + text);
 for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = text => console.error("executed: " + name + " " + text);
 """
 
-# The visible elements of a role, in the order of the page. name: a text that the accessible name contains, or equals.
+# The visible elements of a role. name: a text that the accessible name contains, or equals. Those whose name begins with it come
+# first; otherwise the order is that of the page.
 FIND = """
 const SELECTORS = {
     button: "button, [role=button], input[type=submit], input[type=button]",
@@ -60,8 +61,10 @@ const referred = element => (element.getAttribute("aria-labelledby") || "").spli
 const names = element => [element.getAttribute("aria-label"), ...referred(element), ...labels(element), element.title, element.placeholder,
     role === "field" ? "" : element.innerText, element.value && role === "button" ? element.value : ""].map(squeeze);
 const fits = text => exact ? text === name : text.toLowerCase().includes(name.toLowerCase());
-return [...(root || document).querySelectorAll(SELECTORS[role] || role)].filter(element =>
-    isVisible(element) && (name === null || names(element).some(fits)));
+const begins = element => name !== null && names(element).some(text => text.startsWith(name));
+return [...(root || document).querySelectorAll(SELECTORS[role] || role)]
+    .filter(element => isVisible(element) && (name === null || names(element).some(fits)))
+    .sort((one, other) => begins(other) - begins(one));
 """
 
 
@@ -76,6 +79,7 @@ class Browser:
         service = Service(DRIVER, log_path=str(self.profile / "driver.log"), env={**os.environ, "TZ": "Europe/Berlin", "HOME": str(self.profile)})
         self.driver = webdriver.Chrome(service=service, options=options)
         self.driver_pid = service.process.pid
+        self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
         self.driver.set_page_load_timeout(30 * SLOW)
         self.driver.set_script_timeout(60 * SLOW)
         self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
@@ -107,20 +111,23 @@ class Browser:
         self.command("Network.clearBrowserCache")
         self.size(1440, 900)
         self.theme("light")
-        self.expected, self.requests, self.bytes = [], [], {}
         self.read_logs()
-        self.requests, self.bytes, self.messages = [], {}, []
+        self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
 
     # what the page did
 
     def read_logs(self):
         """Adds what was logged since the last call."""
-        self.messages = getattr(self, "messages", []) + self.driver.get_log("browser")
+        self.messages += self.driver.get_log("browser")
         for entry in self.driver.get_log("performance"):
             event = json.loads(entry["message"])["message"]
             parameters = event["params"]
             if event["method"] == "Network.requestWillBeSent":
                 self.requests.append((parameters["requestId"], parameters["request"]["method"], parameters["request"]["url"]))
+            elif event["method"] == "Network.requestServedFromCache":
+                self.cached.add(parameters["requestId"])
+            elif event["method"] == "Network.responseReceived" and parameters["response"].get("fromDiskCache"):
+                self.cached.add(parameters["requestId"])
             elif event["method"] == "Network.loadingFinished":
                 self.bytes[parameters["requestId"]] = parameters["encodedDataLength"]
 
@@ -128,6 +135,11 @@ class Browser:
         """The URLs that were asked for, in order."""
         self.read_logs()
         return [url for _, verb, url in self.requests if re.search(pattern, url) and method in (None, verb)]
+
+    def fetched(self, pattern=""):
+        """Those of them that the browser had not in its cache."""
+        self.read_logs()
+        return [url for request, _, url in self.requests if re.search(pattern, url) and request not in self.cached]
 
     def transferred(self):
         """{url: bytes, head included} of requests that have ended."""

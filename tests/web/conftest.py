@@ -30,12 +30,19 @@ def chromium():
 
 
 @pytest.fixture
-def browser(chromium, request):
-    """As on a first visit. A test that passed fails here if its page did what it must not."""
+def browser(chromium):
+    """As on a first visit."""
     chromium.reset()
-    yield chromium
-    if not getattr(request.node, "failed", False):
-        chromium.check()
+    return chromium
+
+
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs a test, which then fails if its page did what it must not. The test's servers still run at that time."""
+    arguments = pyfuncitem.funcargs
+    pyfuncitem.obj(**{name: arguments[name] for name in pyfuncitem._fixtureinfo.argnames})
+    if "browser" in arguments:
+        arguments["browser"].check()
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -76,13 +83,6 @@ def start():
 def data():
     """A data directory that outlives the processes of one test."""
     return scratch.directory("data")
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = (yield).get_result()
-    if report.failed:
-        item.failed = True
 
 
 # script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.

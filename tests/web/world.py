@@ -36,7 +36,7 @@ def open_breaker(server, topic):
     name, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/hook"
     try:
         for number in range(BREAKER_OPENS):
-            server.schedule(topic=topic, jobId=f"refused-{number}", url=url, retrySchedule=[3600])
+            server.schedule(topic=topic, jobId=f"refused-{number}", url=url, retrySchedule=[20 * 3600])
         until(lambda: any(one["receiver"] == name and one["state"] == "open" for one in server.get("/receivers").expect(200)["receivers"]),
               20, "the breaker is open")
     finally:

@@ -1,0 +1,33 @@
+"""The pages of the dashboard, and texts that each shows of a World."""
+
+PAGES = {
+    "overview": ("#/", ("Overview",)),
+    "topics": ("#/topics", ("orders", "orders-eu", "mail", "render")),
+    "topic": ("#/topics/orders-eu", ("orders-eu", "orders-*")),
+    "jobs": ("#/jobs", ("order-001", "frame-0", "slow-1")),
+    "jobs-of-a-state": ("#/jobs?state=dead&topic=invoices", ("invoice-3",)),
+    "delayed-job": ("#/jobs/orders/order-001", ("order-001", "tenant-1", '"total"')),
+    "leased-job": ("#/jobs/slow/slow-0", ("slow-0",)),
+    "held-job": ("#/jobs/mail/mail-1", ("mail-1", "paused")),
+    "dead-job": ("#/jobs/invoices/gone", ("gone", "410", "no longer here")),
+    "delivered-job": ("#/jobs/orders/done-1", ("done-1", "delivered")),
+    "pulled-job": ("#/jobs/render/frame-0", ("frame-0",)),
+    "missing-job": ("#/jobs/orders/never-was", ("never-was",)),
+    "dead": ("#/dead", ("500", "410")),
+    "schedules": ("#/schedules", ("daily", "hourly")),
+    "schedule": ("#/schedules/reports/daily", ("daily", "Europe/Berlin")),
+    "groups": ("#/groups", ("shops",)),
+    "receivers": ("#/receivers", ("127.0.0.1:",)),
+    "pull": ("#/pull", ("render", "thumbs")),
+    "tokens": ("#/tokens", ("token",)),
+    "try": ("#/try", ("curl",)),
+    "elsewhere": ("#/no/such/page", ()),
+}
+
+
+def show(browser, server, page):
+    """Opens a page and waits for its texts."""
+    route, texts = PAGES[page]
+    browser.open(server, route)
+    browser.await_one("h1, h2")
+    browser.await_text(*texts)

@@ -1,0 +1,114 @@
+"""Texts that others write are shown as text, whatever is in them."""
+
+import json
+import urllib.parse
+
+import pytest
+
+from duepost import Duepost
+from patience import until
+from pull import end, lease_one, make_pull, name
+from receiver import Answer
+from world import JSON, group, recurring, settings
+import scratch
+
+# Each of them calls executed() where it is taken for HTML, a script or a link. The policy would block most of that, which fails the
+# test, too.
+TEXTS = [
+    "<img src=x onerror=executed('img')>",
+    "\"'><script>executed('script')</script>",
+    "</pre></textarea></title><svg onload=executed('svg')>",
+    "javascript:executed('link')",
+    "' onmouseover='executed(1)' style='position:fixed;inset:0",
+    "{{constructor.constructor('executed(1)')()}}${executed(2)}",
+]
+EVERYTHING = " ".join(TEXTS)
+
+# Elements that only a planted text can have made.
+PLANTED = """
+return [...document.querySelectorAll("[onerror], [onload], [onmouseover], [onclick], iframe, object, embed, script:not([src]), img[src=x], " +
+    "[href^='javascript:' i], [src^='javascript:' i], [formaction], base, form[action^='javascript:' i]")].map(one => one.outerHTML.slice(0, 200));
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """A server in which each text that a user, receiver or worker can set is hostile."""
+    from receiver import Receiver
+    answering = Receiver()
+    server = Duepost("--breaker", "off", "--history", f"sqlite:{scratch.file('history.sqlite')}")
+    url = answering.url("/" + urllib.parse.quote(TEXTS[1], safe="'()"))
+    answering.script("hostile", Answer(500, body=EVERYTHING.encode(), headers=(("X-Answer", TEXTS[0]),)))
+    settings(server, "hostile", pauseReason=TEXTS[0][:100], headers={"X-Set": TEXTS[1]}, url=url, maxInFlight=5)
+    for text in TEXTS:
+        members = {"url": url, "body": {text: [text, {"deep": text}]}, "labels": [text[:60]], "headers": {"X-Header": text}}
+        server.schedule(topic="hostile", jobId=text, delay=3600, **members)
+        server.schedule(topic="hostile", jobId="dead" + text, retry=0, **members)
+    server.schedule(topic="hostile", jobId="string", delay=3600, url=url, body=EVERYTHING)
+    make_pull(server, "of-worker")
+    server.schedule(topic="of-worker", jobId=TEXTS[0], body=EVERYTHING)
+    end(server, "bury", "of-worker", name(lease_one(server, "of-worker"), error=EVERYTHING[:256])).expect(200)
+    recurring(server, "hostile", urllib.parse.quote(TEXTS[0], safe=""), cron="0 4 * * *", job={"url": url, "body": EVERYTHING})
+    group(server, "hostile", **{"north": {"url": url, "headers": {"X-Header": TEXTS[1]}}})
+    for text in TEXTS:
+        server.wait_for_state("hostile", urllib.parse.quote("dead" + text, safe=""), "dead")
+    yield server
+    server.stop()
+    answering.stop()
+
+
+def path(text):
+    return urllib.parse.quote(text, safe="")
+
+
+ROUTES = {
+    "overview": ("#/", ()),
+    "topics": ("#/topics", ("hostile",)),
+    "topic": ("#/topics/hostile", ()),
+    "jobs": ("#/jobs?state=delayed", TEXTS),
+    "dead": ("#/dead", ()),
+    "dead-jobs": ("#/jobs?state=dead", ("dead" + TEXTS[0],)),
+    "worker": (f"#/jobs/of-worker/{path(TEXTS[0])}", (EVERYTHING[:100],)),
+    "string": ("#/jobs/hostile/string", TEXTS[:3]),
+    "schedules": ("#/schedules", (TEXTS[0],)),
+    "schedule": (f"#/schedules/hostile/{path(TEXTS[0])}", (TEXTS[0],)),
+    "groups": ("#/groups", ("hostile",)),
+    "receivers": ("#/receivers", ()),
+    "pull": ("#/pull", ("of-worker",)),
+    "search": (f"#/jobs?topic={path(TEXTS[0])}&idPrefix={path(TEXTS[1])}&label={path(TEXTS[2])}", ()),
+    "other-topic": (f"#/topics/{path(TEXTS[0])}", ()),
+    "other-page": (f"#/{path(TEXTS[1])}", ()),
+    **{f"job-{number}": (f"#/jobs/hostile/{path(text)}", (text,)) for number, text in enumerate(TEXTS)},
+    **{f"dead-job-{number}": (f"#/jobs/hostile/{path('dead' + text)}", (text,)) for number, text in enumerate(TEXTS)},
+}
+
+
+@pytest.mark.parametrize("page", ROUTES)
+def test_hostile_text_is_text(browser, hostile, page):
+    route, texts = ROUTES[page]
+    browser.expect("the server responded with a status of (400|404)") if page in ("search", "other-topic", "other-page") else None
+    browser.open(hostile, route)
+    browser.await_one("h1, h2")
+    browser.await_text(*texts)
+    browser.script("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert browser.script(PLANTED) == []
+    browser.check()
+
+
+def test_an_answer_of_a_receiver_is_text(browser, hostile):
+    browser.open(hostile, f"#/jobs/hostile/{path('dead' + TEXTS[0])}")
+    browser.await_one("h1, h2")
+    if TEXTS[4] not in browser.text():
+        until(lambda: browser.script("document.querySelectorAll('details').forEach(one => { one.open = true }); return true"), 1, "open")
+    browser.await_text(TEXTS[4])
+    assert browser.script(PLANTED) == []
+
+
+def test_what_is_typed_is_text(browser, hostile):
+    """The page that composes a job shows the same as programs."""
+    browser.open(hostile, "#/try")
+    browser.await_one("h1, h2")
+    for field in ("topic", "job ID", "body"):
+        if browser.all("field", field):
+            browser.fill(field, TEXTS[1])
+    assert browser.script(PLANTED) == []

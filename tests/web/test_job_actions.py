@@ -1,0 +1,71 @@
+"""Actions for a job on its page, and for a thousand in the list."""
+
+import json
+
+from patience import until
+from receiver import Answer
+from selenium.webdriver.common.keys import Keys
+from world import count
+
+MANY = 1000
+
+
+def add(world, topic, job_id="one", **members):
+    members = {"url": world.receiver.url(), "delay": 3600, **members}
+    return world.server.schedule(topic=topic, jobId=job_id, **members)
+
+
+def show(browser, world, topic, job_id="one"):
+    browser.open(world.server, f"#/jobs/{topic}/{job_id}")
+    browser.await_one("h1", job_id)
+
+
+def test_run_now(browser, world, topic):
+    add(world, topic)
+    show(browser, world, topic)
+    browser.click("button", "Run now", exact=True)
+    until(lambda: world.receiver.count(topic) == 1, 15, "it is delivered")
+    browser.await_text("delivered", seconds=15)
+
+
+def test_a_delivered_job_is_sent_again(browser, world, topic):
+    add(world, topic, delay=0)
+    until(lambda: count(world.server, state="delivered", topic=topic) == 1, 20, "it is in the history")
+    show(browser, world, topic)
+    browser.click("button", "Send again", exact=True)
+    until(lambda: world.receiver.count(topic) == 2, 15, "it is delivered again")
+
+
+def test_the_page_of_a_job_follows_its_life(browser, world, topic):
+    world.receiver.script(topic, Answer(503, body=b"database is locked"), 200)
+    add(world, topic, delay=2, retrySchedule=[4])
+    show(browser, world, topic)
+    browser.await_text("delayed")
+    browser.await_text("503", "database is locked", seconds=15)
+    browser.await_text("delivered", seconds=20)
+
+
+def test_the_search_of_the_head_finds_a_job(browser, world, topic):
+    add(world, topic, "wanted")
+    browser.open(world.server, "#/topics")
+    browser.await_one("h1")
+    browser.press("/")
+    browser.press(f"{topic}/wanted", Keys.ENTER)
+    browser.await_one("h1", "wanted")
+    assert browser.route() == f"#/jobs/{topic}/wanted"
+
+
+def fill_with(world, topic, **members):
+    text = "\n".join(json.dumps({"topic": topic, "jobId": f"job-{number:04}", "url": world.receiver.url(), **members}) for number in range(MANY))
+    world.server.request("POST", "/jobs", text, {"Content-Type": "application/x-ndjson"}, check=False).expect(207)
+
+
+def test_a_thousand_jobs_are_cancelled(browser, world, topic):
+    fill_with(world, topic, delay=3600)
+    browser.open(world.server, f"#/jobs?topic={topic}&state=delayed")
+    browser.click("button", "Cancel all")
+    dialog = browser.await_one("dialog")
+    browser.await_text("1,000 jobs match")
+    browser.click("button", "1,000 jobs", root=dialog)
+    browser.await_text("Done: 1,000 jobs", seconds=40)
+    assert count(world.server, topic=topic) == 0

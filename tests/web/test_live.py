@@ -1,0 +1,59 @@
+"""The page follows what happens while it is seen, and rests while it is hidden."""
+
+import re
+import time
+
+from patience import until
+from redis_server import free_port, release_port
+
+LOST = "No connection since"
+QUIET = 3.5  # s in which a page that is not seen would have asked three times
+
+
+def requests_of(server):
+    """Requests that the server has answered, but for those of metrics."""
+    text = server.get("/metrics").body.decode()
+    return sum(int(number) for label, number in re.findall(r'^duepost_http_request_seconds_count\{([^}]*)\} (\d+)$', text, re.M)
+               if "/metrics" not in label)
+
+
+def test_a_job_arrives_while_one_looks(browser, start, receiver, topic):
+    server = start()
+    browser.open(server)
+    browser.await_text("curl")  # the first page without jobs says how to make one
+    server.schedule(topic=topic, jobId="first", url=receiver.url(), delay=3600)
+    browser.await_text(topic)
+
+
+def test_a_hidden_tab_asks_for_nothing(browser, world):
+    browser.open(world.server)
+    browser.await_text("Delayed")
+    page = browser.driver.current_window_handle
+    count = len(browser.requested("/overview"))
+    until(lambda: len(browser.requested("/overview")) >= count + 2, 10, "a seen tab asks again and again", 0.1)
+    browser.driver.switch_to.new_window("tab")
+    time.sleep(1)  # what was under way
+    before = requests_of(world.server)
+    time.sleep(QUIET)
+    assert requests_of(world.server) == before
+    browser.driver.close()
+    browser.driver.switch_to.window(page)
+    browser.await_true("document.visibilityState === 'visible'")
+    until(lambda: requests_of(world.server) > before, 10, "a tab that is seen again asks", 0.1)
+
+
+def test_a_lost_connection_is_said_and_comes_back(browser, start, data, receiver, topic):
+    port = free_port()
+    release_port(port)
+    address = f"127.0.0.1:{port}"
+    server = start(listen=address, data=data)
+    server.schedule(topic=topic, jobId="before", url=receiver.url(), delay=3600)
+    browser.expect("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED", "503")
+    browser.open(server)
+    browser.await_text(topic)
+    server.kill()
+    browser.await_text(LOST)
+    again = start(listen=address, data=data)
+    again.schedule(topic=topic + "-again", jobId="after", url=receiver.url(), delay=3600)
+    browser.await_no_text(LOST)
+    browser.await_text(topic + "-again")

@@ -1,0 +1,57 @@
+"""Each page, in both themes and at the widths of a desk, a laptop and a telephone."""
+
+import pytest
+
+import axe
+from pages import PAGES, show
+from patience import until
+
+WIDTHS = (1440, 1024, 390)
+
+MISSING_JOB = "404"  # the browser logs each answer that is an error
+
+# Elements that are wider than the page, which would scroll to the side.
+TOO_WIDE = """
+const width = document.documentElement.clientWidth;
+if (document.scrollingElement.scrollWidth <= width) return [];
+return [...document.querySelectorAll("body *")].filter(one => one.getBoundingClientRect().right > width + 1).slice(0, 5)
+    .map(one => one.outerHTML.slice(0, 150));
+"""
+
+
+@pytest.fixture
+def page(request, browser):
+    if request.param in ("missing-job", "elsewhere"):
+        browser.expect(MISSING_JOB)
+    return request.param
+
+
+every_page = pytest.mark.parametrize("page", PAGES, indirect=True)
+
+
+@every_page
+def test_a_page_is_accessible(browser, world, page):
+    text = axe.source()
+    found = {}
+    browser.theme("light", motion="reduce")
+    show(browser, world.server, page)
+    for theme in ("light", "dark"):
+        browser.theme(theme, motion="reduce")
+        found[theme] = axe.faults(browser, text)
+    assert found == {"light": [], "dark": []}, "\n".join(f"{theme}: {fault}" for theme in found for fault in found[theme])
+
+
+@every_page
+def test_a_page_fits_each_width(browser, world, page):
+    for width in WIDTHS:
+        browser.size(width, 800)
+        show(browser, world.server, page)
+        until(lambda: browser.script(TOO_WIDE) == [], 2, lambda: f"at {width} pixels too wide: {browser.script(TOO_WIDE)}", 0.05)
+
+
+@every_page
+def test_a_page_has_a_title_of_its_own(browser, world, page):
+    show(browser, world.server, page)
+    browser.await_true("document.title.length > 0 && document.documentElement.lang.length > 0")
+    assert len(browser.all("main")) == 1
+    assert len(browser.all("h1")) == 1, browser.text()
