@@ -416,8 +416,6 @@ static void check_history(struct query_reading *reading)
     if (list->states & ~(unsigned)ENDED_STATES)
         add_source_error(reading, PARAMETER_STATE,
                          "must be dead, delivered, cancelled or any with source=history");
-    if (list->host.size)
-        add_source_error(reading, PARAMETER_URL_HOST, "cannot be combined with source=history");
     if (count_words(list->reasons) > WORDS_MAX)
         add_source_error(reading, PARAMETER_REASON, "must have at most 16 words with source=history");
     if (count_words(list->statuses) > WORDS_MAX)

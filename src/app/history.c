@@ -56,6 +56,7 @@ static struct history_filter filter_of(const struct app_list *list)
         .topic = list->topic,
         .label = list->label,
         .id_prefix = list->id_prefix,
+        .host = list->host,
         .reasons = list->reasons,
         .statuses = list->statuses,
         .after_ms = list->after_ms,

@@ -33,8 +33,8 @@ struct app_list {
     bool is_of_history;     /* the jobs that have ended, from the history instead of Redis */
     bool is_newest_first;   /* leased jobs are in the order of their ids */
     struct slice topic;     /* empty for all; required for delivered and cancelled jobs of Redis */
-    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all. Not
-                               for the history */
+    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all.
+                               The history knows the job's own url only */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
      * attempt, such as 503, or such as 5xx for all that begin with this digit. */

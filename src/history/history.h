@@ -128,6 +128,7 @@ struct history_filter {
     struct slice topic; /* exact name */
     struct slice label;
     struct slice id_prefix; /* beginning of the jobId */
+    struct slice host;      /* of the job's own url, in lower case, with or without its port */
     /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as
      * 503, or such as 5xx for all that begin with this digit. */
     struct slice reasons, statuses;

@@ -68,7 +68,7 @@ unsigned window_states(const struct history_filter *filter)
 
 static bool has_conditions(const struct history_filter *filter)
 {
-    return filter->reasons.size || filter->statuses.size;
+    return filter->reasons.size || filter->statuses.size || filter->host.size;
 }
 
 bool window_is_covered(const struct window *window)
@@ -242,6 +242,33 @@ static void put_words(struct window_sql *sql, struct slice words,
     put_sql(sql, ")");
 }
 
+/* Appends the condition that the url begins with this scheme and host, and that the host or its port ends
+ * there. */
+static void put_origin(struct window_sql *sql, const char *scheme, struct slice host)
+{
+    int64_t begin = (int64_t)strlen(scheme) + 1, length = count_characters(host);
+    put_sql(sql, "(substr(lower(j.url),1,");
+    put_number(sql, begin - 1);
+    buffer_printf(&sql->text, ")='%s' AND substr(lower(j.url),", scheme);
+    put_number(sql, begin);
+    put_sql(sql, ",");
+    put_number(sql, length);
+    put_sql(sql, ")=");
+    put_text(sql, host);
+    put_sql(sql, " AND substr(j.url,");
+    put_number(sql, begin + length);
+    put_sql(sql, ",1) IN ('','/','?','#',':'))");
+}
+
+static void put_host(struct window_sql *sql, struct slice host)
+{
+    put_sql(sql, " AND (");
+    put_origin(sql, "http://", host);
+    put_sql(sql, " OR ");
+    put_origin(sql, "https://", host);
+    put_sql(sql, ")");
+}
+
 static void put_states(struct window_sql *sql, const struct history_filter *filter)
 {
     unsigned states = window_states(filter);
@@ -287,6 +314,8 @@ static void put_conditions(struct window_sql *sql, const struct window *window)
         put_sql(sql, ")=");
         put_text(sql, filter->id_prefix);
     }
+    if (filter->host.size)
+        put_host(sql, filter->host);
     if (filter->reasons.size)
         put_words(sql, filter->reasons, put_reason);
     if (filter->statuses.size)

@@ -151,8 +151,22 @@ def test_lists_of_all_outcomes(keeper, receiver, topic):
     assert ids(keeper, source="history", topic=topic) == ["d1", "x1", "x2", "c1"]
 
 
+def test_lists_of_a_receiver(keeper, receiver, topic):
+    deliver(keeper, receiver, topic, "a")
+    bury(keeper, receiver, topic, "b")
+    keeper.schedule(topic=topic, jobId="c", url="https://Hooks.example:8443?x=http://127.0.0.1/", delay=3600)
+    keeper.cancel(topic, "c").expect(200)
+    until(lambda: count(keeper, state="any", topic=topic)["count"] == 3, 15, "all are in the history")
+    host = receiver.url().split("/")[2]
+    for text, found in ((host, ["a", "b"]), (host.split(":")[0], ["a", "b"]), ("127.0.0", []), ("hooks.EXAMPLE", ["c"]),
+                        ("hooks.example:8443", ["c"]), ("hooks.example:844", []), ("%", [])):
+        assert ids(keeper, state="any", topic=topic, urlHost=text) == found, text
+        assert count(keeper, state="any", topic=topic, urlHost=text)["count"] == len(found)
+    assert ids(keeper, state="dead", source="history", topic=topic, urlHost=host) == ["b"]
+
+
 @pytest.mark.parametrize("query, field", [
-    ("state=ready&source=history", "state"), ("state=any&source=redis", "state"), ("state=any&urlHost=h", "urlHost"),
+    ("state=ready&source=history", "state"), ("state=any&source=redis", "state"), ("state=any&urlHost=a/b", "urlHost"),
     ("source=both", "source"), ("state=any&cursor=h.1.2", "cursor"), ("state=any&cursor=MTo", "cursor"),
     ("state=dead&cursor=h.1.2.3", "cursor"), ("state=delivered&source=redis", "topic"),
     ("state=any&reason=" + ",".join(["gone"] * 17), "reason"), ("state=any&lastStatus=" + ",".join(["5xx"] * 17), "lastStatus"),

@@ -227,6 +227,12 @@ START_TEST(lists_keep_to_their_filters)
         {{.statuses = SLICE("timeout")}, "c1"},
         {{.statuses = SLICE("503"), .topic = SLICE("mail")}, ""},
         {{.reasons = SLICE("gone"), .states = 1u << JOB_STATE_DELIVERED}, ""},
+        {{.host = SLICE("shop.example")}, "c1 b_2 a3 b1 a2 a1"},
+        {{.host = SLICE("shop.exampl")}, ""},
+        {{.host = SLICE("shop.example:443")}, ""},
+        {{.host = SLICE("shop_example")}, ""},
+        {{.host = SLICE("shop.example"), .id_prefix = SLICE("a"), .topic = SLICE("mail")}, "a3"},
+        {{.host = SLICE("shop.example"), .label = SLICE("red"), .statuses = SLICE("5xx")}, "a2"},
         {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000}, "a3 b1"},
         {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000, .id_prefix = SLICE("a")}, "a3"},
     };
