@@ -93,7 +93,8 @@ const Rail = {
   view: () =>
     m("nav.rail", { "aria-label": "Pages" },
       m("a.brand", { href: href(), "aria-label": "duepost, overview" }, m("img", { src: new URL("./icon.svg", import.meta.url).href, alt: "", width: 24, height: 24 }), m("span", "duepost")),
-      m("ul", routes.filter((one) => one.name).map(railItem))),
+      m("ul", routes.filter((one) => one.name).map(railItem),
+        m("li.to-docs", m("a", { href: "docs", title: "The contract of the API" }, m(Icon, { name: "docs" }), m("span", "API"))))),
 };
 
 function railItem(one) {
