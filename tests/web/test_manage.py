@@ -1,10 +1,12 @@
 """The pages of topics, schedules, groups, receivers, pull topics and tokens."""
 
+import json
+
 import pytest
 
 from patience import until
 from tokens import TokenFile
-from world import open_breaker, recurring, settings
+from world import group, open_breaker, recurring, settings
 
 LATER = 86400  # s
 
@@ -19,6 +21,11 @@ def server(browser, start):
 def own_settings(server, topic):
     answer = server.get(f"/topics/{topic}").expect(200)
     return {name: value for name, value in answer["settings"].items() if answer["from"][name] == "topic"}
+
+
+def await_arrivals(receiver, number):
+    until(lambda: len(receiver.arrivals) >= number, 20, f"{number} requests")
+    return receiver.arrivals
 
 
 # ---- topics ----
@@ -77,6 +84,38 @@ def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
     browser.expect(" 400 ")
 
 
+def test_hidden_headers_stay_when_another_is_added(browser, server, receiver):
+    settings(server, "orders", headers={"Authorization": "Bearer s3cret", "X-Old": "old"})
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Headers")
+    browser.fill("Headers", '{"Authorization": "***", "X-New": "new"}')
+    browser.click("button", "Save")
+    until(lambda: set(own_settings(server, "orders")["headers"]) == {"Authorization", "X-New"}, 10, "the headers are changed")
+    server.schedule(topic="orders", jobId="sent", url=receiver.url())
+    [arrival] = await_arrivals(receiver, 1)
+    assert arrival.headers["authorization"] == "Bearer s3cret" and arrival.headers["x-new"] == "new" and "x-old" not in arrival.headers
+
+
+def test_the_burst_of_a_rate_is_removed(browser, server):
+    settings(server, "orders", rate={"jobs": 10, "per": 1, "burst": 5})
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Rate")
+    browser.fill("Rate", "10/1")
+    browser.click("button", "Save")
+    until(lambda: own_settings(server, "orders") == {"rate": {"jobs": 10, "per": 1, "burst": 1}}, 10, "the burst is that without one")
+
+
+def test_a_change_of_others_is_not_overwritten_unseen(browser, server):
+    settings(server, "orders", timeout=20)
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Timeout")
+    settings(server, "orders", timeout=30)
+    browser.fill("Timeout", "1m")
+    browser.click("button", "Save")
+    browser.await_text("Somebody else has changed this setting")
+    assert own_settings(server, "orders") == {"timeout": 30}
+
+
 # ---- schedules ----
 
 def test_a_cron_expression_is_explained_as_one_types(browser, server):
@@ -120,6 +159,57 @@ def test_a_schedule_is_run_paused_changed_and_deleted(browser, server):
     browser.expect(" 404 ")
 
 
+def test_an_edit_of_a_schedule_keeps_hidden_values(browser, server, receiver):
+    recurring(server, "reports", "daily", cron="0 4 * * *",
+              job={"url": receiver.url("/hook?key=s3cret"), "headers": {"Authorization": "Bearer s3cret"}, "body": {"kind": "daily"}})
+    browser.open(server, "#/schedules/reports/daily")
+    browser.click("button", "Change")
+    browser.fill("Times", "every so often")
+    browser.fill("Every", "2h")
+    browser.click("button", "Save")
+    until(lambda: server.get("/schedules/reports/daily").expect(200).get("every") == 7200, 10, "it is changed")
+    browser.await_none("dialog")
+    browser.click("button", "Run now")
+    [arrival] = await_arrivals(receiver, 1)
+    assert arrival.headers["authorization"] == "Bearer s3cret" and arrival.target == "/hook?key=s3cret"
+
+
+def test_the_jobs_of_a_schedule_are_linked(browser, server):
+    recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/", "retrySchedule": [3600]})
+    browser.open(server, "#/schedules/reports/daily")
+    browser.await_text("None that waits")
+    browser.click("button", "Run now")
+    browser.click("link", "daily~run-")
+    browser.await_one("heading", "daily~run-")
+
+
+def test_a_schedule_whose_deletion_is_undone_stays_on_the_page(browser, server):
+    recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/"})
+    browser.open(server, "#/schedules/reports/daily")
+    browser.click("button", "Delete")
+    browser.click("button", "Undo")
+    browser.await_none("button", "Undo")
+    assert browser.route() == "#/schedules/reports/daily"
+    browser.await_one("heading", "daily", exact=True)
+    assert server.get("/schedules/reports/daily").expect(200)
+
+
+def test_a_limited_token_sees_the_schedules_of_its_topics(browser, start):
+    tokens = TokenFile()
+    shop = tokens.add("shop", scopes=["schedule", "read"], topics="orders-*")
+    server = start("--tokens", str(tokens.path), token=tokens.add("ops"))
+    for topic in "orders-eu", "mail":
+        recurring(server, topic, f"of-{topic}", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/"})
+    server.schedule(topic="orders-eu", url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/schedules")
+    browser.fill("Token", shop)
+    browser.click("button", "Log in")
+    browser.await_one("link", "of-orders-eu")
+    browser.await_no_text("of-mail")
+    browser.driver.get("about:blank")
+    browser.expect(" 401 ")
+
+
 # ---- groups, receivers, pull topics, tokens ----
 
 def test_a_group_is_made_changed_and_deleted(browser, server):
@@ -137,6 +227,21 @@ def test_a_group_is_made_changed_and_deleted(browser, server):
     browser.click("button", "Delete shops")
     until(lambda: server.request("GET", "/groups/shops").status == 404, 15, "it is deleted")
     browser.await_text("No groups yet")
+
+
+def test_an_edit_of_a_group_keeps_hidden_values(browser, server, receiver):
+    group(server, "shops", north={"url": receiver.url("/north?key=s3cret"), "headers": {"Authorization": "Bearer s3cret"}}, south={"url": receiver.url("/south")})
+    browser.open(server, "#/groups")
+    browser.click("button", "Change shops")
+    shown = browser.await_one("field", "Endpoints").get_attribute("value")
+    assert "s3cret" not in shown
+    browser.fill("Endpoints", json.dumps({**json.loads(shown), "south": {"url": receiver.url("/south"), "method": "PUT"}}))
+    browser.click("button", "Save")
+    until(lambda: server.get("/groups/shops").expect(200)["endpoints"]["south"].get("method") == "PUT", 10, "it is changed")
+    server.schedule(topic="orders", group="shops", body={})
+    south, north = sorted(await_arrivals(receiver, 2), key=lambda arrival: arrival.target, reverse=True)
+    assert north.target == "/north?key=s3cret" and north.headers["authorization"] == "Bearer s3cret"
+    assert south.target == "/south" and south.method == "PUT"
 
 
 def test_jobs_are_let_through_to_a_receiver(browser, start):

@@ -1,7 +1,8 @@
 // A dialog that makes or changes a group: its endpoints as JSON.
 
 import { m } from "../lib.js";
-import { ApiError, path, put } from "../api.js";
+import { ApiError, patch, path, put } from "../api.js";
+import { changesOf } from "../changes.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field, Form, faultOf } from "../parts/form.js";
 import { Raw, parseRaw } from "../parts/raw.js";
@@ -23,7 +24,9 @@ export function GroupDialog({ attrs: { group, etag, onclose } }) {
     isBusy = true;
     error = null;
     try {
-      await put(path`/groups/${name.trim()}`, { endpoints: read.value ?? {} }, group ? { ifMatch: etag } : { headers: { "If-None-Match": "*" } });
+      const where = path`/groups/${name.trim()}`;
+      if (group) await patch(where, { endpoints: changesOf(group.endpoints, read.value ?? {}) }, { ifMatch: etag });
+      else await put(where, { endpoints: read.value ?? {} }, { headers: { "If-None-Match": "*" } });
       toast(`${name.trim()} is saved.`);
       onclose(true);
     } catch (problem) {
@@ -37,6 +40,6 @@ export function GroupDialog({ attrs: { group, etag, onclose } }) {
       m(Dialog, { title: group ? `Group ${group.group}` : "New group", onclose: () => onclose(false), isWide: true },
         m(Form, { onsubmit, error, isBusy, oncancel: () => onclose(false) },
           group ? null : m(Field, { label: "Name", value: name, isRequired: true, oninput: (typed) => (name = typed), help: "As a topic: letters, digits, . _ -" }),
-          m(Raw, { label: "Endpoints", rows: 12, text, error: fault ?? faultOf(error, "endpoints"), oninput: (typed) => (text = typed), help: group ? "By name. Masked values (***) are refused: type headers and queries of urls anew." : "By name: url, and if needed method and headers." }))),
+          m(Raw, { label: "Endpoints", rows: 12, text, error: fault ?? faultOf(error, "endpoints"), oninput: (typed) => (text = typed), help: group ? "By name. *** stands for hidden values: what you leave so stays." : "By name: url, and if needed method and headers." }))),
   };
 }

@@ -4,7 +4,7 @@ import { m } from "../lib.js";
 import { get, path, whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { repeat } from "../repeat.js";
-import { go, href } from "../router.js";
+import { go, href, route } from "../router.js";
 import { Json } from "../parts/json.js";
 import { Button, Card, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
@@ -12,6 +12,7 @@ import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { pause, remove, runNow } from "../schedules/act.js";
 import { ScheduleDialog } from "../schedules/form.js";
+import { Occurrences } from "../schedules/occurrences.js";
 import { outcome, timesText } from "../schedules/outcome.js";
 
 const READ_MS = 3000;
@@ -45,6 +46,9 @@ async function load(page) {
   }
 }
 
+// Five seconds after a click on Delete one may be on another page.
+const isShown = (page) => route.segments[1] === page.topic && route.segments[2] === page.scheduleId;
+
 function actions(page) {
   const { schedule, reload } = page;
   const why = whyNot("schedule", page.topic);
@@ -52,7 +56,7 @@ function actions(page) {
     m(Button, { whyNot: why, icon: "play", onclick: () => runNow(schedule).then(reload) }, "Run now"),
     m(Button, { whyNot: why, onclick: () => pause(schedule, !schedule.paused).then(reload) }, schedule.paused ? "Resume" : "Pause"),
     m(Button, { whyNot: why, onclick: () => (page.isEdited = true) }, "Change"),
-    m(Button, { kind: "danger", whyNot: whyNot("cancel", page.topic) ?? why, onclick: () => remove(schedule).then(() => go(["schedules"])) }, "Delete"),
+    m(Button, { kind: "danger", whyNot: whyNot("cancel", page.topic) ?? why, onclick: () => remove(schedule).then((isDeleted) => isDeleted && isShown(page) && go(["schedules"])) }, "Delete"),
   ];
 }
 
@@ -69,5 +73,7 @@ const content = (schedule) => [
         schedule.endAt ? [m("dt", "End"), m("dd", m(Time, { at: schedule.endAt }))] : null)),
     m(Card, { title: "Next", class: "half", actions: m("a", { href: href(["jobs"], { topic: schedule.topic, idPrefix: `${schedule.scheduleId}~` }) }, "Its jobs") },
       schedule.next.length ? m("ol", schedule.next.map((at) => m("li", m(Time, { at }), m("span.sub", " ", m(Time, { at, style: "until" }))))) : m("p.sub", schedule.paused ? "It is paused." : "It has no more times."))),
-  m(Card, { title: "Job" }, m(Json, { value: schedule.job ?? {}, label: "The job" })),
+  m(".cards",
+    m(Card, { title: "Job", class: "half" }, m(Json, { value: schedule.job ?? {}, label: "The job" })),
+    m(Card, { title: "Its latest jobs", class: "half" }, m(Occurrences, { schedule }))),
 ];

@@ -1,7 +1,7 @@
 // Schedules: when they fire next, and how the last time ended.
 
 import { m } from "../lib.js";
-import { get, whyNot } from "../api.js";
+import { whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { repeat } from "../repeat.js";
 import { go, href } from "../router.js";
@@ -14,6 +14,7 @@ import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { pause, runNow } from "../schedules/act.js";
 import { ScheduleDialog } from "../schedules/form.js";
+import { readSchedules } from "../schedules/list.js";
 import { outcome, timesText } from "../schedules/outcome.js";
 
 const READ_MS = 5000;
@@ -35,7 +36,7 @@ export default function Schedules() {
         m(Table, {
           label: "Schedules", rows: page.rows && shown(page), rowKey: (row) => `${row.topic}/${row.scheduleId}`, href: (row) => href(["schedules", row.topic, row.scheduleId]), columns: columns(page),
           empty: page.filter ? m(Empty, { text: "No schedule matches." }) : m(Empty, { title: "No schedules yet", text: "A schedule makes a job each night, each minute, or every two hours.", command: "duepost schedules set reports/daily --cron '0 4 * * *' --url https://example.com/report" }),
-          more: page.hasMore ? m("p.sub", "There are more; these are the first 1,000.") : null,
+          more: page.hasMore ? m("p.sub", "There are more; only the first are shown.") : null,
         }),
         page.isNew ? m(ScheduleDialog, { schedule: null, onclose: (saved) => { page.isNew = false; if (saved) go(["schedules", saved.topic, saved.scheduleId]); } }) : null),
   };
@@ -44,9 +45,7 @@ Schedules.title = "Schedules";
 
 async function load(page) {
   try {
-    const { body } = await get("/schedules", { limit: 1000 });
-    page.rows = body.schedules;
-    page.hasMore = Boolean(body.cursor);
+    Object.assign(page, await readSchedules());
     page.error = null;
   } catch (error) {
     page.error = error;

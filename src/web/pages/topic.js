@@ -11,6 +11,7 @@ import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { later, toast } from "../parts/toast.js";
+import { Hour } from "../topics/hour.js";
 import { setPaused } from "../topics/pause.js";
 import { SettingDialog } from "../topics/setting_dialog.js";
 import { SettingTable } from "../topics/setting_table.js";
@@ -32,6 +33,7 @@ export default function Topic({ attrs: { params } }) {
       m(Page, { title: topic, sub: topic.includes("*") ? "Pattern of topics" : "Topic", actions: page.state ? actions(page) : null },
         m(Problem, { error: page.error, retry: page.reload }),
         page.state?.jobs ? m(".cards", numbers(page.state), waiting(page.state)) : null,
+        page.state?.jobs ? m(Hour, { topic }) : null,
         page.state ? settings(page) : null,
         page.setting ? dialog(page) : null),
   };

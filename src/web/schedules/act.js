@@ -23,4 +23,9 @@ export const runNow = (schedule) => say(async () => {
   toast(`${body.jobId} is made.`);
 });
 
-export const remove = (schedule) => say(() => later(`Deleting ${schedule.scheduleId}`, () => del(where(schedule))));
+// Resolves to whether it was deleted: not after Undo, nor after an error.
+export async function remove(schedule) {
+  let isDeleted = false;
+  await say(async () => (isDeleted = await later(`Deleting ${schedule.scheduleId}`, () => del(where(schedule)))));
+  return isDeleted;
+}

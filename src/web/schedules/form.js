@@ -1,7 +1,8 @@
 // The form of a schedule, new or changed, in a dialog.
 
 import { m } from "../lib.js";
-import { ApiError, path, put } from "../api.js";
+import { ApiError, patch, path, put } from "../api.js";
+import { changesOf } from "../changes.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field, Form, faultOf } from "../parts/form.js";
 import { Raw, parseRaw } from "../parts/raw.js";
@@ -26,6 +27,9 @@ function definitionOf(draft, job) {
   return definition;
 }
 
+// The rules of PATCH /jobs: a body and callbacks are replaced as a whole.
+const isMerged = (name) => name === "job" || name === "headers";
+
 // attrs: schedule (null for a new one), etag, onclose(saved schedule or null)
 export function ScheduleDialog({ attrs: { schedule, etag, onclose } }) {
   const draft = schedule ? draftOf(schedule) : { ...NEW };
@@ -40,7 +44,10 @@ export function ScheduleDialog({ attrs: { schedule, etag, onclose } }) {
     error = null;
     try {
       const where = path`/schedules/${draft.topic.trim()}/${draft.scheduleId.trim()}`;
-      const { body } = await put(where, definitionOf(draft, read.value ?? {}), schedule ? { ifMatch: etag } : { headers: { "If-None-Match": "*" } });
+      const definition = definitionOf(draft, read.value ?? {});
+      const { body } = schedule
+        ? await patch(where, changesOf(definitionOf(draftOf(schedule), schedule.job), definition, isMerged), { ifMatch: etag })
+        : await put(where, definition, { headers: { "If-None-Match": "*" } });
       toast(`${draft.scheduleId.trim()} is saved.`);
       onclose(body);
     } catch (problem) {
@@ -68,7 +75,7 @@ function fields(draft, error, fault, isNew) {
         field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "make the next one" }, { value: "skip", text: "make none" }] }),
         field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "later than this is missed, default 60s" }),
         field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"))),
-    m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: "As in POST /jobs, without topic, jobId and times." }),
+    m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for hidden values: what you leave so stays." }),
   ];
 }
 

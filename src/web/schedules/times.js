@@ -3,7 +3,7 @@
 
 import { m } from "../lib.js";
 import { get } from "../api.js";
-import { Time } from "../parts/time.js";
+import { time, utc } from "../format.js";
 
 const WAIT_MS = 250;
 
@@ -33,14 +33,25 @@ export function NextTimes() {
     view: ({ attrs: { query } }) => {
       if (!query.expression && !query.every) return m(".next-times.sub", "Type a cron expression, such as 30 9 * * mon-fri, or a distance.");
       ask(query);
-      return m(".next-times", { role: "status" }, error ? m("p.field-error", faultText(error)) : answer ? times(answer) : m("p.sub", "…"));
+      return m(".next-times", { role: "status" }, error ? m("p.field-error", faultText(error)) : answer ? times(answer, Boolean(query.expression)) : m("p.sub", "…"));
     },
   };
 }
 
 const faultText = (error) => error.errors?.map((one) => one.detail).join(" ") || error.detail || error.message;
 
-const times = ({ text, next }) => [
-  text ? m("p", m("strong", text)) : null,
-  next.length ? m("ol", next.map((at) => m("li", m(Time, { at })))) : m("p.field-error", "It has no next time."),
+const times = ({ text, timezone, next }, isCron) => [
+  text ? m("p", m("strong", text), isCron ? m("span.sub", `, ${timezone}`) : null) : null,
+  next.length ? m("ol", next.map((at) => m("li", m("time", { datetime: at, title: utc(at) }, isCron ? inZone(at, timezone) : time(at))))) : m("p.field-error", "It has no next time."),
 ];
+
+// The expression is about the clock of its zone. The clock of the browser stands beside it where it differs.
+function inZone(at, timeZone) {
+  const format = (zone) => new Intl.DateTimeFormat(undefined, { weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: zone }).format(new Date(at));
+  try {
+    const there = format(timeZone);
+    return there === format(undefined) ? there : [there, m("span.sub", ` here ${time(at)}`)];
+  } catch {
+    return time(at); // a zone that the browser does not know
+  }
+}

@@ -1,14 +1,19 @@
 // A dialog for one setting of a topic or a pattern: a new value, or no value of its own.
 
 import { m } from "../lib.js";
-import { patch, path } from "../api.js";
+import { ApiError, get, patch, path } from "../api.js";
+import { changesOf, isPlain } from "../changes.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field, Form, faultOf } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 import { textOf, valueOf } from "./settings.js";
 
+// The server merges these objects; others it replaces.
+const MERGED = ["headers", "rate"];
+
 // attrs: topic (or pattern), setting, value, from, onclose(hasChanged)
-export function SettingDialog({ attrs: { topic, setting, value, onclose } }) {
+export function SettingDialog({ attrs: { topic, setting, value, from, onclose } }) {
+  const own = from === "topic" ? value : undefined;
   let text = value === undefined && setting.kind === "bool" ? "true" : value === undefined ? setting.options?.at(-1) ?? "" : textOf(setting, value);
   let error = null;
   let fault = null;
@@ -18,7 +23,8 @@ export function SettingDialog({ attrs: { topic, setting, value, onclose } }) {
     isBusy = true;
     error = null;
     try {
-      await patch(path`/topics/${topic}`, { [setting.name]: change });
+      await checkUnchanged(topic, setting.name, own);
+      await patch(path`/topics/${topic}`, { [setting.name]: MERGED.includes(setting.name) && isPlain(own) && isPlain(change) ? changesOf(own, change) : change });
       toast(notice);
       onclose(true);
     } catch (problem) {
@@ -43,6 +49,14 @@ export function SettingDialog({ attrs: { topic, setting, value, onclose } }) {
           ? m("button.quiet", { type: "button", disabled: isBusy, onclick: () => send(null, `${setting.title} of ${topic} has no value of its own now.`) }, "Remove own value")
           : null),
   };
+}
+
+// The API has no ETag for topics. This narrows the time in which a change of others could be overwritten unseen.
+async function checkUnchanged(topic, name, own) {
+  const { body } = await get(path`/topics/${topic}`);
+  const isOwn = body.from ? body.from[name] === "topic" : name in body.settings;
+  if (JSON.stringify(isOwn ? body.settings[name] : undefined) === JSON.stringify(own)) return;
+  throw new ApiError(412, { title: "Not saved", detail: "Somebody else has changed this setting meanwhile. Close this, look at it, and open it again." });
 }
 
 function field(setting, text, error, oninput) {

@@ -20,7 +20,7 @@ export const SETTINGS = [
   { name: "timeout", title: "Timeout", kind: "duration", help: "Longest wait for an answer, such as 10 or 1m." },
   { name: "jitter", title: "Jitter of retries", kind: "number", help: "0 to 1: each wait grows by up to this share." },
   { name: "url", title: "Url", kind: "text", help: "For jobs without their own." },
-  { name: "headers", title: "Headers", kind: "json", help: "An object of texts. Values are shown as ***; type all of them anew." },
+  { name: "headers", title: "Headers", kind: "json", help: "An object of texts. Values are shown as ***: own ones that you leave so stay." },
   { name: "secrets", title: "Signing secrets", kind: "json", help: "An array of whsec_… or whsk_…; shown as whsec_***." },
   { name: "breaker", title: "Circuit breaker", kind: "bool", help: "Whether jobs of failing receivers are held." },
   { name: "retention", title: "Retention", kind: "duration", help: "How long ended jobs stay in Redis, such as 7d." },

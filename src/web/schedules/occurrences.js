@@ -1,0 +1,51 @@
+// Occurrences: the jobs that a schedule has made; those that wait or are dead, then those that have ended if there is a
+// history.
+//
+//   m(Occurrences, {schedule})
+
+import { m } from "../lib.js";
+import { get } from "../api.js";
+import { href } from "../router.js";
+import { jobPath } from "../format.js";
+import { hasHistory } from "../jobs/history.js";
+import { repeat } from "../repeat.js";
+import { Problem } from "../parts/problem.js";
+import { State } from "../parts/state.js";
+
+const READ_MS = 5000;
+const SHOWN = 10;
+
+const keyOf = (job) => `${job.jobId} ${job.createdAt}`;
+
+async function read({ topic, scheduleId }) {
+  const query = { topic, idPrefix: `${scheduleId}~`, limit: SHOWN };
+  const { body: { jobs } } = await get("/jobs", query);
+  if (!(await hasHistory())) return jobs;
+  const { body: ended } = await get("/jobs", { ...query, state: "any" });
+  const known = new Set(jobs.map(keyOf));
+  return [...jobs, ...ended.jobs.filter((job) => !known.has(keyOf(job)))].slice(0, SHOWN);
+}
+
+export function Occurrences({ attrs: { schedule } }) {
+  let jobs = null;
+  let error = null;
+  let reading;
+  const load = async () => {
+    try {
+      jobs = await read(schedule);
+      error = null;
+    } catch (problem) {
+      error = problem;
+    }
+  };
+  return {
+    oninit: () => (reading = repeat(load, READ_MS)),
+    onremove: () => reading.stop(),
+    view: () => {
+      if (error) return m(Problem, { error, retry: reading.again });
+      if (!jobs) return m(".loading", { role: "status" }, "Loading…");
+      if (!jobs.length) return m("p.sub", "None that waits, is dead or is in the history.");
+      return m("ul.plain", jobs.map((job) => m("li", { key: keyOf(job) }, m(State, { state: job.state }), " ", m("a", { href: href(jobPath(job)) }, job.jobId))));
+    },
+  };
+}
