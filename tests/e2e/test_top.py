@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import signal
+import ssl
 import struct
 import subprocess
 import termios
@@ -16,6 +17,8 @@ import pytest
 
 import duepost
 from patience import SLOW, until
+from tls import Authority
+from tokens import TokenFile
 
 HIDE, SHOW, ENTER, LEAVE = b"\x1b[?25l", b"\x1b[?25h", b"\x1b[?1049h", b"\x1b[?1049l"
 
@@ -250,3 +253,27 @@ def test_errors_are_told(overview):
     overview.status = 403
     assert "403: Not now." in once(overview.url, code=1)
     assert "--once" in duepost.run("top", "-h").stdout
+
+
+# ---- a real server ----
+
+def test_jobs_of_a_server_are_shown_while_they_flow(start, receiver, topic, top):
+    """With a token, over TLS."""
+    authority, tokens = Authority(), TokenFile()
+    authority.issue("first", "IP:127.0.0.1")
+    token = tokens.add("watcher", scopes=["schedule", "read"])
+    server = start("--tls-cert", str(authority.directory / "first.pem"), "--tls-key", str(authority.directory / "first.key"),
+                   "--tokens", tokens.path, token=token, tls=ssl.create_default_context(cafile=authority.certificate))
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 7200}] * 3)
+    terminal = top(server.url, "--ca-file", str(authority.certificate), size=(40, 120), DUEPOST_TOKEN=token)
+
+    def flows(rows):
+        server.schedule(topic=topic, url=receiver.url())
+        return any(re.match(r"delivered +[0-9.]*[1-9][0-9.]*/s .*█", row) for row in rows)
+    terminal.await_screen(flows, "a rate")
+    rows = terminal.await_screen(lambda rows: any("week 3 " in row for row in rows), "three jobs that are coming")
+    assert any(re.match(r"jobs +3 delayed", row) for row in rows)
+    assert "processes: 1" in rows and f"pid {server.pid}" in "".join(rows)
+    terminal.type(b"q")
+    assert terminal.await_end() == 0
+    assert "401" in once(server.url, "--ca-file", str(authority.certificate), token="dp_wrong", code=1)
