@@ -1,14 +1,17 @@
 """GET /overview: figures of all processes, summed by second."""
 
+import itertools
 import re
 import time
 
 import pytest
 
+from cluster import Cluster, slot_of
 from duepost import Duepost
 from patience import SLOW, until
 import pull
 from redis_server import RedisServer
+from sentinels import Sentinels
 from timestamp import to_ms
 from tokens import TokenFile
 
@@ -112,6 +115,55 @@ def test_the_figures_of_all_processes_are_summed(redis, receiver, topic):
         until(lambda: total(first, "delivered") == 41, 10, "it goes on counting")
     finally:
         for server in first, second:
+            server.stop()
+
+
+@pytest.fixture
+def sentinels():
+    group = Sentinels()
+    yield group
+    group.stop()
+
+
+@pytest.fixture
+def cluster():
+    group = Cluster()
+    yield group
+    group.stop()
+
+
+def check_sum(first, second, receiver, topic):
+    """Counts at the first process what the second one accepts from now on."""
+    before, ids = total(first, "accepted"), itertools.count()
+    until(lambda: second.post({"topic": topic, "url": receiver.url(), "jobId": f"{before}.{next(ids)}"}).status == 201, 60, "accepted", pause=0.2)
+    until(lambda: total(first, "accepted") > before, 30, lambda: overview(first), pause=0.2)
+    until(lambda: {process["pid"] for process in overview(first)["processes"]} == {first.pid, second.pid}, 30, lambda: overview(first), pause=0.2)
+
+
+def test_figures_go_on_with_the_next_primary(sentinels, receiver, topic):
+    servers = [Duepost(redis=sentinels.address) for _ in range(2)]
+    try:
+        check_sum(*servers, receiver, topic)
+        old = sentinels.primary()
+        old.kill()
+        until(lambda: sentinels.primary() is not old, 30, "another primary")
+        check_sum(*servers, receiver, topic)
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_figures_go_on_in_a_cluster(cluster, receiver, topic):
+    servers = [Duepost(redis=cluster.address) for _ in range(2)]
+    try:
+        check_sum(*servers, receiver, topic)
+        old = cluster.owner(slot_of(0))  # it has the channel
+        heir = cluster.follower(old)
+        old.kill()
+        until(heir.is_primary, 30, "another primary")
+        check_sum(*servers, receiver, topic)
+    finally:
+        for server in servers:
             server.stop()
 
 
