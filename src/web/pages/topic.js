@@ -82,12 +82,15 @@ const HELD_BY = {
 };
 
 function waiting(state) {
-  const { topic, overdue, oldestOverdueAt, oldestDueAt, heldBy, heldUntil, head, settings: { pauseReason } } = state;
+  const { topic, overdue, oldestOverdueAt, oldestDueAt, heldBy, heldUntil, head, jobs, settings } = state;
+  const { pauseReason } = settings;
   return m(Card, { title: "What waits", class: "half" },
     m("dl.pairs",
       m("dt", "Overdue"), m("dd", overdue ? [`${number(overdue)}, the oldest due `, m(Time, { at: oldestOverdueAt, style: "ago" })] : "none"),
       m("dt", "Next due"), m("dd", oldestDueAt ? m(Time, { at: oldestDueAt, style: "relative" }) : "no job waits"),
       heldBy ? [m("dt", "Held"), m("dd", HELD_BY[heldBy] ?? heldBy, heldUntil ? [" Until ", m(Time, { at: heldUntil }), "."] : null)] : null,
+      settings.maxInFlight ? [m("dt", "At once"), m("dd", m("meter", { min: 0, max: settings.maxInFlight, value: Math.min(jobs.leased, settings.maxInFlight), "aria-label": "How much of the limit is used" }), ` ${number(jobs.leased)} of ${number(settings.maxInFlight)}`)] : null,
+      settings.rate ? [m("dt", "Rate"), m("dd", `${number(settings.rate.jobs)} in ${settings.rate.per} s`)] : null,
       pauseReason ? [m("dt", "Reason"), m("dd", pauseReason)] : null,
       head ? [m("dt", "Head"), m("dd", m("a", { href: href(["jobs", topic, head]) }, head))] : null));
 }

@@ -18,6 +18,7 @@ import { Time } from "../parts/time.js";
 import { busyLine, rememberBusy } from "../topics/busy_lines.js";
 import { TopicList } from "../topics/list.js";
 import { setPaused } from "../topics/pause.js";
+import { SETTINGS, textOf } from "../topics/settings.js";
 
 const READ_MS = 5000;
 
@@ -101,8 +102,11 @@ const patterns = (rows) =>
   m(Card, { title: "Patterns", sub: "settings for all topics whose names match" },
     m(Table, {
       label: "Patterns", rows, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
-      columns: [{ name: "topic", title: "Pattern", view: (row) => row.topic }, { name: "settings", title: "Settings", isWide: true, view: (row) => Object.keys(row.settings).join(", ") }],
+      columns: [{ name: "topic", title: "Pattern", view: (row) => row.topic }, { name: "settings", title: "Settings", isWide: true, view: (row) => settingsText(row.settings) }],
     }));
+
+const settingsText = (settings) =>
+  SETTINGS.filter(({ name }) => name in settings).map((setting) => `${setting.title}: ${setting.kind === "json" ? JSON.stringify(settings[setting.name]) : textOf(setting, settings[setting.name])}`).join(", ");
 
 // A field that leads to the page of a topic or a pattern that may be new.
 function NewTopic() {

@@ -14,7 +14,7 @@ export const SettingTable = {
       rows: SETTINGS,
       rowKey: (setting) => setting.name,
       columns: [
-        { name: "title", title: "Setting", view: (setting) => m("span", { title: setting.help }, setting.title) },
+        { name: "title", title: "Setting", view: (setting) => [setting.title, m(".sub", setting.help)] },
         { name: "value", title: "Value", isWide: true, view: (setting) => valueText(setting, settings[setting.name]) },
         ...(from ? [{ name: "from", title: "From", view: (setting) => origin(from[setting.name], settings[setting.name]) }] : []),
         { name: "change", title: "", view: (setting) => m(Button, { kind: "quiet", whyNot, label: `Change ${setting.title}`, onclick: () => onchange(setting) }, "Change") },
