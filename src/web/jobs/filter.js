@@ -60,7 +60,6 @@ export function clean(query) {
     if (value) filter[names[at]] = value;
   }
   if (filter.reason && filter.state !== "dead" && filter.state !== "any") delete filter.reason;
-  if (filter.urlHost && !canHaveHost(filter)) delete filter.urlHost;
   return filter;
 }
 
@@ -94,9 +93,6 @@ export function toCount(filter) {
 export function isCheap(filter) {
   return !filter.urlHost && !filter.lastStatus && !filter.reason && !filter.label;
 }
-
-// The history has no index of hosts.
-export const canHaveHost = (filter) => !isEnded(filter);
 
 export function isEmpty(filter) {
   return Object.keys(filter).every((name) => OTHERS.includes(name));

@@ -7,7 +7,7 @@ import { m } from "../lib.js";
 import { compact, number } from "../format.js";
 import { href } from "../router.js";
 import { Icon } from "../parts/icon.js";
-import { canHaveHost, change, isNarrow, orderOf, REASONS, STATUSES, timeKind, timeNames } from "./filter.js";
+import { change, isNarrow, orderOf, REASONS, STATUSES, timeKind, timeNames } from "./filter.js";
 
 const TABS = [
   { state: "", name: "All waiting and dead" },
@@ -68,7 +68,7 @@ export function FilterBar() {
           box("Id begins with", "idPrefix", filter.idPrefix, set("idPrefix")),
           box("Label", "label", filter.label, set("label"), { list: seen.labels }),
           box("Last status", "lastStatus", filter.lastStatus, set("lastStatus"), { list: STATUSES, placeholder: "5xx" }),
-          canHaveHost(filter) ? box("Receiver host", "urlHost", filter.urlHost, set("urlHost"), { list: seen.hosts }) : null,
+          box("Receiver host", "urlHost", filter.urlHost, set("urlHost"), { list: seen.hosts }),
           canHaveReason ? box("Reason", "reason", filter.reason, set("reason"), { list: REASONS }) : null,
           filter.state === "leased" ? null : box(from, after, toLocal(filter[after]), (text) => set(after)(fromLocal(text)), { type: "datetime-local" }),
           filter.state === "leased" ? null : box(to, before, toLocal(filter[before]), (text) => set(before)(fromLocal(text)), { type: "datetime-local" }),

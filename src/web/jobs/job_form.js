@@ -1,6 +1,6 @@
 // JobFields: the fields of a job's draft (draft.js), for an edit and for a new job like another one.
 //
-//   m(JobFields, {draft, original, error})    draft is changed in place
+//   m(JobFields, {draft, original, error, isNew})    draft is changed in place; isNew: for a new job
 
 import { m } from "../lib.js";
 import { Field, faultOf } from "../parts/form.js";
@@ -18,12 +18,12 @@ const BODY_KINDS = [
 const change = (draft, name) => (value) => (draft[name] = value);
 
 export const JobFields = {
-  view: ({ attrs: { draft, original, error } }) => [
+  view: ({ attrs: { draft, original, error, isNew } }) => [
     m(".form-row",
       m(Field, { class: "is-narrow", label: "Method", type: "select", options: METHODS, value: draft.method, oninput: change(draft, "method"), error: faultOf(error, "method") }),
       m(Field, {
         label: "URL", name: "url", value: draft.url, isCode: true, error: faultOf(error, "url"),
-        help: hasHiddenQuery(original.url) ? "The query is hidden. Leave the URL as it is to keep it, or type the whole URL." : "",
+        help: hasHiddenQuery(original.url) ? `The query is hidden. ${isNew ? "T" : "Leave the URL as it is to keep it, or t"}ype the whole URL.` : "",
         oninput: (value) => Object.assign(draft, { url: value, isUrlChanged: value !== original.url }),
       })),
     bodyFields(draft, error),

@@ -46,6 +46,6 @@ export function ResendDialog({ attrs: { job, text } }) {
             m(Field, { label: "New id", value: state.jobId, placeholder: "made by the server", error: faultOf(state.error, "jobId"), oninput: (value) => (state.jobId = value) }),
             attrs.isFree ? m("button", { type: "button", onclick: () => (state.jobId = job.jobId) }, "Same id") : null,
             m(Field, { label: "Due in", value: state.delay, placeholder: "now", error: faultOf(state.error, "delay"), oninput: (value) => (state.delay = value) })),
-          m(JobFields, { draft, original, error: state.error }))),
+          m(JobFields, { draft, original, error: state.error, isNew: true }))),
   };
 }

@@ -156,12 +156,12 @@ function groupRows(page, group, most) {
   return [
     m("tr", { class: selected.has(group.key) ? "is-selected" : "" },
       m("td", m("input", { type: "checkbox", "aria-label": `Select ${name}`, checked: selected.has(group.key), onchange: (event) => toggle(selected, group.key, event.target.checked) })),
-      m("td.is-number", number(group.jobs.length), m("svg.share", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, m("rect", { width: (100 * group.jobs.length) / most, height: 4 }))),
+      m("td.is-number", m("span", number(group.jobs.length)), m("svg.share", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, m("rect", { width: (100 * group.jobs.length) / most, height: 4 }))),
       m("td", { title: REASONS[group.reason] }, (group.reason ?? "").replaceAll("_", " ")),
       m("td", group.answer ? m("span.result.is-failed", `✕ ${group.answer}`) : m("span.faint", "none")),
       m("td.place", group.place || m("span.faint", "no url")),
       m("td", m(Time, { at: group.newest, style: "relative" })),
-      m("td", m("button.link", { type: "button", "aria-expanded": String(isOpen), "aria-label": `Jobs: ${name}`, onclick: () => toggle(open, group.key, !isOpen) }, isOpen ? "Hide" : "Jobs"))),
+      m("td", m("button.link", { type: "button", "aria-expanded": String(isOpen), "aria-label": `${isOpen ? "Hide jobs" : "Jobs"}: ${name}`, onclick: () => toggle(open, group.key, !isOpen) }, isOpen ? "Hide jobs" : "Jobs"))),
     isOpen ? m("tr.detail", m("td"), m("td", { colspan: 6 }, groupJobs(page, group))) : null,
   ];
 }
