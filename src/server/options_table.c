@@ -462,7 +462,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "the dashboard, a page at / for people",
             .text =
                 "The page asks the API, so it shows and does what the user's token allows. It loads nothing\n"
-                "from elsewhere.",
+                "from elsewhere. off also switches off /docs and /openapi.yaml.",
         },
     [OPTION_BREAKER] =
         {

@@ -4,8 +4,10 @@
 # The libraries come from the npm registry, pinned by version and SHA-256, and are kept in build/web-libraries for all
 # builds of this checkout. Without network, the packages node-mithril and libjs-chart.js of Debian take their place, and
 # /docs has a link to the contract instead of Swagger UI, which Debian does not have.
-# DUEPOST_WEB_LIBRARIES says where they come from: auto, npm or debian.
+# DUEPOST_WEB_LIBRARIES says where they come from: auto, npm or debian. DUEPOST_DASHBOARD=OFF leaves out the dashboard
+# and all libraries; / then says so, and /openapi.yaml and /docs stay.
 set(DUEPOST_WEB_LIBRARIES auto CACHE STRING "Where the dashboard's libraries come from: auto, npm or debian")
+option(DUEPOST_DASHBOARD "Build the dashboard into the program" ON)
 set(web_folder ${CMAKE_CURRENT_LIST_DIR})
 set(web_made ${CMAKE_BINARY_DIR}/generated/web)
 set(web_kept ${CMAKE_SOURCE_DIR}/build/web-libraries)
@@ -62,27 +64,34 @@ function(web_library name version sha256 path)
     return()
   endif()
   if(NOT source)
-    message(FATAL_ERROR "The dashboard needs ${name}: allow the download from the npm registry, or install Debian's packages node-mithril and libjs-chart.js.")
+    message(FATAL_ERROR "The dashboard needs ${name}: allow the download from the npm registry, or install Debian's packages node-mithril and libjs-chart.js, or build without the dashboard with -DDUEPOST_DASHBOARD=OFF.")
   endif()
   configure_file(${source} ${web_made}/lib/${file} COPYONLY)
 endfunction()
 
 file(REMOVE_RECURSE ${web_made}/lib)
-web_library(mithril 2.2.15 5884fc9904eec21b072ba93d40a8384b442d9ec09986de6995fc1c6b6a07e294 mithril.min.js
-  /usr/lib/nodejs/mithril/mithril.js)
-web_library(chart.js 3.9.1 111e0751796f087a51e94dfed910ccfb1278fd30e584a6e48514dba9ae7e72c6 dist/chart.min.js
-  /usr/share/javascript/chart.js/chart.min.js)
-set(swagger_ui swagger-ui-dist 5.35.0 1b8e891893404ea4c3558b6a87e2a3e494e7eedba41168c2ece5800a391a6ea6)
-web_library(${swagger_ui} swagger-ui-bundle.js)
-web_library(${swagger_ui} swagger-ui.css)
+if(DUEPOST_DASHBOARD)
+  web_library(mithril 2.2.15 5884fc9904eec21b072ba93d40a8384b442d9ec09986de6995fc1c6b6a07e294 mithril.min.js
+    /usr/lib/nodejs/mithril/mithril.js)
+  web_library(chart.js 3.9.1 111e0751796f087a51e94dfed910ccfb1278fd30e584a6e48514dba9ae7e72c6 dist/chart.min.js
+    /usr/share/javascript/chart.js/chart.min.js)
+  set(swagger_ui swagger-ui-dist 5.35.0 1b8e891893404ea4c3558b6a87e2a3e494e7eedba41168c2ece5800a391a6ea6)
+  web_library(${swagger_ui} swagger-ui-bundle.js)
+  web_library(${swagger_ui} swagger-ui.css)
+endif()
 
 # All files but the pages, by their paths in the dashboard.
 file(GLOB_RECURSE own RELATIVE ${web_folder} CONFIGURE_DEPENDS ${web_folder}/*.js ${web_folder}/*.css ${web_folder}/*.svg)
 file(GLOB libraries RELATIVE ${web_made} ${web_made}/lib/*)
+set(web_index ${web_folder}/index.html)
+if(NOT DUEPOST_DASHBOARD)
+  set(own docs.css docs.js icon.svg)
+  set(web_index ${web_folder}/without.html)
+endif()
 list(SORT own)
 list(SORT libraries)
 set(web_contract ${CMAKE_SOURCE_DIR}/api/openapi.yaml)
-set(pages ${web_folder}/index.html ${web_folder}/docs.html ${web_contract})
+set(pages ${web_index} ${web_folder}/docs.html ${web_contract})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
 set(hashes "")
 foreach(path ${own})
@@ -144,8 +153,10 @@ function(web_page name path type)
 endfunction()
 
 # Pages name their files as web/..., which becomes web/<hash>/...
-foreach(name index docs)
-  file(READ ${web_folder}/${name}.html page)
+foreach(source ${web_index} ${web_folder}/docs.html)
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE without index name ${name})
+  file(READ ${source} page)
   if(NOT EXISTS ${web_made}/lib/swagger-ui-bundle.js)
     string(REGEX REPLACE "[^\n]*swagger-ui[^\n]*\n" "" page "${page}")
   endif()
