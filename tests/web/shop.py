@@ -27,7 +27,7 @@ class Shop:
         self.random = random.Random(seed)
         self.receiver = Receiver()
         self.server = Duepost("--breaker-wait", "5m", "--history", f"sqlite:{scratch.file('history.sqlite')}")
-        self.number = 1000
+        self.number = 7000
         self.waiters = []
         self.ends = threading.Event()
         self.thread = threading.Thread(target=self.trade, daemon=True)
