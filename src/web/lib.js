@@ -3,15 +3,20 @@
 // Use only what Mithril 1.1 and 2.2 share: m(), m.mount, m.redraw, m.render, m.fragment, closure components and
 // lifecycle hooks. Not m.route, m.request, m.redraw.sync, and never m.trust.
 
-export const m = window.m.version?.startsWith("1.") ? withoutEmptyAttributes(window.m) : window.m;
+export const m = window.m.version?.startsWith("1.") ? asMithril2(window.m) : window.m;
 
-// Mithril 1 leaves an attribute in the page whose value becomes undefined or null, for example aria-current; it removes one
-// that is no longer given.
-function withoutEmptyAttributes(original) {
+// Mithril 1 differs in two ways. It leaves an attribute in the page whose value becomes undefined or null, for example
+// aria-current. And it uses elements again that were removed, for which it moves their neighbours: a dialog that is moved is
+// no longer modal. It does not do that with elements that have an onremove.
+function asMithril2(original) {
   const isAttributes = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && value.tag === undefined;
   const given = (attrs) => Object.fromEntries(Object.entries(attrs).filter(([, value]) => value !== undefined && value !== null));
-  const hyperscript = (selector, ...rest) =>
-    typeof selector === "string" && isAttributes(rest[0]) ? original(selector, given(rest[0]), ...rest.slice(1)) : original(selector, ...rest);
+  const onremove = () => {};
+  const hyperscript = (selector, ...rest) => {
+    if (typeof selector !== "string") return original(selector, ...rest);
+    const attrs = isAttributes(rest[0]) ? given(rest.shift()) : {};
+    return original(selector, { onremove, ...attrs }, ...rest);
+  };
   return Object.assign(hyperscript, original);
 }
 
