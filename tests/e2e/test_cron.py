@@ -75,3 +75,8 @@ def test_every_token_may_ask(start):
     server = start("--tokens", tokens.path, token=tokens.add("worker", ["lease"], topics="a"))
     ask(server, expression="@daily").expect(200)
     ask(server.with_token(None), expression="@daily").expect(401)
+
+
+def test_pages_of_other_sites_see_nothing(server):
+    for path in "/cron?expression=@daily", "/access":
+        server.request("GET", path, headers={"Host": "other.example"}).expect(403)

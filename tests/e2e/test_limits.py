@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import contract
 from duepost import Client, Duepost, parse, run
 from patience import SLOW, until
 from receiver import Answer
@@ -155,9 +156,12 @@ def test_an_address_has_its_part(fresh, links):
     until_connected(server, 3)
     other = Client("127.0.0.1", server.port)
     assert other.get("/topics").status == 200
-    for target, status in ("/topics", 503), ("/healthz", 200):
+    whole = "/topics", "/access", "/tokens", "/overview", "/cron?expression=@daily"
+    for target, status in *((path, 503) for path in whole), ("/healthz", 200):
         link, = links(server, 1, source="127.0.0.3")
-        assert link.ask(target).status == status
+        reply = link.ask(target)
+        assert reply.status == status
+        contract.check("GET", target, status, reply.headers, reply.body)
     assert other.get("/topics").status == 200
     other.close()
 
