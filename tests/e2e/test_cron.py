@@ -80,3 +80,8 @@ def test_every_token_may_ask(start):
 def test_pages_of_other_sites_see_nothing(server):
     for path in "/cron?expression=@daily", "/access":
         server.request("GET", path, headers={"Host": "other.example"}).expect(403)
+
+
+@pytest.mark.parametrize("path", ["/access", "/tokens"])
+def test_rights_take_no_parameters(server, path):
+    assert server.get(f"{path}?x=1").fields() == ["x"]
