@@ -4,7 +4,7 @@
 //   await get("/jobs", { state: "dead", limit: 100 });            a query leaves out empty members
 //   await patch(path`/topics/${topic}`, { paused: true });
 //   await put(path`/jobs/${topic}/${jobId}`, job, { ifMatch: etag });
-//   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal })
+//   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal, timeoutMs })
 //
 // Each returns {status, body, text, etag, headers} of a 2xx answer (text is body before it was parsed), and else throws an ApiError: status (0: no answer),
 // title, detail, errors ([{field, detail}]), body, retryAfter (seconds, of a 429 or 503). A request that gets 401 waits for the login and is sent again.
@@ -110,17 +110,16 @@ function lock() {
 }
 
 async function send(method, where, body, options) {
-  const answer = await ask(method, where, body, options);
-  const text = await answer.text();
-  const parsed = parse(text, answer.headers.get("Content-Type") ?? "");
+  const { answer, content } = await ask(method, where, body, options);
+  const parsed = parse(content, answer.headers.get("Content-Type") ?? "");
   if (!answer.ok) {
-    const problem = typeof parsed === "object" && parsed ? parsed : { detail: text };
+    const problem = typeof parsed === "object" && parsed ? parsed : { detail: content };
     throw new ApiError(answer.status, problem, Number(answer.headers.get("Retry-After")) || 0);
   }
-  return { status: answer.status, body: parsed, text, etag: answer.headers.get("ETag"), headers: answer.headers };
+  return { status: answer.status, body: parsed, text: content, etag: answer.headers.get("ETag"), headers: answer.headers };
 }
 
-async function ask(method, where, body, { query, ifMatch, headers = {}, signal, token: bearer }) {
+async function ask(method, where, body, { query, ifMatch, headers = {}, signal, timeoutMs, token: bearer }) {
   const text = queryText(query);
   const url = new URL(where.replace(/^\//, "") + (text ? `?${text}` : ""), document.baseURI);
   const all = { Accept: "application/json, application/problem+json", ...headers };
@@ -129,11 +128,12 @@ async function ask(method, where, body, { query, ifMatch, headers = {}, signal, 
   if (bearer) all.Authorization = `Bearer ${bearer}`;
   try {
     const answer = await fetch(url, {
-      method, headers: all, signal, cache: "no-store", credentials: "omit", redirect: "error",
+      method, headers: all, signal: timeoutMs ? AbortSignal.timeout(timeoutMs) : signal, cache: "no-store", credentials: "omit", redirect: "error",
       body: body === undefined || body === null ? undefined : typeof body === "string" ? body : JSON.stringify(body),
     });
+    const content = await answer.text();
     connectionAnswered();
-    return answer;
+    return { answer, content };
   } catch (error) {
     if (error.name === "AbortError") throw error;
     connectionLost();

@@ -18,6 +18,7 @@ export const live = { overview: null, series: null, error: null };
 
 const PERIOD_MS = 1000;
 const LIMITED_PERIOD_MS = 5000; // a token that is limited to topics gets no series, and each request costs of its rate
+const TIMEOUT_MS = 10_000;
 const KEPT_SECONDS = 900;
 const OVERLAP_MS = 5000; // the newest seconds are asked for again: other processes report them a little later
 
@@ -43,7 +44,7 @@ async function ask() {
   const began = Date.now();
   let wait = PERIOD_MS;
   try {
-    const { body } = await get("/overview", { after: askAfter() }, { signal: AbortSignal.timeout(10_000) });
+    const { body } = await get("/overview", { after: askAfter() }, { timeoutMs: TIMEOUT_MS });
     live.overview = body;
     live.series = mergeSeries(live.series, body.series);
     live.error = null;
