@@ -1473,7 +1473,7 @@ CONTROLS = {
     "no carry sees that a worker's lease runs out": [("carry", "for _, key in ipairs({PULLED, PULL_LINGERING}) do", "for _, key in ipairs({}) do")],
     "a worker's lease ends and stays": [("lib/take", " or has(PULLED) and call('ZREM', PULLED, id) == 1", "")],
     "an owner does not see the lease of a worker": [("lib/leases", " or has(PULLED) and call('ZSCORE', PULLED, id)", "")],
-    "the audit forgets the leases of workers": [("audit", " + call('ZCARD', PULLED)", "")],
+    "the audit forgets the leases of workers": [("audit", "call('ZCARD', LEASES) + pulled", "call('ZCARD', LEASES)")],
     "a worker's cancelled job keeps its place": [("recover", "if #lingering == 0 and has(PULL_LINGERING) then", "if false then")],
     "the walk through leases leaves those of workers out": [("leased", "elseif not is_pulled and at == '0' and has(PULLED) then", "elseif false then")],
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
