@@ -148,11 +148,12 @@ class Pool:
                 job_id, due = old_id, old_due
         self.line[topic] = (at, due, job_id)
 
-    def let_go(self, job_id):
+    def let_go(self, job_id, due=0):
+        """It may go, but not before due; 0: at once."""
         topic = topic_of(job_id)
         if self.is_fifo(topic):
             if topic in self.line and self.line[topic][2] == job_id:
-                self.line[topic] = (0, *self.line[topic][1:])
+                self.line[topic] = (math.floor(due), *self.line[topic][1:])
             self.touched[topic] = True
 
     def keep_line(self, topic):
@@ -611,8 +612,9 @@ class Pool:
                 if when != "-":
                     at = self.put(job_id, self.due_of(when)[0])
                 elif job_id in self.held:
-                    self.put_back(job_id, self.held[job_id])
-                    self.let_go(job_id)
+                    due = self.held[job_id]
+                    self.put_back(job_id, due)
+                    self.let_go(job_id, due)
                 answers.append(at)
         self.finish()
         return answers
@@ -1231,7 +1233,7 @@ class Pool:
             if job_id in self.held and job_id in self.bucket and self.held[job_id] < self.bucket[job_id]:
                 self.put_back(job_id, self.held[job_id])
             if job_id in held:
-                self.let_go(job_id)
+                self.let_go(job_id, held[job_id])
         self.finish()
         return [len(guide)]
 

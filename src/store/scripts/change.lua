@@ -38,7 +38,7 @@ local function change(id, tag, when, record)
     -- A held job is tried again: the change may lead it to another receiver.
     local due = held_dues(topic_of(id), {id})[1]
     if due then put_back(id, due) end
-    if due and is_fifo(topic_of(id)) then let_go(id) end
+    if due and is_fifo(topic_of(id)) then let_go(id, due) end
     return 0
   end
   return put(id, (due_of(when)))

@@ -27,7 +27,7 @@ for _, topic in ipairs(topics) do
   for i = 1, #ids do
     if dues[i] and places_now[i] and tonumber(dues[i]) < tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
     if dues[i] and has_settings() and is_fifo(topic) then
-      let_go(ids[i])
+      let_go(ids[i], dues[i])
       touch(topic)
     end
   end

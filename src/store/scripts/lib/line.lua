@@ -39,12 +39,12 @@ local function hold_line(id, due, at)
   write_line(topic, at, due, id)
 end
 
--- The job may go at once if it is the head. It stays the head until it is claimed, also if the clock steps back. The caller
--- touches the topic.
+-- The job may go if it is the head, but not before due, which is absent for at once. It stays the head until it is claimed,
+-- also if the clock steps back. The caller touches the topic.
 -- rare: line
-local function let_go(id)
+local function let_go(id, due)
   local _, score, head = line_of(topic_of(id))
-  if head == id then write_line(topic_of(id), 0, score, id) end
+  if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
 end
 
 -- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its place is
