@@ -93,6 +93,7 @@ static void take_head(struct exchange *exchange, bool for_probes)
     struct http_request *request = exchange->request;
     const struct route *route = find_route(exchange);
     if (!route || (for_probes && !route->is_probe)) {
+        exchange->dialect = exchange->site->dialects[0].dialect;
         exchange_refuse(exchange, 404, "There is nothing at this path.");
         return;
     }
