@@ -1,5 +1,8 @@
 #include "history/columns.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "base/timestamp.h"
 #include "base/utf8.h"
 #include "history/attempts_json.h"
@@ -105,6 +108,15 @@ static struct slice without_quotes(struct slice value)
     return value.size >= 2 ? slice_from(value.data + 1, value.size - 2) : SLICE("");
 }
 
+/* Returns whether the text has only characters of base64, so that it can be put between quotes. */
+static bool is_base64_text(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (!isalnum((unsigned char)text.data[i]) && !strchr("+/=", text.data[i]))
+            return false;
+    return true;
+}
+
 /* Assigns one member of the record to its column. Returns false if it belongs to rest. */
 static bool sort_member(struct history_columns *columns, struct slice key, struct slice value)
 {
@@ -170,6 +182,7 @@ static bool read_record(struct history_parse *parse, struct slice id, struct sli
     }
     parse->labels = job->labels;
     return columns->created_at > 0 && !parse->rest.failed &&
+           (!columns->is_base64 || is_base64_text(columns->body)) &&
            (!columns->rest.size || is_valid_json(columns->rest)) &&
            (!columns->headers.size || is_valid_json(columns->headers)) &&
            (!columns->labels.size || is_valid_json(columns->labels));

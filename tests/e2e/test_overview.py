@@ -59,7 +59,9 @@ def test_wrong_parameters_are_refused(server, query, field):
     assert server.get(f"/overview?{query}").fields() == [field]
 
 
-def test_topics_that_are_busy_are_named(server, receiver, topic):
+def test_topics_that_are_busy_are_named(start, receiver, topic):
+    server = start()  # of the first 100 topics of a process, each has a name
+
     def is_named():
         server.schedule(topic=topic, url=receiver.url())
         return [each for each in overview(server)["busy"] if each["topic"] == topic and each["accepted"] > 0]
