@@ -18,6 +18,7 @@
 enum {
     MESSAGE_MAX = 256 * 1024, /* 15 minutes of figures have at most 900 lines of 250 bytes */
     LOOKERS_MAX = LIVE_PROCESSES_MAX,
+    AGAIN_SECONDS = 15, /* seconds that are sent again; longer than a failover */
 };
 
 struct looker {
@@ -115,10 +116,22 @@ static void publish(struct live *live)
     buffer_clear(&live->text);
 }
 
+/* Adds the seconds in which anything has happened. */
+static void add_seconds(struct live *live, const char *id, int64_t from, int64_t until)
+{
+    static const struct live_second none;
+    struct live_second figures;
+    for (int64_t second = from; second < until; second++)
+        if (live_board_second(live->board, id, second, &figures) && memcmp(&figures, &none, sizeof none) != 0)
+            live_text_add_second(&live->text, second, &figures);
+}
+
+/* Tells the last second, and the seconds before it once more, because messages may have been lost. */
 static void tell_second(struct live *live, int64_t second, const struct live_process *self,
                         const struct live_second *figures, const struct live_topic *topics, size_t count)
 {
     live_text_add_process(&live->text, self);
+    add_seconds(live, self->id, second - AGAIN_SECONDS, second);
     live_text_add_second(&live->text, second, figures);
     for (size_t i = 0; i < count; i++)
         live_text_add_topic(&live->text, second, &topics[i]);
@@ -127,17 +140,12 @@ static void tell_second(struct live *live, int64_t second, const struct live_pro
 /* Tells all that has happened in the last 15 minutes. */
 static void tell_all(struct live *live)
 {
-    static const struct live_second none;
     struct live_process self;
-    struct live_second figures;
     int64_t now_second = clock_wall_ms() / 1000;
     live_board_self(live->board, &self);
     buffer_clear(&live->text);
     live_text_add_process(&live->text, &self);
-    for (int64_t second = now_second - LIVE_SECONDS + 1; second < now_second; second++)
-        if (live_board_second(live->board, self.id, second, &figures) &&
-            memcmp(&figures, &none, sizeof none) != 0)
-            live_text_add_second(&live->text, second, &figures);
+    add_seconds(live, self.id, now_second - LIVE_SECONDS + 1, now_second);
     publish(live);
 }
 
