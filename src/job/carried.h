@@ -18,7 +18,7 @@
 #include "base/json_writer.h"
 #include "base/slice.h"
 
-enum { CARRIED_RUNS_MAX = 32 };
+enum { CARRIED_RUNS_MAX = 40 };
 
 struct carried {
     struct slice runs[CARRIED_RUNS_MAX]; /* without the commas around them */

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "job/json.h"
+#include "job/retry_expression.h"
 
 struct slice attempt_detail(struct slice value)
 {
@@ -46,14 +47,21 @@ static const struct retry_schedule *schedule_of(const struct job *job, const str
 int job_max_retries(const struct job *job, const struct retry_schedule *fallback)
 {
     size_t steps = schedule_of(job, fallback)->count;
-    if (steps == 0) /* there is no wait, even if the server's schedule is empty */
+    if (steps == 0 &&
+        job->retry_wait.size == 0) /* there is no wait, even if the server's schedule is empty */
         return 0;
     return job->has_retry ? job->retry : (int)steps;
 }
 
 int64_t job_wait_ms(const struct job *job, const struct retry_schedule *fallback, int n)
 {
-    return retry_schedule_wait_ms(schedule_of(job, fallback), n);
+    const struct retry_schedule *schedule = schedule_of(job, fallback);
+    int64_t wait_ms;
+    if (job->retry_wait.size == 0)
+        return retry_schedule_wait_ms(schedule, n);
+    if (retry_expression_wait_ms(job->retry_wait, n - 1, &wait_ms))
+        return wait_ms;
+    return retry_schedule_wait_ms(schedule->count ? schedule : &retry_schedule_default, n);
 }
 
 struct slice job_payload(const struct job *job, struct buffer *scratch)

@@ -74,6 +74,7 @@ enum job_member {
     JOB_EXPIRES_AT,
     JOB_RETRY,
     JOB_RETRY_SCHEDULE,
+    JOB_RETRY_WAIT,
     JOB_TIMEOUT,
     JOB_HEADERS,
     JOB_LABELS,
@@ -111,6 +112,7 @@ struct job {
     int64_t expires_at_ms;
     int retry;                      /* as sent; see job_max_retries */
     struct retry_schedule schedule; /* as sent; see job_wait_ms */
+    struct slice retry_wait;        /* used instead of a schedule, see retry_expression.h; empty: none */
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
@@ -169,7 +171,8 @@ int64_t job_expires_ms(const struct job *, int64_t created_ms);
 /* Returns whether a job that job_read has read is expired. */
 bool job_is_expired(const struct job *, int64_t now_ms);
 
-/* Return the maximum number of retries, and the wait in ms before retry number n, counted from 1. */
+/* Return the maximum number of retries, and the wait in ms before retry number n, counted from 1. The wait is
+ * that of the job's expression; if this has no value, or there is no expression, it is that of a schedule. */
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 

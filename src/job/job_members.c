@@ -5,6 +5,7 @@
 #include "base/timestamp.h"
 #include "job/header.h"
 #include "job/job_id.h"
+#include "job/retry_expression.h"
 #include "job/trace.h"
 
 /* ---- rules of a client's job beyond the kinds ---- */
@@ -72,6 +73,14 @@ static void check_schedule(struct member_parse *parse, const struct member *memb
         job_refuse(parse, member, "must not be empty when retry is over 0");
 }
 
+static void check_retry_wait(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    struct problem problem;
+    if (retry_expression_check(job->retry_wait, &problem) != STATUS_OK)
+        job_refuse(parse, member, problem.text);
+}
+
 static void check_body(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
@@ -88,6 +97,13 @@ static bool is_url_sound(const void *of)
 {
     const struct job *job = of;
     return job->url.size <= JOB_URL_MAX && header_value_is_valid(job->url);
+}
+
+static bool is_retry_wait_sound(const void *of)
+{
+    const struct job *job = of;
+    struct problem ignored;
+    return retry_expression_check(job->retry_wait, &ignored) == STATUS_OK;
 }
 
 static bool is_uncounted_sound(const void *of)
@@ -145,6 +161,10 @@ static const struct member rows[] = {
                    .max = JOB_RETRY_MAX},
     [JOB_RETRY_SCHEDULE] = {NAMED("retrySchedule"), MEMBER_WAITS, RESOLVED, FIELD(schedule),
                             HAS(has_schedule), .max = JOB_WAIT_MAX_MS, .check = check_schedule},
+    [JOB_RETRY_WAIT] = {NAMED("retryWait"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE, FIELD(retry_wait),
+                        HAS(retry_wait.size), .min = 1, .max = RETRY_EXPRESSION_MAX,
+                        .rival = JOB_RETRY_SCHEDULE, .check = check_retry_wait,
+                        .is_sound = is_retry_wait_sound},
     [JOB_TIMEOUT] = {NAMED("timeout"), MEMBER_SECONDS, RESOLVED, FIELD(timeout_ms), HAS(has_timeout),
                      .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
     [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, RESOLVED, FIELD(headers), HAS(has_headers),

@@ -7,10 +7,14 @@
 #include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/json.h"
+#include "job/retry_expression.h"
 #include "job/trace.h"
 
 /* All decoded strings of a record together. */
-enum { TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX };
+enum {
+    TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX +
+               RETRY_EXPRESSION_MAX
+};
 
 /* Writes the names of the features that earlier versions must not ignore. The needs of a job that lacks one
  * are carried. */

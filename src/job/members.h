@@ -49,7 +49,7 @@ enum {
     MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
 };
 
-enum { MEMBERS_MAX = 32 }; /* of one table */
+enum { MEMBERS_MAX = 40 }; /* of one table */
 
 struct member_parse;
 

@@ -114,6 +114,25 @@ START_TEST(retries_as_often_as_the_job_or_its_schedule_says)
 }
 END_TEST
 
+START_TEST(waits_as_the_expression_of_the_job_says)
+{
+    static const struct retry_schedule two = {2, {10, 20}}, none = {0, {0}};
+    struct job job = {.retry_wait = SLICE("100 * (retried + 1)")};
+    ck_assert_int_eq(job_max_retries(&job, &two), 2);
+    ck_assert_int_eq(job_wait_ms(&job, &two, 1), 100);
+    ck_assert_int_eq(job_wait_ms(&job, &two, 2), 200);
+    ck_assert_int_eq(job_max_retries(&job, &none), 0);
+    job.has_retry = true;
+    job.retry = 7;
+    ck_assert_int_eq(job_max_retries(&job, &none), 7);
+    ck_assert_int_eq(job_wait_ms(&job, &none, 7), 700);
+    job.retry_wait = SLICE("0 / retried"); /* not a number before the first retry */
+    ck_assert_int_eq(job_wait_ms(&job, &two, 1), 10);
+    ck_assert_int_eq(job_wait_ms(&job, &two, 2), 0);
+    ck_assert_int_eq(job_wait_ms(&job, &none, 1), retry_schedule_default.wait_ms[0]);
+}
+END_TEST
+
 START_TEST(expires_at_a_time_or_so_long_after_it_was_created)
 {
     static const struct {
@@ -218,6 +237,7 @@ Suite *suite(void)
     tcase_add_test(tests, sends_decoded_bytes);
     tcase_add_test(tests, finds_headers_in_any_case);
     tcase_add_test(tests, retries_as_often_as_the_job_or_its_schedule_says);
+    tcase_add_test(tests, waits_as_the_expression_of_the_job_says);
     tcase_add_test(tests, expires_at_a_time_or_so_long_after_it_was_created);
     tcase_add_test(tests, same_is_every_member_as_sent);
     suite_add_tcase(suite, tests);

@@ -337,6 +337,9 @@ START_TEST(says_what_is_wrong_with_a_member)
          "retrySchedule[1]: must be 0 to 31536000\nretrySchedule[2]: must be 0 to 31536000\n"
          "retrySchedule[3]: must be 0 to 31536000\nretrySchedule[4]: must be 0 to 31536000"},
         {"\"retrySchedule\":[],\"retry\":1", "retrySchedule: must not be empty when retry is over 0"},
+        {"\"retryWait\":5", "retryWait: must be a string"},
+        {"\"retryWait\":\"2 *\"", "retryWait: expected at byte 3: a number"},
+        {"\"retryWait\":\"1\",\"retrySchedule\":[1]", "retryWait: cannot be combined with retrySchedule"},
         {"\"timeout\":0.099", "timeout: must be 0.1 to 3600"},
         {"\"timeout\":3600.0001", "timeout: must be 0.1 to 3600"},
         {"\"timeout\":[]", "timeout: must be a number of seconds, or a duration such as \"15m\""},

@@ -83,6 +83,8 @@ START_TEST(changes_what_the_patch_names)
         {"{\"delay\":null}", "+0 " HEAD ",\"retry\":2," HEADERS "," KEPT "," BODY},
         {"{\"dueAt\":null,\"ttl\":null,\"timeout\":null}", RECORD},
         {"{\"ttl\":70}", HEAD ",\"delay\":60,\"ttl\":70,\"retry\":2," HEADERS "," KEPT "," BODY},
+        {"{\"retryWait\":\"\\u0032 * retried\"}",
+         HEAD ",\"delay\":60,\"retry\":2,\"retryWait\":\"2 * retried\"," HEADERS "," KEPT "," BODY},
         {"{\"retry\":null,\"retrySchedule\":[1,2.50],\"timeout\":3}",
          HEAD ",\"delay\":60,\"retrySchedule\":[1,2.5],\"timeout\":3," HEADERS "," KEPT "," BODY},
         {"{\"body\":\t[1.0 ,{}]\n}",

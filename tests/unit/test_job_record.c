@@ -388,6 +388,7 @@ START_TEST(refuses_foreign_records)
         HEAD ",\"retrySchedule\":{}}",
         HEAD ",\"retrySchedule\":[1,\"a\"]}",
         HEAD ",\"retrySchedule\":[1 2]}",
+        HEAD ",\"retryWait\":\"soon\"}",
         HEAD ",\"timeout\":3601}",
         HEAD ",\"headers\":[]}",
         HEAD ",\"headers\":1}",

@@ -1,0 +1,30 @@
+/* retry_expression.h - waits between attempts that are computed: pow(2, retried) * 1000.
+ *
+ *     sum     = product {("+" | "-") product}
+ *     product = factor {("*" | "/") factor}
+ *     factor  = ("+" | "-") factor | number | "retried" | "(" sum ")" | function "(" sum {"," sum} ")"
+ *
+ * The value is a number of milliseconds. retried is the number of retries so far, 0 before the first retry.
+ * Functions: pow(x, y), min and max with one value or more, and with one value abs, ceil, exp, floor, round
+ * and sqrt. Numbers are decimal, such as 1.5 or 2e3. White space between the parts is ignored.
+ *
+ * The functions are pure. The time of an evaluation is bounded by the length of the text. */
+#ifndef DUEPOST_JOB_RETRY_EXPRESSION_H
+#define DUEPOST_JOB_RETRY_EXPRESSION_H
+
+#include "base/slice.h"
+#include "base/status.h"
+
+enum {
+    RETRY_EXPRESSION_MAX = 256,      /* bytes of a text */
+    RETRY_EXPRESSION_DEPTH_MAX = 16, /* parentheses and signs inside each other */
+};
+
+/* INVALID: problem says what was expected, and where. */
+enum status retry_expression_check(struct slice text, struct problem *) MUST_USE;
+
+/* Sets *wait_ms to the value, rounded to whole milliseconds, at least 0 and at most JOB_WAIT_MAX_MS. Returns
+ * false if the text is not an expression, or its value is not a number, such as 0/0. */
+bool retry_expression_wait_ms(struct slice text, int retried, int64_t *wait_ms) MUST_USE;
+
+#endif
