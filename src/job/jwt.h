@@ -1,0 +1,13 @@
+/* jwt.h - JSON Web Tokens signed with HMAC-SHA256 (RFC 7519, RFC 7515: HS256). */
+#ifndef DUEPOST_JOB_JWT_H
+#define DUEPOST_JOB_JWT_H
+
+#include "base/buffer.h"
+
+/* Appends the token for these claims, a JSON object. The buffer fails when it has no room. */
+void jwt_append(struct buffer *, struct slice key, struct slice claims);
+
+/* Appends the SHA-256 of bytes in base64url, as claims that cover a body have it. */
+void jwt_append_digest(struct buffer *, struct slice bytes);
+
+#endif
