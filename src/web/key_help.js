@@ -11,7 +11,7 @@ const LISTS = [
   { keys: "Esc", text: "Close a dialog, leave the search" },
 ];
 
-export const KeyHelp = {
+export default {
   view: ({ attrs: { onclose } }) =>
     m(Dialog, { title: "Keyboard", onclose }, m("dl.keys", [...allKeys(), ...LISTS].map((one) => m("div", m("dt", one.keys.split(" ").map((key) => m("kbd", key))), m("dd", one.text))))),
 };

@@ -22,17 +22,23 @@ function asMithril2(original) {
 
 let chart;
 
-// Returns a promise of Chart.js's constructor. Loads the file with the first call.
+// Returns a promise of Chart.js's constructor. Loads the file with the first call, once the page has been painted: reading
+// so much script would delay the first picture.
 export function loadChart() {
-  chart ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = new URL("./lib/chart.min.js", import.meta.url).href;
-    script.onload = () => resolve(window.Chart);
-    script.onerror = () => {
-      chart = undefined;
-      reject(new Error("Chart.js could not be loaded"));
-    };
-    document.head.append(script);
+  chart ??= painted().then(loadScript).catch((error) => {
+    chart = undefined;
+    throw error;
   });
   return chart;
 }
+
+const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0)));
+
+const loadScript = () =>
+  new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = new URL("./lib/chart.min.js", import.meta.url).href;
+    script.onload = () => resolve(window.Chart);
+    script.onerror = () => reject(new Error("Chart.js could not be loaded"));
+    document.head.append(script);
+  });

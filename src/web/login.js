@@ -4,7 +4,7 @@ import { m } from "./lib.js";
 import { login } from "./api.js";
 import { Form, Field } from "./parts/form.js";
 
-export function Login() {
+export default function Login() {
   let token = "";
   let error = null;
   let isBusy = false;

@@ -9,13 +9,15 @@ import { useClock } from "./clock.js";
 import { theme, nextTheme } from "./theme.js";
 import { helpIsOpen, showHelp } from "./keys.js";
 import { ago } from "./format.js";
-import { Login } from "./login.js";
 import { Search } from "./search.js";
-import { KeyHelp } from "./key_help.js";
 import { Icon } from "./parts/icon.js";
 import { Toasts } from "./parts/toast.js";
 import { Confirmation } from "./parts/dialog.js";
 import { Problem } from "./parts/problem.js";
+import { onDemand } from "./parts/on_demand.js";
+
+const Login = onDemand(() => import("./login.js"));
+const KeyHelp = onDemand(() => import("./key_help.js"));
 
 const page = { place: "", found: null, component: null, error: null };
 
