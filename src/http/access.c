@@ -15,12 +15,27 @@ static int64_t now_ns(void)
 
 /* ---- authentication ---- */
 
+/* Finds the token in the query, if the dialect takes it from there. */
+static bool read_parameter(const struct exchange *exchange, struct slice *text)
+{
+    struct slice pair, name, query = exchange->query;
+    while (exchange->dialect->token_parameter && query.size) {
+        slice_cut(query, '&', &pair, &query);
+        slice_cut(pair, '=', &name, text);
+        if (slice_equal(name, slice_of(exchange->dialect->token_parameter)))
+            return true;
+    }
+    return false;
+}
+
 /* Reads "Bearer" and a token (RFC 6750, section 2.1). Returns false for another scheme, and without a
- * header. */
+ * token. */
 static bool read_bearer(const struct exchange *exchange, struct slice *text)
 {
     struct slice scheme;
     struct slice value = http_request_header(exchange->request, "Authorization");
+    if (value.size == 0)
+        return read_parameter(exchange, text) && text->size > 0;
     if (!slice_cut(value, ' ', &scheme, text) || !slice_equal_nocase(scheme, SLICE("Bearer")))
         return false;
     *text = slice_trim(*text);

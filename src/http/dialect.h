@@ -54,7 +54,8 @@ struct method {
 /* The names in a path. The slices point into the path buffer of route_find. */
 struct route_names {
     struct slice topic, job_id;
-    struct slice key; /* topic/jobId, the topic, the group, or the receiver */
+    struct slice key;  /* topic/jobId, the topic, the group, or the receiver */
+    struct slice rest; /* of an open path: the rest of the target as sent, with its query */
 };
 
 /* Reads names from the decoded segments of a path, which text has with a slash between them. Returns false if
@@ -64,7 +65,9 @@ typedef bool route_names_fn(struct buffer *text, struct route_names *);
 enum { ROUTE_METHODS_MAX = 4 };
 
 struct route {
-    const char *path; /* each ":" stands for a segment that names a topic, a jobId, a group or a receiver */
+    /* Each ":" stands for a segment that names a topic, a jobId, a group or a receiver. A path that ends in
+     * "*" is open: any bytes may follow, which are not decoded. */
+    const char *path;
     route_names_fn *names; /* NULL: the path has no ":" */
     bool is_probe;         /* reports health: its query is ignored, and it is answered even over the limits */
     struct method methods[ROUTE_METHODS_MAX];
@@ -85,6 +88,8 @@ struct dialect {
     /* Writes the whole body of an error's answer. */
     void (*write_error)(struct buffer *body, const struct exchange_error *);
     exchange_fn *refuse_job; /* gives the answer for a job that does not exist; NULL without REACH_JOB */
+    struct slice topic; /* the topic that all routes concern which name none in their path; empty: none */
+    const char *token_parameter; /* query parameter that may have the token, too; NULL: none */
 };
 
 #endif

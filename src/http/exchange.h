@@ -24,6 +24,7 @@ struct exchange {
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */
     struct slice topic, job_id; /* from the path, decoded; empty where the route has none */
     struct slice key;           /* see route_names */
+    struct slice rest;          /* of an open path, as sent, with its query */
     struct slice query;         /* without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the method's or_media */

@@ -28,10 +28,10 @@ static bool take_segment(struct buffer *path, struct slice segment, size_t index
     return percent_decode(segment, index == 0 ? '/' : '\0', path) && path->size > before + (index > 0);
 }
 
-static bool path_matches(const char *pattern, struct slice target, struct buffer *path)
+static bool path_matches(struct slice pattern, struct slice target, struct buffer *path)
 {
     size_t names = 0;
-    struct slice rest_of_pattern = slice_of(pattern + 1), rest = slice_skip(target, 1);
+    struct slice rest_of_pattern = slice_skip(pattern, 1), rest = slice_skip(target, 1);
     buffer_clear(path);
     for (;;) {
         struct slice wanted, segment;
@@ -108,20 +108,57 @@ static struct slice without_origin(struct slice target)
     return target;
 }
 
+static size_t count_slashes(struct slice text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += text.data[i] == '/';
+    return count;
+}
+
+/* Cuts the rest of an open path, which begins after the slash that follows as many slashes as pattern has.
+ * Without such a slash, raw stays the whole path, and rest stays empty. */
+static void cut_rest(struct slice pattern, struct slice target, struct slice *raw, struct slice *rest)
+{
+    size_t slashes = count_slashes(pattern), end = 0;
+    while (end < target.size && (target.data[end] != '/' || slashes-- > 0))
+        end++;
+    if (end == target.size)
+        return;
+    *raw = slice_from(target.data, end);
+    *rest = slice_skip(target, end + 1);
+}
+
+/* Returns whether a route has this target. raw is its path. */
+static bool route_matches(const struct route *route, struct slice target, struct slice raw,
+                          struct buffer *path, struct slice *rest)
+{
+    struct slice pattern = slice_of(route->path);
+    *rest = (struct slice){NULL, 0};
+    if (slice_ends_with(pattern, SLICE("/*"))) {
+        pattern.size -= strlen("/*");
+        cut_rest(pattern, target, &raw, rest);
+    }
+    return raw.size <= ROUTE_PATH_MAX && path_matches(pattern, raw, path);
+}
+
 const struct route *route_find(const struct dialect *dialect, struct slice target, struct buffer *path,
                                struct route_names *names, struct slice *query)
 {
-    struct slice raw;
-    *names = (struct route_names){.topic = {NULL, 0}};
-    slice_cut(without_origin(target), '?', &raw, query);
-    if (raw.size == 0 || raw.data[0] != '/' || raw.size > ROUTE_PATH_MAX)
+    struct slice raw, rest;
+    target = without_origin(target);
+    slice_cut(target, '?', &raw, query);
+    if (raw.size == 0 || raw.data[0] != '/')
         return NULL;
     if (raw.size > 1 && raw.data[raw.size - 1] == '/')
         raw.size--;
     for (size_t i = 0; i < dialect->route_count; i++) {
         const struct route *route = &dialect->routes[i];
-        if (path_matches(route->path, raw, path))
+        *names = (struct route_names){.topic = {NULL, 0}};
+        if (route_matches(route, target, raw, path, &rest)) {
+            names->rest = rest;
             return !route->names || route->names(path, names) ? route : NULL;
+        }
     }
     return NULL;
 }

@@ -7,8 +7,8 @@
 enum { ROUTE_PATH_MAX = 1024 };
 
 /* Finds the route of a raw target (RFC 3986: path and query). Decodes the segments that are names into path,
- * a buffer of ROUTE_PATH_MAX, and reads the names. Returns NULL if the dialect has no such path, or if a
- * segment cannot be a topic, a jobId or a receiver. */
+ * a buffer of ROUTE_PATH_MAX, and reads the names. The rest of an open path may be longer. Returns NULL if
+ * the dialect has no such path, or if a segment cannot be a topic, a jobId or a receiver. */
 const struct route *route_find(const struct dialect *, struct slice target, struct buffer *path,
                                struct route_names *, struct slice *query);
 

@@ -70,9 +70,10 @@ static const struct route *find_route(struct exchange *exchange)
         if (route) {
             exchange->dialect = site->dialects[i].dialect;
             exchange->self = site->dialects[i].self;
-            exchange->topic = names.topic;
+            exchange->topic = names.topic.size ? names.topic : exchange->dialect->topic;
             exchange->job_id = names.job_id;
             exchange->key = names.key;
+            exchange->rest = names.rest;
         }
     }
     return route;

@@ -162,6 +162,22 @@ static struct slice header_value(struct slice line, const char *name)
     return slice_trim(value);
 }
 
+/* Keeps the line of a header if the call wants it. A line that does not fit is left out. */
+static void keep_line(struct http_call *call, struct slice line)
+{
+    struct slice text = header_value(line, "");
+    size_t size = call->headers.size;
+    if (!call->request.wants_headers || text.size == 0 ||
+        call->headers.size + text.size + 1 > HTTP_ANSWER_HEAD_MAX)
+        return;
+    buffer_append(&call->headers, text);
+    buffer_append_byte(&call->headers, '\n');
+    if (call->headers.failed) { /* no memory */
+        call->headers.failed = false;
+        call->headers.size = size;
+    }
+}
+
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_call *call = arg;
@@ -173,8 +189,11 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
     }
     if (call->has_head) /* a trailer */
         return line.size;
+    if (!slice_starts_with(line, SLICE("HTTP/")))
+        keep_line(call, line);
     if (line.size >= 5 && slice_starts_with(line, SLICE("HTTP/"))) {
         call->status = parse_status(line);
+        buffer_clear(&call->headers);
         call->has_retry_after = false;
         call->has_again = false;
         call->again_bytes = 0;
@@ -278,6 +297,7 @@ struct http_call *http_call_new(const struct http_call_owner *owner)
     assert(call->easy);
     call->method = HTTP_METHOD_POST;
     call->has_body = true;
+    buffer_init_fallible(&call->headers, HTTP_ANSWER_HEAD_MAX);
     set_callbacks(call);
     set_constants(call, owner->ca_file, owner->proxy);
     return call;
@@ -288,6 +308,7 @@ void http_call_free(struct http_call *call)
     curl_easy_cleanup(call->easy);
     free(call->lines);
     free(call->text);
+    buffer_fini(&call->headers);
     buffer_fini(&call->large_answer);
     free(call);
 }
@@ -415,6 +436,7 @@ static void forget(struct http_call *call)
     call->was_refused = false;
     call->is_stale = false;
     call->error_text[0] = '\0';
+    buffer_clear(&call->headers);
 }
 
 void http_call_prepare(struct http_call *call, const struct http_call_request *request)

@@ -110,6 +110,7 @@ void http_call_fill_outcome(struct http_call *call, CURLcode code)
         outcome->retry_after_ms = call->has_retry_after ? call->retry_after_s * 1000 : -1;
         outcome->has_again = call->has_again;
         outcome->again = slice_from(call->again, call->again_bytes);
+        outcome->headers = buffer_slice(&call->headers);
         fill_answer(call, code);
     } else {
         outcome->error = call->verdict != FAILURE_NONE ? call->verdict : error_of(call, code);

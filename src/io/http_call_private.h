@@ -45,6 +45,7 @@ struct http_call {
     size_t head_bytes;
     size_t body_bytes;
     char answer[HTTP_ANSWER_MAX]; /* the first bytes of the body */
+    struct buffer headers;        /* of the answer, if the call wants them */
     struct buffer large_answer;   /* the first bytes of the body, if is_large */
     bool is_large;
     char error_text[CURL_ERROR_SIZE]; /* libcurl's message for a failure, or empty */

@@ -75,6 +75,26 @@ void http_request_join_header(const struct http_request *request, const char *na
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, join_line, &joining);
 }
 
+struct each_header {
+    http_header_fn *fn;
+    void *arg;
+};
+
+static enum MHD_Result each_line(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t size)
+{
+    const struct each_header *each = arg;
+    (void)kind;
+    each->fn(each->arg, slice_from(name, name_size), slice_trim(slice_from(value ? value : "", size)));
+    return MHD_YES;
+}
+
+void http_request_each_header(const struct http_request *request, http_header_fn *fn, void *arg)
+{
+    struct each_header each = {fn, arg};
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, each_line, &each);
+}
+
 struct slice http_request_body(const struct http_request *request)
 {
     return buffer_slice(&request->body);

@@ -52,6 +52,11 @@ bool http_request_has_header(const struct http_request *, const char *name);
 
 /* Joins all lines of a list header (RFC 9110, 5.3) in their order, separated by commas. */
 void http_request_join_header(const struct http_request *, const char *name, struct buffer *joined);
+
+/* Calls fn for each header line in its order. The slices are borrowed until the request is answered. */
+typedef void http_header_fn(void *arg, struct slice name, struct slice value);
+void http_request_each_header(const struct http_request *, http_header_fn *, void *arg);
+
 struct slice http_request_body(const struct http_request *);
 
 /* Writes the peer's address of the connection: the client's, or that of a proxy in front. */

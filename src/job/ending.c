@@ -33,9 +33,10 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
                              const struct ending_facts *facts)
 {
-    if (facts->has_delay)
-        return facts->delay_ms;
-    int64_t asked_ms = shorter_ms(facts->retry_after_ms, ENDING_RETRY_AFTER_MAX_MS);
+    const struct form_judgement *judgement = &facts->judgement;
+    if (judgement->has_wait)
+        return judgement->wait_ms;
+    int64_t asked_ms = shorter_ms(judgement->at_least_ms, ENDING_RETRY_AFTER_MAX_MS);
     int64_t wait_ms = longer_ms(job_wait_ms(job, schedule, number), asked_ms);
     return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
 }
@@ -50,8 +51,8 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
     ending->verdict = ENDING_RETRY;
     if (result->error == FAILURE_TARGET_REFUSED) {
         ending_bury(ending, SLICE("target_refused"));
-    } else if (result->error == FAILURE_NONE && result->status == 410) {
-        ending_bury(ending, SLICE("gone"));
+    } else if (facts->judgement.final.size) {
+        ending_bury(ending, facts->judgement.final);
     } else if (facts->is_rejected) {
         ending_bury(ending, SLICE("rejected"));
     } else if (is_idle_reset && job->uncounted == 0) {
@@ -83,14 +84,15 @@ static void decide_round(struct ending *ending, const struct job *job, const str
     ending->is_round = true;
     ending->attempts = 0;
     ending->uncounted = 0;
-    ending->wait_ms = shorter_ms(facts->again_ms, job_expires_ms(job, job->created_ms) - facts->now_ms);
+    ending->wait_ms =
+        shorter_ms(facts->judgement.again_ms, job_expires_ms(job, job->created_ms) - facts->now_ms);
 }
 
 static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     const struct attempt_result *result = facts->result;
     ending->attempts++;
-    if (attempt_result_is_success(result) && facts->again_ms) {
+    if (attempt_result_is_success(result) && facts->judgement.again_ms) {
         decide_round(ending, job, facts);
     } else if (attempt_result_is_success(result)) {
         ending->verdict = ENDING_COMPLETE;

@@ -4,7 +4,7 @@
  *     ENDING_CAUSE_RESULT, 2xx                       complete
  *     ENDING_CAUSE_RESULT, 2xx and not yet           retry    after again_ms; a new round
  *                          JOB_ROUNDS_MAX rounds     bury     rounds
- *     ENDING_CAUSE_RESULT, 410                       bury     gone
+ *     ENDING_CAUSE_RESULT, a final answer            bury     the form's reason, such as gone
  *     ENDING_CAUSE_RESULT, target refused            bury     target_refused
  *     ENDING_CAUSE_RESULT, first reset while idle    retry    at its old place; uses up no retry
  *     ENDING_CAUSE_RESULT, anything else             retry    after schedule or Retry-After, with jitter
@@ -23,6 +23,7 @@
 #define DUEPOST_JOB_ENDING_H
 
 #include "job/callback_job.h"
+#include "job/form.h"
 #include "job/job.h"
 #include "job/topic_settings.h"
 
@@ -50,14 +51,11 @@ struct ending_facts {
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
-    int64_t retry_after_ms; /* -1: no such header */
-    int64_t again_ms;       /* a 2xx that says not yet: the wait that it asks for, see again.h; else 0 */
-    struct slice answer;    /* the beginning of its body */
+    struct form_judgement judgement; /* of the answer, by the job's form */
+    struct slice answer;             /* the beginning of its body */
     bool is_answer_cut;
     /* RESULT of a worker that has leased the job. */
     bool is_rejected; /* the worker gives the job up */
-    bool has_delay;   /* the worker asks for this wait before the next attempt */
-    int64_t delay_ms;
 };
 
 enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE };

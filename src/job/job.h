@@ -26,6 +26,8 @@ enum {
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* in one object */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far more than the API accepts */
+    JOB_FORM_MAX = 32,                 /* bytes of form */
+    JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
     JOB_ROUNDS_MAX = 10000,
     JOB_ATTEMPTS_MAX = 1000000000, /* far more than retries can make */
 };
@@ -81,6 +83,8 @@ enum job_member {
     JOB_ON_DELIVERED,
     JOB_ON_DEAD,
     JOB_ON_ATTEMPT,
+    JOB_FORM,
+    JOB_FORM_DATA,
     JOB_ATTEMPTS,
     JOB_UNCOUNTED,
     JOB_ROUNDS,
@@ -118,6 +122,9 @@ struct job {
     size_t header_count;
     struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
+
+    struct slice form;      /* of delivery, see form.h; empty: the standard form */
+    struct slice form_data; /* an object that only the form reads; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed attempts so far, in this round */

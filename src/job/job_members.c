@@ -112,6 +112,18 @@ static bool is_uncounted_sound(const void *of)
     return job->uncounted <= job->attempts;
 }
 
+static bool is_form_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->form.size <= JOB_FORM_MAX;
+}
+
+static bool is_form_data_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->form_data.size <= JOB_FORM_DATA_MAX && job->form_data.data[0] == '{';
+}
+
 static bool is_trace_parent_sound(const void *of)
 {
     const struct job *job = of;
@@ -177,6 +189,10 @@ static const struct member rows[] = {
                      HAS(on_dead.size)},
     [JOB_ON_ATTEMPT] = {NAMED("onAttempt"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE, FIELD(on_attempt),
                         HAS(on_attempt.size)},
+    [JOB_FORM] = {NAMED("form"), MEMBER_TEXT, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(form),
+                  HAS(form.size), .is_sound = is_form_sound},
+    [JOB_FORM_DATA] = {NAMED("formData"), MEMBER_JSON, STORED, FIELD(form_data), HAS(form_data.size),
+                       .is_sound = is_form_data_sound},
     [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, KEPT, FIELD(attempts), HAS(attempts),
                       .max = JOB_ATTEMPTS_MAX},
     [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),

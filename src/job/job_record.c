@@ -31,6 +31,8 @@ static void put_needs(const struct job *job, struct json_writer *json)
         needs_add(&needs, "rounds");
     if (job->on_delivered.size || job->on_dead.size || job->on_attempt.size)
         needs_add(&needs, "callbacks");
+    if (job->form.size)
+        needs_add(&needs, "form");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(job->next, SLICE("needed")))
         needs_add(&needs, "next");

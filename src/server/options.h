@@ -56,6 +56,7 @@ enum option_id {
     OPTION_IDEMPOTENCY_WINDOW,
     OPTION_RETRY_SCHEDULE,
     OPTION_DASHBOARD,
+    OPTION_QSTASH,
     OPTION_BREAKER,
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
@@ -135,6 +136,7 @@ struct options {
     int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
     bool has_dashboard;
+    bool has_qstash; /* serves the API of QStash */
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;

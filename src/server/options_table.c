@@ -464,6 +464,18 @@ const struct option option_table[OPTION_COUNT] = {
                 "The page asks the API, so it shows and does what the user's token allows. It loads nothing\n"
                 "from elsewhere. off also switches off /docs and /openapi.yaml.",
         },
+    [OPTION_QSTASH] =
+        {
+            .name = "qstash",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(has_qstash),
+            .fallback = "off",
+            .help = "the API of QStash v2, at /v2, for clients of QStash",
+            .text =
+                "Messages are jobs of the topics qstash~messages, qstash~queue.NAME and so on; tokens need\n"
+                "their scopes for the topic qstash. docs/qstash.md says what differs from QStash.",
+        },
     [OPTION_BREAKER] =
         {
             .name = "breaker",

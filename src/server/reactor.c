@@ -18,6 +18,7 @@
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/time_zones.h"
+#include "qstash/qstash.h"
 #include "server/listener.h"
 #include "store/shard.h"
 #include "web/web.h"
@@ -53,6 +54,7 @@ struct reactor {
     struct app_leases *leases;
     struct site *site;
     struct api *api;
+    struct qstash *qstash; /* NULL: this API is off */
     struct http_server *server;
     bool is_closed;                    /* takes no new connections any more */
     struct http_server *health_server; /* NULL without --health-listen */
@@ -181,11 +183,17 @@ static void start_api(struct reactor *reactor)
     site_add(reactor->site, &api_dialect, reactor->api);
     if (reactor->options.options->has_dashboard)
         site_add(reactor->site, &web_dialect, NULL);
+    if (reactor->options.options->has_qstash) {
+        reactor->qstash = qstash_new(&reactor->app);
+        site_add(reactor->site, &qstash_dialect, reactor->qstash);
+    }
     if (!reactor->options.waits_to_listen)
         start_server(reactor);
     if (reactor->options.health_fd >= 0)
         start_health_server(reactor);
 }
+
+static const struct delivery_forms forms = {{&delivery_form_standard, &qstash_form}};
 
 static struct attempt_policy attempt_policy(const struct reactor *reactor)
 {
@@ -193,6 +201,7 @@ static struct attempt_policy attempt_policy(const struct reactor *reactor)
     return (struct attempt_policy){
         .targets = options->targets,
         .schedule = &options->retry_schedule,
+        .forms = &forms,
         .keys = &options->signing_keys,
         .is_breaker_on = options->is_breaker_on,
         .has_history = reactor->history,
@@ -467,6 +476,7 @@ void reactor_stop(struct reactor *reactor)
     http_server_free(reactor->health_server);
     site_free(reactor->site);
     api_free(reactor->api);
+    qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
     tally_free(reactor->tally);
     live_free(reactor->live);

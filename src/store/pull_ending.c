@@ -221,10 +221,8 @@ static struct ending_facts facts_of(struct pull_ending *ending, const struct pul
         .random = random,
         .hold_ms = UNSERVED_WAIT_MS,
         .result = &ending->result,
-        .retry_after_ms = -1,
+        .judgement = {.at_least_ms = -1, .has_wait = facts->has_delay, .wait_ms = facts->delay_ms},
         .is_rejected = facts->cause == PULL_CAUSE_REJECTED,
-        .has_delay = facts->has_delay,
-        .delay_ms = facts->delay_ms,
     };
 }
 

@@ -26,7 +26,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/again.h"
 #include "job/job_id.h"
 #include "job/url.h"
 #include "worker/attempt_log.h"
@@ -186,37 +185,32 @@ static uint32_t random_bits(void)
     return random;
 }
 
-/* Reads the receiver's "not yet". An unreadable one makes the attempt a failed one. Returns the wait, or 0.
- */
-static int64_t read_again(const struct http_outcome *http, struct attempt_result *result,
-                          char detail[AGAIN_DETAIL_SIZE])
-{
-    int64_t again_ms;
-    if (!http->has_again || !attempt_result_is_success(result))
-        return 0;
-    if (again_parse(http->again, result->at_ms + result->duration_ms, &again_ms, detail))
-        return again_ms;
-    result->error = FAILURE_PROTOCOL;
-    result->status = 0;
-    result->detail = slice_of(detail);
-    return 0;
-}
-
 static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
 {
     struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);
-    char detail[AGAIN_DETAIL_SIZE];
-    int64_t again_ms = read_again(http, &result, detail);
+    struct form_judgement judgement;
     bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
-    if (http->error == FAILURE_TARGET_REFUSED)
+    const struct form_answer answer = {
+        .result = &result,
+        .retry_after_ms = http->retry_after_ms,
+        .has_again = http->has_again,
+        .again = http->again,
+        .headers = http->headers,
+    };
+    delivery_form_judge(attempt->form, &answer, &judgement);
+    if (judgement.again_fault) {
+        result.error = FAILURE_PROTOCOL;
+        result.status = 0;
+        result.detail = slice_of(judgement.again_fault);
+    } else if (http->error == FAILURE_TARGET_REFUSED) {
         result.detail = slice_of(attempt->refusal);
-    metrics_attempt(attempt->context->metrics, attempt->job.topic, attempt_metric_of(&result, again_ms > 0),
-                    http->duration_ms * 1000);
+    }
+    metrics_attempt(attempt->context->metrics, attempt->job.topic,
+                    attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
     attempt_end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
                                                .random = has_jitter ? random_bits() : 0,
                                                .result = &result,
-                                               .retry_after_ms = http->retry_after_ms,
-                                               .again_ms = again_ms,
+                                               .judgement = judgement,
                                                .answer = http->answer,
                                                .is_answer_cut = http->is_answer_cut});
 }
@@ -347,10 +341,13 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         return;
     bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
     bool lacks = is_job && attempt->job.lacks.size;
+    attempt->form = delivery_form_find(attempt->context->policy->forms, attempt->job.form);
     if (!is_whole)
         attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else if (lacks)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
+    else if (!attempt->form)
+        give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.form);
     else if (!is_job || !read_url(attempt, &url))
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))

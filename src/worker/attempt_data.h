@@ -57,11 +57,12 @@ struct attempt {
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
     struct job job;
-    struct topic_settings *settings; /* of the topic; owned; NULL: the topic has none */
-    char *settings_text;             /* owned: settings borrow it */
-    struct slice host;               /* of the url */
-    int64_t claimed_ms;              /* by Redis's clock */
-    int64_t late_ms;                 /* from the job's due time to the claim */
+    const struct delivery_form *form; /* from ASKING on */
+    struct topic_settings *settings;  /* of the topic; owned; NULL: the topic has none */
+    char *settings_text;              /* owned: settings borrow it */
+    struct slice host;                /* of the url */
+    int64_t claimed_ms;               /* by Redis's clock */
+    int64_t late_ms;                  /* from the job's due time to the claim */
     struct permit permit;
     char *held_by;                 /* owned: from the permit, see there */
     struct http_call *call;        /* while SENDING */

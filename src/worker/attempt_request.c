@@ -1,16 +1,11 @@
 #include "worker/attempt_request.h"
 
-#include <assert.h>
 #include <netinet/in.h>
 
-#include "base/percent.h"
 #include "base/random.h"
 #include "io/local_address.h"
-#include "job/member.h"
 #include "job/trace.h"
 #include "job/url.h"
-
-enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
 
 /* ---- allowed addresses ---- */
 
@@ -66,21 +61,6 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 
 /* ---- headers ---- */
 
-struct header_lines {
-    struct buffer *text;
-    size_t starts[HEADER_LINES_MAX + 1];
-    size_t count;
-};
-
-static void add_header(struct header_lines *lines, struct slice name, struct slice value)
-{
-    assert(lines->count < HEADER_LINES_MAX);
-    lines->starts[lines->count++] = lines->text->size;
-    buffer_append(lines->text, name);
-    buffer_append(lines->text, SLICE(": "));
-    buffer_append(lines->text, value);
-}
-
 /* Adds the trace headers. The attempt is a span of its own; its parent is the request that created the
  * job. */
 static void add_trace(const struct job *job, struct header_lines *lines)
@@ -90,32 +70,9 @@ static void add_trace(const struct job *job, struct header_lines *lines)
     random_fill(span, sizeof span);
     span[0] |= 1; /* not all 0 */
     trace_parent_next(job->trace_parent, span, parent);
-    add_header(lines, SLICE("traceparent"), slice_from(parent, sizeof parent));
+    header_lines_add(lines, SLICE("traceparent"), slice_from(parent, sizeof parent));
     if (job->trace_state.size)
-        add_header(lines, SLICE("tracestate"), job->trace_state);
-}
-
-/* Adds the headers of the signature. Their timestamp is the time of the claim, by Redis's clock. */
-static void sign(const struct attempt *attempt, struct slice payload, struct header_lines *lines)
-{
-    const struct topic_settings *settings = attempt->settings;
-    const struct signing_keys *keys =
-        settings && settings->secrets.count ? &settings->secrets : attempt->context->policy->keys;
-    int64_t seconds = attempt->claimed_ms / 1000;
-    char id[WEBHOOK_ID_SIZE], digits[24];
-    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
-    struct buffer signature;
-    if (keys->count == 0)
-        return;
-    webhook_id_make(attempt->lease.id, attempt->job.created_ms, id);
-    buffer_append_number(&number, seconds);
-    buffer_init(&signature, SIGNATURE_MAX);
-    signature_write(keys, slice_of(id), seconds, payload, &signature);
-    add_header(lines, SLICE("webhook-id"), slice_of(id));
-    add_header(lines, SLICE("webhook-timestamp"), buffer_slice(&number));
-    add_header(lines, SLICE("webhook-signature"), buffer_slice(&signature));
-    lines->text->failed |= signature.failed;
-    buffer_fini(&signature);
+        header_lines_add(lines, SLICE("tracestate"), job->trace_state);
 }
 
 static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
@@ -123,39 +80,22 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     const struct job *job = &attempt->job;
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
     size_t count = topic_defaults_headers(attempt->settings, job, headers);
-    char digits[16];
-    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
-    char room[3 * JOB_ID_DERIVED_MAX + 1];
-    struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
-    buffer_append_number(&number, job->attempts + 1);
-    if (job_needs_content_type(job) && !headers_find(headers, count, SLICE("Content-Type"))) {
-        struct slice type = job_content_type(job, payload);
-        add_header(lines, SLICE("Content-Type"), type);
-        lines->text->failed |= type.size == 0;
-    }
-    if (!headers_find(headers, count, SLICE("User-Agent")))
-        add_header(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
-    add_header(lines, SLICE("Duepost-Topic"), job->topic);
-    percent_append(&job_id, job->job_id);
-    add_header(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
-    add_header(lines, SLICE("Duepost-Attempt"), buffer_slice(&number));
-    if (job->rounds) {
-        buffer_clear(&number);
-        buffer_append_number(&number, job->rounds + 1);
-        add_header(lines, SLICE("Duepost-Round"), buffer_slice(&number));
-    }
+    const struct form_attempt facts = {
+        .job = job,
+        .id = attempt->lease.id,
+        .url = topic_defaults_url(attempt->settings, job),
+        .payload = payload,
+        .settings = attempt->settings,
+        .keys = attempt->context->policy->keys,
+        .now_ms = attempt->claimed_ms,
+        .headers = headers,
+        .header_count = count,
+    };
+    attempt->form->write_headers(&facts, lines);
     for (size_t i = 0; i < count; i++)
-        add_header(lines, headers[i].name, headers[i].value);
-#ifdef DUEPOST_TEST_NEXT
-    if (job->next.size)
-        add_header(lines, SLICE("Duepost-Next"), job->next);
-    if (attempt->settings && attempt->settings->next.size)
-        add_header(lines, SLICE("Duepost-Next-Topic"), attempt->settings->next);
-#endif
+        header_lines_add(lines, headers[i].name, headers[i].value);
     if (job->trace_parent.size && !headers_find(headers, count, SLICE("traceparent")))
         add_trace(job, lines);
-    sign(attempt, payload, lines);
-    lines->starts[lines->count] = lines->text->size;
 }
 
 static enum http_method http_method_of(enum job_method method)
@@ -188,8 +128,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
     if (attempt->payload.failed || attempt->header_text.failed)
         return NULL;
     for (size_t i = 0; i < lines.count; i++)
-        headers[i] =
-            slice_from(attempt->header_text.data + lines.starts[i], lines.starts[i + 1] - lines.starts[i]);
+        headers[i] = header_lines_at(&lines, i);
     struct http_call_request request = {
         .method = http_method_of(attempt->job.method),
         .url = topic_defaults_url(attempt->settings, &attempt->job),
@@ -199,6 +138,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         .timeout_ms = timeout_ms,
         .needs_fresh = needs_fresh(attempt),
         .wants_large_answer = callback_jobs_are_wanted(&attempt->job, attempt->settings),
+        .wants_headers = attempt->form->wants_headers,
         .may_connect = may_connect,
         .may_send = may_send,
         .on_done = on_done,

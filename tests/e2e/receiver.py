@@ -89,8 +89,10 @@ class _Connection(asyncio.Protocol):
         body = bytes(self.buffer[end + 4:end + 4 + size])
         del self.buffer[:end + 4 + size]
         method, target, _ = first.split(" ")
-        return Arrival(time.time() * 1000, target, headers.get("duepost-topic", ""), headers.get("duepost-job-id", ""),
-                       int(headers.get("duepost-attempt", "0")), headers, lines, body, self.number, self.peer_port, method=method)
+        name = headers.get("duepost-topic", ""), headers.get("duepost-job-id", ""), int(headers.get("duepost-attempt", "0"))
+        if "upstash-message-id" in headers:  # a message has no topic: its target stands for it
+            name = target, headers["upstash-message-id"], int(headers["upstash-retried"]) + 1
+        return Arrival(time.time() * 1000, target, *name, headers, lines, body, self.number, self.peer_port, method=method)
 
     def respond(self, arrival, action):
         if isinstance(action, int):

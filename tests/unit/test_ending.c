@@ -13,11 +13,11 @@ static const struct retry_schedule no_waits = {0, {0}};
 
 static struct ending_facts facts_of(const struct attempt_result *result)
 {
-    return (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
-                                 .now_ms = NOW_MS,
-                                 .schedule = &fallback,
-                                 .result = result,
-                                 .retry_after_ms = -1};
+    const struct form_answer answer = {.result = result, .retry_after_ms = -1};
+    struct ending_facts facts = {
+        .cause = ENDING_CAUSE_RESULT, .now_ms = NOW_MS, .schedule = &fallback, .result = result};
+    delivery_form_judge(&delivery_form_standard, &answer, &facts.judgement);
+    return facts;
 }
 
 static struct ending decide(const struct job *job, const struct attempt_result *result)
@@ -67,7 +67,7 @@ START_TEST(an_attempt_ends_the_lease_by_its_result)
         struct ending_facts facts = facts_of(&result);
         job.has_retry = cases[i].retry >= 0;
         job.retry = job.has_retry ? cases[i].retry : 0;
-        facts.retry_after_ms = cases[i].retry_after_ms;
+        facts.judgement.at_least_ms = cases[i].retry_after_ms;
         struct ending ending = ending_decide(&job, &facts);
         ck_assert_msg(ending.verdict == cases[i].verdict && ending.wait_ms == cases[i].wait_ms &&
                           slice_equal(ending.reason, slice_of(cases[i].reason)) &&
@@ -84,7 +84,7 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
     struct job job = {.attempts = 2, .uncounted = 1, .rounds = 5};
     struct attempt_result result = {.status = 202};
     struct ending_facts facts = facts_of(&result);
-    facts.again_ms = 30000;
+    facts.judgement.again_ms = 30000;
     struct ending ending = ending_decide(&job, &facts);
     ck_assert(ending.verdict == ENDING_RETRY && ending.is_round && ending.wait_ms == 30000 &&
               !ending.keeps_place);
@@ -99,9 +99,10 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
     ending = ending_decide(&job, &facts);
     ck_assert(!ending.is_round && ending.rounds == 5 && ending.attempts == 3);
     result.status = 410;
+    facts = facts_of(&result);
     ck_assert(slice_equal(ending_decide(&job, &facts).reason, SLICE("gone")));
     result = (struct attempt_result){.error = FAILURE_PROTOCOL};
-    facts.again_ms = 0;
+    facts = facts_of(&result);
     job.attempts = job.uncounted = 0;
     ck_assert(ending_decide(&job, &facts).verdict == ENDING_RETRY && !ending_decide(&job, &facts).is_round);
 }
@@ -112,7 +113,7 @@ START_TEST(rounds_come_to_an_end)
     struct job job = {.rounds = JOB_ROUNDS_MAX - 2};
     struct attempt_result result = {.status = 200};
     struct ending_facts facts = facts_of(&result);
-    facts.again_ms = 1000;
+    facts.judgement.again_ms = 1000;
     ck_assert(ending_decide(&job, &facts).is_round);
     job.rounds = JOB_ROUNDS_MAX - 1;
     struct ending ending = ending_decide(&job, &facts);
@@ -120,7 +121,7 @@ START_TEST(rounds_come_to_an_end)
               !ending.is_round);
     ck_assert(ending.rounds == JOB_ROUNDS_MAX && ending.attempts == 1 && ending.has_record &&
               ending.has_line);
-    facts.again_ms = 0;
+    facts.judgement.again_ms = 0;
     ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_COMPLETE);
 }
 END_TEST
@@ -165,12 +166,12 @@ START_TEST(the_schedule_is_the_jobs_else_the_topics_else_ours)
     struct attempt_result result = {.status = 500};
     struct ending_facts facts = facts_of(&result);
     facts.settings = &settings;
-    facts.retry_after_ms = 25 * HOUR_MS;
+    facts.judgement.at_least_ms = 25 * HOUR_MS;
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 48 * HOUR_MS);
     job.attempts = 1;
     ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
     job = (struct job){.attempts = 0};
-    facts.retry_after_ms = -1;
+    facts.judgement.at_least_ms = -1;
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, HOUR_MS);
     settings.has_schedule = false;
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 10000);
@@ -271,7 +272,7 @@ START_TEST(a_round_is_written_with_its_number)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 202, .was_sent = true};
     struct ending_facts facts = facts_of(&result);
-    facts.again_ms = 2000;
+    facts.judgement.again_ms = 2000;
     ck_assert_str_eq(written(&facts),
                      "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"rounds\":1,"
                      "\"lastAttempt\":{\"at\":1700000000000,\"durationMs\":12,\"status\":202},"
@@ -383,7 +384,7 @@ START_TEST(a_round_is_reported_as_an_attempt)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 200};
     struct ending_facts facts = facts_of(&result);
-    facts.again_ms = 30000;
+    facts.judgement.again_ms = 30000;
     write_callbacks(facts);
     ck_assert_uint_eq(texts.callbacks.count, 1);
     check_callback(0, "t~callbacks/j~attempt~n1",

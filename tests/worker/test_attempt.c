@@ -15,6 +15,7 @@
 /* ---- one attempt in its world ---- */
 
 static const struct retry_schedule schedule = {1, {15000}};
+static const struct delivery_forms forms = {{&delivery_form_standard}};
 static const struct signing_keys no_keys;
 static const struct target_policy *const no_targets; /* no address is asked for in this world */
 static struct attempt_policy policy;
@@ -47,7 +48,11 @@ static void on_turn_end(void *arg)
 static void setup(void)
 {
     world_begin();
-    policy = (struct attempt_policy){no_targets, &schedule, &no_keys, true, false};
+    policy = (struct attempt_policy){.targets = no_targets,
+                                     .schedule = &schedule,
+                                     .forms = &forms,
+                                     .keys = &no_keys,
+                                     .is_breaker_on = true};
     unserved = (struct unserved){.row_us = 0};
     context = (struct attempt_context){.shard = world_shard(0),
                                        .policy = &policy,

@@ -13,6 +13,7 @@
 enum { JOBS_MAX = 16 };
 
 static const struct retry_schedule schedule = {1, {15000}};
+static const struct delivery_forms forms = {{&delivery_form_standard}};
 static const struct signing_keys no_keys;
 static struct consumer *consumer;
 static struct shard_claimed jobs[JOBS_MAX];
@@ -29,7 +30,7 @@ static void begin(size_t max_in_flight, size_t shards)
     static const char *const ids[JOBS_MAX] = {"t/0", "t/1", "t/2",  "t/3",  "t/4",  "t/5",  "t/6",  "t/7",
                                               "t/8", "t/9", "t/10", "t/11", "t/12", "t/13", "t/14", "t/15"};
     struct consumer_options options = {
-        .policy = {.schedule = &schedule, .keys = &no_keys},
+        .policy = {.schedule = &schedule, .forms = &forms, .keys = &no_keys},
         .max_in_flight = max_in_flight,
     };
     world_begin();
@@ -428,7 +429,7 @@ END_TEST
 
 START_TEST(a_smaller_limit_holds_at_once)
 {
-    struct attempt_policy policy = {.schedule = &schedule, .keys = &no_keys};
+    struct attempt_policy policy = {.schedule = &schedule, .forms = &forms, .keys = &no_keys};
     run(3);
     consumer_reload(consumer, &policy, 2);
     poke();

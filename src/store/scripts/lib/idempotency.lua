@@ -14,9 +14,11 @@ local function answered(once)
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
+-- A fingerprint that ends in '@' and ms has a window of its own.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
+  window = tonumber(string.match(fingerprint, '@(%d+)$') or window)
   local expiry = integer(now + window)
   call('HSET', IDEMPOTENCY, key, table.concat({fingerprint, integer(due), expiry, id}, ' '))
   call('ZADD', WINDOWS, expiry, key)

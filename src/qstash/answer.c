@@ -1,0 +1,64 @@
+#include "qstash/answer.h"
+
+#include <stdio.h>
+
+static unsigned tell(char text[ANSWER_TEXT_SIZE], unsigned status, const char *sentence)
+{
+    snprintf(text, ANSWER_TEXT_SIZE, "%s", sentence);
+    return status;
+}
+
+static unsigned tell_errors(char text[ANSWER_TEXT_SIZE], const struct job_errors *errors)
+{
+    struct job_error error;
+    size_t at = 0;
+    if (job_errors_take(errors, &at, &error))
+        snprintf(text, ANSWER_TEXT_SIZE, "%s: %s", error.field, error.detail);
+    return 400;
+}
+
+unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_TEXT_SIZE])
+{
+    switch (verdict->end) {
+    case APP_INVALID:
+        return tell_errors(text, verdict->errors);
+    case APP_NOT_REACHED:
+        return tell(text, 403, "the token does not reach the topic qstash");
+    case APP_NOT_FOUND:
+        return tell(text, 404, "not found");
+    case APP_LEASED:
+        return tell(text, 409, "the message is being delivered");
+    case APP_FULL:
+        return tell(text, 507, "there are too many messages already, or Redis has no memory left");
+    case APP_NO_MEMORY:
+        return tell(text, 503, "there is no memory for that; nothing changed");
+    case APP_UNKNOWN:
+        return tell(text, 503, "the outcome is unknown: Redis did not answer");
+    case APP_NO_HISTORY:
+        return tell(text, 404, "this server keeps no history");
+    case APP_LACKING:
+        return tell(text, 409, "this needs a later version of duepost than this process is");
+    case APP_UNREADABLE:
+        return tell(text, 409, "the record of the message cannot be read");
+    case APP_TOO_LARGE:
+        return tell(text, 413, "the messages to all endpoints are together over 4 MiB");
+    default:
+        snprintf(text, ANSWER_TEXT_SIZE, "%.*s; nothing changed", SLICE_ARG(verdict->why));
+        return 503;
+    }
+}
+
+void answer_refuse_verdict(struct exchange *exchange, const struct app_verdict *verdict)
+{
+    char text[ANSWER_TEXT_SIZE];
+    unsigned status = answer_of_verdict(verdict, text);
+    exchange_refuse(exchange, status, "%s", text);
+}
+
+void answer_write_error(struct buffer *body, struct slice error)
+{
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "error", error);
+    json_end_object(&json);
+}

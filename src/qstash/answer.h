@@ -1,0 +1,19 @@
+/* answer.h - answers of this dialect, and the errors of use cases. */
+#ifndef DUEPOST_QSTASH_ANSWER_H
+#define DUEPOST_QSTASH_ANSWER_H
+
+#include "base/json_writer.h"
+#include "qstash/handler.h"
+
+enum { ANSWER_TEXT_SIZE = 768 };
+
+/* Writes why a use case did not end with DONE. Returns the status of HTTP. */
+unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
+
+/* Answers with that. */
+void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
+
+/* Writes {"error":"..."}. */
+void answer_write_error(struct buffer *, struct slice error);
+
+#endif

@@ -1,0 +1,26 @@
+/* destination.h - the destination of a publish: a url, or the name of a group, as it stands in the target of
+ * the request.
+ *
+ * The destination is raw: nothing of it is decoded. The parameters of its query that belong to the request
+ * (the token, and settings whose names begin with "upstash-") are taken out. The rest is kept byte for byte.
+ */
+#ifndef DUEPOST_QSTASH_DESTINATION_H
+#define DUEPOST_QSTASH_DESTINATION_H
+
+#include "qstash/settings.h"
+
+struct destination {
+    struct slice url;   /* empty: a group */
+    struct slice group; /* its name */
+    struct buffer text; /* owned; url points into it */
+};
+
+enum { DESTINATION_MAX = 2 * JOB_URL_MAX };
+
+/* Reads a destination. Takes the settings of its query into settings, if they are not NULL. Returns false
+ * with a fault in settings, or in *fault if settings is NULL. text may then be freed by destination_fini,
+ * too. */
+bool destination_read(struct slice raw, struct destination *, struct settings *, const char **fault);
+void destination_fini(struct destination *);
+
+#endif

@@ -1,0 +1,67 @@
+/* form.c - the form of delivery of messages: their headers, and what an answer means. */
+#include "job/form.h"
+
+#include "qstash/form_data.h"
+#include "qstash/qstash.h"
+#include "qstash/retry_time.h"
+
+/* ---- the request ---- */
+
+static void add_text(struct header_lines *lines, struct slice name, struct slice value)
+{
+    if (value.size && header_value_is_valid(value))
+        header_lines_add(lines, name, value);
+}
+
+static void form_write_headers(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    char room[JOB_FORM_DATA_MAX];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct form_data data;
+    form_data_read(attempt->job->form_data, &data, &text);
+    if (!headers_find(attempt->headers, attempt->header_count, SLICE("User-Agent")))
+        header_lines_add(lines, SLICE("User-Agent"), SLICE("Upstash-QStash"));
+    header_lines_add(lines, SLICE("Upstash-Message-Id"), attempt->job->job_id);
+    header_lines_add_number(lines, SLICE("Upstash-Retried"), attempt->job->attempts);
+    add_text(lines, SLICE("Upstash-Topic-Name"), data.group);
+    add_text(lines, SLICE("Upstash-Schedule-Id"), data.schedule_id);
+    add_text(lines, SLICE("Upstash-Caller-Ip"), data.caller_ip);
+}
+
+/* ---- the answer ---- */
+
+/* Returns the value of a header of the answer; or nothing. */
+static struct slice header_of(const struct form_answer *answer, struct slice name)
+{
+    struct slice line, own_name, value, rest = answer->headers;
+    while (rest.size) {
+        slice_cut(rest, '\n', &line, &rest);
+        slice_cut(line, ':', &own_name, &value);
+        if (slice_equal_nocase(own_name, name))
+            return slice_trim(value);
+    }
+    return SLICE("");
+}
+
+static void form_judge(const struct form_answer *answer, struct form_judgement *judgement)
+{
+    static const struct slice names[] = {SLICE_INIT("Retry-After"), SLICE_INIT("X-RateLimit-Reset"),
+                                         SLICE_INIT("X-RateLimit-Reset-Requests"),
+                                         SLICE_INIT("X-RateLimit-Reset-Tokens")};
+    const struct attempt_result *result = answer->result;
+    if (result->error != FAILURE_NONE || attempt_result_is_success(result))
+        return;
+    if (result->status == 489 &&
+        slice_equal_nocase(header_of(answer, SLICE("Upstash-NonRetryable-Error")), SLICE("true")))
+        judgement->final = SLICE("rejected");
+    for (size_t i = 0; i < sizeof names / sizeof *names && !judgement->has_wait; i++)
+        judgement->has_wait = retry_time_parse(header_of(answer, names[i]),
+                                               result->at_ms + result->duration_ms, &judgement->wait_ms);
+}
+
+const struct delivery_form qstash_form = {
+    .name = SLICE_INIT(QSTASH_FORM),
+    .wants_headers = true,
+    .write_headers = form_write_headers,
+    .judge = form_judge,
+};

@@ -1,0 +1,25 @@
+/* form_data.h - what a message keeps for its delivery, its callbacks and its views, in the member formData.
+ */
+#ifndef DUEPOST_QSTASH_FORM_DATA_H
+#define DUEPOST_QSTASH_FORM_DATA_H
+
+#include "base/json_writer.h"
+#include "qstash/settings.h"
+
+/* All slices are borrowed. Empty: absent. */
+struct form_data {
+    struct slice group, endpoint; /* of a message to a group; an endpoint may have no name */
+    struct slice queue, schedule_id, caller_ip;
+    struct slice callback, failure_callback; /* objects: names of settings without their prefix, and values */
+    struct settings_flow flow;
+    struct settings_redact redact;
+};
+
+/* Writes the object. The callbacks are taken from settings, and so are flow and redact. */
+void form_data_write(struct buffer *, const struct form_data *, const struct settings *);
+
+/* Reads the object of a message. Text that duepost did not write gives absent members. text holds decoded
+ * strings, and must have room for JOB_FORM_DATA_MAX. */
+void form_data_read(struct slice object, struct form_data *, struct buffer *text);
+
+#endif

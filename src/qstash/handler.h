@@ -1,0 +1,23 @@
+/* handler.h - the data and macros that all handlers of this dialect use. */
+#ifndef DUEPOST_QSTASH_HANDLER_H
+#define DUEPOST_QSTASH_HANDLER_H
+
+#include "app/app.h"
+#include "http/exchange.h"
+
+/* The dialect's data in one reactor. */
+struct qstash {
+    struct app *app;
+};
+
+static inline struct app *app_of(const struct exchange *exchange)
+{
+    return ((struct qstash *)exchange->self)->app;
+}
+
+/* Defines a handler. qstash.c declares all of them. */
+#define HANDLER(name)                                                                                        \
+    exchange_fn name;                                                                                        \
+    void name(struct exchange *exchange)
+
+#endif

@@ -1,0 +1,38 @@
+/* message.h - one message: made from its settings, sent to the store as a job of a topic of the dialect.
+ *
+ * A message is sent once; its callback comes when Redis has confirmed it, or the reason is known why not. */
+#ifndef DUEPOST_QSTASH_MESSAGE_H
+#define DUEPOST_QSTASH_MESSAGE_H
+
+#include "app/submission.h"
+#include "qstash/form_data.h"
+#include "qstash/message_id.h"
+
+/* The parts of a message. All is borrowed during the call of message_send. */
+struct message_request {
+    struct slice topic; /* of the dialect */
+    struct slice url, body;
+    const struct settings *settings;
+    struct form_data data; /* group, endpoint, queue, scheduleId, callerIp */
+    const struct app_caller *caller;
+    struct slice trace_parent, trace_state; /* empty: none */
+};
+
+/* How sending ended. */
+struct message_sent {
+    unsigned status;    /* 200, 202 for a duplicate, or that of an error */
+    struct slice id;    /* its messageId, or that of the message of which it is a duplicate */
+    struct slice error; /* a sentence */
+};
+
+typedef void message_sent_fn(void *arg, const struct message_sent *);
+
+struct message;
+
+struct message *message_new(struct app *, message_sent_fn *, void *arg);
+void message_free(struct message *);
+
+/* Sends the message. Calls back once, perhaps before the call returns. */
+void message_send(struct message *, const struct message_request *);
+
+#endif

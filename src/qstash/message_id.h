@@ -1,0 +1,28 @@
+/* message_id.h - ids of messages, which name the topic of the message without a look-up.
+ *
+ *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C                  a message of qstash~messages
+ *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders
+ *
+ * The messageId is the jobId. All topics of the dialect are siblings of one topic, so they are in one shard.
+ */
+#ifndef DUEPOST_QSTASH_MESSAGE_ID_H
+#define DUEPOST_QSTASH_MESSAGE_ID_H
+
+#include "job/job_id.h"
+
+#define QSTASH_TOPIC          "qstash"
+#define QSTASH_TOPIC_MESSAGES QSTASH_TOPIC "~messages"
+
+enum {
+    MESSAGE_ID_MAX = 4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE,
+    MESSAGE_KEY_SIZE = JOB_TOPIC_NAME_MAX + 1 + MESSAGE_ID_MAX + 1
+};
+
+/* Makes an id for a new message of a topic, which is a sibling of QSTASH_TOPIC. Returns it as a part of room.
+ */
+struct slice message_id_make(struct slice topic, int64_t now_ms, char room[MESSAGE_ID_MAX + 1]);
+
+/* Writes topic/messageId into room. Returns it, or an empty slice if the text cannot be a messageId. */
+struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE]);
+
+#endif

@@ -1,0 +1,51 @@
+/* qstash.c - the table of routes. A handler is declared here, and defined in the file of its noun. */
+#include "qstash/qstash.h"
+
+#include "base/memory.h"
+#include "job/job_errors.h"
+#include "job/token.h"
+#include "qstash/answer.h"
+#include "qstash/message_id.h"
+
+exchange_fn publish_handle;
+
+static const struct route routes[] = {
+    {.path = "/v2/publish/*",
+     .methods = {{"POST", "POST /v2/publish", publish_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
+                  .takes_query = true}}},
+};
+
+static void write_error(struct buffer *body, const struct exchange_error *error)
+{
+    struct job_error first;
+    size_t at = 0;
+    if (error->errors && job_errors_take(error->errors, &at, &first)) {
+        char text[ANSWER_TEXT_SIZE];
+        struct buffer sentence = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
+        buffer_printf(&sentence, "%s: %s", first.field, first.detail);
+        answer_write_error(body, buffer_slice(&sentence));
+    } else {
+        answer_write_error(body, error->detail);
+    }
+}
+
+const struct dialect qstash_dialect = {
+    .routes = routes,
+    .route_count = sizeof routes / sizeof *routes,
+    .error_type = SLICE_INIT("application/json"),
+    .write_error = write_error,
+    .topic = SLICE_INIT(QSTASH_TOPIC),
+    .token_parameter = "qstash_token",
+};
+
+struct qstash *qstash_new(struct app *app)
+{
+    struct qstash *qstash = NEW(struct qstash);
+    qstash->app = app;
+    return qstash;
+}
+
+void qstash_free(struct qstash *qstash)
+{
+    free(qstash);
+}

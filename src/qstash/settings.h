@@ -1,0 +1,82 @@
+/* settings.h - what a publish asks for: the headers Upstash-..., or the same names in a batch, in the query
+ * of the destination, or for a callback.
+ *
+ * Names are compared without regard to case. Unknown names are ignored, because the clients send some that
+ * concern only themselves. Values are borrowed, except decoded ones of a query. */
+#ifndef DUEPOST_QSTASH_SETTINGS_H
+#define DUEPOST_QSTASH_SETTINGS_H
+
+#include "job/job.h"
+
+enum {
+    SETTINGS_PAIRS_MAX = 40, /* settings of one callback */
+    SETTINGS_RETRIES = 3,    /* without Upstash-Retries */
+    SETTINGS_REDACTED_MAX = 16,
+    SETTINGS_FAULT_SIZE = 256,
+    SETTINGS_DECODED_MAX = 8 * 1024, /* bytes of decoded values of a query */
+};
+
+struct settings_pair {
+    struct slice name, value;
+};
+
+/* A callback: its url, and the settings of the message that it will be, without the prefix. */
+struct settings_callback {
+    struct slice url; /* empty: none */
+    struct settings_pair pairs[SETTINGS_PAIRS_MAX];
+    size_t count;
+};
+
+/* Limits by a key, see flow_control.h. */
+struct settings_flow {
+    struct slice key;          /* empty: none */
+    int64_t parallelism, rate; /* 0: not given */
+    int64_t period_s;          /* 1 if not given */
+};
+
+/* The parts that are not shown: the body, all headers, or some of them. */
+struct settings_redact {
+    bool body, headers;
+    struct slice names[SETTINGS_REDACTED_MAX];
+    size_t count;
+};
+
+struct settings {
+    enum job_method method;
+    struct job_header headers[JOB_HEADERS_MAX]; /* to forward, with Content-Type */
+    size_t header_count;
+    bool has_delay, has_not_before, has_retries, has_timeout;
+    int64_t delay_ms;
+    int64_t not_before_ms; /* since 1970; wins over the delay */
+    int retries;
+    struct slice retry_delay; /* an expression; empty: none */
+    int64_t timeout_ms;
+    struct settings_callback callback, failure_callback;
+    struct slice deduplication_id;
+    bool is_content_based, forwards_all;
+    struct settings_flow flow;
+    struct job_labels labels;
+    struct settings_redact redact;
+    struct slice queue, schedule_id, cron; /* of schedules */
+    unsigned fault_status;                 /* status of fault */
+    char fault[SETTINGS_FAULT_SIZE];       /* the first error; empty: none */
+    struct buffer decoded;                 /* owned */
+};
+
+void settings_init(struct settings *);
+void settings_fini(struct settings *);
+
+/* Takes one header, with its name as sent: a setting, or Content-Type. */
+void settings_take(struct settings *, struct slice name, struct slice value);
+
+/* Takes a parameter of a query, whose value is percent-encoded. */
+void settings_take_encoded(struct settings *, struct slice name, struct slice value);
+
+/* Forwards a header as it is, unless it belongs to the request itself. For Upstash-Header-Forward. */
+void settings_forward(struct settings *, struct slice name, struct slice value);
+
+/* Adds an error, unless there is one. */
+void settings_refuse(struct settings *, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,41 @@
+"""Requests to the API of QStash, and what its clients check of deliveries."""
+
+import json
+
+from duepost import Duepost
+from patience import until
+
+
+class QStash(Duepost):
+    """A duepost with this API. Breakers are off, because the answers of one test's receiver must not hold the messages of others."""
+
+    def __init__(self, *options, **named):
+        super().__init__("--qstash", "on", "--breaker", "off", *options, **named)
+
+    def call(self, method, path, body=None, **headers):
+        """Names of headers may have _ for -. Every answer from 400 on must be {"error": ...}."""
+        sent = {name.replace("_", "-"): str(value) for name, value in headers.items()}
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            sent.setdefault("Content-Type", "application/json")
+        reply = self.request(method, f"/v2/{path}", body, sent, check=False)
+        if reply.status >= 400:
+            assert list(reply.json) == ["error"] and reply.json["error"], reply.body
+        return reply
+
+    def publish(self, destination, body=None, **headers):
+        """Returns the messageId."""
+        reply = self.call("POST", f"publish/{destination}", body, **headers).expect(200)
+        assert reply["messageId"].startswith("msg_")
+        return reply["messageId"]
+
+    def await_end(self, message_id):
+        until(lambda: self.call("GET", f"messages/{message_id}").status == 404, 15, f"the end of {message_id}")
+
+
+def arrivals(receiver, target, count, seconds=15):
+    """Waits for this many requests to a target, and returns them."""
+    until(lambda: receiver.count(target) >= count, seconds, lambda: f"{count} requests to {target}, there are {receiver.count(target)}")
+    found = receiver.of(target)
+    assert len(found) == count
+    return found
