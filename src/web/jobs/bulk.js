@@ -1,10 +1,11 @@
 // Operation: an action for all jobs that match a filter, sent page by page through the public API.
 //
 // Each page is one request, and the next one goes where the last one ended, so an operation can be stopped between two
-// pages. Jobs that no filter can name are sent one by one. A request without an answer is repeated: a job that was changed already no longer matches. With a rate the
+// pages. It ends with its tab, so the browser asks before the tab is closed. Jobs that no filter can name are sent one by one. A request without an answer is repeated: a job that was changed already no longer matches. With a rate the
 // pages are as small as what is sent in PAGE_SECONDS, and are spread over time; stopping then leaves the rest as it is.
 
 import { del, path, post } from "../api.js";
+import { keepOpen } from "../leaving.js";
 import { m } from "../lib.js";
 
 const PAGE = 1000;
@@ -72,11 +73,13 @@ export class Operation {
   }
 
   async run() {
+    const close = keepOpen();
     try {
       for (const part of this.parts) await (part.jobs ? this.sendEach(part.jobs) : this.sendPages(part.query));
     } catch (error) {
       this.problem = error;
     }
+    close();
     this.isStopped = this.isStopping;
     this.isRunning = false;
     m.redraw();

@@ -7,6 +7,7 @@
 //       Returns a promise of true after send was called (its errors are thrown), of false after Undo.
 
 import { m } from "../lib.js";
+import { keepOpen } from "../leaving.js";
 import { Icon } from "./icon.js";
 
 let toasts = [];
@@ -28,12 +29,14 @@ const withRoom = (others) => others.filter((other, i) => other.undo || other.one
 export function later(text, send, { seconds = 5 } = {}) {
   return new Promise((resolve, reject) => {
     let isUndone = false;
+    const close = keepOpen(); // nothing is sent if the tab is closed before
     toast(text, {
       seconds,
       undo: () => {
         isUndone = true;
       },
       onend: () => {
+        close();
         if (isUndone) resolve(false);
         else Promise.resolve().then(send).then(() => resolve(true), reject);
       },
