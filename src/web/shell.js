@@ -93,11 +93,20 @@ function content() {
 
 const Rail = {
   view: () =>
-    m("nav.rail", { "aria-label": "Pages" },
+    m("nav.rail", { "aria-label": "Pages", oncreate: showHere, onupdate: showHere },
       m("a.brand", { href: href(), "aria-label": "duepost, overview" }, m("img", { src: new URL("./icon.svg", import.meta.url).href, alt: "", width: 24, height: 24 }), m("span", "duepost")),
       m("ul", routes.filter((one) => one.name).map(railItem),
         m("li.to-docs", m("a", { href: "docs", title: "The contract of the API" }, m(Icon, { name: "docs" }), m("span", "API"))))),
 };
+
+// On a small screen the rail scrolls: the item of a page that was just opened comes into view.
+let shownHere = null;
+function showHere({ dom }) {
+  const here = dom.querySelector("li [aria-current]");
+  if (here === shownHere || !here) return;
+  shownHere = here;
+  if (dom.scrollWidth > dom.clientWidth) dom.scrollLeft = here.offsetLeft + here.offsetWidth / 2 - dom.clientWidth / 2;
+}
 
 function railItem(one) {
   const isHere = (route.segments[0] ?? "") === (one.path[0] ?? "");
