@@ -21,6 +21,8 @@ const WARNINGS = {
   delete: "The dead jobs are removed and cannot be run again.",
 };
 
+const OF_HISTORY = "Each becomes a new job with the id that it had, also where Redis has forgotten it. Jobs whose id a later job has, and those whose body is not kept, are left alone.";
+
 const isDangerous = (action) => action === "cancel" || action === "delete";
 
 export function BulkDialog({ attrs: first }) {
@@ -63,11 +65,11 @@ export function BulkDialog({ attrs: first }) {
     oninit: () => count(first),
     onremove: () => (state.isOpen = false),
     view: ({ attrs }) => {
-      const { action, text, onclose } = attrs;
+      const { action, parts, text, onclose } = attrs;
       return m(Dialog, { title: `${ACTIONS[action].name}: ${text}`, onclose },
         m("form", { onsubmit: (event) => { event.preventDefault(); if (canSend(state)) send(attrs); } },
           m("p.bulk-count", { role: "status" }, countText(state)),
-          m("p", WARNINGS[action]),
+          m("p", parts[0]?.query?.source === "history" ? OF_HISTORY : WARNINGS[action]),
           action === "redrive" ? m(Field, { label: "Jobs a second", type: "number", min: "0.001", max: "1000000", step: "any", value: state.perSecond, placeholder: "all at once", help: "They become due one after the other. Stop then leaves the rest dead.", oninput: (value) => (state.perSecond = value) }) : null,
           action === "reschedule" ? m(WhenFields, { when: state.when }) : null,
           m(Problem, { error: state.error }),
@@ -94,13 +96,16 @@ export const Operations = {
 
 function operationView(one) {
   return m(".operation", { class: one.problem ? "is-bad" : "" },
-    m(".operation-text", m("strong", headOf(one)), one.skipped ? m("span.sub", ` ${number(one.skipped)} left alone: they had changed or expired`) : null),
+    m(".operation-text", m("strong", headOf(one)), one.skipped ? m("span.sub", ` ${number(one.skipped)} left alone: they ${isOfHistory(one) ? "live again, or their body is not kept" : "had changed or expired"}`) : null,
+      one.isRunning ? m(".sub", "Keep this tab open: closing it stops the action. What is done stays done.") : null),
     m(Progress, { done: one.matched, total: Math.max(one.total, one.matched), text: one.isRetrying ? "No answer, trying again:" : undefined }),
     one.isRunning
       ? m("button", { type: "button", disabled: one.isStopping, onclick: () => one.stop() }, one.isStopping ? "Stopping…" : "Stop")
       : m("button", { type: "button", onclick: () => dismiss(one) }, "Dismiss"),
     m(Problem, { error: one.problem }));
 }
+
+const isOfHistory = ({ parts }) => parts[0]?.query?.source === "history";
 
 function headOf(one) {
   if (one.isRunning) return `${one.title}${one.perSecond ? `, ${number(one.perSecond)} a second` : ""}`;

@@ -46,6 +46,9 @@ export function isEnded(filter) {
   return timeKind(filter) === "ended";
 }
 
+// Whether these are the dead jobs of the history, also those that Redis has forgotten.
+export const isDeadOfHistory = (filter) => filter.state === "dead" && filter.source === "history";
+
 // The known members of a query that fit together. A time of another kind than the state's takes the state's name.
 export function clean(query) {
   const filter = {};

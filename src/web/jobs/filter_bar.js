@@ -56,7 +56,7 @@ function box(title, name, value, set, attrs = {}) {
 export function FilterBar() {
   let isOpen = window.innerWidth > 900;
   return {
-    view: ({ attrs: { filter, topics, seen, onfilter } }) => {
+    view: ({ attrs: { filter, topics, seen, hasHistory, onfilter } }) => {
       const set = (name) => (value) => onfilter(change(filter, { [name]: value }));
       const [after, before] = timeNames(filter);
       const [from, to] = TIME_TITLES[timeKind(filter)];
@@ -72,6 +72,8 @@ export function FilterBar() {
           canHaveReason ? box("Reason", "reason", filter.reason, set("reason"), { list: REASONS }) : null,
           filter.state === "leased" ? null : box(from, after, toLocal(filter[after]), (text) => set(after)(fromLocal(text)), { type: "datetime-local" }),
           filter.state === "leased" ? null : box(to, before, toLocal(filter[before]), (text) => set(before)(fromLocal(text)), { type: "datetime-local" }),
+          filter.state === "dead" && hasHistory ? m("label.filter", m("span", "Kept in"),
+            m("select", { value: filter.source ?? "redis", onchange: (event) => set("source")(event.target.value === "history" ? "history" : "") }, m("option", { value: "redis" }, "Redis"), m("option", { value: "history" }, "History"))) : null,
           m("label.filter", m("span", "Order"),
             m("select", { value: orderOf(filter), onchange: (event) => set("order")(event.target.value) }, m("option", { value: "oldest" }, timeKind(filter) === "due" ? "Due first" : "Oldest first"), m("option", { value: "newest" }, timeKind(filter) === "due" ? "Due last" : "Newest first"))),
           isNarrow(filter) ? m("button.quiet", { type: "button", onclick: () => onfilter(change({}, { state: filter.state })) }, "Clear") : null));

@@ -10,6 +10,7 @@ import { Button, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Time } from "../parts/time.js";
 import { BulkDialog, Operations } from "../jobs/bulk_view.js";
+import { hasHistory } from "../jobs/history.js";
 import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { DeadSample, filterOf, groupsOf, partOf } from "../jobs/dead_groups.js";
 
@@ -31,6 +32,10 @@ export default function Dead({ attrs: first }) {
       stopClock = useClock();
       document.addEventListener("visibilitychange", onVisible);
       load(page, first.query.topic);
+      hasHistory().then((isKept) => {
+        page.hasHistory = isKept;
+        m.redraw();
+      });
     },
     onbeforeupdate: ({ attrs }) => {
       if (attrs.query.topic !== page.topic) load(page, attrs.query.topic);
@@ -112,7 +117,8 @@ function view(page, by) {
     m(Operations),
     m(Problem, { error: sample.problem }),
     sample.arrived && sample.jobs.length ? m(".notice.is-new", { role: "status" }, `${number(sample.arrived)} more since. `, m("button", { type: "button", onclick: () => load(page) }, "Show")) : null,
-    isEmpty ? emptyView() : [groupBy(by, sample.topic), groupTable(page, groups, by)],
+    isEmpty ? emptyView(page) : [groupBy(by, sample.topic), groupTable(page, groups, by)],
+    isEmpty ? null : fromHistory(page),
     page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => load(page) }) : null,
   ];
 }
@@ -179,6 +185,10 @@ function groupJobs({ jobs, selected, sample }, group) {
     m("p", m("a", { href: href(["jobs"], filter) }, group.jobs.length > SHOWN_JOBS ? `All ${number(group.jobs.length)} in the list of jobs` : "In the list of jobs")));
 }
 
-const emptyView = () =>
+// Jobs that Redis has forgotten can be run again as long as the history has them.
+const fromHistory = ({ hasHistory, topic }) =>
+  hasHistory ? m("p.sub", "Dead jobs that Redis has forgotten can be run again, too: ", m("a", { href: href(["jobs"], { state: "dead", source: "history", topic }) }, "dead jobs of the history"), ".") : null;
+
+const emptyView = (page) =>
   m(Empty, { title: "No dead letters", text: "A job is dead when its attempts are used up, when its receiver answers 410, when it expires, or when its address may not be called. It is kept here until it is run again or deleted. From a terminal, this runs all of them again, ten a second:",
-    command: `curl -X POST '${new URL(".", document.baseURI).href}jobs/redrive?state=dead&all=true&perSecond=10'` });
+    command: `curl -X POST '${new URL(".", document.baseURI).href}jobs/redrive?state=dead&all=true&perSecond=10'` }, fromHistory(page));

@@ -12,7 +12,7 @@ import { Time } from "../parts/time.js";
 import { VirtualList } from "../parts/virtual_list.js";
 import { ACTIONS } from "../jobs/bulk.js";
 import { BulkDialog, Operations } from "../jobs/bulk_view.js";
-import { clean, format, isCheap, isEmpty, isEnded, isNarrow, parse } from "../jobs/filter.js";
+import { clean, format, isCheap, isDeadOfHistory, isEmpty, isEnded, isNarrow, parse } from "../jobs/filter.js";
 import { FilterBar, StateTabs } from "../jobs/filter_bar.js";
 import { answerOf, endedAt } from "../jobs/life.js";
 import { hasHistory } from "../jobs/history.js";
@@ -40,6 +40,10 @@ export default function Jobs({ attrs: first }) {
   const onVisible = () => plan(page, 0);
   follow(first.query);
   loadTopics(page);
+  hasHistory().then((isKept) => {
+    page.hasHistory = isKept;
+    m.redraw();
+  });
   document.addEventListener("visibilitychange", onVisible);
   return {
     onbeforeupdate: ({ attrs }) => follow(attrs.query),
@@ -213,7 +217,7 @@ function view(page) {
     m(SearchField, { filter, seen, onsearch: search }),
     page.unknown.length ? m("p.field-error", { role: "alert" }, `Not understood: ${page.unknown.join(" ")}`) : null,
     m(StateTabs, { filter, counts: page.counts }),
-    m(FilterBar, { filter, topics: page.topics, seen, onfilter: setQuery }),
+    m(FilterBar, { filter, topics: page.topics, seen, hasHistory: page.hasHistory, onfilter: setQuery }),
     needsTopic(filter) ? m(TopicChoice, { page: ["jobs"], query: filter }) : listView(page),
     page.dialog ? m(BulkDialog, { ...page.dialog, onclose: () => (page.dialog = null), onend: () => reload(page) }) : null,
   ];
@@ -250,17 +254,20 @@ function emptyView({ source, counts }) {
 function bulkButtons(page) {
   const { filter, count } = page.source;
   return ["run", "reschedule", "redrive", "cancel", "delete"]
-    .filter((action) => (filter.state === "dead" ? action !== "cancel" && action !== "run" : action !== "delete" && action !== "redrive"))
+    .filter((action) => (isDeadOfHistory(filter) ? action === "redrive" : filter.state === "dead" ? action !== "cancel" && action !== "run" : action !== "delete" && action !== "redrive"))
     .map((action) => m(Button, { kind: action === "cancel" || action === "delete" ? "danger" : "", whyNot: whyNotAll(action, filter, count), onclick: () => (page.dialog = { action, parts: [{ query: bulkQuery(filter) }], text: format(filter) }) },
       `${ACTIONS[action].name} all`));
 }
 
 function whyNotAll(action, filter, count) {
   const { states, scope } = ACTIONS[action];
-  if (isEnded(filter)) return "These jobs have ended";
+  if (isEnded(filter) && !isDeadOfHistory(filter)) return "These jobs have ended";
   if (!filter.state) return `Choose a state first: ${states.join(", ")}`;
   if (!states.includes(filter.state)) return `Not for ${filter.state} jobs`;
   return whyNot(scope, filter.topic) ?? (count === 0 ? "No job matches" : undefined);
 }
 
-const bulkQuery = ({ source, ...filter }) => filter;
+// Dead jobs of the history are redriven, also those that Redis has forgotten. The API names the times of their end as those of a death.
+function bulkQuery({ source, endedAfter, endedBefore, ...filter }) {
+  return source === "history" ? { ...filter, source, diedAfter: endedAfter, diedBefore: endedBefore } : filter;
+}
