@@ -1338,7 +1338,7 @@ class Bench:
 
 
 CONTROLS = {
-    "no fence": [("lib/fence", "if string.match(claim, '^%S+') == nonce then", "if true then")],
+    "no fence": [("lib/fence", "if begins_with(claim, nonce) then", "if true then")],
     "no fence after a loss": [("lib/fence", "string.match(crash, '%S+$') == nonce and 'late' or nil", "'late'")],
     "nothing recorded after a loss": [("recover", "call('HSET', CRASHES, id, losses .. ' ' .. nonce)",
                                        "call('HSET', CRASHES, id, losses .. ' -')")],
@@ -1453,13 +1453,13 @@ CONTROLS = {
     "a process that waits for jobs is not called": [("lib/offer", "  if is_offer then call_waiters(topic) end\n", "")],
     "a process is called that waits no more": [("lib/pull_waiters", "tonumber(until_ms) > now then", "true then")],
     "a lease has no holder": [("lease", "    call('HSET', holders_of(topic), unpack(holders))\n", "")],
-    "a lease leaves the job in its bucket": [("lease", "  leave_bucket(topic, {unpack(ids, 1, #records)})\n", "  touch(topic)\n")],
+    "a lease leaves the job in its bucket": [("lease", "  leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})\n", "")],
     "a lease ignores the limit": [("lease", "limit_of(topic) - call('HLEN', holders_of(topic))", "most")],
     "a lease ignores the pause": [("lease", "  if own.paused then return 0, -1 end\n", "")],
     "a lease ignores the rate": [("lease", "return math.min(most, tokens), next_at", "return most, next_at")],
     "a lease spends no rate": [("lease", "  if spending > 0 then spend_tokens(topic, spending, tonumber(scores[1])) end\n", "")],
     "a lease ignores the line": [("lease", "  if line_at then return 0, tonumber(line_at) end\n", "")],
-    "a job is leased early": [("lease", "    if not is_due(found[2 * i]) then break end\n", "")],
+    "a job is leased early": [("lease", "    if time >= DUE_BEFORE then break end\n", "")],
     "a key returns what others hold": [("lease", "string.match(claim, '^%S+') == nonce and tonumber(deadline) > now", "true")],
     "a key is used for two requests": [("lease", "  if kept == RESULT_REUSED then return kept end\n", "")],
     "a lease that ran out is extended": [("extend", "if deadline and tonumber(deadline) > now then", "if deadline then")],
@@ -1467,7 +1467,7 @@ CONTROLS = {
     "a completed job keeps its lease": [("complete", "  call('ZREM', PULLED, unpack(pulled))\n", "")],
     "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), unpack(list))\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
     "a job is completed without its callbacks": [("complete", "then return RESULT_NO_RECORD end", "then local _ = 0 end")],
-    "a kept job that a worker has completed has no attempt": [("lib/pull", "return string.format('%s %.0f %.0f 200', name, started, math.max(0, now - started))", "return ''")],
+    "a kept job that a worker has completed has no attempt": [("lib/pull", "return table.concat({name, began, integer(math.max(0, now - tonumber(began))), '200'}, ' ')", "return ''")],
     "a living lease is a failed attempt": [("lapsed", "lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "call('ZRANGE', PULLED, 0, ARGV[2] - 1)")],
     "a lease that ran out after a step of the clock": [("lapsed", "> STEP_MS then", "> STEP_MS * 1e9 then")],
     "no carry sees that a worker's lease runs out": [("carry", "for _, key in ipairs({PULLED, PULL_LINGERING}) do", "for _, key in ipairs({}) do")],

@@ -16,8 +16,8 @@ local replies = {now_us}
 local gone, leased, pulled, by_topic = {}, {}, {}, {}
 
 -- Notes the end of a worker's lease. Returns nothing, or a result if the job cannot end now.
-local function note_pulled(id, nonce, claim, line)
-  if line == '' and string.find(claim, '^%S+ %d+ %+ ') then return RESULT_NO_RECORD end
+local function note_pulled(id, nonce, may_have_callbacks, line)
+  if line == '' and may_have_callbacks then return RESULT_NO_RECORD end
   note_completed(id, nonce)
   pulled[#pulled + 1] = id
 end
@@ -26,9 +26,10 @@ local function complete(id, verdict, line, nonce, claim)
   local topic = topic_of(id)
   if not verdict then return is_pulled(nonce) and was_completed(id, nonce) and 2 or 0 end
   if may_keep and keeps_ended(topic) and has_read_enough() then return RESULT_AGAIN end
-  local its_worker = verdict == 'lease' and is_pulled(nonce)
+  local its_worker, began, callbacks = verdict == 'lease' and is_pulled(nonce), nil, nil
   if its_worker then
-    local result = note_pulled(id, nonce, claim, line)
+    began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
+    local result = note_pulled(id, nonce, callbacks == '+', line)
     if result then return result end
     if may_keep and line == '' and keeps_ended(topic) then line = line_of_completed(id, claim) end
   end
@@ -43,7 +44,7 @@ local function complete(id, verdict, line, nonce, claim)
     if not its_worker then leased[#leased + 1] = id end
     touch(topic)
   end
-  return its_worker and tonumber(string.match(claim, '^%S+ (%d+)')) or 1
+  return its_worker and tonumber(began) or 1
 end
 
 if is_archived then

@@ -49,18 +49,19 @@ end
 
 -- Whether the end of the job may need its record, because of callbacks. A record that has the words in its body costs a call.
 local function may_have_callbacks(own, record)
-  return own.onDelivered or own.onAttempt or string.find(record, '"onDelivered":', 1, true)
-    or string.find(record, '"onAttempt":', 1, true)
+  return own.onDelivered or own.onAttempt or string.find(record, '"on', 1, true)
+    and (string.find(record, '"onDelivered":', 1, true) or string.find(record, '"onAttempt":', 1, true))
 end
 
--- The first due jobs of a topic.
+-- The first due jobs of a topic: ids, scores, and the same as numbers.
 local function find_due(topic, most)
-  local found, ids, scores = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}
+  local found, ids, scores, times = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}
   for i = 1, #found / 2 do
-    if not is_due(found[2 * i]) then break end
-    ids[i], scores[i] = found[2 * i - 1], found[2 * i]
+    local time = tonumber(found[2 * i])
+    if time >= DUE_BEFORE then break end
+    ids[i], scores[i], times[i] = found[2 * i - 1], found[2 * i], time
   end
-  return ids, scores
+  return ids, scores, times
 end
 
 -- Reads records until the call has enough bytes; the first record of a call is always returned. An id without a record has false.
@@ -82,14 +83,16 @@ local function read_records(ids)
 end
 
 local function add_job(result, id, due, started, deadline, record)
-  for _, word in ipairs({id, tonumber(due), tonumber(started), tonumber(deadline), record}) do result[#result + 1] = word end
+  local at = #result
+  result[at + 1], result[at + 2], result[at + 3], result[at + 4], result[at + 5] = id, due, started, deadline, record
 end
 
 -- Leases the first due jobs of a topic. An id without a record, or a text that is not an id, loses its place.
 local function lease_due(topic, most, nonce, lease_ms, result)
-  local ids, scores = find_due(topic, most)
+  local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
   local leases, holders, spending = {}, {}, 0
+  local opening, until_text = nonce .. ' ' .. integer(now), integer(now + lease_ms)
   for i = 1, #records do
     local id, record, due = ids[i], records[i], dues[i] or scores[i]
     if not record or #id < #topic + 2 then
@@ -97,17 +100,16 @@ local function lease_due(topic, most, nonce, lease_ms, result)
       forget_attempts({id})
     else
       local is_over = is_expired(record)
-      local deadline = integer(now + (is_over and EXPIRED_LEASE_MS or lease_ms))
       if own.rate and not is_over then spending = spending + 1 end
-      leases[#leases + 1] = deadline
-      leases[#leases + 1] = id
-      holders[#holders + 1] = id
-      holders[#holders + 1] = table.concat({nonce, integer(now), may_have_callbacks(own, record) and '+' or '-', due}, ' ')
-      add_job(result, id, due, now, deadline, record)
+      local at = #leases
+      leases[at + 1], leases[at + 2] = is_over and integer(now + EXPIRED_LEASE_MS) or until_text, id
+      holders[at + 1], holders[at + 2] = id, opening .. (may_have_callbacks(own, record) and ' + ' or ' - ') .. due
+      add_job(result, id, dues[i] and tonumber(due) or times[i], now, now + (is_over and EXPIRED_LEASE_MS or lease_ms), record)
     end
   end
   if #records == 0 then return end
-  leave_bucket(topic, {unpack(ids, 1, #records)})
+  leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
+  touch(topic, 'left')
   if #leases > 0 then
     call('ZADD', PULLED, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
@@ -128,7 +130,8 @@ local function lease_again(topic, kept, result)
     local record = claim and deadline and string.match(claim, '^%S+') == nonce and tonumber(deadline) > now and call('HGET', JOBS, id)
     if record then
       record_bytes_left = record_bytes_left - #record
-      add_job(result, id, string.match(claim, '%S+$'), string.match(claim, '^%S+ (%d+)'), deadline, record)
+      local began, due = string.match(claim, '^%S+ (%d+)'), string.match(claim, '%S+$')
+      add_job(result, id, tonumber(due), tonumber(began), tonumber(deadline), record)
     end
   end
   return result

@@ -6,6 +6,7 @@
 local ATTEMPTS_MAX = 10
 local function with_attempt(lines, line)
   if line == '' then return lines end
+  if lines == '' then return line .. '\n' end
   lines = lines .. line .. '\n'
   local _, number = string.gsub(lines, '\n', '\n')
   for _ = ATTEMPTS_MAX + 1, number do lines = string.sub(lines, string.find(lines, '\n', 1, true) + 1) end

@@ -15,8 +15,8 @@ end
 -- rare: expiry
 local function is_expired(record, time)
   local match = string.match
-  local created, at = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"()')
-  if not created then return false end
+  local created, at, following = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"(),?"?(%a*)')
+  if not created or following == 'body' then return false end -- the body is the last member
   at = match(record, '^,"method":"%u+"()', at) or at
   at = match(record, '^,"delay":[%d.]+()', at) or at
   at = match(record, '^,"dueAt":"[^"]*"()', at) or at

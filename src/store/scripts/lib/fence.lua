@@ -20,6 +20,12 @@ end
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
+-- Whether nonce is the first word of a claim's note.
+local function begins_with(claim, nonce)
+  local behind = string.byte(claim, #nonce + 1)
+  return (behind == 32 or not behind) and string.sub(claim, 1, #nonce) == nonce
+end
+
 -- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
 -- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process holds or has changed
 -- the job since, or only recovery holds it; 'dead' when the job died of that loss and was not changed
@@ -47,7 +53,7 @@ local function fence(first, size, keeps_lease)
       local number, id, claim, verdict = its_numbers[k], its_ids[k], found[k], nil
       local nonce = ARGV[first + (number - 1) * size + 1]
       if claim then
-        if string.match(claim, '^%S+') == nonce then
+        if begins_with(claim, nonce) then
           verdict = 'lease'
         else
           verdict = verdict_of_other(id, nonce, claim)

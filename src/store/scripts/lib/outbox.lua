@@ -49,12 +49,15 @@ end
 
 -- Puts a job into the outbox that has ended so at this time.
 local history
+local text_of_time = {} -- most jobs of a call end at one time
 -- rare: outbox
 local function archive(id, state, at, losses, record, lines)
   history = history or call('HMGET', HISTORY, 'backlog', 'bodies')
   if history[2] == 'off' or history[2] == 'errors' and state == 'delivered' then record = without_body(record) end
   outbox_ids[#outbox_ids + 1] = id
-  outbox_texts[#outbox_ids] = table.concat({state, integer(at), losses, #record}, ' ') .. ' ' .. record .. lines
+  text_of_time[at] = text_of_time[at] or integer(at)
+  local words = losses == 0 and ' 0 ' or ' ' .. losses .. ' '
+  outbox_texts[#outbox_ids] = state .. ' ' .. text_of_time[at] .. words .. integer(#record) .. ' ' .. record .. lines
 end
 
 -- Drops the oldest texts, a limited number of them in one call.

@@ -13,4 +13,7 @@ local function topic_of(id)
 end
 
 -- orders owns the sibling topic orders~callbacks, see job_id.h. A topic that is not a sibling owns itself.
-local function owner_of(topic) return string.match(topic, '^[^~]*') end
+local function owner_of(topic)
+  local at = string.find(topic, '~', 1, true)
+  return at and string.sub(topic, 1, at - 1) or topic
+end
