@@ -8,9 +8,11 @@
 #include "http/query.h"
 #include "job/receiver.h"
 
+enum { STEP_MAX = 60 }; /* seconds */
+
 /* The request. A token that is restricted to topics gets the parts about its topics. */
 struct overview_query {
-    uint64_t after_ms;
+    uint64_t after_ms, step; /* step in seconds */
     char text[QUERY_BYTES_MAX + 1];
 };
 
@@ -22,7 +24,16 @@ static const char *read_after(void *into, struct slice value)
                : "must be a time in milliseconds since 1970";
 }
 
-static const struct query_parameter parameters[] = {{"after", read_after}};
+static const char *read_step(void *into, struct slice value)
+{
+    struct overview_query *query = into;
+    return slice_to_number(value, STEP_MAX, &query->step) && query->step > 0
+               ? NULL
+               : "must be a number of seconds from 1 to 60";
+}
+
+static const struct query_parameter parameters[] = {{"after", read_after}, {"step", read_step}};
+enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
 static bool is_restricted(const struct exchange *exchange)
 {
@@ -59,14 +70,36 @@ static void add_lateness(struct json_writer *json, const char *name, const struc
 #define ADD_NUMBERS(json, name, member)                                                                      \
     add_numbers(json, name, seconds, count, offsetof(struct live_second, member))
 
-static void add_series(struct json_writer *json, const struct app_overview *overview, uint64_t after_ms)
+/* Sums the seconds of each step into seconds[0], seconds[1]... Steps begin at multiples of their length, so
+ * that they are the same in each answer. Seconds before the first whole step are left out; the last step may
+ * not be over. Sets first to the first second of the first step. Returns the number of steps. */
+static size_t gather_steps(struct live_second *seconds, size_t count, int64_t step, int64_t *first)
+{
+    int64_t from = (*first + step - 1) / step * step;
+    size_t steps = 0;
+    for (int64_t second = from; second < *first + (int64_t)count; second++) {
+        const struct live_second *figures = &seconds[second - *first];
+        if ((second - from) % step == 0)
+            seconds[steps++] = *figures;
+        else
+            live_second_add(&seconds[steps - 1], figures);
+    }
+    *first = from;
+    return steps;
+}
+
+static void add_series(struct json_writer *json, const struct app_overview *overview,
+                       const struct overview_query *query)
 {
     struct live_second *seconds = NEW_ARRAY(struct live_second, LIVE_SECONDS);
-    int64_t first;
-    size_t count = live_board_sum(overview->live, (int64_t)(after_ms / 1000), seconds, &first);
+    int64_t step = (int64_t)query->step, from = (int64_t)(query->after_ms / 1000) / step * step, first;
+    size_t count = live_board_sum(overview->live, from, seconds, &first);
+    int64_t until = first + (int64_t)count;
+    count = gather_steps(seconds, count, step, &first);
     json_add_object(json, "series");
     json_add_number(json, "from", first * 1000);
-    json_add_number(json, "step", 1);
+    json_add_number(json, "until", (until > first ? until : first) * 1000);
+    json_add_number(json, "step", step);
     ADD_NUMBERS(json, "accepted", accepted);
     ADD_NUMBERS(json, "delivered", delivered);
     ADD_NUMBERS(json, "retried", failed);
@@ -89,6 +122,7 @@ static void add_jobs(struct json_writer *json, const struct app_overview_jobs *j
     }
     json_add_number(json, "held", jobs->held);
     json_add_number(json, "leased", jobs->leased);
+    json_add_number(json, "pulled", jobs->pulled);
     json_add_number(json, "dead", jobs->dead);
     json_end_object(json);
 }
@@ -250,7 +284,7 @@ static void add_all(struct json_writer *json, const struct exchange *exchange,
                     const struct app_overview *overview)
 {
     const struct overview_query *query = exchange->state;
-    add_series(json, overview, query->after_ms);
+    add_series(json, overview, query);
     if (overview->jobs)
         add_jobs(json, overview->jobs);
     if (overview->coming)
@@ -289,8 +323,9 @@ HANDLER(overview_handle)
     struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
     struct query_reading reading = {.exchange = exchange,
                                     .parameters = parameters,
-                                    .count = sizeof parameters / sizeof *parameters,
-                                    .known = 1};
+                                    .count = PARAMETER_COUNT,
+                                    .known = (1 << PARAMETER_COUNT) - 1};
+    query->step = 1;
     exchange_keep(exchange, query, free);
     query_read(&reading, query, &text);
     if (query_end(&reading))

@@ -176,7 +176,7 @@ bool live_board_second(struct live_board *board, const char *id, int64_t second,
     return has;
 }
 
-static void add_second(struct live_second *sum, const struct live_second *figures)
+void live_second_add(struct live_second *sum, const struct live_second *figures)
 {
     sum->accepted += figures->accepted;
     sum->delivered += figures->delivered;
@@ -199,7 +199,7 @@ size_t live_board_sum(struct live_board *board, int64_t from, struct live_second
         *sum = (struct live_second){.accepted = 0};
         for (size_t i = 0; i < board->member_count; i++)
             if (has_second(board->members[i], second))
-                add_second(sum, &board->members[i]->figures[place_of(second)]);
+                live_second_add(sum, &board->members[i]->figures[place_of(second)]);
     }
     pthread_mutex_unlock(&board->lock);
     return count;

@@ -81,6 +81,9 @@ size_t live_board_processes(struct live_board *, int64_t now_us,
 /* Sums the figures of the topics in the last second that each process has told. Returns their number. */
 size_t live_board_topics(struct live_board *, int64_t now_us, struct live_topic topics[LIVE_TOPICS_MAX]);
 
+/* Adds figures to a sum. */
+void live_second_add(struct live_second *sum, const struct live_second *figures);
+
 /* Returns the lateness in us that this part of a second's attempts (0 to 1) did not exceed, estimated within
  * the buckets of the histogram; -1 without attempts. */
 int64_t live_second_late_us(const struct live_second *, double part);

@@ -25,6 +25,7 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
         .ready = is_counted ? ready : -1,
         .held = counts->held,
         .leased = counts->leased,
+        .pulled = counts->pulled,
         .dead = counts->dead,
         .outbox = counts->outbox,
         .outbox_bytes = counts->outbox_bytes,

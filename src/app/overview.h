@@ -6,9 +6,9 @@
 #include "app/app.h"
 #include "app/live_board.h"
 
-/* Jobs of Redis. delayed and ready are -1 until they have been counted. */
+/* Jobs of Redis. delayed and ready are -1 until they have been counted. Pulled jobs are leased, too. */
 struct app_overview_jobs {
-    int64_t delayed, ready, held, leased, dead;
+    int64_t delayed, ready, held, leased, pulled, dead;
     int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that the history does not have yet */
 };
 

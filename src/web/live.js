@@ -4,7 +4,7 @@
 //   view: () => live.overview?.jobs.ready
 //
 //   live.overview     the latest answer of GET /overview; null before the first one. Its members may be missing.
-//   live.series       the last 15 minutes by second: {from, step, accepted: […], …, lateP50Ms: […]}; null without one
+//   live.series       the last 15 minutes in steps: {from, until, step, accepted: […], …, lateP50Ms: […]}; null without one
 //   live.error        the ApiError of the last request, or null
 //   follow(onAnswer)  begins to poll; returns the function that ends it. onAnswer is called after each answer.
 //   connection        see connection.js
@@ -20,7 +20,8 @@ const PERIOD_MS = 1000;
 const LIMITED_PERIOD_MS = 5000; // a token that is limited to topics gets no series, and each request costs of its rate
 const TIMEOUT_MS = 10_000;
 const KEPT_SECONDS = 900;
-const OVERLAP_MS = 5000; // the newest seconds are asked for again: other processes report them a little later
+const STEP = 5; // seconds that each number of the series stands for; the plots have no room for more
+const OVERLAP_MS = 5000; // seconds that are over are asked for again: other processes report them a little later
 
 const followers = new Set();
 let timer = null;
@@ -44,7 +45,7 @@ async function ask() {
   const began = Date.now();
   let wait = PERIOD_MS;
   try {
-    const { body } = await get("/overview", { after: askAfter() }, { timeoutMs: TIMEOUT_MS });
+    const { body } = await get("/overview", { after: askAfter(), step: STEP }, { timeoutMs: TIMEOUT_MS });
     live.overview = body;
     live.series = mergeSeries(live.series, body.series);
     live.error = null;
@@ -70,12 +71,10 @@ document.addEventListener("visibilitychange", () => {
 
 function askAfter() {
   const series = live.series;
-  if (!series) return undefined;
-  const end = series.from + length(series) * series.step * 1000;
-  return Math.max(series.from, end - OVERLAP_MS);
+  return series ? Math.max(series.from, series.until - OVERLAP_MS) : undefined;
 }
 
-// Returns old with the seconds of added put over it, at most KEPT_SECONDS long. The newer figures win.
+// Returns old with the steps of added put over it, at most KEPT_SECONDS long. The newer figures win.
 export function mergeSeries(old, added) {
   if (!added) return old;
   if (!old || old.step !== added.step) return added;

@@ -54,7 +54,23 @@ def test_only_the_seconds_asked_for_are_answered(server):
     assert overview(server, (now + 3600) * 1000)["series"]["accepted"] == []
 
 
-@pytest.mark.parametrize("query, field", [("after=x", "after"), ("after=-1", "after"), ("before=1", "before")])
+def test_steps_of_several_seconds_have_their_sums(start, receiver, topic):
+    server = start()
+    for number in range(5):
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url())
+    until(lambda: total(server, "delivered") == 5, 10, lambda: overview(server))
+    series = server.get("/overview?step=5").expect(200)["series"]
+    assert series["step"] == 5 and series["from"] % 5000 == 0
+    assert {len(series[name]) for name in NAMES} == {len(series["accepted"])} and 179 <= len(series["accepted"]) <= 180
+    assert 0 < series["until"] - series["from"] - (len(series["accepted"]) - 1) * 5000 <= 5000
+    assert sum(series["accepted"]) == 5 and sum(series["delivered"]) == 5
+    assert sum(late is not None for late in series["lateP99Ms"]) >= 1
+    last = server.get(f"/overview?step=5&after={series['until']}").expect(200)["series"]
+    assert last["from"] == series["until"] // 5000 * 5000, "the step of that time, as a whole"
+
+
+@pytest.mark.parametrize("query, field", [("after=x", "after"), ("after=-1", "after"), ("before=1", "before"),
+                                          ("step=0", "step"), ("step=61", "step"), ("step=x", "step")])
 def test_wrong_parameters_are_refused(server, query, field):
     assert server.get(f"/overview?{query}").fields() == [field]
 

@@ -1,5 +1,7 @@
 """Functions of the page's modules that only compute, called in the page."""
 
+import re
+
 import pytest
 
 from duepost import ROOT
@@ -59,8 +61,26 @@ def test_a_route_keeps_each_name(page):
         assert found == [name, name]
 
 
+def reasons():
+    """The texts of GET .../why, from the program's source: literals that follow each other are one text."""
+    source = (ROOT / "src" / "api" / "why.c").read_text()
+    for text in re.findall(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', source):
+        text = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)).replace('\\"', '"')
+        if re.search(r"\b(GET|PUT|POST|PATCH|DELETE)\b", text):
+            yield re.sub(r"%(\.\*s|s|lld|d)", "orders", text)
+
+
+def test_reasons_name_what_the_page_has_instead_of_requests(page):
+    texts = list(reasons())
+    assert len(texts) >= 12, texts
+    told = [value(page, "jobs/why_words.js", "of.inPageWords(values[0])", text) for text in texts]
+    left = [text for text in told if re.search(r"\b(GET|PUT|POST|PATCH|DELETE)\b", text)]
+    assert not left, left
+    print(*told, sep="\n")
+
+
 def series(first, *accepted):
-    return {"from": first * SECOND, "step": 1, "accepted": list(accepted), "lateP50Ms": list(accepted)}
+    return {"from": first * SECOND, "until": (first + len(accepted)) * SECOND, "step": 1, "accepted": list(accepted), "lateP50Ms": list(accepted)}
 
 
 @pytest.mark.parametrize("old,added,merged", [

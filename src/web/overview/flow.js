@@ -17,9 +17,8 @@ const SPANS = [
   { name: "week", text: "7 days", seconds: 604_800, step: 3600, reload: 300 },
 ];
 const FLOW = ["accepted", "delivered", "retried", "dead"];
-const RECENT = 10; // the seconds that the figures of the legend are the mean of
+const RECENT = 3; // the steps that the figures of the legend are the mean of: 10 to 15 seconds
 const LEAST_MS = 0.1; // the logarithmic scale has no zero
-const STEP = 5; // the seconds that one point of a live plot stands for
 
 export function Flow() {
   const past = { span: null, stats: null, error: null, timer: null };
@@ -77,16 +76,16 @@ function flowing(actions) {
   if (live.overview && !series) {
     return m(Card, { title: "Jobs a second", class: "span-all" }, m("p.faint", "Your token is limited to some topics. The figures of the whole server are not shown to it. See ", m("a", { href: href(["topics"]) }, "your topics"), "."));
   }
-  const from = Math.floor((series?.from ?? 0) / 1000 / STEP) * STEP * 1000;
-  const flow = FLOW.map((name) => ({ name, values: inSteps(series, name, meanOf), value: meanOf((series?.[name] ?? []).slice(-RECENT)), isFilled: name === "delivered" }));
-  const lateness = [["p50", "lateP50Ms"], ["p99", "lateP99Ms"]].map(([name, member]) => ({ name, values: inSteps(series, member, highestOf), value: last(series?.[member] ?? []) }));
+  const { from = 0, step = 1 } = series ?? {};
+  const flow = FLOW.map((name) => ({ name, values: rates(series, name), value: rateNow(series, name), isFilled: name === "delivered" }));
+  const lateness = [["p50", "lateP50Ms"], ["p99", "lateP99Ms"]].map(([name, member]) => ({ name, values: onLogScale(series?.[member] ?? []), value: last(series?.[member] ?? []) }));
   return [
     m(Card, { title: "Jobs a second", class: "two-thirds", actions },
       m(Legend, { series: flow, format: perSecond }),
-      m(Plot, { label: "Jobs a second in the last 15 minutes", summary: summary(flow), from, step: STEP, series: flow, format: compact, height: 210 })),
+      m(Plot, { label: "Jobs a second in the last 15 minutes", summary: summary(flow), from, step, series: flow, format: compact, height: 210 })),
     m(Card, { title: "Lateness", sub: "from due to sent", class: "third" },
       m(Legend, { series: lateness, format: late }),
-      m(Plot, { label: "Lateness in the last 15 minutes", summary: `p50 ${late(lateness[0].value)}, p99 ${late(lateness[1].value)}`, from, step: STEP, series: lateness, format: late, height: 210, isLog: true })),
+      m(Plot, { label: "Lateness in the last 15 minutes", summary: `p50 ${late(lateness[0].value)}, p99 ${late(lateness[1].value)}`, from, step, series: lateness, format: late, height: 210, isLog: true })),
   ];
 }
 
@@ -105,19 +104,22 @@ function ended(past, actions, retry) {
 const summary = (series) => series.map((one) => `${one.name} ${number(Math.round(one.value ?? 0))}`).join(", ");
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 
-// Gathers the seconds of a series into steps, whose borders do not move as time goes on.
-function inSteps(series, name, gather) {
-  const steps = [];
-  const shift = series ? Math.round(series.from / 1000) % STEP : 0;
-  (series?.[name] ?? []).forEach((value, i) => (steps[Math.floor((i + shift) / STEP)] ??= []).push(value));
-  return steps.map(gather);
+// A second's mean of each step. The last step is not over yet.
+function rates(series, name) {
+  const values = series?.[name] ?? [];
+  return values.map((value, i) => value / secondsOf(series, i));
 }
 
-const meanOf = (values) => (values.length ? values.reduce((all, one) => all + one, 0) / values.length : 0);
+const secondsOf = (series, i) => Math.max(1, Math.min(series.step, (series.until - series.from) / 1000 - i * series.step));
 
-function highestOf(values) {
-  const known = values.filter((value) => value !== null);
-  return known.length ? Math.max(LEAST_MS, ...known) : null;
+// The mean of the latest steps.
+function rateNow(series, name) {
+  const values = series?.[name] ?? [];
+  const first = Math.max(0, values.length - RECENT);
+  const seconds = values.slice(first).reduce((all, _, i) => all + secondsOf(series, first + i), 0);
+  return seconds ? values.slice(first).reduce((all, one) => all + one, 0) / seconds : 0;
 }
+
+const onLogScale = (values) => values.map((value) => (value === null ? null : Math.max(LEAST_MS, value)));
 
 const perSecond = (n) => (n > 0 && n < 10 ? n.toFixed(1) : compact(Math.round(n)));

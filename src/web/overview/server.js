@@ -30,9 +30,10 @@ const BEHIND_SECONDS = 30; // ended jobs are in the history a second or two afte
 // The history is in trouble when jobs wait long to get into it.
 function historyText({ backlogJobs = 0, backlogBytes = 0, behindSeconds = 0 }) {
   const isBehind = behindSeconds > BEHIND_SECONDS;
+  const backlog = `${plural(backlogJobs, "ended job")} (${bytes(backlogBytes)})`;
   return [
-    m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "on" }),
-    backlogJobs && isBehind ? ` ${plural(backlogJobs, "job")} (${bytes(backlogBytes)}) for ${duration(behindSeconds * 1000)}` : null,
+    m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "ok" }),
+    m("span.sub", isBehind ? ` for ${duration(behindSeconds * 1000)}; ${backlog} wait. Is its database up?` : backlogJobs ? ` ${backlog} on the way` : " has all ended jobs"),
   ];
 }
 

@@ -15,9 +15,13 @@ const STATES = [
 ];
 
 export const States = {
-  view: ({ attrs: { jobs } }) =>
-    m("section.states", { "aria-label": "Jobs by state" }, STATES.filter((one) => jobs[one.name] !== undefined).map((one) =>
+  view: ({ attrs }) => {
+    const jobs = withoutOverlap(attrs.jobs);
+    return m("section.states", { "aria-label": "Jobs by state" }, STATES.filter((one) => jobs[one.name] !== undefined).map((one) =>
       m("a.figure", { class: `is-${one.name} ${jobs[one.name] ? "" : "is-zero"}`, href: one.to, title: `${one.help}: ${number(jobs[one.name])}` },
-        m("span.figure-name", stateSign(one.name), one.text), m("strong", compact(jobs[one.name])))),
-    ),
+        m("span.figure-name", stateSign(one.name), one.text), m("strong", compact(jobs[one.name])))));
+  },
 };
+
+// The server counts pulled jobs among the leased ones.
+const withoutOverlap = (jobs) => ({ ...jobs, leased: jobs.leased - (jobs.pulled ?? 0) });

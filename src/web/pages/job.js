@@ -23,6 +23,7 @@ import { RescheduleDialog } from "../jobs/reschedule.js";
 import { Retries } from "../jobs/retries.js";
 import { Timeline } from "../jobs/timeline.js";
 import { JobWatch } from "../jobs/watch.js";
+import { inPageWords } from "../jobs/why_words.js";
 
 const HAS_ENDED = ["delivered", "cancelled"];
 
@@ -90,7 +91,7 @@ const subtitle = (job) =>
 function whyView({ why, job }) {
   if (!why) return null;
   const wait = why.until && Date.parse(why.until) > Date.now() && job.state !== "leased" ? until(why.until) : null;
-  return m(".why", { class: `is-${job.state}`, role: "status", "aria-label": "Why" }, m("p", why.detail), wait ? m("p.why-until", m("strong", wait), " ", m(Time, { at: why.until })) : null);
+  return m(".why", { class: `is-${job.state}`, role: "status", "aria-label": "Why" }, m("p", inPageWords(why.detail)), wait ? m("p.why-until", m("strong", wait), " ", m(Time, { at: why.until })) : null);
 }
 
 const attemptCount = (job) => `${plural(job.attempts, "attempt")}${HAS_ENDED.includes(job.state) ? "" : ` of at most ${number(job.retry + 1)}`}${job.rounds ? `, after ${plural(job.rounds, "round")}` : ""}`;

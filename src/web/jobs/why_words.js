@@ -1,0 +1,17 @@
+// The sentence of GET …/why in the words of the page: what one can click instead of requests of the API.
+
+const WORDS = [
+  [/\bA PATCH of its expiresAt, and then POST \.\.\.\/run, brings/, `Change its expiresAt with "Edit"; "Run now" then brings`],
+  [/\bA url of its own or of its topic, and then POST \.\.\.\/run, brings/, `Give it a url with "Edit", or its topic; "Run now" then brings`],
+  [/\bfirst PATCH its url\b/, `first change its url with "Edit"`],
+  [/\bDELETE it, or PUT the job anew\./, `"Delete" it, and send the job anew.`],
+  [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
+  [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
+  [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic lets it go on.`],
+  [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
+  [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
+  [/\bPOST \/receivers\/\S+\/close lets/, `"Close" on the page Receivers lets`],
+  [/: POST \/topics\/\S+\/lease\./, ". The page Pull topics shows the workers."],
+];
+
+export const inPageWords = (detail) => WORDS.reduce((text, [request, words]) => text.replace(request, words), detail);
